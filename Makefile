@@ -1,4 +1,4 @@
-# The project's errands; `make help` lists them.
+# The tasks of the project; `make help` lists them.
 
 SWIFT ?= swift
 PYTHON ?= python3
@@ -7,11 +7,12 @@ DESTDIR ?=
 PROFILES ?= apps many bigdb media
 SCALE ?= 1
 REPS ?= 3
-# Where the release build lies: apart from the tests' where both are built at once.
+# The build directory of release builds. A separate one allows building in parallel with the tests.
 RELEASE_SCRATCH ?= .build
 RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $(RELEASE_SCRATCH)
 
-# Debian's names: what the program is built with, what the checks use, what the tests compare with.
+# Debian packages: to build the program, for the checks, and for programs that the tests compare
+# with.
 BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
@@ -22,7 +23,7 @@ MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)
 
 TSAN = --sanitize=thread --scratch-path .build-tsan
-# What has threads and starts no program: one that is started is not watched.
+# Suites that use threads but start no program: child processes are not instrumented.
 TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
 
 SOAK_MINUTES ?= 10
@@ -33,32 +34,32 @@ TARGETS ?=
 
 .PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
 
-help: ## what can be made
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-deps: ## install what is missing of the Debian packages
+deps: ## install missing Debian packages
 	@Tools/deps.sh $(BUILD_PACKAGES) $(CHECK_PACKAGES) $(TEST_PACKAGES)
 
-build: deps ## a release build, with Swift's libraries in the program
+build: deps ## make a release build with the Swift libraries linked statically
 	$(SWIFT) build $(RELEASE)
 
-run: build ## the tour on the sample device
+run: build ## run the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
-test: deps ## all tests, with a sample of those that sweep each call or moment
+test: deps ## run all tests, with a sample of the fault and crash points
 	$(SWIFT) test
 
-test-all: ## all tests, with each call and moment of a sweep
+test-all: ## run all tests, with every fault and crash point
 	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
 
-scale: build ## every command, on a device with a container of ENTRIES files (60000)
+scale: build ## run every command on a device with a container of ENTRIES files (60000)
 	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
 
-scale-tables: build ## the tables of docs/scale.md (an hour, 40 GB of disk): memory by entries, by snapshots
+scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 40 GB of disk)
 	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
-tsan: ## the suites of several threads under the thread sanitizer, built apart in .build-tsan (half an hour)
+tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 	$(SWIFT) build --build-tests $(TSAN)
 	clang -O1 -Wall -Wextra -Werror -shared -fPIC -o .build-tsan/tsan-mutex.so \
 	  Tests/Sanitizer/tsan-mutex.c
@@ -66,7 +67,7 @@ tsan: ## the suites of several threads under the thread sanitizer, built apart i
 	  "$$($(SWIFT) build $(TSAN) --show-bin-path)/sandboxctlPackageTests.xctest" \
 	  --testing-library swift-testing --filter "$(TSAN_SUITES)"
 
-soak: soak-databases ## backups and restores that are killed and compared, SOAK_MINUTES (10) for each kind
+soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) for each kind
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
@@ -75,26 +76,26 @@ soak: soak-databases ## backups and restores that are killed and compared, SOAK_
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|RollbackCrashTests" \
 	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|LifecycleTests.UpdateTests"
 
-soak-databases: build ## backups of a database of DATABASE_MB (3000) that is written to, each restored and checked
+soak-databases: build ## back up a database of DATABASE_MB (3000) during writes, restore and check it
 	$(PYTHON) Tools/soak_databases.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(DATABASE_MB)
 
-fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
+fuzz: ## run each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)
 
-fuzz-seeds: ## make the seeds of the fuzzers' corpus anew
+fuzz-seeds: ## regenerate the seeds of the fuzzers' corpus
 	$(PYTHON) Fuzzers/run.py --seeds
 
-lint: test-tools ## formatting, imports, sizes of files, man pages
+lint: test-tools ## check formatting, imports, file sizes and man pages
 	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_FOLDERS)
 	$(PYTHON) Tools/check-imports.py .
 	$(PYTHON) Tools/check-sizes.py .
 	Tools/check-man.sh $(MAN_PAGES)
 
-test-tools: ## the tests of the checks themselves
+test-tools: ## test the checks and tools
 	$(PYTHON) -B -m unittest discover -q -s Tests/ToolTests
 
-install: build ## the program, its man pages and completions below PREFIX
+install: build ## install the program, its man pages and completions below PREFIX
 	install -D -s -m 755 "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  "$(DESTDIR)$(PREFIX)/bin/sandboxctl"
 	@set -e; for page in $(MAN_PAGES); do \
@@ -110,23 +111,23 @@ install: build ## the program, its man pages and completions below PREFIX
 	$$script fish > "$$share/fish/vendor_completions.d/sandboxctl.fish"
 	@echo "installed below $(DESTDIR)$(PREFIX)"
 
-bench: ## the benchmarks, beside other programs (PROFILES="apps many" SCALE=0.2 REPS=3 CHECK=1)
+bench: ## run the benchmarks against other programs (PROFILES="apps many" SCALE=0.2 REPS=3 CHECK=1)
 	@Tools/deps.sh $(BENCH_PACKAGES)
 	$(PYTHON) Benchmarks/run.py --profiles $(PROFILES) --scale $(SCALE) --reps $(REPS) \
 	  $(if $(CHECK),--check)
 
-bench-small: ## the benchmarks on a hundredth, to see that they run; no figure is judged
+bench-small: ## run the benchmarks at one percent of the size, without budgets
 	@Tools/deps.sh $(BENCH_PACKAGES)
 	RELEASE_SCRATCH=$(RELEASE_SCRATCH) $(PYTHON) Benchmarks/run.py --parts-scale 0.02 --reps 1 \
 	  --scale 0.01 --profiles $$(test ! -d "$${SANDBOXCTL_SHARED:-../shared}/bench" || echo apps)
 
-readme: ## write the README's tour anew
+readme: ## regenerate the tour in the README
 	$(SWIFT) build --product sandboxctl
 	Tools/readme-tour.py "$$($(SWIFT) build --show-bin-path)/sandboxctl" README.md
 
-man: ## write the generated man pages anew
+man: ## regenerate the generated man pages
 	$(SWIFT) build --product sandboxctl
 	Tools/make-man.py "$$($(SWIFT) build --show-bin-path)/sandboxctl" Man
 
-clean: ## remove what was built
+clean: ## remove build products
 	$(SWIFT) package clean

@@ -14,7 +14,7 @@ let package = Package(
   name: "sandboxctl",
   products: [
     .executable(name: "sandboxctl", targets: ["sandboxctl"]),
-    // For the package in Fuzzers; no interface that is promised to anybody.
+    // For the package in Fuzzers. Not a public interface.
     .library(
       name: "SandboxctlModules",
       targets: [

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The harness of the peers, `run_peers.py` in the folder that is named first, but what a tool restored is
-set aside and deleted at the end.
+"""Runs `run_peers.py`, the harness for the peers, from the directory in the first argument.
+Restored trees are moved aside and deleted at the end.
 
-The harness deletes it before the next tool restores. ext4 without a journal gives an inode away again only
-minutes after its deletion, and for each file that is made it looks at all of them anew (recently_deleted in
-the kernel's fs/ext4/ialloc.c): behind a deleted tree of 22,000 files `cp -a` took ten seconds instead of
-two. The first tool would find another disk than those after it."""
+The harness deletes them before the next tool restores. ext4 without a journal reuses an inode only
+minutes after its deletion, and for each new file it examines all of them (recently_deleted in the
+kernel's fs/ext4/ialloc.c): after the deletion of a tree of 22,000 files `cp -a` took ten seconds
+instead of two. The first tool would have an advantage over the others."""
 
 import contextlib
 import os
@@ -16,11 +16,11 @@ import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv.pop(1))
-import run_peers  # noqa: E402  (it lies in that folder)
+import run_peers  # noqa: E402  (in that directory)
 
 
 def set_aside(path, ignore_errors=False):
-    """Moves a tree to where the harness deletes all at its end."""
+    """Moves a tree to the trash, which the harness deletes at its end."""
     trash = f"{run_peers.W}/trash"
     os.makedirs(trash, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

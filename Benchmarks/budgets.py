@@ -1,4 +1,4 @@
-"""The budgets, and the lines that say whether they are kept."""
+"""The budgets, and the result lines that compare measurements with them."""
 
 import dataclasses
 import statistics
@@ -6,7 +6,7 @@ import statistics
 
 @dataclasses.dataclass
 class Line:
-    """One comparison: what was measured of ours and of a peer, and what must hold."""
+    """A comparison: the measurements of sandboxctl and of a peer, and the budget."""
 
     operation: str
     ours: str
@@ -14,16 +14,17 @@ class Line:
     theirs: str = ""
     quotient: str = ""
     must: str = ""
-    kept: bool | None = None  # None where nothing must hold
+    kept: bool | None = None  # None without a budget
 
     @classmethod
     def ratio(cls, operation, ours, peer, theirs, must, least=0.0, unit="s"):
-        """Ours against a peer's, of which medians are told; the ratio is taken run by run where both
-        have as many. What is at most `least` is good enough whatever the peer does."""
+        """Compares measurements with a peer's by their medians. The ratio is the median of the
+        ratios of single runs if both have the same number. A value of at most `least` always meets
+        the budget."""
         if not ours or not theirs:
             missing = "ours" if not ours else peer
             return cls(operation, "", peer, "", "", told(must), None if must is None else False) \
-                .failing(f"no measure of {missing}")
+                .failing(f"no measurement of {missing}")
         if len(ours) == len(theirs):
             quotient = statistics.median(a / b for a, b in zip(ours, theirs) if b) \
                 if any(theirs) else float("inf")
@@ -36,12 +37,12 @@ class Line:
 
     @classmethod
     def absolute(cls, operation, ours, must, unit="s"):
-        """Ours against a figure."""
+        """Compares a measurement with a fixed limit."""
         return cls(operation, amount(ours, unit), must=amount(must, unit), kept=ours <= must)
 
     @classmethod
     def failed(cls, operation, why):
-        """Something that could not be measured."""
+        """A measurement that failed."""
         return cls(operation, "", kept=False).failing(why)
 
     def failing(self, why):
@@ -60,7 +61,7 @@ def told(must, least=0.0):
 
 
 def amount(value, unit):
-    """A measure for people: seconds, or bytes as MB."""
+    """A measurement for display: seconds, or bytes as MB."""
     if unit == "B":
         return f"{value / 1e6:.1f} MB"
     return f"{value * 1000:.1f} ms" if value < 0.1 else f"{value:.2f} s"
@@ -70,7 +71,7 @@ HEAD = ["operation", "ours", "peer", "its", "ratio", "must", "kept"]
 
 
 def table(lines):
-    """The lines as a table of Markdown."""
+    """Formats lines as a Markdown table."""
     rows = [HEAD] + [line.cells() for line in lines]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |"
@@ -79,7 +80,7 @@ def table(lines):
     return "\n".join(text)
 
 
-# Where content does not compress there is nothing to gain on tar and zstd but what they waste.
+# Incompressible content leaves nothing to gain over tar and zstd but their overhead.
 FIRST_OF_TAR = {"media": 1.4}
 RESTORE_OF_COPY = {"apps": 2, "many": 2}
 SIZE_OF_RESTIC = {"media": 1.01}
@@ -89,7 +90,7 @@ ONE_FILE = {"many": 0.1}
 
 
 def of_runs(profile, runs):
-    """The lines of what the peers' harness measured."""
+    """Yields the lines for the measurements of the peers' harness."""
     first, restored = runs.durable("initial"), runs.durable("restore")
     again, day = runs.seconds("nochange"), runs.durable("mutate")
     listed = runs.seconds("list")

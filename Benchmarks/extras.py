@@ -1,5 +1,5 @@
-"""What the peers' harness does not measure: memory, one file, the difference of two snapshots, the
-check of all data. It works on the repositories that the harness left."""
+"""Measurements that the peers' harness lacks: memory, one file, the difference of two snapshots,
+the check of all data. They use the repositories that the harness left."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from budgets import Line
 
 
 class Extras:
-    """The repositories of one profile, and our program."""
+    """The repositories of one profile, and the program."""
 
     def __init__(self, folder, profile, program, runs):
         self.profile, self.program, self.runs = profile, program, runs
@@ -24,10 +24,10 @@ class Extras:
         self.environment = os.environ | peers.environment(str(self.ours / "state"))
 
     def lines(self):
-        """Each as a line; one that cannot be measured says why."""
+        """Yields a line for each measurement; one that fails states the reason."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        # The memory last: it deletes a whole tree, and the disk is busy with that for a long time.
+        # The memory last: it deletes a whole tree, which keeps the disk busy for a long time.
         for name, measure in (("restore one file", self.one_file), ("diff", self.diff),
                               ("check --read-data", self.check), ("memory", self.memory)):
             try:
@@ -40,7 +40,7 @@ class Extras:
         return [self.program, *arguments, "--repo", str(repository or self.ours / "repo")]
 
     def memory(self):
-        """The most anonymous memory of a first backup and of a restore."""
+        """Measures the peak anonymous memory of a first backup and of a restore."""
         fresh = self.scratch / "fresh"
         environment = os.environ | peers.environment(str(self.scratch / "state"))
         programs.seconds([self.program, "init", str(fresh), "--plain"], environment)
@@ -55,11 +55,11 @@ class Extras:
         return Line.absolute("memory (RssAnon)", peak, budgets.MEMORY, unit="B")
 
     def one_file(self):
-        """A small file from the middle of the tree."""
+        """Restores a small file from the middle of the tree."""
         target = self.scratch / "file"
         command = self.command("restore", f"latest:folders/{self.profile}/{self.some_file()}",
                                "--to", str(target))
-        # Restored files are durable: what others left for the disk to write would be waited for.
+        # A restore syncs its files and would otherwise wait for pending writes of other programs.
         os.sync()
         runs = max(self.runs, programs.RUNS_OF_SHORT)
         taken = programs.median_seconds(command, runs, self.environment,
@@ -70,7 +70,7 @@ class Extras:
         return Line.absolute("restore one file", taken, must)
 
     def some_file(self):
-        """The path of a file of plain name and at most 64 KiB, in the middle of all such."""
+        """Returns the path of a file of at most 64 KiB with an ASCII name, the median of such."""
         found = []
         for folder, _, names in os.walk(self.source):
             for name in names:
@@ -83,7 +83,7 @@ class Extras:
         return small[sum(1 for large, _ in small if not large) // 2][1]
 
     def diff(self):
-        """Before and after the day of changes."""
+        """Compares the snapshots before and after the day of changes."""
         runs = max(self.runs, programs.RUNS_OF_SHORT)
         ours = [programs.seconds(self.command("diff", "latest~1", "latest"), self.environment)[0]
                 for _ in range(runs)]
@@ -98,7 +98,7 @@ class Extras:
         return Line.ratio("diff", ours, "restic", theirs, 0.15)
 
     def check(self):
-        """All data read and verified, against what does it with the ordinary programs."""
+        """Reads and verifies all data, compared with standard programs that do the same."""
         packs = str(self.ours / "repo" / "packs")
         plain = f"find {packs} -type f -print0 | xargs -0 zstd -q -t && " \
                 f"find {packs} -type f -print0 | xargs -0 b2sum -l 256"

@@ -1,4 +1,4 @@
-"""Single parts of the program: the walk, the classifier, the start, a purge, an update."""
+"""Single parts of the program: the walk, the classifier, startup, a purge, an update."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ PATHS, DIRECTORIES = 1_000_000, 4000  # at full scale
 
 
 def lines(runs, scale):
-    """Measures all parts, on trees of that scale; a line for each budget."""
+    """Measures all parts, on trees of the given scale. Yields a line for each budget."""
     yield walk(programs.build("walkbench"), runs, int(DIRECTORIES * scale))
     yield classify(programs.build("classifybench"), runs, int(PATHS * scale))
     program = programs.build("sandboxctl")
@@ -28,7 +28,7 @@ def lines(runs, scale):
 
 
 def make_tree(root, folders, files=50):
-    """Makes folders in folders, about 64 in each, with small files in every one of them."""
+    """Makes nested directories, about 64 in each, with small files in all of them."""
     content = b"x" * 100
     places = []
     for number in range(folders):
@@ -44,8 +44,8 @@ def make_tree(root, folders, files=50):
 
 
 def walk(program, runs, directories):
-    """The walk against find, both one thread that never waits: by processor seconds, which do not
-    count what other programs take of the machine."""
+    """Compares the walk with find by processor time, which excludes other programs. Both are
+    single-threaded and never wait."""
     scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-")
     try:
         tree = os.path.join(scratch, "tree")
@@ -60,17 +60,17 @@ def walk(program, runs, directories):
 
 
 def require_same_entries(program, tree):
-    """Both must look at the same entries, or the comparison is of no use."""
+    """Both must visit the same entries, otherwise the comparison is meaningless."""
     own = subprocess.run([program, tree], check=True, capture_output=True, text=True)
     counted = subprocess.run(["find", tree, "-mindepth", "1", "-printf", "."], check=True,
                              capture_output=True, text=True)
     entries = int(own.stdout.split()[0].removeprefix("entries="))
     if entries != len(counted.stdout):
-        raise programs.Failed(f"{entries} entries walked, find counts {len(counted.stdout)}")
+        raise programs.Failed(f"{entries} entries walked, but find counts {len(counted.stdout)}")
 
 
 def classify(program, runs, paths):
-    """Paths classified in one thread, in the seconds that the program gives itself."""
+    """Measures the classification of paths in one thread, in seconds reported by the program."""
     taken = []
     for _ in range(max(1, runs // 3)):
         out = subprocess.run([program, str(paths)], check=True, capture_output=True, text=True)
@@ -79,6 +79,6 @@ def classify(program, runs, paths):
 
 
 def start(program, runs):
-    """A start of the program that does nothing."""
+    """Measures the startup of the program."""
     taken = programs.median_seconds([program, "--version"], runs)
     return Line.absolute("sandboxctl --version", taken, START_BUDGET)

@@ -1,4 +1,4 @@
-"""Ours and the peers in one run of ../shared/bench/run_peers.py, operation by operation."""
+"""Runs sandboxctl and the peers with ../shared/bench/run_peers.py, operation by operation."""
 
 import collections
 import json
@@ -15,20 +15,20 @@ FIND = "find {src} -printf '%p %s %T@ %C@ %i %m\\n' > /dev/null"
 
 
 def harness():
-    """The folder of the corpora and of the peers' harness; none when it is not there."""
+    """Returns the directory of the corpora and the harness, or None if it is missing."""
     named = os.environ.get("SANDBOXCTL_SHARED")
     shared = pathlib.Path(named) if named else programs.PACKAGE.parent / "shared"
     return shared / "bench" if (shared / "bench" / "run_peers.py").is_file() else None
 
 
 def environment(state):
-    """What keeps our program's settings and caches of a run apart from the user's."""
+    """Returns the environment that isolates settings and caches of a run from the user's."""
     return {"HOME": state, "XDG_CONFIG_HOME": f"{state}/config", "XDG_CACHE_HOME": f"{state}/cache",
             "XDG_DATA_HOME": f"{state}/data", "XDG_STATE_HOME": f"{state}/state"}
 
 
 def spec(program, profile):
-    """Our program and find, as the harness takes further tools."""
+    """Returns sandboxctl and find in the harness's format for added tools."""
     ours = {
         "version": "this tree", "setup": "plain", "fsync": "yes", "env": environment("{state}"),
         "init": f"{program} init {{repo}} --plain",
@@ -41,7 +41,7 @@ def spec(program, profile):
 
 
 class Runs:
-    """The rows that the harness wrote, by tool and operation."""
+    """The rows written by the harness, by tool and operation."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -54,25 +54,25 @@ class Runs:
         return found
 
     def seconds(self, operation):
-        """By tool, the seconds by the clock."""
+        """Returns the wall time in seconds, by tool."""
         return self.collect(operation, lambda row: row["wall"])
 
     def durable(self, operation):
-        """By tool, the seconds until all is on the disk."""
+        """Returns the seconds until all data is on disk, by tool."""
         return self.collect(operation, lambda row: row["wall"] + row["flush"])
 
     def size(self, tool):
-        """The bytes of the repository after a first backup."""
+        """Returns the size of the repository in bytes after a first backup."""
         return self.collect("initial", lambda row: row["repo_bytes"])[tool][-1:]
 
     def growth(self, tool):
-        """The bytes that the day of changes added."""
+        """Returns the number of bytes added by the day of changes."""
         before = self.collect("nochange", lambda row: row["repo_bytes"])[tool][-1:]
         after = self.collect("mutate", lambda row: row["repo_bytes"])[tool][-1:]
         return [max(0, b - a) for a, b in zip(before, after)]
 
     def faults(self):
-        """What of ours failed, or was not restored as it was."""
+        """Yields sandboxctl's failures and differences in restored trees."""
         for row in self.rows:
             if row["tool"] == "ours" and row["rc"]:
                 yield row["op"], f"exit code {row['rc']}: {row['err'].strip()[-200:]}"
@@ -82,7 +82,7 @@ class Runs:
 
 
 def corpus(folder, profile, options):
-    """The tree of a profile, which is made if it is not there: the same seed gives the same."""
+    """Returns the tree of a profile, created if missing; it is deterministic for a seed."""
     seed = f"-seed{options.seed}" if options.seed != 1 else ""
     place = folder / f"{profile}-{options.scale:g}{seed}"
     if not place.is_dir():
@@ -96,8 +96,8 @@ def corpus(folder, profile, options):
 
 
 def run(folder, source, profile, program, options):
-    """Runs all tools on a copy of `source` in `folder`; gives the rows. The repositories stay in
-    `folder`/work and the changed copy in `folder`/live."""
+    """Runs all tools on a copy of `source` in `folder` and returns the rows. The repositories stay
+    in `folder`/work and the changed copy in `folder`/live."""
     pristine = folder / "pristine" / profile
     pristine.parent.mkdir(parents=True, exist_ok=True)
     pristine.unlink(missing_ok=True)

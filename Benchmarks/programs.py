@@ -1,4 +1,4 @@
-"""Building and running programs: seconds, memory, pairs."""
+"""Builds and runs programs: seconds, memory, pairs."""
 
 import os
 import pathlib
@@ -9,16 +9,16 @@ import sys
 import time
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
-# What takes some milliseconds is measured at least so often: one reading of it says little.
+# The minimum number of runs for operations of milliseconds, whose single measurements vary.
 RUNS_OF_SHORT = 5
 
 
 class Failed(Exception):
-    """A program that ended with another exit code than 0."""
+    """A program that exited with a status other than 0."""
 
 
 def build(product):
-    """Builds a product as it is released, below $RELEASE_SCRATCH, and returns the program's path."""
+    """Makes a release build of a product in $RELEASE_SCRATCH and returns its path."""
     command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", product,
                "--package-path", str(PACKAGE), "--scratch-path",
                os.environ.get("RELEASE_SCRATCH") or str(PACKAGE / ".build")]
@@ -28,7 +28,7 @@ def build(product):
 
 
 def seconds(command, environment=None):
-    """Runs a command with its output to nowhere; gives its seconds by clock and by processor."""
+    """Runs a command, discarding its output. Returns its wall and processor time in seconds."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                env=environment)
@@ -44,7 +44,7 @@ def seconds(command, environment=None):
 
 
 def median_seconds(command, runs, environment=None, prepare=lambda: None):
-    """The median of a command's seconds by the clock; `prepare` runs before each."""
+    """Returns the median wall time of a command in seconds. `prepare` precedes each run."""
     taken = []
     for _ in range(runs):
         prepare()
@@ -53,7 +53,7 @@ def median_seconds(command, runs, environment=None, prepare=lambda: None):
 
 
 def paired(ours, theirs, runs, environment=None):
-    """The seconds of each, run in pairs of turned order after one pair to warm the cache."""
+    """Runs both in pairs of alternating order, after a warm-up pair. Returns their times."""
     pairs = []
     for run in range(runs + 1):
         if run % 2:
@@ -71,7 +71,7 @@ ANONYMOUS = re.compile(rb"^RssAnon:\s+(\d+) kB$", re.MULTILINE)
 
 
 def peak_memory(command, environment=None):
-    """The most anonymous memory (RssAnon) that a command was seen with, in bytes."""
+    """Returns the peak anonymous memory (RssAnon) of a command in bytes."""
     peak = 0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=environment)

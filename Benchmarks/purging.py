@@ -1,4 +1,4 @@
-"""A purge: its plan against find, its deletion against rm -r, and its memory."""
+"""A purge: its plan compared with find, its deletion with rm -r, and its memory."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ LEVEL = ["--level", "critical"]
 
 
 def lines(program, runs, scale):
-    """A line for each budget."""
+    """Yields a line for each budget."""
     scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
     try:
         yield from plan(program, runs, scratch, int(PLANNED * scale))
@@ -26,7 +26,7 @@ def lines(program, runs, scale):
 
 
 def make_device(root, files, folder=50):
-    """An app of a simulator with so many cache files, and a document."""
+    """Makes a simulator device with one app that has `files` cache files and a document."""
     data = os.path.join(root, "Containers", "Data", "Application",
                         "0A0A0A0A-0000-4000-8000-000000000001")
     os.makedirs(os.path.join(data, "Documents"))
@@ -49,7 +49,7 @@ def command(program, root, *words):
 
 
 def plan(program, runs, scratch, files):
-    """The plan over the files, by processor seconds as the walk; and the memory that it takes."""
+    """Measures the plan for the files, by processor time like the walk, and its memory."""
     root = os.path.join(scratch, "planned")
     make_device(root, files)
     environment = os.environ | peers.environment(os.path.join(scratch, "home"))
@@ -63,7 +63,7 @@ def plan(program, runs, scratch, files):
 
 
 def deletion(program, runs, scratch, files):
-    """Files deleted, by the clock: in turns with rm -r, each on a tree of its own."""
+    """Measures the deletion of files by wall time, alternating with rm -r, each on its own tree."""
     environment = os.environ | peers.environment(os.path.join(scratch, "home"))
     ours, theirs = [], []
     for run in range(runs):
@@ -78,7 +78,7 @@ def purge(program, scratch, environment, files):
     caches = make_device(root, files)
     taken = programs.seconds(command(program, root, *LEVEL, "--yes", "--quiet"), environment)[0]
     if os.listdir(caches):
-        raise programs.Failed("the purge left something")
+        raise programs.Failed("the purge left files behind")
     shutil.rmtree(root)
     return taken
 

@@ -1,4 +1,4 @@
-"""Lists and restores once more: the peers' harness runs each only once."""
+"""Repeats list and restore, which the peers' harness runs only once."""
 
 import os
 import pathlib
@@ -18,7 +18,8 @@ PASSWORD = {"RESTIC_PASSWORD": "bench"}
 
 
 def rows(folder, profile, program, times):
-    """Runs the tools in turn, on the repositories that the harness left; gives rows as it does."""
+    """Runs the tools in turn on the repositories that the harness left. Yields rows in its
+    format."""
     commands = COMMANDS | {"ours": peers.spec(program, profile)["ours"]}
     for operation in ("list", "restore"):
         for _ in range(times):
@@ -29,7 +30,7 @@ def rows(folder, profile, program, times):
 
 
 def once(place, tool, operation, template):
-    """One run; what it restored is removed."""
+    """Runs a command once and removes the restored tree."""
     fields = {"repo": place / "repo", "dst": place / "again", "state": place / "state"}
     shutil.rmtree(fields["dst"], ignore_errors=True)
     fields["dst"].mkdir(parents=True)
@@ -50,6 +51,6 @@ def once(place, tool, operation, template):
 
 
 def warm(folder: pathlib.Path):
-    """Reads a tree, so that it is in the page cache."""
+    """Reads a tree into the page cache."""
     subprocess.run(f"tar cf - {shlex.quote(str(folder))} 2>/dev/null | cat >/dev/null", shell=True,
                    check=True)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Measures the program beside its peers, and says which budgets are kept.
+"""Compares the program with its peers and reports which budgets are met.
 
 usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 1] [--folder DIR]
               [--no-parts] [--parts-scale 1] [--keep] [--check]
 
-Builds the program as it is released. First single parts (the walk, the classifier, the start, a purge, an
-update), then for each profile a table of restic, tar+zstd, find, cp -a and ours, in one run on one corpus.
-With --check the exit code is 1 when a budget is not kept. README.md beside this file says more.
+Makes a release build of the program. Measures single parts first (the walk, the classifier,
+startup, a purge, an update), then for each profile restic, tar+zstd, find, cp -a and sandboxctl, in
+one run on one corpus. With --check the exit status is 1 if a budget is missed. See README.md in this
+directory.
 """
 
 import argparse
@@ -26,7 +27,7 @@ PROFILES = ["apps", "many", "bigdb", "media"]
 
 
 def profile_lines(profile, program, options):
-    """All lines of one profile; what it worked on is removed, but for the corpus."""
+    """Yields all lines of one profile. Removes everything except the corpus."""
     folder = pathlib.Path(options.folder).absolute()
     source = peers.corpus(folder, profile, options)
     work = folder / f"run-{source.name}"
@@ -41,7 +42,7 @@ def profile_lines(profile, program, options):
 
 
 def show(title, lines):
-    """Prints a table; whether all of its budgets are kept."""
+    """Prints a table. Returns whether all of its budgets are met."""
     lines = list(lines)
     print(f"\n{title}\n\n{budgets.table(lines)}", flush=True)
     return all(line.kept is not False for line in lines)
@@ -50,24 +51,26 @@ def show(title, lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--profiles", nargs="*", choices=PROFILES, default=PROFILES)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the corpora (default 1)")
-    parser.add_argument("--reps", type=int, default=3, help="repetitions (default 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the corpora (default 1)")
-    parser.add_argument("--folder", default="/tmp/bench", help="of corpora and work (default /tmp/bench)")
+    parser.add_argument("--scale", type=float, default=1.0,
+                        help="the scale of the corpora (default: 1)")
+    parser.add_argument("--reps", type=int, default=3, help="the number of repetitions (default: 3)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the corpora (default: 1)")
+    parser.add_argument("--folder", default="/tmp/bench",
+                        help="the directory for corpora and working files (default: /tmp/bench)")
     parser.add_argument("--no-parts", dest="parts", action="store_false",
-                        help="leave out the single parts")
+                        help="skip the single parts")
     parser.add_argument("--parts-scale", type=float, default=1.0,
-                        help="of the single parts (default 1)")
-    parser.add_argument("--keep", action="store_true", help="keep what it worked on")
-    parser.add_argument("--check", action="store_true", help="fail when a budget is not kept")
+                        help="the scale of the single parts (default: 1)")
+    parser.add_argument("--keep", action="store_true", help="keep the working files")
+    parser.add_argument("--check", action="store_true", help="fail if a budget is missed")
     options = parser.parse_args()
 
     kept = True
     if options.parts:
         kept = show("parts", parts.lines(5 * options.reps, options.parts_scale)) and kept
     if options.profiles and not peers.harness():
-        print("run: error: no bench/run_peers.py in ../shared, where the corpora come from\n"
-              "run: hint: set SANDBOXCTL_SHARED, or --profiles without a name for the parts alone",
+        print("run: error: no bench/run_peers.py in ../shared, which provides the corpora\n"
+              "run: hint: set SANDBOXCTL_SHARED, or use --profiles without a name",
               file=sys.stderr)
         return 2
     program = programs.build("sandboxctl") if options.profiles else None

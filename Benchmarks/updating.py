@@ -1,4 +1,4 @@
-"""An update of a large app: how long its data is between the old place and the new one."""
+"""An update of a large app: the time during which its data is being exchanged."""
 
 import json
 import os
@@ -19,7 +19,7 @@ METADATA = ".com.apple.mobile_container_manager.metadata.plist"
 
 
 def lines(program, runs, scale):
-    """A line for each budget: the exchange of an app with FILES files and 10 GiB, which are sparse."""
+    """Yields the line for the exchange of an app with FILES files and 10 GiB of sparse data."""
     scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
     try:
         device = os.path.join(scratch, "device")
@@ -32,7 +32,7 @@ def lines(program, runs, scale):
 
 
 def make_device(root, files):
-    """A simulator's device with one app, all of whose data the app keeps."""
+    """Makes a simulator device with one app whose data is all kept."""
     containers = os.path.join(root, "Containers")
     bundle = os.path.join(containers, "Bundle", "Application", "0C0C0C0C-0000-4000-8000-000000000003")
     data = os.path.join(containers, "Data", "Application", "0A0A0A0A-0000-4000-8000-000000000001")
@@ -51,7 +51,7 @@ def make_device(root, files):
 
 
 def make_bundle(path, build):
-    """A bundle of the app."""
+    """Makes a bundle of the app."""
     os.makedirs(path)
     write(os.path.join(path, "Info.plist"),
           f"<key>CFBundleIdentifier</key><string>{APP}</string>"
@@ -60,13 +60,13 @@ def make_bundle(path, build):
 
 
 def write(path, members):
-    """A property list."""
+    """Writes a property list."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"<plist><dict>{members}</dict></plist>")
 
 
 def update(program, device, scratch, run):
-    """Updates the app once more; the seconds of the exchange, as the program tells them."""
+    """Updates the app once. Returns the seconds of the exchange, as the program reports them."""
     package = os.path.join(scratch, f"{run}", "Large.app")
     make_bundle(package, run + 2)
     applications = os.path.join(device, "Containers", "Data", "Application")
@@ -78,5 +78,5 @@ def update(program, device, scratch, run):
     if out.returncode:
         raise programs.Failed(f"exit code {out.returncode}: {out.stderr.strip()}")
     if os.listdir(applications) == before:
-        raise programs.Failed("the container has the folder that it had")
+        raise programs.Failed("the data container was not replaced")
     return json.loads(out.stdout)["exchange_seconds"]

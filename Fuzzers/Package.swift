@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// The fuzzers: a package of their own, so that the product's never links a sanitizer.
-// CONTRIBUTING.md, "Fuzzers", tells how it is built and run.
+// The fuzzers are a separate package, so that the product never links a sanitizer.
+// CONTRIBUTING.md, "Fuzzers", describes how to build and run them.
 import PackageDescription
 
 let package = Package(

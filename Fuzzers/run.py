@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Builds the fuzzers and runs each on its corpus for a while.
+"""Builds the fuzzers and runs each on its corpus for a limited time.
 
 usage: run.py [--seconds N] [--seeds] [TARGET ...]
 
-  --seconds N  how long each target is driven (60); with 0 the corpus is replayed and no more
-  --seeds      make the seeds of the corpus anew, from the golden repository, and end
+  --seconds N  the time to run each target (default: 60); 0 only replays the corpus
+  --seeds      regenerate the seeds of the corpus from the golden repository, and exit
 
-The targets are those of Fuzzers/Sources; without any named, all. Fuzzers/Corpus/TARGET holds seeds and
-what was found earlier, Fuzzers/Dictionaries/TARGET.dict the words of a format. New inputs that reach
-new code gather in Fuzzers/.build/grown, so that a later run goes on from there. An input that crashes,
-hangs or takes too much memory is left in Fuzzers/.build/found; the exit code is 1 then.
+The targets are defined in Fuzzers/Sources; by default all are run. Fuzzers/Corpus/TARGET has the seeds
+and earlier findings, Fuzzers/Dictionaries/TARGET.dict the words of a format. New inputs that reach new
+code are collected in Fuzzers/.build/grown, and later runs continue with them. An input that crashes,
+hangs or exceeds the memory limit is saved in Fuzzers/.build/found, and the exit status is 1.
 
-The target `canary` crashes on certain bytes: a run in which it is not found finds nothing else
-either, and fails.
+The target `canary` crashes on certain bytes. A run that does not find that crash would find no other,
+and fails.
 """
 
 import argparse
@@ -25,7 +25,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = [
     "swift", "build", "--package-path", str(HERE), "-c", "release", "--product", "fuzz",
-    # All modules are instrumented, those of C, too; -enable-testing shows the targets what is internal.
+    # All modules are instrumented, including C; -enable-testing makes internal declarations
+    # visible.
     "-Xswiftc", "-sanitize=fuzzer,address", "-Xswiftc", "-enable-testing",
     "-Xcc", "-fsanitize=fuzzer-no-link,address", "-Xswiftc", "-use-ld=lld",
 ]
@@ -38,7 +39,7 @@ CANARY_SECONDS = 60
 
 
 def build():
-    """Builds the program and gives its path."""
+    """Builds the program and returns its path."""
     subprocess.run(BUILD, check=True)
     place = subprocess.run(BUILD + ["--show-bin-path"], check=True, capture_output=True, text=True)
     return pathlib.Path(place.stdout.strip()) / "fuzz"
@@ -50,7 +51,7 @@ def environment(target):
 
 
 def drive(program, target, seconds):
-    """Runs one target; gives libFuzzer's exit code and what it said."""
+    """Runs one target and returns libFuzzer's exit status and output."""
     grown = HERE / ".build/grown" / target
     found = HERE / ".build/found"
     grown.mkdir(parents=True, exist_ok=True)
@@ -69,7 +70,7 @@ def drive(program, target, seconds):
 
 
 def coverage(text):
-    """The coverage that libFuzzer told first and last."""
+    """Returns the first and the last coverage that libFuzzer reported."""
     told = [int(number) for number in re.findall(r"\bcov: (\d+)", text)]
     return (told[0], told[-1]) if told else (0, 0)
 
@@ -80,7 +81,7 @@ def executions(text):
 
 
 def check_canary(program):
-    """Whether a crash that is there is found."""
+    """Returns whether the planted crash is found."""
     code, text = drive(program, CANARY, CANARY_SECONDS)
     for file in (HERE / ".build/found").glob(f"{CANARY}-*"):
         file.unlink()
@@ -92,7 +93,7 @@ def check_canary(program):
 
 
 def check(program, target, seconds):
-    """Runs one target and tells how it went."""
+    """Runs one target, prints its result and returns whether it passed."""
     code, text = drive(program, target, seconds)
     first, last = coverage(text)
     print(f"{target:14} {executions(text):9} executions, coverage {first} to {last}", flush=True)
@@ -100,10 +101,10 @@ def check(program, target, seconds):
         return True
     print("\n".join(text.splitlines()[-60:]), file=sys.stderr)
     if code == 0:
-        print(f"fuzz: error: {target} reached no code that is instrumented", file=sys.stderr)
+        print(f"fuzz: error: {target} reached no instrumented code", file=sys.stderr)
         return False
     print(f"fuzz: error: {target} failed: the input is in {HERE}/.build/found", file=sys.stderr)
-    print(f"fuzz: hint: FUZZ_TARGET={target} {program} FILE runs it again", file=sys.stderr)
+    print(f"fuzz: hint: run 'FUZZ_TARGET={target} {program} FILE' to reproduce it", file=sys.stderr)
     return False
 
 

@@ -1,5 +1,5 @@
-/// The independent reader of the repository format, as it lies in this directory.
+/// The independent reader of the repository format from this directory.
 public enum RecoverScript {
-  /// The bytes of `recover.py`, which is put into each new repository.
+  /// The bytes of `recover.py`, which each new repository contains.
   public static let bytes: [UInt8] = PackageResources.recover_py
 }

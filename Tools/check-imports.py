@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Checks that imports run one way, as docs/design.md draws the modules.
+"""Checks that imports follow the module order of docs/design.md.
 
 usage: check-imports.py [PACKAGE]
 
-Each folder below Sources is a module, and policies/ and Tools/ are modules by their Swift files.
-A module that the table does not know, and an import that its row does not allow, is an error with
-file, line and what is allowed; the exit code is 1 then.
+Each directory below Sources is a module; policies/ and Tools/ are modules by their Swift files. A
+module that is missing in the table and an import that its row does not allow are errors, reported
+with file, line and the allowed imports; the exit status is then 1.
 """
 
 import pathlib
 import re
 import sys
 
-# What every module may import: parts of the Swift toolchain that call no one else.
+# Allowed in every module: parts of the Swift toolchain without calls to libc.
 EVERYWHERE = {"Swift", "Synchronization"}
 
 LIBC = {"Glibc", "Musl", "CLinux"}
 C_LIBRARIES = {"CArchive", "CSodium", "CYAML", "CZstd"}
 OWN_C = {"CBlake2b"}
 
-# Each module with the modules that it may import; a row never names one of a later row.
+# Each module with the modules that it may import. A row never names a module of a later row.
 ALLOWED = {
     "SystemIO": LIBC,
     "Codecs": C_LIBRARIES | OWN_C | {"Glibc"},
@@ -41,10 +41,10 @@ ALLOWED = {
     "sandboxctl": {"SandboxCommands"},
 }
 
-# Modules that lie beside what they embed.
+# Modules outside Sources, next to the files that they embed.
 OUTSIDE = {"policies": "BuiltinPolicies", "Tools": "RecoverScript"}
 
-# Modules of C, which import nothing.
+# C modules, which import nothing.
 OF_C = C_LIBRARIES | OWN_C | {"CLinux"}
 
 IMPORT = re.compile(
@@ -58,12 +58,12 @@ IMPORT = re.compile(
     """,
     re.VERBOSE,
 )
-# A function of C can be called without an import: by its symbol.
+# C functions can be called by symbol without an import.
 BY_SYMBOL = re.compile(r"@(_silgen_name|_extern)\b")
 
 
 def without_comments(text):
-    """The text with comments and multi-line strings blanked, line for line."""
+    """Returns the text with comments and strings replaced by spaces, line by line."""
 
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group())
@@ -73,7 +73,7 @@ def without_comments(text):
 
 
 def imports(text):
-    """Each import of a source text with its line."""
+    """Yields each import of a source text with its line."""
     for number, line in enumerate(without_comments(text).split("\n"), start=1):
         for part in line.split(";"):
             found = IMPORT.match(part)
@@ -82,7 +82,7 @@ def imports(text):
 
 
 def module_folders(package):
-    """Each module's name with its folder."""
+    """Yields each module's name with its directory."""
     sources = package / "Sources"
     if sources.is_dir():
         for folder in sorted(sources.iterdir()):
@@ -94,7 +94,7 @@ def module_folders(package):
 
 
 def problems(package):
-    """Each mistake of a package as one line."""
+    """Yields each problem of a package as one line."""
     for module, folder in module_folders(package):
         files = sorted(folder.rglob("*.swift"))
         if module in OF_C:
@@ -120,14 +120,14 @@ def problems(package):
 def main(arguments):
     package = pathlib.Path(arguments[1] if len(arguments) > 1 else ".")
     if not (package / "Sources").is_dir():
-        print(f"check-imports: error: there is no folder {package / 'Sources'}", file=sys.stderr)
+        print(f"check-imports: error: no directory {package / 'Sources'}", file=sys.stderr)
         return 2
     found = list(problems(package))
     for problem in found:
         print(problem, file=sys.stderr)
     if not found:
         count = sum(1 for _ in module_folders(package))
-        print(f"check-imports: the imports of {count} modules run one way")
+        print(f"check-imports: the imports of {count} modules follow the module order")
     return 1 if found else 0
 
 

@@ -3,8 +3,8 @@
 
 usage: check-sizes.py [PACKAGE]
 
-A file that has grown past it holds more than one thing: `Type.swift` keeps the storage and the
-invariants, `Type+Topic.swift` takes the rest.
+A larger file has more than one responsibility: `Type.swift` contains the storage and the
+invariants, `Type+Topic.swift` the rest.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ LIMIT = 400
 
 
 def sizes(package):
-    """Each Swift file below Sources, Tools and policies with its number of lines."""
+    """Yields each Swift file below Sources, Tools and policies with its number of lines."""
     for top in ("Sources", "Tools", "policies"):
         for file in sorted((package / top).rglob("*.swift")):
             yield file, len(file.read_bytes().splitlines())

@@ -13,6 +13,7 @@ Refused, with file and line:
 The exit status is 1 if something is refused, and 2 if the word list cannot be read.
 """
 
+import bisect
 import pathlib
 import re
 import sys
@@ -30,9 +31,8 @@ ENDINGS = {
 EXCLUDED = ("Tests/Vectors/", "Fuzzers/Corpus/", "Fuzzers/.build/")
 WIDTH, README_LINES = 100, 250
 
-# A space in a phrase: also the end of a line and the comment marker of the next.
-GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*(?:///?|\#|\*|\.\\\")?[ \t]*)"
-WHAT = re.compile(r"(?:^|\n)(?P<before>[^\n]*)\n(?P<line>[ \t]*/// What\b)")
+# The end of a line with the comment marker of the next: a phrase may continue there.
+BREAK = re.compile(r"[ \t]*\n[ \t]*(?:///?|\#|\*|\.\\\")?[ \t]*")
 BULLET_WHAT = re.compile(r"^[ \t]*/// - (?:Parameter \w+|Returns|Throws): [Ww]hat\b", re.M)
 
 
@@ -49,11 +49,6 @@ def phrases(style):
     if not heading or not found:
         raise StyleError(f"{STYLE} has no table under 'Words'")
     return found
-
-
-def expression(phrase):
-    words = [re.escape(word).replace(r"\*", r"\w*") for word in phrase.split()]
-    return r"(?<![\w-])" + GAP.join(words) + r"(?![\w-])"
 
 
 def texts(package):
@@ -73,17 +68,48 @@ def line_of(text, position):
     return text.count("\n", 0, position) + 1
 
 
-def refused_words(name, text, words, replacements):
-    for found in words.finditer(text):
-        phrase = " ".join(re.sub(r"\s(?:///?|#|\*)\s", " ", found.group()).split())
-        index = next(number for number, group in enumerate(found.groups()) if group is not None)
-        yield f"{name}:{line_of(text, found.start())}: '{phrase}': {replacements[index]}"
+def occurrences(text, phrase):
+    """Where a phrase begins and ends in a text of lower case."""
+    literal, is_prefix = phrase.rstrip("*").lower(), phrase.endswith("*")
+    start = text.find(literal)
+    while start >= 0:
+        end = start + len(literal)
+        while is_prefix and end < len(text) and (text[end].isalnum() or text[end] == "_"):
+            end += 1
+        around = text[start - 1:start] + text[end:end + 1]
+        if not any(character.isalnum() or character in "_-" for character in around):
+            yield start, end
+        start = text.find(literal, end)
+
+
+def refused_words(name, text, table):
+    # Each line break becomes one space, so that phrases are found across it.
+    parts, lines, line = [], [], 1
+    for part in BREAK.split(text):
+        parts.append(part)
+        lines.append(line)
+        line += 1
+    flat, begins, position = " ".join(parts), [], 0
+    for part in parts:
+        begins.append(position)
+        position += len(part) + 1
+    lower = flat.lower()
+    if len(lower) != len(flat):
+        lower = flat
+    found = [(start, end, replacement) for phrase, replacement in table
+             for start, end in occurrences(lower, phrase)]
+    for start, end, replacement in sorted(found):
+        line = lines[bisect.bisect_right(begins, start) - 1]
+        yield f"{name}:{line}: '{flat[start:end]}': {replacement}"
 
 
 def refused_comments(name, text):
-    for found in WHAT.finditer(text):
-        if not found["before"].lstrip().startswith("///") or found["before"].strip() == "///":
-            yield f"{name}:{line_of(text, found.start('line'))}: a documentation comment begins with 'What'"
+    previous = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        begins = not previous.startswith("///") or previous == "///"
+        if begins and re.match(r"\s*/// What\b", line):
+            yield f"{name}:{number}: a documentation comment begins with 'What'"
+        previous = line.strip()
     for found in BULLET_WHAT.finditer(text):
         yield f"{name}:{line_of(text, found.start())}: a description begins with 'what'"
 
@@ -103,10 +129,8 @@ def refused_lines(name, text):
 def problems(package):
     """Each mistake of a package as one line."""
     table = phrases((package / STYLE).read_text(encoding="utf-8"))
-    replacements = [replacement for _, replacement in table]
-    words = re.compile("|".join(f"({expression(phrase)})" for phrase, _ in table), re.IGNORECASE)
     for name, text in texts(package):
-        yield from refused_words(name, text, words, replacements)
+        yield from refused_words(name, text, table)
         if name.endswith(".swift"):
             yield from refused_comments(name, text)
         if name.endswith(".md"):

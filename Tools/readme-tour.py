@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Holds the README's tour against what the tour prints, or writes it anew.
+"""Checks the README's tour against the output of the tour, or updates it.
 
 usage: readme-tour.py [--check] PROGRAM README
 
-The README's blocks that begin with `$ sandboxctl` show commands of Tools/tour.sh with their output.
-What differs from run to run is masked before they are compared: ids, times, durations, stored sizes,
-the folder, the user and the machine, the order of files in a pack, and the width of columns. A line
-`…` stands for lines that are not shown; such an output is checked, and left as it is when the README
-is written anew. With --check nothing is written and the exit code is 1 where something differs. When
-the tour says `skipped:` at its end, as where it may not mount, the README's commands behind those that
-it ran are left as they are.
+The blocks of the README that begin with `$ sandboxctl` show commands of Tools/tour.sh with their
+output. Values that differ between runs are masked before the comparison: ids, times, durations,
+stored sizes, the directory, the user and the host, the order of files in a pack, and the width of
+columns. A line `…` stands for omitted lines; such output is checked, but not updated. With --check
+nothing is written, and the exit status is 1 if something differs. If the tour ends with `skipped:`,
+for example where it cannot mount, the remaining commands of the README are left unchanged.
 """
 
 import pathlib
@@ -37,12 +36,12 @@ MASKS = [
     (re.compile(r"--length \d+KiB"), "--length <size>"),
     (re.compile(r" {2,}"), " "),
 ]
-# Which files come first in a pack depends on the machine's threads.
+# The order of files in a pack depends on the number of threads.
 IN_PACK = re.compile(r"^apps/.*/Documents/.*$")
 
 
 def masked(line, command):
-    """A line without what differs from run to run."""
+    """Returns a line with values that differ between runs masked."""
     for pattern, text in MASKS:
         line = pattern.sub(text, line)
     if command.startswith("$ zstd"):
@@ -51,13 +50,13 @@ def masked(line, command):
 
 
 def tour(program):
-    """The commands that the tour runs, in order, each with the lines that it printed; and whether it
-    left out its end."""
+    """Returns the commands of the tour in order, each with its output, and whether the end of the
+    tour was skipped."""
     text = TOUR.read_text()
     titles = set(re.findall(r'^step "(.*)"$', text, re.MULTILINE))
     done = subprocess.run(["bash", str(TOUR), program], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"readme-tour: the tour ended with {done.returncode}: {done.stderr}")
+        sys.exit(f"readme-tour: the tour exited with status {done.returncode}: {done.stderr}")
     steps, is_skipped = [], False
     lines = done.stdout.split("\n")
     for number, line in enumerate(lines):
@@ -76,7 +75,8 @@ def tour(program):
 
 
 def blocks(lines):
-    """The commands that a README shows: the number of the command's line, and those of its output."""
+    """Returns the commands that a README shows: the line of each command, and those of its
+    output."""
     inside, shown = False, []
     for number, line in enumerate(lines):
         if line.startswith("```"):
@@ -89,18 +89,18 @@ def blocks(lines):
 
 
 def matches(shown, printed):
-    """Whether lines are those that were printed, but for elisions."""
+    """Whether shown lines match the printed ones, except for elisions."""
     if not shown:
         return not printed
     if shown[0] == ELISION:
-        # The blank lines round an elision belong to it.
+        # Blank lines around an elision belong to it.
         rest = shown[1:]
         return any(matches(rest, printed[start:]) for start in range(len(printed) + 1))
     return bool(printed) and shown[0] == printed[0] and matches(shown[1:], printed[1:])
 
 
 def as_shown(line):
-    """A printed line as the README has it: with a folder, a user and a machine of nobody's."""
+    """Returns a printed line for the README, with a generic directory, user and host."""
     line = re.sub(r"/[^ ]*/tmp\.\w+", SHOWN_FOLDER, line)
     return re.sub(r"\b[\w.-]+@[\w.-]+:(?=/)", SHOWN_USER + ":", line)
 
@@ -113,7 +113,7 @@ def main(arguments):
     steps, is_skipped = tour(program)
     position, wrong, changes = 0, [], []
     if not blocks(lines):
-        wrong.append(f"{readme}: no tour is shown")
+        wrong.append(f"{readme}: contains no tour")
     for number, output in blocks(lines):
         command = lines[number]
         wanted = masked(command, command)
@@ -128,7 +128,7 @@ def main(arguments):
         shown = [lines[line] for line in output]
         if not matches([masked(line, command) for line in shown],
                        [masked(line, command) for line in printed]):
-            wrong.append(f"{readme}:{number + 1}: the tour prints otherwise for '{command}':\n"
+            wrong.append(f"{readme}:{number + 1}: the tour prints something else for '{command}':\n"
                          + "\n".join("  " + as_shown(line) for line in printed))
         if ELISION not in shown:
             changes.append((number, output, [as_shown(steps[position][0])]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads a repository of sandboxctl without sandboxctl: lists, verifies, restores.
+"""Reads a sandboxctl repository without sandboxctl: lists, verifies, restores.
 
-It needs Python 3.8 or later with its standard library, the program zstd, and Linux. It was written
-from docs/repository-format.md alone, and holds a repository for hostile: what that document says
-that a reader refuses is refused here by name, memory stays bounded, no link is followed, and
-nothing is written but into the folder that --to names.
+Requires Python 3.8 or later with its standard library, the program zstd, and Linux. This program is
+an independent implementation of docs/repository-format.md and treats a repository as untrusted: it
+refuses everything that the document requires a reader to refuse, limits its memory, follows no
+links, and writes only to the directory given with --to.
 
-Do not run a copy that lies in a repository you do not trust: take it from sandboxctl's sources.
+Do not run a copy from a repository that you do not trust: use the one in sandboxctl's sources.
 """
 
 import argparse
@@ -30,7 +30,7 @@ import threading
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
-# The bounds of docs/repository-format.md, "What a reader refuses".
+# The limits of docs/repository-format.md, "What a reader refuses".
 BLOB_LIMIT = 8 * MIB
 FRAME_LIMIT = 16 * MIB
 STORED_LIMIT = FRAME_LIMIT + FRAME_LIMIT // 128
@@ -53,13 +53,14 @@ DONE, FAILED, USAGE, PARTLY, DAMAGED, INTERRUPTED = 0, 1, 2, 3, 13, 130
 
 
 class Failure(Exception):
-    """The command cannot go on; the second argument is what to do next."""
+    """An error that ends the command; the optional second argument is a hint."""
 
 
 class Refused(Exception):
-    """An object or a part of one is damaged, or is not what the format allows.
+    """An object, or a part of one, is damaged or violates the format.
 
-    Of a frame, `data` is what decodes before the damage: unproven, but for the hashes of blobs.
+    For a frame, `data` contains the bytes decoded before the damage, which only blob hashes can
+    verify.
     """
 
     def __init__(self, text, data=b""):
@@ -68,12 +69,12 @@ class Refused(Exception):
 
 
 def blake2b(data):
-    """The hash of the format: BLAKE2b with 32 bytes of output and no key."""
+    """Returns the hash of the format: BLAKE2b with 32 bytes of output and no key."""
     return hashlib.blake2b(data, digest_size=32).digest()
 
 
 def shown(data):
-    """Bytes for people: control bytes, backslashes and broken UTF-8 escaped."""
+    """Returns bytes for display: control bytes, backslashes and invalid UTF-8 are escaped."""
     text = data.decode("utf-8", "surrogateescape")
     if text.isprintable() and "\\" not in text:
         return text
@@ -104,7 +105,7 @@ def say(kind, text):
 
 
 class StoredFile:
-    """A regular file of the repository, opened without following a link or waiting for a pipe."""
+    """A regular file of the repository, opened without following links or blocking on a FIFO."""
 
     def __init__(self, path, limit=None):
         try:
@@ -119,7 +120,7 @@ class StoredFile:
             raise Refused("is not a regular file")
         if limit is not None and self.size > limit:
             self.close()
-            raise Refused("has %d bytes, at most %d are allowed" % (self.size, limit))
+            raise Refused("has %d bytes, but at most %d are allowed" % (self.size, limit))
 
     def __enter__(self):
         return self
@@ -133,7 +134,7 @@ class StoredFile:
             self.descriptor = -1
 
     def read(self, offset, length):
-        """Exactly that many bytes."""
+        """Returns exactly `length` bytes."""
         data = b""
         while len(data) < length:
             try:
@@ -146,7 +147,7 @@ class StoredFile:
         return data
 
     def hash(self):
-        """The hash of all of it, read a piece at a time."""
+        """Returns the hash of the whole file, read in pieces."""
         state = hashlib.blake2b(digest_size=32)
         for offset in range(0, self.size, MIB):
             state.update(self.read(offset, min(MIB, self.size - offset)))
@@ -157,7 +158,7 @@ Frame = collections.namedtuple("Frame", "number offset stored decoded")
 
 
 class Repository:
-    """A repository's folder: its configuration, the names of its objects, its packs."""
+    """A repository directory: its configuration, the names of its objects, its packs."""
 
     def __init__(self, path, zstd):
         self.path = os.fsencode(path)
@@ -169,22 +170,22 @@ class Repository:
         path = os.path.join(self.path, b"repository.json")
         if not os.path.lexists(path):
             if all(os.path.isdir(os.path.join(self.path, name)) for name in (b"packs", b"snapshots")):
-                say("warning", "repository.json is missing: the rest is read without it")
+                say("warning", "repository.json is missing; continuing without it")
                 return None
-            raise Failure("there is no repository at %s: repository.json is missing"
-                          % shown(self.path), "name the folder that holds packs/ and snapshots/")
+            raise Failure("no repository at %s: repository.json is missing"
+                          % shown(self.path), "use the directory with packs/ and snapshots/")
         try:
             with StoredFile(path, CONFIGURATION_LIMIT) as file:
                 text = file.read(0, file.size).decode("utf-8")
             value = json.loads(text, object_pairs_hook=without_twins)
         except (Refused, ValueError, RecursionError) as error:
             raise Failure("repository.json is damaged: %s" % error,
-                          "where it is moved away the rest is read without it") from None
+                          "move it away to continue without it") from None
         check_configuration(value)
         return value["id"]
 
     def names(self, folder, pattern):
-        """The names in a folder that have the form; all others are passed over."""
+        """Returns the names in a directory that match a pattern; others are ignored."""
         form = re.compile(pattern)
         try:
             with os.scandir(os.path.join(self.path, folder)) as entries:
@@ -201,7 +202,7 @@ class Repository:
         return [name[:64].decode() for name in self.names(b"index", rb"[0-9a-f]{64}\.index")]
 
     def packs(self):
-        """The ids of all packs, folder by folder."""
+        """Yields the ids of all packs, directory by directory."""
         for folder in self.names(b"packs", rb"[0-9a-f]{2}"):
             form = folder + rb"[0-9a-f]{62}\.tar\.zst"
             for name in self.names(b"packs/" + folder, form):
@@ -214,7 +215,7 @@ class Repository:
         return self.object_path("packs", pack_id[:2], pack_id + ".tar.zst")
 
     def pack(self, pack_id):
-        """The opened pack; the last few stay open."""
+        """Returns an open pack. The most recently used packs stay open."""
         file = self.open_packs.get(pack_id)
         if file is None:
             file = StoredFile(self.pack_path(pack_id))
@@ -226,15 +227,15 @@ class Repository:
 
 
 def without_twins(members):
-    """A JSON object whose names are all different."""
+    """Builds a JSON object and refuses duplicate names."""
     found = dict(members)
     if len(found) != len(members):
-        raise ValueError("a name comes twice in an object")
+        raise ValueError("duplicate name in an object")
     return found
 
 
 def check_configuration(value):
-    """Refuses, by name, what version 1 does not know."""
+    """Refuses values that version 1 does not support, naming the member."""
     known = {"format": "sandboxctl-repository", "version": 1, "hash": "blake2b-256",
              "compression": "zstd", "encryption": "none", "recipients": []}
     if not isinstance(value, dict):
@@ -242,9 +243,9 @@ def check_configuration(value):
     for member, wanted in known.items():
         found = value.get(member)
         if type(found) is not type(wanted) or found != wanted:
-            raise Failure("repository.json: %s is %s, and this program knows only %s"
+            raise Failure("repository.json: %s is %s, but this program supports only %s"
                           % (member, json.dumps(found)[:80], json.dumps(wanted)),
-                          "take the recover.py of the version that wrote it")
+                          "use the recover.py of the version that wrote it")
     if not isinstance(value.get("id"), str) or not re.fullmatch("[0-9a-f]{64}", value["id"]):
         raise Failure("repository.json is damaged: id is not 64 hexadecimal digits")
     features = value.get("features")
@@ -252,15 +253,15 @@ def check_configuration(value):
     if not isinstance(words, list):
         raise Failure("repository.json is damaged: features.read is not an array")
     if words:
-        raise Failure("repository.json: reading needs %s, which this program does not know"
-                      % json.dumps(words)[:80], "take the recover.py of the version that wrote it")
+        raise Failure("repository.json: reading requires %s, which this program does not support"
+                      % json.dumps(words)[:80], "use the recover.py of the version that wrote it")
 
 
 # -- Frames ---------------------------------------------------------------------------------------
 
 
 def check_frame_head(file, frame):
-    """Refuses a frame that does not tell its size, or tells another, before memory is reserved."""
+    """Refuses a frame with a missing or different size before memory is allocated."""
     head = file.read(frame.offset, min(18, frame.stored))
     if len(head) < 6 or head[:4] != b"\x28\xb5\x2f\xfd":
         raise Refused("frame %d is not a zstd frame" % frame.number)
@@ -269,37 +270,37 @@ def check_frame_head(file, frame):
     if single and not width:
         width = 1
     if flags & 0x0B or not flags & 0x04 or not width:
-        raise Refused("frame %d has a dictionary, no checksum or no size" % frame.number)
+        raise Refused("frame %d uses a dictionary, or has no checksum or size" % frame.number)
     start = 5 if single else 6
     size = int.from_bytes(head[start:start + width], "little") + (256 if width == 2 else 0)
     if len(head) < start + width or size != frame.decoded:
-        raise Refused("frame %d says that it has %d bytes, the table says %d"
+        raise Refused("frame %d claims %d bytes, the table %d"
                       % (frame.number, size, frame.decoded))
     if not single:
         window = 1 << (10 + (head[5] >> 3))
         window += (window >> 3) * (head[5] & 7)
         if window > FRAME_LIMIT:
-            raise Refused("frame %d wants a window of %d bytes" % (frame.number, window))
+            raise Refused("frame %d requires a window of %d bytes" % (frame.number, window))
 
 
 class Decoding:
-    """One zstd process that decodes frames of a pack, one after another.
+    """A zstd process that decodes frames of a pack, one after the other.
 
-    That all went well is known only after the last: `ended_well`. Until then each blob's hash
-    proves what is used.
+    Success is known only after the last frame: `ended_well`. Until then each blob is verified by
+    its hash.
     """
 
     def __init__(self, zstd, file, frames, checks=True):
         self.frames, self.checks = frames, checks
         self.ended_well = False
-        self.rest = b""  # of the frame that came short
+        self.rest = b""  # of the incomplete frame
         try:
             self.process = subprocess.Popen(
                 [zstd, "-d", "-c", "-q", "--memory=32MB"], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, close_fds=True)
         except OSError as error:
-            raise Failure("%s cannot be run: %s" % (zstd, error.strerror),
-                          "install the package zstd, or name it by --zstd") from None
+            raise Failure("cannot run %s: %s" % (zstd, error.strerror),
+                          "install the package zstd, or use --zstd") from None
         for pipe in (self.process.stdin, self.process.stdout):
             try:
                 fcntl.fcntl(pipe, 1031, MIB)  # F_SETPIPE_SZ
@@ -314,16 +315,16 @@ class Decoding:
                 for frame in self.frames:
                     start, end = frame.offset, frame.offset + frame.stored
                     if not self.checks:
-                        # Without its checksum: zstd drops the last block where that is wrong.
+                        # The checksum is removed: zstd drops the last block if it is wrong.
                         pipe.write(without_checksum(file.read(start, 5)))
                         start, end = start + 5, end - 4
                     for offset in range(start, end, MIB):
                         pipe.write(file.read(offset, min(MIB, end - offset)))
         except (OSError, ValueError, Refused):
-            pass  # the reading side finds what is missing
+            pass  # detected by the reading side
 
     def __iter__(self):
-        """Each frame with its bytes, up to the first that comes short."""
+        """Yields each frame with its bytes, up to the first incomplete one."""
         try:
             for frame in self.frames:
                 data = self.process.stdout.read(frame.decoded)
@@ -341,7 +342,7 @@ class Decoding:
 
 
 def decode_alone(repository, file, frame):
-    """One frame, proved by its checksum and its size."""
+    """Decodes one frame, verified by its checksum and its size."""
     check_frame_head(file, frame)
     decoding = Decoding(repository.zstd, file, [frame])
     found = [data for _, data in decoding]
@@ -354,12 +355,13 @@ def decode_alone(repository, file, frame):
 
 
 def without_checksum(head):
-    """The first five bytes of a frame, saying that no checksum follows (RFC 8878, 3.1.1.1.1)."""
+    """Returns the first five bytes of a frame with the checksum flag cleared (RFC 8878,
+    3.1.1.1.1)."""
     return head[:4] + bytes([head[4] & ~4])
 
 
 def decode(repository, file, frames):
-    """Each frame with its bytes, or with what is wrong; a bad one costs none of the others."""
+    """Yields each frame with its bytes or its error. A damaged frame does not affect others."""
     sound = []
     for frame in frames:
         try:
@@ -373,7 +375,7 @@ def decode(repository, file, frames):
 
 
 def decode_sound(repository, file, frames):
-    """Frames whose heads are right: many in one process; the one at which it stops, alone."""
+    """Decodes frames with valid headers: many in one process, the one at which it fails alone."""
     done = 0
     while done < len(frames):
         if done + 1 < len(frames):
@@ -393,7 +395,7 @@ def decode_sound(repository, file, frames):
 
 
 def read_seek_table(file):
-    """A pack's frames, from the seek table at its end."""
+    """Returns a pack's frames, from the seek table at its end."""
     if file.size < 17:
         raise Refused("has no seek table")
     count, flags, magic = struct.unpack("<IBI", file.read(file.size - 9, 9))
@@ -404,7 +406,7 @@ def read_seek_table(file):
         raise Refused("its seek table claims %d frames" % count)
     table = file.read(file.size - length, length)
     if struct.unpack_from("<II", table) != (0x184D2A5E, length - 8):
-        raise Refused("its seek table has another size than it claims")
+        raise Refused("the size of its seek table is wrong")
     frames, offset = [], 0
     for number, (stored, decoded) in enumerate(struct.iter_unpack("<II", table[8:-9])):
         if not 1 <= stored <= STORED_LIMIT or not 1 <= decoded <= FRAME_LIMIT:
@@ -412,7 +414,7 @@ def read_seek_table(file):
         frames.append(Frame(number, offset, stored, decoded))
         offset += stored
     if offset != file.size - length:
-        raise Refused("its frames do not end where its seek table begins")
+        raise Refused("its frames do not end at its seek table")
     return frames
 
 
@@ -420,48 +422,49 @@ ENTRY = struct.Struct("<32sIHBBII")
 
 
 def read_contents(data, frames):
-    """The blob entries of a pack's last frame, as they lie there."""
+    """Returns the blob entries in a pack's last frame, encoded."""
     name, size = member_head(data, 0)
     if name != b".sandboxctl/contents" or size > CONTENTS_LIMIT or len(data) < 512 + size:
-        raise Refused("its last frame does not hold its contents")
+        raise Refused("its last frame does not contain its contents table")
     table = data[512:512 + size]
     if size < 32 or table[16:24] != b"sbxpack\0":
-        raise Refused("its contents are not a table")
+        raise Refused("its contents table is invalid")
     version, count = struct.unpack_from("<II", table, 24)
     if version != 1:
-        raise Refused("its contents have version %d, and this program knows only 1" % version)
+        raise Refused("its contents table has version %d, but this program supports only 1"
+                      % version)
     if count > PACK_BLOBS or size != 32 + 48 * count:
-        raise Refused("its contents claim %d entries and have %d bytes" % (count, size))
+        raise Refused("its contents table claims %d entries, but has %d bytes" % (count, size))
     entries, last = table[32:], (-1, 0)
     for _, pack, frame, kind, flags, offset, length in ENTRY.iter_unpack(entries):
         if pack or flags or kind > LIST:
-            raise Refused("its contents have an entry of kind %d, pack %d, flags %d"
+            raise Refused("its contents table has an entry of kind %d, pack %d, flags %d"
                           % (kind, pack, flags))
         if not 1 <= length <= BLOB_LIMIT or frame >= len(frames) - 1 \
                 or offset + length > frames[frame].decoded:
-            raise Refused("its contents have a blob that does not lie in its frame")
+            raise Refused("its contents table has a blob outside its frame")
         if (frame, offset) < last:
-            raise Refused("its contents are not in the order of the frames")
+            raise Refused("its contents table is out of order")
         last = (frame, offset + length)
     return entries
 
 
 def member_head(data, position):
-    """A tar member's name and size, from its header."""
+    """Returns a tar member's name and size, from its header."""
     head = data[position:position + 512]
     if len(head) < 512 or head[257:262] != b"ustar":
-        raise Refused("there is no tar header at byte %d of the frame" % position)
+        raise Refused("no tar header at byte %d of the frame" % position)
     try:
         size, told = int(head[124:135], 8), int(head[148:154], 8)
     except ValueError:
-        raise Refused("a tar header at byte %d has no size" % position) from None
+        raise Refused("the tar header at byte %d has no size" % position) from None
     if told != sum(head) - sum(head[148:156]) + 8 * 32:
-        raise Refused("a tar header at byte %d has a wrong checksum" % position)
+        raise Refused("the tar header at byte %d has a wrong checksum" % position)
     return head[:100].rstrip(b"\0"), size
 
 
 def read_members(data, is_last):
-    """Where the members' bytes of a frame lie; refuses a frame that is not whole members."""
+    """Returns the ranges of member content in a frame; refuses a frame with incomplete members."""
     places, position, size = [], 0, len(data)
     while position < size:
         if is_last and not any(data[position:position + 1024]):
@@ -473,7 +476,7 @@ def read_members(data, is_last):
         places.append((position + 512, end))
         position = end + -length % 512
     if position != size or is_last:
-        raise Refused("a frame does not hold whole members")
+        raise Refused("a frame contains incomplete members")
     return places
 
 
@@ -483,10 +486,10 @@ Place = collections.namedtuple("Place", "pack frame offset length")
 
 
 class Table:
-    """Where blobs lie: the three tables of an index object, checked whole before they are used.
+    """The locations of blobs: the three tables of an index object, validated before use.
 
-    The bytes stay as they are stored, 48 for each blob; a table of 65,537 counts for each kind
-    narrows a search to a few of them.
+    The bytes stay encoded, 48 for each blob. A table of 65,537 counts for each kind narrows a
+    search to a few of them.
     """
 
     def __init__(self, packs, frames, entries, counts):
@@ -504,54 +507,55 @@ class Table:
         following = 0
         for _, size, first, count in struct.iter_unpack("<32sQII", self.packs):
             if first != following or count > PACK_FRAMES or first + count > len(self.frames) // 16:
-                raise Refused("its frames are not those of the packs in order")
+                raise Refused("its frames do not match its packs")
             following += count
             self.frame_counts.append(count)
             self.firsts.append(first)
             self.check_frames(first, count, size)
         if following != len(self.frames) // 16:
-            raise Refused("it has frames of no pack")
+            raise Refused("it has frames without a pack")
 
     def check_frames(self, first, count, size):
         end = 0
         view = self.frames[16 * first:16 * (first + count)]
         for offset, stored, decoded in struct.iter_unpack("<QII", view):
             if offset < end or offset + stored > size or not stored:
-                raise Refused("a frame overlaps another or lies outside of its pack")
+                raise Refused("a frame overlaps another or is outside its pack")
             if not 1 <= decoded <= FRAME_LIMIT or stored > STORED_LIMIT:
                 raise Refused("a frame claims %d bytes, stored in %d" % (decoded, stored))
             end = offset + stored
             self.decoded.append(decoded)
 
     def check_entries(self, kind, start, count):
-        """Checks the entries of a kind; returns where those of each 16 bits of hash begin."""
+        """Validates the entries of a kind. Returns the start of those with each 16-bit hash
+        prefix."""
         slots = array.array("I", bytes(4 * 65537))
         pack_count, previous = len(self.frame_counts), (b"", 0)
         frame_counts, firsts, decoded = self.frame_counts, self.firsts, self.decoded
         view = self.entries[48 * start:48 * (start + count)]
         for digest, pack, frame, found, flags, offset, length in ENTRY.iter_unpack(view):
             if (digest, pack) <= previous:
-                raise Refused("its entries are out of order, or one is there twice")
+                raise Refused("its entries are out of order or duplicate")
             if found != kind or flags:
                 raise Refused("an entry has kind %d and flags %d among those of kind %s"
                               % (found, flags, KINDS[kind]))
             if pack >= pack_count or frame >= frame_counts[pack]:
-                raise Refused("an entry names a pack or a frame that is not there")
+                raise Refused("an entry refers to a missing pack or frame")
             if not 1 <= length <= BLOB_LIMIT or offset + length > decoded[firsts[pack] + frame]:
-                raise Refused("an entry lies outside of its frame")
+                raise Refused("an entry is outside its frame")
             slots[(digest[0] << 8 | digest[1]) + 1] += 1
             previous = (digest, pack)
         slots[0] = start
         return array.array("I", itertools.accumulate(slots))
 
     def fan_out(self, kind, bits):
-        """The numbers that an index object has for a kind."""
+        """Returns the fan-out table of a kind as an index object stores it."""
         starts = self.starts[kind]
         step = 65536 >> bits
         return array.array("I", (starts[slot] - starts[0] for slot in range(step, 65537, step)))
 
     def find(self, kind, digest):
-        """The places of a blob: one in each pack that holds it, 16 at most."""
+        """Yields the locations of a blob: one in each pack that contains it, at most 16."""
         starts, entries = self.starts[kind], self.entries
         slot = digest[0] << 8 | digest[1]
         low, high = starts[slot], starts[slot + 1]
@@ -569,12 +573,12 @@ class Table:
             yield Place(pack, frame, offset, length)
 
     def entry(self, number):
-        """A blob entry as a pack's contents have it: without the pack's number."""
+        """Returns a blob entry as in a pack's contents table: without the pack's number."""
         entry = bytes(self.entries[48 * number:48 * number + 48])
         return entry[:32] + bytes(4) + entry[36:]
 
     def entries_by_pack(self):
-        """Each pack with the numbers of its entries."""
+        """Yields each pack with the numbers of its entries."""
         starts = array.array("I", bytes(4 * len(self.frame_counts) + 8))
         for found in ENTRY.iter_unpack(self.entries):
             starts[found[1] + 2] += 1
@@ -598,40 +602,40 @@ class Table:
 
 
 def read_index(repository, index_id):
-    """An index object, mapped, held against its id and checked."""
+    """Reads an index object: maps it, checks it against its id and validates it."""
     with StoredFile(repository.object_path("index", index_id + ".index"), INDEX_LIMIT) as file:
         if file.size < 64:
             raise Refused("it has %d bytes" % file.size)
         data = memoryview(mmap.mmap(file.descriptor, file.size, access=mmap.ACCESS_READ))
     if blake2b(data).hex() != index_id:
-        raise Refused("its bytes do not have the hash that is its name")
+        raise Refused("its hash does not match its name")
     version, packs, frames, blobs = struct.unpack_from("<4I", data, 8)
     if data[:8] != b"sbxindex":
         raise Refused("it does not begin with sbxindex")
     if version != 1:
-        raise Refused("it has version %d, and this program knows only 1" % version)
+        raise Refused("it has version %d, but this program supports only 1" % version)
     counts, bits = struct.unpack_from("<3I", data, 24), tuple(data[36:39])
     if sum(counts) != blobs or any(data[39:64]):
-        raise Refused("its head contradicts itself")
+        raise Refused("its header is inconsistent")
     for count, width in zip(counts, bits):
         if width != next(n for n in range(17) if n == 16 or 16 << n >= count):
             raise Refused("its fan-out has %d bits for %d blobs" % (width, count))
     ends = list(itertools.accumulate(
         [64, 48 * packs, 16 * frames] + [4 << width for width in bits] + [48 * blobs]))
     if ends[-1] != len(data):
-        raise Refused("it has %d bytes, its tables have %d" % (len(data), ends[-1]))
+        raise Refused("it has %d bytes, but its tables have %d" % (len(data), ends[-1]))
     table = Table(data[64:ends[1]], data[ends[1]:ends[2]], data[ends[5]:], counts)
     for kind, width in enumerate(bits):
         told = array.array("I", bytes(data[ends[2 + kind]:ends[3 + kind]]))
         if sys.byteorder == "big":
             told.byteswap()
         if told != table.fan_out(kind, width):
-            raise Refused("its fan-out of kind %s is not that of its entries" % KINDS[kind])
+            raise Refused("its fan-out of kind %s does not match its entries" % KINDS[kind])
     return table
 
 
 def rebuild_tables(repository, damage, named=()):
-    """The index made anew from the ends of all packs but those named, without the index objects."""
+    """Rebuilds index tables from the contents tables of all packs except the named ones."""
     builder = TableBuilder()
     for pack_id in repository.packs():
         if pack_id in named:
@@ -650,7 +654,7 @@ def rebuild_tables(repository, damage, named=()):
 
 
 class TableBuilder:
-    """Gathers packs' contents into one table of about a million blobs."""
+    """Combines the contents tables of packs into one table of about a million blobs."""
 
     def __init__(self):
         self.packs, self.frames, self.entries = bytearray(), bytearray(), []
@@ -674,7 +678,7 @@ class TableBuilder:
         self.entries.sort()
         counts, kept, previous = [0, 0, 0], bytearray(), b""
         for entry in self.entries:
-            if entry[:37] != previous:  # a blob may lie in several packs
+            if entry[:37] != previous:  # a blob may be in several packs
                 previous = entry[:37]
                 counts[entry[0]] += 1
                 kept += entry[1:33] + entry[36:32:-1] + entry[37:]
@@ -682,15 +686,15 @@ class TableBuilder:
 
 
 class Blobs:
-    """Finds and reads blobs; each is held against its hash before its bytes are used."""
+    """Finds and reads blobs. Each is verified by its hash before its bytes are used."""
 
     def __init__(self, repository, without_index, damage, rescues=False):
         self.repository, self.damage = repository, damage
-        self.rescues = rescues and not without_index  # whether packs may add what no index names
+        self.rescues = rescues and not without_index  # whether packs may add unindexed blobs
         self.frames = FrameCache()
         self.tables = []
         self.bad = set()     # (pack, frame, offset) of blobs found damaged
-        self.present = None  # once they are listed: the packs that are there
+        self.present = None  # the existing packs, once they are listed
         if without_index:
             self.tables = list(rebuild_tables(repository, damage))
             return
@@ -701,19 +705,19 @@ class Blobs:
                 damage("index %s: %s" % (index_id, trouble))
 
     def places(self, kind, digest, length=None):
-        """Each place where the blob is said to lie, with its table, but for those found bad."""
+        """Yields each recorded location of the blob with its table, except damaged ones."""
         yield from self.places_in(self.tables, kind, digest, length)
         if self.rescues:
             yield from self.places_in(self.rescue(), kind, digest, length)
 
     def rescue(self):
-        """Adds, once, what packs say of themselves that no index names; returns these tables."""
+        """Adds the contents tables of unindexed packs, once. Returns the new tables."""
         self.rescues = False
         named = {table.pack_id(pack) for table in self.tables
                  for pack in range(len(table.frame_counts))}
         if named.issuperset(self.repository.packs()):
             return []
-        say("note", "what no index names is looked for by the packs' own tables")
+        say("note", "searching the contents tables of unindexed packs")
         found = list(rebuild_tables(self.repository, self.damage, named))
         self.tables = self.tables + found
         return found
@@ -730,14 +734,14 @@ class Blobs:
         return pack_id in self.present and (pack_id, *place[1:3]) not in self.bad
 
     def read(self, kind, digest, length=None):
-        """A blob's bytes; the frames around it are kept for its neighbours."""
+        """Returns a blob's bytes. The frames around it are cached for its neighbours."""
         trouble = None
         for table, place in self.places(kind, digest):
             if length is not None and place.length != length:
                 trouble = Refused("blob %s has %d bytes, not %d"
                                   % (digest.hex(), place.length, length))
                 continue
-            trouble = Refused("pack %s, frame %d: blob %s has other bytes than its name says"
+            trouble = Refused("pack %s, frame %d: blob %s does not match its hash"
                               % (table.pack_id(place.pack), place.frame, digest.hex()))
             try:
                 frame = self.frame(table, place)
@@ -750,14 +754,15 @@ class Blobs:
         raise trouble or self.lack(kind, digest, length)
 
     def lack(self, kind, digest, length=None):
-        """Why a blob has no place: nothing names it, or not so, or what is named is damaged."""
+        """Returns the reason why a blob has no location: not indexed, another length, or
+        damaged."""
         what = "blob %s of kind %s" % (digest.hex(), KINDS[kind])
         lengths = [place.length for table in self.tables for place in table.find(kind, digest)]
         if not lengths:
             return Refused("%s is in no index" % what)
         if length is not None and length not in lengths:
             return Refused("%s has %d bytes, not %d" % (what, lengths[0], length))
-        return Refused("%s is in no sound pack" % what)
+        return Refused("%s is in no intact pack" % what)
 
     def frame(self, table, place):
         pack_id = table.pack_id(place.pack)
@@ -783,7 +788,7 @@ class Blobs:
 
 
 class Cache:
-    """The most recently used values, up to a weight together."""
+    """The most recently used values, up to a total weight."""
 
     def __init__(self, limit):
         self.limit, self.weight = limit, 0
@@ -813,14 +818,14 @@ class FrameCache(Cache):
         super().put(key, value, len(value))
 
 
-# -- CBOR, as RFC 8949 section 4.2.1 has it: shortest heads, definite lengths, sorted keys ---------
+# -- CBOR as in RFC 8949, section 4.2.1: shortest heads, definite lengths, sorted keys -------------
 
 INTEGER, NEGATIVE, BYTES, TEXT, ARRAY, MAP = 0, 1, 2, 3, 4, 5
 NESTING_LIMIT = 32
 
 
 def head(data, position):
-    """The kind and number of an item, and where it goes on."""
+    """Returns the major type and the argument of an item, and the position after its head."""
     first = data[position]
     low = first & 31
     if low < 24:
@@ -830,14 +835,14 @@ def head(data, position):
     end = position + 1 + (1 << low - 24)
     value = int.from_bytes(data[position + 1:end], "big")
     if end > len(data) or value < (24, 256, 65536, 1 << 32)[low - 24]:
-        raise Refused("CBOR: a number that is cut off or longer than it needs to be")
+        raise Refused("CBOR: a number that is truncated or not in its shortest form")
     return first >> 5, value, end
 
 
 def unsigned(data, position, limit=0xFFFFFFFF):
     kind, value, position = head(data, position)
     if kind != INTEGER or value > limit:
-        raise Refused("CBOR: not a number up to %d" % limit)
+        raise Refused("CBOR: not a number of at most %d" % limit)
     return value, position
 
 
@@ -857,7 +862,8 @@ def byte_string(data, position, shortest, longest):
 
 
 def container(data, position, wanted):
-    """The number of items of an array or pairs of a map, of which each takes at least a byte."""
+    """Returns the number of items of an array or pairs of a map, each of which takes at least a
+    byte."""
     kind, count, position = head(data, position)
     if kind != wanted or count > len(data) - position:
         raise Refused("CBOR: not %s" % ("an array" if wanted == ARRAY else "a map"))
@@ -865,15 +871,15 @@ def container(data, position, wanted):
 
 
 def skip(data, position, depth=3):
-    """Passes over an item of any kind, which has to be deterministic, too.
+    """Skips an item of any kind, which must be deterministic as well.
 
-    An entry's value lies in three others: the tree's map, its array, the entry's map.
+    An entry's value is nested in three others: the tree's map, its array, the entry's map.
     """
     kind, value, position = head(data, position)
     if kind in (BYTES, TEXT):
         end = position + value
         if end > len(data):
-            raise Refused("CBOR: a string that is cut off")
+            raise Refused("CBOR: a truncated string")
         if kind == TEXT and not is_utf8(data[position:end]):
             raise Refused("CBOR: a text that is not UTF-8")
         return end
@@ -903,7 +909,7 @@ DEFAULT_MODE = (0o644, 0o755, 0o777, 0o644, 0o644, 0o644, 0o644)
 
 
 class Entry:
-    """What a tree says of one name. `content` and `attributes` stay encoded."""
+    """An entry of a tree. `content` and `attributes` stay encoded."""
 
     __slots__ = ("name", "type", "mode", "uid", "gid", "seconds", "nanoseconds", "size", "content",
                  "level", "subtree", "target", "major", "minor", "attributes", "flags", "group",
@@ -915,7 +921,7 @@ class Entry:
 
 
 def read_entry(data, position):
-    """An entry of a tree, checked against the table of the format."""
+    """Reads an entry of a tree, validated against the table of the format."""
     begin = position
     count, position = container(data, position, MAP)
     entry = Entry()
@@ -943,7 +949,7 @@ def read_entry(data, position):
         elif key == 11:
             entry.target, position = byte_string(data, position, 1, 65536)
             if b"\0" in entry.target:
-                raise Refused("a link's target has a NUL")
+                raise Refused("a link target contains a NUL")
         elif key == 14:
             start, position = position, skip(data, position)
             entry.attributes = data[start:position]
@@ -951,7 +957,8 @@ def read_entry(data, position):
             entry.group, position = byte_string(data, position, 1, PATH_LIMIT)
             parts = entry.group.split(b"/")
             if len(parts) > DEPTH_LIMIT or not all(map(is_name, parts)):
-                raise Refused("%s is no path for a hard-link group" % shown(entry.group[:80]))
+                raise Refused("%s is not a valid path of a hard-link group"
+                              % shown(entry.group[:80]))
         elif key == 5:
             entry.seconds, position = signed(data, position)
             refuse_default(entry.seconds, key)
@@ -961,7 +968,7 @@ def read_entry(data, position):
             refuse_default(value if key != 2 else value - DEFAULT_MODE[entry.type], key)
             setattr(entry, field, value)
         else:
-            raise Refused("the key %d is not known" % key)
+            raise Refused("unknown key %d" % key)
     check_entry(entry)
     entry.weight = position - begin
     return entry, position
@@ -979,7 +986,7 @@ def is_name(name):
 
 def refuse_default(value, key):
     if value == 0:
-        raise Refused("the key %d has its default" % key)
+        raise Refused("the key %d has its default value" % key)
 
 
 def check_entry(entry):
@@ -993,16 +1000,17 @@ def check_entry(entry):
             or (entry.target is None) == (entry.type == SYMLINK) \
             or not is_device and (entry.major or entry.minor) \
             or entry.group is not None and entry.type == DIRECTORY:
-        raise Refused("%s has what its type has not, or lacks what it has" % shown(entry.name))
+        raise Refused("%s has members that its type does not allow, or lacks required ones"
+                      % shown(entry.name))
     if entry.content is None:
         if entry.size or entry.level:
-            raise Refused("%s has a size and no content" % shown(entry.name))
+            raise Refused("%s has a size but no content" % shown(entry.name))
     elif is_file:
         most = BLOB_LIMIT if entry.level else EXTENT_LIMIT
         pieces = read_pieces(entry.content, 0, entry.level, most)
         total = sum(length for length, _ in pieces)
         if total != entry.size:
-            raise Refused("%s has %d bytes, its pieces have %d"
+            raise Refused("%s has %d bytes, but its pieces have %d"
                           % (shown(entry.name), entry.size, total))
     if entry.attributes is not None:
         for _ in read_attributes(entry.attributes):
@@ -1010,21 +1018,21 @@ def check_entry(entry):
 
 
 def read_pieces(data, position, level, most=BLOB_LIMIT):
-    """Each piece of a content or list: (length, hash), the hash of a hole being nothing."""
+    """Yields each piece of a content or list: (length, hash), where the hash of a hole is None."""
     count, position = container(data, position, ARRAY)
     if not 1 <= count <= most:
-        raise Refused("a content of %d pieces" % count)
+        raise Refused("content of %d pieces" % count)
     after_hole, limit = False, ((1 << 63) - 1 if level else BLOB_LIMIT)
     for _ in range(count):
         kind, value, following = head(data, position)
         if kind == INTEGER:
             if level or after_hole or not 1 <= value < 1 << 63:
-                raise Refused("a hole where none may be")
+                raise Refused("a hole that is not allowed")
             yield value, None
             position, after_hole = following, True
         else:
             if kind != ARRAY or value != 2:
-                raise Refused("a piece that is neither blob nor hole")
+                raise Refused("a piece that is neither a blob nor a hole")
             length, position = unsigned(data, following, limit)
             digest, position = byte_string(data, position, 32, 32)
             if not length:
@@ -1034,7 +1042,7 @@ def read_pieces(data, position, level, most=BLOB_LIMIT):
 
 
 def read_attributes(data):
-    """Each extended attribute: (name, bytes) or (name, (length, hash))."""
+    """Yields each extended attribute: (name, bytes) or (name, (length, hash))."""
     count, position = container(data, 0, ARRAY)
     if not count:
         raise Refused("an empty array of attributes")
@@ -1043,7 +1051,7 @@ def read_attributes(data):
         pair, position = container(data, position, ARRAY)
         name, position = byte_string(data, position, 1, 255)
         if pair != 2 or b"\0" in name or name <= previous:
-            raise Refused("an attribute that is not a pair, out of order or twice")
+            raise Refused("an attribute that is not a pair, out of order or a duplicate")
         previous = name
         if head(data, position)[0] == BYTES:
             value, position = byte_string(data, position, 0, 512)
@@ -1053,12 +1061,12 @@ def read_attributes(data):
             length, position = unsigned(data, position, BLOB_LIMIT)
             digest, position = byte_string(data, position, 32, 32)
             if pair != 2 or length <= 512:
-                raise Refused("an attribute's value that should stand in the tree")
+                raise Refused("an attribute value that must be stored in the tree")
             yield name, (length, digest)
 
 
 def read_tree(data):
-    """A tree blob: (entries, nothing) or (nothing, pages as (last name, hash))."""
+    """Decodes a tree blob: (entries, None) or (None, pages as (last name, hash))."""
     try:
         count, position = container(data, 0, MAP)
         if count == 0:
@@ -1074,9 +1082,9 @@ def read_tree(data):
                 pages, position = read_pages(data, position)
                 found = None, pages
     except IndexError:
-        raise Refused("CBOR: cut off") from None
+        raise Refused("CBOR: truncated") from None
     if position != len(data):
-        raise Refused("CBOR: something follows")
+        raise Refused("CBOR: trailing data")
     return found
 
 
@@ -1088,7 +1096,7 @@ def read_entries(data, position):
     for _ in range(count):
         entry, position = read_entry(data, position)
         if entry.name <= previous:
-            raise Refused("the name %s is out of order or twice" % shown(entry.name))
+            raise Refused("the name %s is out of order or a duplicate" % shown(entry.name))
         previous = entry.name
         entries.append(entry)
     return entries, position
@@ -1111,7 +1119,7 @@ def read_pages(data, position):
 
 
 class Trees:
-    """Reads trees and the lists of contents, and keeps the parsed ones that were used last."""
+    """Reads trees and lists of pieces, and caches the most recently used ones."""
 
     def __init__(self, blobs):
         self.blobs = blobs
@@ -1129,7 +1137,7 @@ class Trees:
         return found
 
     def page(self, digest, number):
-        """The entries of a folder's page, and whether it is the last."""
+        """Returns the entries of a directory's page, and whether it is the last."""
         entries, pages = self.tree(digest)
         if pages is None:
             return entries, True
@@ -1137,7 +1145,7 @@ class Trees:
         entries, _ = self.tree(page)
         if not entries or entries[-1].name != last \
                 or number and entries[0].name <= pages[number - 1][0]:
-            raise Refused("tree %s: a page holds other names than its table says" % digest.hex())
+            raise Refused("tree %s: the names of a page do not match its table" % digest.hex())
         return entries, number + 1 == len(pages)
 
     def page_count(self, digest):
@@ -1145,7 +1153,7 @@ class Trees:
         return 1 if pages is None else len(pages)
 
     def pieces(self, entry):
-        """Each piece of a file: (length, hash), the hash of a hole being nothing."""
+        """Yields each piece of a file: (length, hash), where the hash of a hole is None."""
         if entry.content is None:
             return iter(())
         return self.pieces_within(entry.content, 0, entry.level)
@@ -1158,7 +1166,7 @@ class Trees:
                 yield length, digest
 
     def list(self, digest, length, level):
-        """A list blob, checked: its bytes, and where its pieces begin in them."""
+        """Reads and validates a list blob: its bytes, and the position of its pieces."""
         data = self.blobs.read(LIST, digest)
         try:
             count, position = container(data, 0, MAP)
@@ -1171,9 +1179,9 @@ class Trees:
             if key != 1 or count != (2 if found else 1) or found != level:
                 raise Refused("it is a list of another level")
             if skip(data, position) != len(data):
-                raise Refused("CBOR: something follows")
+                raise Refused("CBOR: trailing data")
             if sum(piece for piece, _ in read_pieces(data, position, level)) != length:
-                raise Refused("it stands for another number of bytes")
+                raise Refused("its size is not the expected one")
         except (Refused, IndexError) as trouble:
             raise Refused("list %s: %s" % (digest.hex(), trouble)) from None
         return data, position
@@ -1183,7 +1191,7 @@ class Trees:
 
 
 class Folder:
-    """A folder on the way: its name, and the folders above it."""
+    """A directory of a walk: its name and its parent."""
 
     __slots__ = ("parent", "name", "depth", "length")
 
@@ -1193,7 +1201,7 @@ class Folder:
         self.length = parent.length_with(name) if parent else len(name)
 
     def length_with(self, name):
-        """The length of the path of a name in it."""
+        """Returns the length of the path of a name in this directory."""
         return self.length + bool(self.length) + len(name)
 
     def path(self, name=b""):
@@ -1208,10 +1216,11 @@ ENTER, MEET, LEAVE, LOST = range(4)
 
 
 def walk(trees, root, top, entry=None):
-    """What lies below a folder, in the order of names: (event, folder, entry or trouble).
+    """Yields everything below a directory, in the order of names: (event, directory, entry or
+    error).
 
-    Only the way from the root is held, not the pages along it, so that depth costs little memory:
-    the entry that tells a folder's attributes is read again when the folder is left.
+    Only the path from the root is kept in memory, not the pages along it, so depth costs little
+    memory: the entry with a directory's attributes is read again at the end of the directory.
     """
     stack = [[top, root, 0, 0]]
     while stack:
@@ -1222,7 +1231,7 @@ def walk(trees, root, top, entry=None):
         for found in itertools.islice(entries, place, None):
             place += 1
             if folder.length_with(found.name) > PATH_LIMIT:
-                yield LOST, folder, Refused("a path in it has more than %d bytes" % PATH_LIMIT)
+                yield LOST, folder, Refused("it contains a path of more than %d bytes" % PATH_LIMIT)
             elif found.type != DIRECTORY:
                 yield MEET, folder, found
             else:
@@ -1232,7 +1241,7 @@ def walk(trees, root, top, entry=None):
                     state[2:] = number, place
                     stack.append([below, found.subtree, 0, 0])
                     break
-                yield LOST, below, Refused("more than %d folders lie in one another" % DEPTH_LIMIT)
+                yield LOST, below, Refused("more than %d directories are nested" % DEPTH_LIMIT)
                 yield LEAVE, below, found
         if stack[-1] is not state:
             continue
@@ -1251,7 +1260,7 @@ def walk(trees, root, top, entry=None):
 
 
 def page_or_trouble(trees, digest, number):
-    """A page's entries, whether it is the last, and what is wrong with it."""
+    """Returns a page's entries, whether it is the last, and its error."""
     try:
         return (*trees.page(digest, number), None)
     except Refused as trouble:
@@ -1262,15 +1271,16 @@ def page_or_trouble(trees, digest, number):
 
 
 def find_path(trees, root, path):
-    """The entry that a path names: nothing is the root."""
+    """Returns the entry and the tree at a path; the entry is None for the root."""
     entry, digest = None, root
     for name in (part for part in path.split(b"/") if part):
         if digest is None:
-            raise Failure("%s is no folder" % shown(entry.name))
+            raise Failure("%s is not a directory" % shown(entry.name))
         entry = find_name(trees, digest, name)
         if entry is None:
-            raise Failure("%s is not in the snapshot: there is no %s" % (shown(path), shown(name)),
-                          "`ls` shows what is in it")
+            raise Failure("%s is not in the snapshot: %s does not exist"
+                          % (shown(path), shown(name)),
+                          "`ls` lists its entries")
         digest = entry.subtree
     return entry, digest
 
@@ -1292,7 +1302,7 @@ SPACE = re.compile(rb"[ \t\r]*")
 
 
 def wanted_members(line):
-    """The few members that matter here, decoded; all others are passed over without being built."""
+    """Returns the required members, decoded; others are only skipped."""
     members, open_marks, name, begin = {}, [], None, None
     position = SPACE.match(line).end()
     while position < len(line):
@@ -1301,7 +1311,7 @@ def wanted_members(line):
             raise not_json(position)
         mark, is_outer = token.group()[:1], len(open_marks) == 1
         if is_outer and begin is None:
-            # Between the braces of the object itself: a name, its colon, or the end.
+            # Directly inside the outermost braces: a name, its colon, or the end.
             if name is None and mark == b'"':
                 name = decoded(token.group())
             elif name is not None and mark == b":":
@@ -1310,7 +1320,7 @@ def wanted_members(line):
                 raise not_json(position)
         if is_outer and begin is not None and mark in (b",", b"}"):
             if name in members:
-                raise Refused("it has %s twice" % json.dumps(name))
+                raise Refused("it has duplicate members %s" % json.dumps(name))
             value = line[begin:position]
             members[name] = decoded(value) if name in WANTED else None
             name = begin = None
@@ -1333,7 +1343,7 @@ def not_json(position):
 
 
 def decoded(text):
-    """A small value of JSON."""
+    """Decodes a small JSON value."""
     if len(text) > MEMBER_LIMIT:
         raise Refused("it has a member of %d bytes" % len(text))
     try:
@@ -1343,7 +1353,7 @@ def decoded(text):
 
 
 class Snapshot:
-    """What line 1 of a snapshot says, as far as it is needed here."""
+    """The members of a snapshot's first line that are needed here."""
 
     def __init__(self, repository, snapshot_id):
         self.id = snapshot_id
@@ -1351,19 +1361,19 @@ class Snapshot:
         with StoredFile(path, SNAPSHOT_LIMIT) as file:
             data = file.read(0, file.size)
         if blake2b(data).hex() != snapshot_id:
-            raise Refused("its bytes do not have the hash that is its name")
+            raise Refused("its hash does not match its name")
         end = data.find(b"\n")
         if end < 0:
-            raise Refused("its first line does not end")
+            raise Refused("its first line is not terminated")
         self.members = wanted_members(data[:end])
         self.check(repository)
 
     def check(self, repository):
         if self.members.get("format") != "sandboxctl-snapshot":
-            raise Refused("it is not a snapshot of sandboxctl")
+            raise Refused("it is not a sandboxctl snapshot")
         version = self.members.get("version")
         if version != 1 or isinstance(version, bool):
-            raise Refused("it has version %s, and this program knows only 1"
+            raise Refused("it has version %s, but this program supports only 1"
                           % json.dumps(version)[:40])
         if repository.id is not None and self.members.get("repository") != repository.id:
             raise Refused("it belongs to another repository")
@@ -1372,7 +1382,7 @@ class Snapshot:
             raise Refused("its tree is not a hash")
         self.tree = bytes.fromhex(tree)
         if self.moment is None:
-            raise Refused("its time is not one of RFC 3339")
+            raise Refused("its time is not in the format of RFC 3339")
 
     def text(self, member):
         value = self.members.get(member)
@@ -1388,7 +1398,7 @@ class Snapshot:
 
     @property
     def moment(self):
-        """When the run began, for sorting: seconds since 1970 and their fraction."""
+        """The start of the backup, for sorting: seconds since 1970 and their fraction."""
         form = r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
         found = re.fullmatch(form, self.text("time"), re.ASCII)
         if found is None:
@@ -1403,12 +1413,12 @@ class Snapshot:
 
 
 def number(value):
-    """A count of a snapshot; 0 where it has none."""
+    """Returns a count of a snapshot; 0 if it is missing."""
     return value if type(value) is int else 0
 
 
 def read_snapshots(repository, damage):
-    """All snapshots that can be read, the oldest first."""
+    """Returns all readable snapshots, the oldest first."""
     found = []
     for snapshot_id in repository.snapshots():
         try:
@@ -1419,8 +1429,8 @@ def read_snapshots(repository, damage):
 
 
 def by_age(snapshots):
-    """The oldest first: by time, but those of one source by their sequence, whatever its clock
-    showed."""
+    """Sorts snapshots, the oldest first: by time, but those of one source by sequence, even if its
+    clock was set back."""
     aged, latest = [], {}
     for snapshot in sorted(snapshots, key=lambda one: (one.sequence, one.moment, one.id)):
         source, moment = snapshot.text("source"), snapshot.moment
@@ -1431,18 +1441,19 @@ def by_age(snapshots):
 
 
 def find_snapshot(repository, name, damage):
-    """The snapshot of an id's beginning, or the newest."""
+    """Returns the snapshot whose id begins with `name`, or the newest."""
     if name == "latest":
         found = read_snapshots(repository, damage)
         if not found:
-            raise Failure("there is no snapshot that can be read")
+            raise Failure("no readable snapshot")
         return found[-1]
     if not re.fullmatch("[0-9a-f]{4,64}", name):
-        raise Failure("%r is no snapshot: `latest`, or at least four digits of an id" % name,
-                      "`list` shows them all")
+        raise Failure("%r is not a snapshot: use `latest`, or at least four digits of an id" % name,
+                      "`list` shows all snapshots")
     ids = [found for found in repository.snapshots() if found.startswith(name)]
     if len(ids) != 1:
-        raise Failure("%d snapshots begin with %s" % (len(ids), name), "`list` shows them all")
+        raise Failure("%d snapshot ids begin with %s" % (len(ids), name),
+                      "`list` shows all snapshots")
     try:
         return Snapshot(repository, ids[0])
     except Refused as trouble:
@@ -1453,13 +1464,13 @@ def find_snapshot(repository, name, damage):
 # -- Restoring ------------------------------------------------------------------------------------
 
 JOBS_AT_ONCE = 32768
-SETTABLE_FLAGS = 0x208380FF  # those of FS_IOC_SETFLAGS that file systems let anyone or root change
-LATE_FLAGS = 0x30            # immutable, append only
+SETTABLE_FLAGS = 0x208380FF  # the FS_IOC_SETFLAGS flags that users or root can change
+LATE_FLAGS = 0x30            # immutable, append-only
 GET_FLAGS, SET_FLAGS = 0x80086601, 0x40086602
 
 
 class OpenFile:
-    """A file that is being written: how many of its pieces are still to come."""
+    """A file that is being written, with the number of its pending pieces."""
 
     __slots__ = ("folder", "entry", "waiting", "is_planned", "is_made", "descriptor", "trouble")
 
@@ -1473,18 +1484,18 @@ Job = collections.namedtuple("Job", "table place digest offset file")
 
 
 class Restore:
-    """Writes what a walk meets below one new folder.
+    """Restores the entries of a walk into a new directory.
 
-    Names are gathered until some ten thousand pieces are wanted; then their frames are decoded,
-    each once and pack by pack, and what is complete gets its attributes. Every call is relative to
-    the descriptor of a folder that this program made.
+    Entries are collected until several ten thousand pieces are pending. Then their frames are
+    decoded, each once and pack by pack, and complete files get their attributes. Every call is
+    relative to the descriptor of a directory that this program created.
     """
 
     def __init__(self, trees, folder, damage):
         self.trees, self.repository, self.damage = trees, trees.blobs.repository, damage
         self.root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self.folders = collections.OrderedDict()  # open descriptors by folder
-        self.writing = collections.OrderedDict()  # open files, the longest unused first
+        self.folders = collections.OrderedDict()  # open descriptors by directory
+        self.writing = collections.OrderedDict()  # open files, the least recently used first
         self.jobs, self.links, self.left = [], [], []
         self.weight = 0
         self.groups, self.lost = {}, {}
@@ -1492,7 +1503,7 @@ class Restore:
         self.entries = self.files = self.bytes = self.troubles = self.not_owned = 0
 
     def run(self, root, top, entry):
-        """Restores all that is below a folder, and what its own entry says of it."""
+        """Restores everything below a directory, and the metadata of its own entry."""
         barred = None
         for event, folder, what in walk(self.trees, root, top, entry):
             if barred is not None:
@@ -1528,17 +1539,17 @@ class Restore:
         self.damage("%s: %s" % (shown(path) or "the root", trouble))
 
     def fail(self, path, error):
-        """Something that the system did not let through."""
+        """Reports a failed system call."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             raise Failure("%s: %s" % (shown(path), error.strerror),
-                          "what is restored so far stays; make room and restore into a new folder")
+                          "restored files remain; free space and restore to a new directory")
         self.troubles += 1
         say("not restored", "%s: %s" % (shown(path) or "the root", error.strerror or error))
 
-    # Folders
+    # Directories
 
     def descriptor(self, folder):
-        """The open descriptor of a folder; valid until the next call."""
+        """Returns the open descriptor of a directory; valid until the next call."""
         way = []
         while folder.parent is not None and folder not in self.folders:
             way.append(folder)
@@ -1564,7 +1575,7 @@ class Restore:
             return False
 
     def leave(self, folder, entry):
-        """Gives a folder its attributes and time, now that nothing more is made in it."""
+        """Sets a directory's metadata after the last change in it."""
         try:
             self.set_metadata(folder.path(), entry, self.descriptor(folder))
         except OSError as error:
@@ -1585,7 +1596,7 @@ class Restore:
             self.fail(folder.path(entry.name), error)
 
     def joins_group(self, folder, entry):
-        """Whether the name becomes a link to the first of its group that was met."""
+        """Whether the entry becomes a hard link to the first of its group."""
         likeness = (entry.type, entry.size, entry.target, entry.major, entry.minor, entry.level,
                     blake2b(entry.content or b""))
         first = self.groups.setdefault(entry.group, (folder, entry.name, likeness, entry.flags))
@@ -1624,7 +1635,7 @@ class Restore:
     # Files
 
     def plan(self, file):
-        """Notes the pieces that a file needs."""
+        """Collects the pieces of a file."""
         offset = 0
         self.weight += file.entry.weight
         try:
@@ -1648,7 +1659,7 @@ class Restore:
         file.waiting += 1
 
     def flush(self):
-        """Decodes what is wanted, then makes the links and ends the folders that were left."""
+        """Decodes the pending pieces, then creates the links and finishes the directories."""
         jobs, self.jobs = self.jobs, []
         jobs.sort(key=lambda job: (id(job.table), job.place))
         for (_, pack), group in itertools.groupby(
@@ -1680,7 +1691,7 @@ class Restore:
                 self.take(job, data)
 
     def take(self, job, data):
-        """Writes one piece, if it is what its hash says; else looks for it elsewhere."""
+        """Writes one piece if it matches its hash; otherwise searches for it elsewhere."""
         file, place = job.file, job.place
         file.waiting -= 1
         if file.trouble is None:
@@ -1707,7 +1718,7 @@ class Restore:
             piece, offset = piece[count:], offset + count
 
     def open(self, file):
-        """The descriptor of a file that is being written; the last hundred stay open."""
+        """Returns the descriptor of a file that is being written; the last hundred stay open."""
         if file.descriptor >= 0:
             self.writing.move_to_end(file)
             return file.descriptor
@@ -1729,7 +1740,7 @@ class Restore:
             file.descriptor = -1
 
     def finish(self, file):
-        """Gives a complete file its size and attributes; takes an incomplete one away."""
+        """Sets the size and attributes of a complete file; removes an incomplete one."""
         path = file.folder.path(file.entry.name)
         try:
             if file.trouble is None:
@@ -1750,11 +1761,12 @@ class Restore:
         else:
             self.fail(path, file.trouble)
 
-    # Attributes. A user's attribute needs the right to write, so it is set while the mode is still
-    # 0600; a change of owner drops capabilities, and an ACL holds the mode, so these come later.
+    # Metadata. Setting user attributes requires write permission, so they are set while the mode is
+    # still 0600. Changing the owner drops capabilities, and an ACL contains the mode, so these are
+    # set later.
 
     def set_metadata(self, path, entry, descriptor, name=None):
-        """Gives an open file or folder, or a name in the open folder, what its entry says."""
+        """Sets the metadata of an open file or directory, or of a name in the open directory."""
         target = descriptor if name is None else name
         within = {} if name is None else {"dir_fd": descriptor, "follow_symlinks": False}
         self.set_attributes(path, entry, descriptor, name, lambda key: key.startswith(b"user."))
@@ -1772,7 +1784,7 @@ class Restore:
             self.set_flags(path, descriptor, entry.flags & ~late)
 
     def set_owner(self, path, entry, target, within):
-        """Sets the owner if this is root; else takes set-id bits away. Returns the mode to set."""
+        """Sets the owner if run as root; otherwise clears set-id bits. Returns the mode to set."""
         if self.is_root:
             if 0xFFFFFFFF not in (entry.uid, entry.gid):
                 os.chown(target, entry.uid, entry.gid, **within)
@@ -1812,7 +1824,8 @@ class Restore:
             self.fail(b"%s (flags)" % path, error)
 
     def set_late_flags(self, folder, name, flags):
-        """Immutable files cannot get further names: theirs is set when all names are there."""
+        """Sets the flags of immutable files, which cannot get further links, after all links
+        exist."""
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
                                  dir_fd=self.descriptor(folder))
@@ -1826,11 +1839,11 @@ class Restore:
 
 
 class Survey:
-    """Proves that all which snapshots need is there, each tree once."""
+    """Verifies that everything that snapshots refer to exists, each tree once."""
 
     def __init__(self, trees, damage):
         self.trees, self.damage = trees, damage
-        self.known = {}  # of each tree: how deep it is, and how long its longest path
+        self.known = {}  # of each tree: its depth and the length of its longest path
 
     def run(self, snapshot):
         stack = [[snapshot.tree, b"", 0, 0, (0, 0)]]
@@ -1867,10 +1880,10 @@ class Survey:
                 stack[-1][4] = (max(above[0], below[0]), max(above[1], below[1]))
             elif reach[0] >= DEPTH_LIMIT or reach[1] > PATH_LIMIT:
                 self.report(snapshot, [], b"", "a path has more than %d bytes, or more than %d "
-                            "folders lie in one another" % (PATH_LIMIT, DEPTH_LIMIT))
+                            "directories are nested" % (PATH_LIMIT, DEPTH_LIMIT))
 
     def check(self, snapshot, stack, entry):
-        """Holds that each blob of an entry is in a pack that is there."""
+        """Checks that each blob of an entry is in an existing pack."""
         try:
             for length, digest in self.trees.pieces(entry):
                 self.find(digest, length)
@@ -1890,16 +1903,16 @@ class Survey:
 
 
 def joined(name, below):
-    """The reach of a folder's name in front of what its tree reaches."""
+    """Returns the depth and path length of a tree below a directory's name."""
     return below[0] + 1, len(name) + (1 + below[1] if below[1] else 0)
 
 
 class PackCheck:
-    """Reads packs whole and holds them against their names, contents and the index."""
+    """Reads whole packs and checks them against their names, contents tables and the index."""
 
     def __init__(self, blobs, without_index, damage):
         self.blobs, self.damage, self.repository = blobs, damage, blobs.repository
-        self.indexed = {}  # of each pack: the tables that have it, with the numbers of its entries
+        self.indexed = {}  # of each pack: its tables and the numbers of its entries
         for table in () if without_index else blobs.tables:
             for pack, numbers in table.entries_by_pack():
                 self.indexed.setdefault(table.pack_id(pack), []).append((table, pack, numbers))
@@ -1908,7 +1921,7 @@ class PackCheck:
         try:
             with StoredFile(self.repository.pack_path(pack_id)) as file:
                 if file.hash().hex() != pack_id:
-                    self.damage("pack %s: its bytes do not have the hash that is its name"
+                    self.damage("pack %s: its hash does not match its name"
                                 % pack_id)
                 frames, contents = self.end_of(pack_id, file)
                 if frames:
@@ -1917,7 +1930,7 @@ class PackCheck:
             self.damage("pack %s: %s" % (pack_id, trouble))
 
     def end_of(self, pack_id, file):
-        """The frames with blobs, and the contents: the pack's own, or what an index says of it."""
+        """Returns the frames with blobs and the contents table of the pack, or of an index."""
         try:
             frames = read_seek_table(file)
             last = decode_alone(self.repository, file, frames[-1])
@@ -1935,15 +1948,15 @@ class PackCheck:
         return [], b""
 
     def compare(self, pack_id, frames, contents):
-        """Holds that the index says of a pack what its contents say."""
+        """Checks that the index matches the contents table of a pack."""
         found = {contents[at:at + 48] for at in range(0, len(contents), 48)}
         for table, pack, numbers in self.indexed.get(pack_id, ()):
             if [table.frame(pack, n) for n in range(table.frame_counts[pack])] != frames:
-                raise Refused("an index has other frames than its seek table")
+                raise Refused("the frames of an index do not match its seek table")
             for number in numbers:
                 entry = table.entry(number)
                 if entry not in found:
-                    raise Refused("an index says of blob %s what its contents do not"
+                    raise Refused("an index entry of blob %s does not match its contents table"
                                   % entry[:32].hex())
 
     def check_frames(self, pack_id, file, frames, contents):
@@ -1975,7 +1988,7 @@ class PackCheck:
         self.blobs.bad.update((pack_id, frame, offset) for _, frame, offset in found)
 
     def frame_troubles(self, frame, data, entries):
-        """What is wrong in a decoded frame: (sentence, frame, offset)."""
+        """Yields the problems of a decoded frame: (message, frame, offset)."""
         try:
             members = iter(read_members(data, False))
         except Refused as trouble:
@@ -1986,25 +1999,25 @@ class PackCheck:
             while offset >= end and (begin, end) != (FRAME_LIMIT, FRAME_LIMIT + 1):
                 begin, end = next(members, (FRAME_LIMIT, FRAME_LIMIT + 1))
             if not begin <= offset <= offset + length <= end:
-                yield "frame %d: a blob does not lie in one member" % number, number, offset
+                yield "frame %d: a blob is not inside one member" % number, number, offset
             if blake2b(data[offset:offset + length]) != digest:
-                yield ("frame %d: blob %s of kind %s has other bytes than its name says"
+                yield ("frame %d: blob %s of kind %s does not match its hash"
                        % (number, digest.hex(), KINDS[kind]), number, offset)
 
 
 def verify(repository, blobs, options, damage):
-    """Holds packs, indexes and snapshots against each other. Returns what was looked at."""
+    """Checks packs, indexes and snapshots against each other. Returns a summary."""
     present = set(repository.packs())
     blobs.present = present
     named = {table.pack_id(pack): table.pack_size(pack)
              for table in blobs.tables for pack in range(len(table.frame_counts))}
     for pack_id, size in sorted(named.items()):
         if pack_id not in present:
-            damage("pack %s: an index names it, and it is not there" % pack_id)
+            damage("pack %s: an index refers to it, but it is missing" % pack_id)
         elif os.lstat(repository.pack_path(pack_id)).st_size != size:
-            damage("pack %s: it has another size than an index says" % pack_id)
+            damage("pack %s: its size does not match the index" % pack_id)
     for pack_id in sorted(present - set(named)):
-        say("note", "pack %s is in no index: an unfinished run's, or --without-index is needed"
+        say("note", "pack %s is in no index: the backup is unfinished, or use --without-index"
             % pack_id)
     if options.read_data:
         check = PackCheck(blobs, options.without_index, damage)
@@ -2014,16 +2027,16 @@ def verify(repository, blobs, options, damage):
     snapshots = read_snapshots(repository, damage)
     for snapshot in snapshots:
         survey.run(snapshot)
-    return "%d snapshots, %d folders, %d packs%s" % (
+    return "%d snapshots, %d directories, %d packs%s" % (
         len(snapshots), len(survey.known), len(present),
-        ", all data read" if options.read_data else "; --read-data reads the packs, too")
+        ", all data read" if options.read_data else "; --read-data also reads the packs")
 
 
 # -- Commands -------------------------------------------------------------------------------------
 
 
 class Damage:
-    """Names what is damaged as it is found, and counts it."""
+    """Reports damage as it is found, and counts it."""
 
     def __init__(self):
         self.count = 0
@@ -2034,7 +2047,7 @@ class Damage:
 
 
 def readable(size):
-    """A number of bytes for people."""
+    """Formats a number of bytes for display."""
     if size < KIB:
         return "%d B" % size
     for unit in ("KiB", "MiB", "GiB", "TiB"):
@@ -2062,11 +2075,12 @@ def run_verify(repository, options, damage):
         damage("repository.json is missing")
     blobs = Blobs(repository, options.without_index, damage)
     told = verify(repository, blobs, options, damage)
-    put("%s: %s" % (told, "%d damages found" % damage.count if damage.count else "sound"))
+    found = "%d problem%s found" % (damage.count, "" if damage.count == 1 else "s")
+    put("%s: %s" % (told, found if damage.count else "no damage found"))
 
 
 def chosen(repository, options, damage):
-    """The trees, and what SNAP[:PATH] names: its entry and, for a folder, its tree."""
+    """Returns the trees, and the path, entry and tree (for a directory) of SNAP[:PATH]."""
     name, _, path = os.fsencode(options.what).partition(b":")
     snapshot = find_snapshot(repository, name.decode("ascii", "replace"), damage)
     trees = Trees(Blobs(repository, options.without_index, damage, rescues=True))
@@ -2075,7 +2089,7 @@ def chosen(repository, options, damage):
     except Refused as trouble:
         damage("snapshot %s: %s" % (snapshot.id[:16], trouble))
         raise Failure("%s cannot be found in the snapshot" % shown(path or b"/"),
-                      "--without-index makes the index anew from the packs") from None
+                      "--without-index rebuilds the index from the packs") from None
 
 
 def run_ls(repository, options, damage):
@@ -2112,7 +2126,7 @@ def run_restore(repository, options, damage):
     trees, path, entry, tree = chosen(repository, options, damage)
     target = os.path.abspath(os.fsencode(options.to))
     if os.path.realpath(target).startswith(os.path.realpath(repository.path) + b"/"):
-        raise Failure("%s lies in the repository" % shown(target), "name a folder beside it")
+        raise Failure("%s is inside the repository" % shown(target), "use a directory outside it")
     os.umask(0o077)
     try:
         restore = begin_restore(trees, tree, target, damage)
@@ -2127,24 +2141,25 @@ def run_restore(repository, options, damage):
     put("%d entries restored, %s in %d files" % (
         restore.entries - restore.troubles, readable(restore.bytes), restore.files))
     if restore.not_owned:
-        say("note", "%d entries belong to who runs this: only root can restore owners"
+        say("note", "%d entries are owned by the current user: only root can restore owners"
             % restore.not_owned)
     return PARTLY if restore.troubles else DONE
 
 
 def begin_restore(trees, tree, target, damage):
-    """Makes the folder that is restored into, or finds the one that a single entry goes to."""
+    """Creates the target directory, or opens the parent directory of a single entry."""
     if tree is None:
         if os.path.lexists(target):
-            raise Failure("%s is already there" % shown(target), "name a new file")
+            raise Failure("%s already exists" % shown(target), "use a new file name")
         return Restore(trees, os.path.dirname(target), damage)
     if not os.path.lexists(target):
         os.mkdir(target, 0o700)
     elif not os.path.isdir(target) or os.listdir(target):
-        raise Failure("%s is there and not an empty folder" % shown(target), "name a new folder")
+        raise Failure("%s exists and is not an empty directory" % shown(target),
+                      "use a new directory")
     for key in ("system.posix_acl_default", "system.posix_acl_access"):
         try:
-            os.removexattr(target, key)  # what the folder above it hands down is not in the tree
+            os.removexattr(target, key)  # defaults inherited from the parent are not in the tree
         except OSError:
             pass
     return Restore(trees, target, damage)
@@ -2157,47 +2172,47 @@ EXAMPLES = """examples:
   recover.py /mnt/backup restore latest --to /tmp/all
   recover.py /mnt/backup restore 3f9c:apps/org.example.Notes/data --to /tmp/notes
 
-exit codes: 0 done, 1 failed, 2 wrong usage, 3 something could not be set or made by this user
-on this file system, 13 damage was found: all that is not damaged was restored.
+exit status: 0 success, 1 failure, 2 usage error, 3 something could not be set or created by this
+user on this file system, 13 damage was found; everything that is not damaged was restored.
 
-recover.py reads what docs/repository-format.md of sandboxctl describes. Do not run a copy that lies
-in a repository which others can write to: take it from sandboxctl's sources, or use sandboxctl.
+recover.py reads the format in docs/repository-format.md of sandboxctl. Do not run a copy from a
+repository that other users can write to: use the one in sandboxctl's sources, or sandboxctl itself.
 """
 
 
 def arguments():
     parser = argparse.ArgumentParser(
         prog="recover.py", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Reads a repository of sandboxctl without sandboxctl. Needs the program zstd.")
-    parser.add_argument("repository", metavar="REPO", help="the repository's folder")
+        description="Reads a sandboxctl repository without sandboxctl. Requires the program zstd.")
+    parser.add_argument("repository", metavar="REPO", help="the repository directory")
     parser.add_argument("--without-index", action="store_true",
-                        help="find blobs by the ends of the packs, not by the index objects")
+                        help="find blobs by the contents tables of packs instead of the index")
     parser.add_argument("--zstd", metavar="PROGRAM", default="zstd",
-                        help="the zstd to use (default: the one in PATH)")
+                        help="the zstd program (default: the one in PATH)")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    commands.add_parser("list", help="the snapshots, the oldest first").set_defaults(run=run_list)
+    commands.add_parser("list", help="list snapshots, the oldest first").set_defaults(run=run_list)
 
     command = commands.add_parser(
-        "verify", help="hold snapshots, trees, indexes and packs against each other")
+        "verify", help="check snapshots, trees, indexes and packs against each other")
     command.add_argument("--read-data", action="store_true",
-                         help="read the packs, too: each byte is held against a hash")
+                         help="also read the packs and check each byte against a hash")
     command.set_defaults(run=run_verify)
 
-    command = commands.add_parser("ls", help="what is in a snapshot")
-    what = "`latest` or the beginning of an id; after a colon, a path in it"
+    command = commands.add_parser("ls", help="list the entries of a snapshot")
+    what = "`latest` or the beginning of an id; after a colon, a path in the snapshot"
     command.add_argument("what", metavar="SNAP[:PATH]", help=what)
     command.add_argument("-0", "--null", action="store_true",
-                         help="paths only, as they are, each ended by a NUL")
+                         help="print only paths, unescaped, each terminated by a NUL")
     command.set_defaults(run=run_ls)
 
     command = commands.add_parser(
-        "restore", help="bring back a snapshot, or a file or folder of it",
-        description="What SNAP[:PATH] names becomes DIR. Owners, devices and attributes of the "
-                    "system are restored for root only.")
+        "restore", help="restore a snapshot, or a file or directory of it",
+        description="Restores SNAP[:PATH] as DIR. Owners, devices and system attributes are "
+                    "restored only if run as root.")
     command.add_argument("what", metavar="SNAP[:PATH]", help=what)
     command.add_argument("--to", metavar="DIR", required=True,
-                         help="a folder that is new or empty; a new file if PATH is one")
+                         help="a new or empty directory; a new file if PATH is a file")
     command.set_defaults(run=run_restore)
     return parser.parse_args()
 
@@ -2207,8 +2222,8 @@ def main():
     damage = Damage()
     try:
         if options.command != "list" and shutil.which(options.zstd) is None:
-            raise Failure("there is no program %s" % options.zstd,
-                          "install the package zstd, or name it by --zstd")
+            raise Failure("program %s not found" % options.zstd,
+                          "install the package zstd, or use --zstd")
         code = options.run(Repository(options.repository, options.zstd), options, damage)
         sys.stdout.flush()
     except Failure as failure:
@@ -2217,7 +2232,7 @@ def main():
             say("hint", failure.args[1])
         code = FAILED
     except KeyboardInterrupt:
-        say("error", "interrupted; what was being written is incomplete")
+        say("error", "interrupted; files being written are incomplete")
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,13 +4,13 @@
 usage: scale.py PROGRAM [ENTRIES]
 
 The device has one container of ENTRIES files (60,000), thirty of a sixtieth of that, and one on a
-second volume (root can mount one; without it that is reported). Each command must end with the
-expected status and the right result, within its time (a multiple of what `find` or `cp -a` takes for
-the same tree in the same run, and at least three seconds) and within its memory. The commands are those
-that the program's parser lists: one that no step here runs fails the suite.
+second volume (root can mount one; without root this is reported). Each command must end with the
+expected status and the right result, within its time (a multiple of the time of `find` or `cp -a`
+for the same tree in the same run, and at least three seconds) and within its memory. The commands
+come from the program's parser: one that no step here runs is an error.
 
-All of it runs on a tenth of the entries first: no step's processor time may grow by more than three times
-what n log n does (a quadratic step grows by eight times that).
+Everything runs on a tenth of the entries first: the processor time of a step may grow by at most
+three times n log n (a quadratic step grows by eight times that).
 """
 
 import dataclasses
@@ -31,22 +31,22 @@ ROOT = pathlib.Path("device")
 UUID = "0A0A0A0A-0000-4000-8000-{:012X}"
 SMALL_APPS = 30
 LEAST_SECONDS = 3.0
-# Anonymous memory (RssAnon) in bytes: for any device, and for each entry of this one.
+# Anonymous memory (RssAnon) in bytes: a fixed part, and a part for each entry.
 BASE_MEMORY, ENTRY_MEMORY = 150e6, 600
-# Processor time that is too little to compare, in seconds; and how far growth may exceed n log n.
+# The minimum processor time for a comparison, in seconds, and the factor allowed over n log n.
 LEAST_COMPARED, TOLERANCE = 0.5, 3.0
-# Seconds that the suite may take in all, for devices of up to so many entries.
+# The maximum time of the suite in seconds, for devices of up to MOST_ENTRIES entries.
 MOST_SECONDS, MOST_ENTRIES = 300, 60_000
 ANONYMOUS = re.compile(r"RssAnon:\s+(\d+) kB")
 
 
 class Failed(Exception):
-    """A step that did not end as it must."""
+    """A step with an unexpected result."""
 
 
 @dataclasses.dataclass
 class Row:
-    """What a step took: seconds, as a ratio to a yardstick, bytes of memory, processor time."""
+    """The cost of a step: seconds, ratio to a reference, bytes of memory, processor time."""
 
     words: str
     taken: float
@@ -57,13 +57,13 @@ class Row:
 
 
 def processor_seconds():
-    """The processor time of all processes that were started and have ended."""
+    """Returns the processor time of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 class Device:
-    """The device: what is in it and where."""
+    """The device and its containers."""
 
     def __init__(self, directory, entries):
         self.root = directory / ROOT
@@ -87,7 +87,7 @@ class Device:
         return place
 
     def app(self, name, number, files, volume=None):
-        """An app with a bundle and that many files: two thirds documents, half of them in one
+        """Makes an app with a bundle and `files` files: two thirds documents, half of them in one
         directory, the rest caches."""
         bundle = self.container("Bundle/Application", 2 * number, f"org.example.{name}", 1)
         write_bundle(bundle, name, "1.0")
@@ -106,7 +106,7 @@ class Device:
 
     @staticmethod
     def fill(place, files, name):
-        """Directories of 80 files, 64 of them in one above."""
+        """Makes directories of 80 files, 64 directories in each parent."""
         for first in range(0, files, 80):
             directory = place / f"group-{first // 5120}" / f"directory-{first:07}"
             directory.mkdir(parents=True)
@@ -115,7 +115,7 @@ class Device:
 
     @staticmethod
     def move_to(data, volume):
-        """Puts a container on another volume; a link to it stands in its place."""
+        """Moves a container to another volume, replacing it with a link."""
         place = volume / data.name
         shutil.copytree(data, place)
         shutil.rmtree(data)
@@ -123,7 +123,7 @@ class Device:
 
     @staticmethod
     def mount(directory):
-        """A second volume; None where mounting is not permitted."""
+        """Mounts a second volume; returns None if mounting is not permitted."""
         place = directory / "volume"
         place.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", place],
@@ -138,7 +138,7 @@ def write(directory, file, name):
 
 
 def begin_device(root, number):
-    """A simulator's directory without apps."""
+    """Makes a simulator directory without apps."""
     (root / "data/Containers").mkdir(parents=True)
     (root / "device.plist").write_bytes(plistlib.dumps({
         "UDID": UUID.format(number), "name": f"iPhone {number}",
@@ -158,7 +158,7 @@ def write_bundle(place, name, version):
 
 
 class Scale:
-    """Runs the steps and remembers which commands they were."""
+    """Runs the steps and records which commands they cover."""
 
     def __init__(self, program, directory, entries):
         self.program, self.directory = program, directory
@@ -169,7 +169,7 @@ class Scale:
         self.rows = []
         self.device = Device(directory, entries)
         self.yardsticks = {"find": self.seconds("find", ROOT, "-printf", "%s%T@"),
-                           # What a restore or a backup ends with, too: all is on the disk.
+                           # A backup or restore also ends with a sync to disk.
                            "cp": self.seconds("sh", "-c", 'cp -a "$0" copy && sync -f copy',
                                               self.device.big)}
         self.check_fake_crontab()
@@ -180,7 +180,7 @@ class Scale:
         return time.monotonic() - begun
 
     def check_fake_crontab(self):
-        """A crontab of its own, so that the user's is never touched."""
+        """Installs a fake crontab, so that the user's is never touched."""
         place = self.directory / "bin/crontab"
         place.parent.mkdir()
         place.write_text('#!/bin/sh\ntable="$HOME/crontab"\ncase "$1" in\n'
@@ -189,7 +189,7 @@ class Scale:
         place.chmod(0o755)
 
     def parser_commands(self):
-        """The words of each command that the parser knows, without the groups and `help`."""
+        """Returns the words of each command of the parser, without groups and `help`."""
         output = subprocess.run([self.program, "--experimental-dump-help"], check=True,
                                 capture_output=True, text=True).stdout
         found = set()
@@ -235,7 +235,7 @@ class Scale:
 
     @staticmethod
     def watch(process):
-        """Waits for a process; the most anonymous memory that it was seen with."""
+        """Waits for a process. Returns its peak anonymous memory."""
         memory = 0
         while process.poll() is None:
             try:
@@ -269,13 +269,13 @@ def lines(text):
 
 
 def identical(first, second):
-    """Whether two trees have the same files with the same contents."""
+    """Whether two trees have the same files with the same content."""
     return subprocess.run(["diff", "-r", "--no-dereference", "-q", first, second],
                           capture_output=True, check=False).returncode == 0
 
 
 def look(scale):
-    """What only reads the device."""
+    """Runs commands that only read the device."""
     apps = SMALL_APPS + 1 + bool(scale.device.other_volume)
     found = lines(scale.run("apps", "--root", ROOT, "--json", times=3))
     listed = {app["id"] for device in found for app in device.get("apps", [])}
@@ -283,13 +283,13 @@ def look(scale):
     summary = scale.run("classify", "--root", ROOT, "--summary", "--json", times=6)
     expect("user-data" in summary and "cache" in summary, "classify names no classes")
     entries = len(lines(scale.run("classify", "--root", ROOT, "--json", times=40)))
-    expect(entries >= scale.device.count, f"classify names {entries} entries only")
+    expect(entries >= scale.device.count, f"classify lists only {entries} entries")
     reason = scale.run("explain", "--root", ROOT, "--purge", "big/Library/Caches", times=6)
     expect("rule caches" in reason, "explain names no rule")
 
 
 def store(scale):
-    """Backups, and all that reads a repository."""
+    """Runs backups and commands that read a repository."""
     scale.run("init", "repo", "--plain")
     dry = scale.run("backup", "--root", ROOT, "--dry-run", times=10)
     expect("big" in dry, "the dry run names no app")
@@ -320,7 +320,7 @@ def store(scale):
 
 
 def restore(scale):
-    """To a directory, in place, and into another device."""
+    """Restores to a directory, in place, and to another device."""
     documents = scale.device.big / "Documents"
     scale.run("restore", "latest:big/Documents", "--to", "back", "--quiet", times=4, of="cp")
     expect(identical(documents, scale.directory / "back"), "the restored documents differ")
@@ -329,17 +329,17 @@ def restore(scale):
     words = ("restore", "latest", "--in-place", "--app", "big", "--overwrite", "always")
     scale.run(*words, "--dry-run", times=60)
     scale.run(*words, "--quiet", times=20, of="cp")
-    expect(identical(documents, scale.directory / "back"), "the documents are not as they were")
+    expect(identical(documents, scale.directory / "back"), "the documents were not restored")
     shutil.rmtree(scale.directory / "back")
     other = scale.directory / "other"
     begin_device(other, 1)
     scale.run("restore", "latest~1", "--to-device", other, "--quiet", times=10, of="cp")
     files = sum(len(names) for _, _, names in os.walk(other))
-    expect(files > 2 * scale.device.count // 3, f"only {files} files came into the other device")
+    expect(files > 2 * scale.device.count // 3, f"only {files} files came to the other device")
 
 
 def change_apps(scale):
-    """Updates and removals of the large app."""
+    """Updates and removes the large app."""
     place = ("--root", ROOT)
     new = write_bundle(scale.directory / "new", "big", "2.0")
     files = scale.device.count
@@ -358,7 +358,7 @@ def change_apps(scale):
 
 
 def purge(scale):
-    """The figures of each level, then all of the caches."""
+    """Runs purge queries of each level, then purges all caches."""
     for words in (("--query",), ("--level", "critical", "--dry-run")):
         scale.run("purge", "--root", ROOT, *words, times=30)
     scale.run("purge", "--root", ROOT, "--level", "critical", "--yes", "--quiet", times=20,
@@ -374,7 +374,7 @@ def purge(scale):
 
 
 def rest(scale):
-    """What does not depend on the size of a device, so that no command is forgotten."""
+    """Runs commands that do not depend on the size of a device, for completeness."""
     scale.run("sample", "small-device")
     for words in (("list",), ("show", "ios"), ("schema",)):
         expect(scale.run("policy", *words), f"policy {words[0]} prints nothing")
@@ -388,7 +388,7 @@ def rest(scale):
 
 
 def run_all(program, entries):
-    """Every step on a device of that size; returns what each took."""
+    """Runs every step on a device of the given size. Returns the cost of each."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-scale-")).resolve()
     scale, begun = None, time.monotonic()
     try:
@@ -409,10 +409,10 @@ def run_all(program, entries):
 
 
 def compare_growth(small, large, sizes):
-    """Fails where a step's processor time grows faster than n log n does."""
+    """Fails if a step's processor time grows faster than n log n."""
     least, most = sizes
     allowed = TOLERANCE * most * math.log(most) / (least * math.log(least))
-    worst = (0.0, "no step takes long enough to be compared")
+    worst = (0.0, "no step takes long enough for a comparison")
     for before, after in zip(small, large, strict=True):
         if after.used < LEAST_COMPARED:
             continue
@@ -421,7 +421,7 @@ def compare_growth(small, large, sizes):
         if growth > allowed:
             sys.exit(f"scale: error: {after.words}: {before.used:.2f} s of processor time for "
                      f"{least} entries, {after.used:.2f} s for {most}: more than n log n")
-    print(f"scale: from {least} to {most} entries, processor time grows by {worst[0]:.1f} at most "
+    print(f"scale: from {least} to {most} entries, processor time grows by at most {worst[0]:.1f} "
           f"({worst[1]}); allowed: {allowed:.1f}")
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what grows with the number of snapshots and with the number of data classes.
+"""Measures the cost of many snapshots and of many changes of the data class.
 
 usage: scale_growth.py PROGRAM
 
-Two Markdown tables: the commands that list or search snapshots, with 10, 100 and 1,000 snapshots of
-a small directory; and backup, ls and restore of a snapshot with 3,000, 30,000 and 300,000 changes of
-data class. Each cell has seconds and the most anonymous memory (RssAnon) in MB. It fails where a step
-takes more than three times as long as n log n allows, from the second size to the third.
+Prints two Markdown tables: the commands that list or search snapshots, with 10, 100 and 1,000
+snapshots of a small directory; and backup, ls and restore of a snapshot with 3,000, 30,000 and
+300,000 changes of the data class. Each cell contains seconds and peak anonymous memory (RssAnon) in
+MB. Fails if a step takes more than three times as long as n log n allows, from the second size to
+the third.
 """
 
 import math
@@ -36,7 +37,7 @@ rules:
 
 
 class Place:
-    """A directory with a repository of its own."""
+    """A directory with its own repository."""
 
     def __init__(self, program):
         self.program = program
@@ -48,7 +49,7 @@ class Place:
         self.run("init", self.root / "repo", "--plain")
 
     def run(self, *words):
-        """Seconds and bytes of anonymous memory."""
+        """Runs a command. Returns seconds and bytes of anonymous memory."""
         with open(self.root / "errors", "wb") as errors:
             begun = time.monotonic()
             process = subprocess.Popen([self.program, *map(str, words)], env=self.environment,

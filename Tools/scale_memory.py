@@ -3,17 +3,19 @@
 
 usage: scale_memory.py PROGRAM [ENTRIES…]
 
-Creates a directory of each size (100000 1000000 3000000): nine tenths of the files in directories of
-100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry and
-prints a Markdown table: seconds, peak anonymous memory (RssAnon) and peak size of the unnamed temporary
-file, both in MB. `--limit MB` fails if a command exceeds that memory at the largest size. The files
-are created in the directory for temporary files; the default sizes need 40 GB and an hour.
+Creates a directory of each size (100000 1000000 3000000): nine tenths of the files in directories
+of 100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry
+and prints a Markdown table: processor seconds, peak anonymous memory (RssAnon) and peak size of the
+unnamed temporary file, both in MB. `--limit MB` fails if a command exceeds that memory at the
+largest size. The files are created in the directory for temporary files; the default sizes need
+40 GB and an hour.
 """
 
 import argparse
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -59,7 +61,7 @@ def write(path, number):
 
 
 def change(root):
-    """A hundredth of the flat directory is changed, and one file is new."""
+    """Changes one percent of the flat directory, and adds a file."""
     for path in sorted((root / "flat").iterdir())[::100]:
         path.write_bytes(b"changed since\n")
     (root / "flat/new").write_bytes(b"new\n")
@@ -85,7 +87,7 @@ def measure(program, entries, only, share):
 
 
 def spilled(process):
-    """The bytes on disk of a process's unnamed temporary files."""
+    """Returns the bytes on disk of a process's unnamed temporary files."""
     total = 0
     for descriptor in pathlib.Path(f"/proc/{process}/fd").iterdir():
         try:
@@ -97,7 +99,7 @@ def spilled(process):
 
 
 def watch(process):
-    """Waits for a process; its peak anonymous memory and temporary disk space, in bytes."""
+    """Waits for a process. Returns its peak anonymous memory and temporary disk space in bytes."""
     memory, disk = 0, 0
     while process.poll() is None:
         try:
@@ -112,25 +114,28 @@ def watch(process):
 
 
 def run(program, words, directory, environment):
-    """Seconds, bytes of anonymous memory and bytes of temporary disk space."""
+    """Runs a command. Returns processor seconds and bytes of memory and temporary disk space."""
     with open(directory / "errors", "wb") as errors:
-        begun = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         process = subprocess.Popen([program, *words], env=environment, stdout=subprocess.DEVNULL,
                                    stderr=errors, stdin=subprocess.DEVNULL)
         memory, disk = watch(process)
     if process.returncode != 0:
         sys.exit(f"scale_memory: error: {' '.join(words)}: status {process.returncode}\n"
                  + (directory / "errors").read_text(errors="replace")[-2000:])
-    return time.monotonic() - begun, memory, disk
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, memory, disk
 
 
 def main():
     parser = argparse.ArgumentParser(usage="scale_memory.py PROGRAM [ENTRIES…] [--limit MB]")
     parser.add_argument("program")
     parser.add_argument("entries", nargs="*", type=int, default=[100_000, 1_000_000, 3_000_000])
-    parser.add_argument("--limit", type=float, help="MB of anonymous memory that are allowed")
-    parser.add_argument("--flat", type=float, default=0.1, help="share of files in one directory")
-    parser.add_argument("--only", action="append", help="a step; others are not run")
+    parser.add_argument("--limit", type=float, help="the maximum anonymous memory in MB")
+    parser.add_argument("--flat", type=float, default=0.1,
+                        help="the share of files in one directory")
+    parser.add_argument("--only", action="append", help="run only this step")
     options = parser.parse_args()
     program, found = str(pathlib.Path(options.program).resolve()), {}
     for entries in options.entries:

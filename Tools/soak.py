@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Backs up a changing folder for some minutes and kills the program at random moments.
+"""Backs up a changing directory for some minutes and kills the program at random times.
 
 usage: soak.py PROGRAM [MINUTES]
 
-Each round changes a folder, backs it up, and as often as not kills that with SIGKILL. Then
-`check --read-data` must find nothing, every snapshot that there was must still be there, and a
-snapshot chosen by chance must restore as the folder was when it was made. Another one is restored
-into a folder that holds something, and killed as often: then each file there must be as it was or as
-it is stored, and the next restore must complete it. A third one is restored in place, and killed as
-often: what gave way must be in the trash, and `recover` must make good what was interrupted. The seed
-is printed;
-SANDBOXCTL_SEED makes the same changes again (the moments of the kills depend on the machine, too).
-The folder of a run that fails is kept.
+Each round changes a directory, backs it up, and often kills the backup with SIGKILL. Then `check
+--read-data` must report nothing, every previous snapshot must still exist, and a random snapshot
+must restore to the state of the directory when it was made. Another one is restored over existing
+files, and killed as often: then each file must be either old or new, and the next restore must
+complete it. A third one is restored in place, and killed as often: replaced files must be in the
+trash, and `recover` must recover the interrupted operation. The seed is printed; SANDBOXCTL_SEED
+repeats the changes (the times of the kills also depend on the machine). The directory of a failed
+run is kept.
 """
 
 import filecmp
@@ -27,12 +26,12 @@ import tempfile
 import time
 
 
-# The program's own folder on a device, and the beginning of the names of those in which it stages.
+# The program's own directory on a device, and the prefix of the names of staging directories.
 OWN = ".sandboxctl"
 
 
 class Soak:
-    """One run: the program, its folder, and a copy of the source for each snapshot."""
+    """A run: the program, its directory, and a copy of the source for each snapshot."""
 
     def __init__(self, program, folder, chance):
         self.program, self.folder, self.chance = program, folder, chance
@@ -53,12 +52,13 @@ class Soak:
         process = self.start(*words)
         output, errors = process.communicate()
         if process.returncode != 0:
-            raise SystemExit(f"soak: error: {' '.join(words)} ended with {process.returncode}\n"
+            raise SystemExit(f"soak: error: {' '.join(words)} exited with status "
+                             f"{process.returncode}\n"
                              f"{output}{errors}")
         return output
 
     def change(self):
-        """Writes, rewrites and removes files; some large, some in folders of their own."""
+        """Writes, rewrites and removes files; some large, some in subdirectories."""
         for _ in range(self.chance.randint(1, 200)):
             folder = self.source / f"folder {self.chance.randint(0, 20)}"
             path = folder / f"file {self.chance.randint(0, 60)}"
@@ -77,7 +77,7 @@ class Soak:
         return [json.loads(line)["id"] for line in lines]
 
     def run_or_kill(self, *words):
-        """Runs the program, and kills it now and then; whether it was killed."""
+        """Runs the program and kills it at random. Returns whether it was killed."""
         process = self.start(*words)
         began = time.monotonic()
         if self.chance.random() < 0.6:
@@ -90,19 +90,20 @@ class Soak:
         if process.returncode == -signal.SIGKILL:
             return True
         if process.returncode != 0:
-            raise SystemExit(f"soak: error: {words[0]} ended with {process.returncode}\n{errors}")
+            raise SystemExit(f"soak: error: {words[0]} exited with status {process.returncode}\n"
+                             f"{errors}")
         self.durations[words[0]] = max(0.05, time.monotonic() - began)
         return False
 
     def backup(self):
-        """Backs up, and kills that now and then."""
+        """Runs a backup that may be killed."""
         if self.run_or_kill("backup", "--layout", "folder", "--root", "tree", "--repo", "repo",
                             "--quiet"):
             self.kills += 1
 
     def merge(self):
-        """Restores one snapshot over the files of another, kills that now and then, and completes
-        it."""
+        """Restores one snapshot over the files of another; the restore may be killed and is then
+        completed."""
         if not self.known:
             return
         snapshot, wanted = self.chance.choice(sorted(self.known.items()))
@@ -119,12 +120,12 @@ class Soak:
             self.run(*words)
         differences = compare(wanted, into)
         if differences:
-            raise SystemExit(f"soak: error: {snapshot} is merged otherwise: {differences[:5]}")
+            raise SystemExit(f"soak: error: {snapshot} is merged incorrectly: {differences[:5]}")
         shutil.rmtree(into)
 
     def merge_in_place(self):
-        """Restores one snapshot in place, kills that now and then: nothing is torn or lost, `recover`
-        makes it good, and the same command completes it."""
+        """Restores one snapshot in place, which may be killed: no file is torn or lost, `recover`
+        recovers the operation, and the same command completes it."""
         if not self.known:
             return
         snapshot, wanted = self.chance.choice(sorted(self.known.items()))
@@ -142,12 +143,13 @@ class Soak:
             self.run(*words)
         differences = [path for path in compare(wanted, self.source) if path != OWN]
         if differences:
-            raise SystemExit(f"soak: error: {snapshot} comes in place otherwise: {differences[:5]}")
+            raise SystemExit(f"soak: error: {snapshot} is restored in place incorrectly: "
+                             f"{differences[:5]}")
         shutil.rmtree(self.source / OWN, ignore_errors=True)
         shutil.rmtree(before)
 
     def expect_kept(self, before, wanted):
-        """Each file is old or new, and what is not there any more is in the trash."""
+        """Checks that each file is old or new, and that missing files are in the trash."""
         torn = neither(self.source, before, wanted)
         if torn:
             raise SystemExit(f"soak: error: neither old nor new: {torn[:5]}")
@@ -160,12 +162,13 @@ class Soak:
                 raise SystemExit(f"soak: error: lost: {relative}")
 
     def verify(self):
-        """Nothing is damaged, nothing is gone, and one of the snapshots restores."""
+        """Checks that nothing is damaged or missing, and that a random snapshot restores
+        correctly."""
         self.run("check", "--read-data", "--quiet", "--repo", "repo")
         listed = self.snapshots()
         gone = set(self.known) - set(listed)
         if gone:
-            raise SystemExit(f"soak: error: snapshots are gone: {sorted(gone)}")
+            raise SystemExit(f"soak: error: snapshots are missing: {sorted(gone)}")
         for snapshot in set(listed) - set(self.known):
             self.known[snapshot] = self.folder / "copies" / snapshot
             shutil.copytree(self.source, self.known[snapshot])
@@ -176,7 +179,7 @@ class Soak:
         self.run("restore", f"{chosen}:folders/tree", "--to", "back", "--repo", "repo", "--quiet")
         differences = compare(self.known[chosen], back)
         if differences:
-            raise SystemExit(f"soak: error: {chosen} restores otherwise: {differences[:5]}")
+            raise SystemExit(f"soak: error: {chosen} is restored incorrectly: {differences[:5]}")
         shutil.rmtree(back)
 
     def round(self):
@@ -189,7 +192,7 @@ class Soak:
 
 
 def compare(wanted, found):
-    """The paths that are not the same in two folders."""
+    """Returns the paths that differ between two directories."""
     pair = filecmp.dircmp(wanted, found)
     _, mismatched, failed = filecmp.cmpfiles(wanted, found, pair.common_files, shallow=False)
     paths = pair.left_only + pair.right_only + mismatched + failed + pair.common_funny
@@ -199,8 +202,8 @@ def compare(wanted, found):
 
 
 def neither(found, before, wanted):
-    """The files that are neither as they were nor as they are stored, and those that both have and
-    that are gone."""
+    """Returns the files that are neither old nor new, and those that are missing although both
+    versions have them."""
     paths = []
     for path in found.rglob("*"):
         relative = path.relative_to(found)
@@ -222,7 +225,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     end = time.monotonic() + 60 * float(sys.argv[2] if len(sys.argv) > 2 else 10)
     seed = int(os.environ.get("SANDBOXCTL_SEED") or random.randrange(1 << 32))
-    print(f"soak: seed {seed} (SANDBOXCTL_SEED={seed} makes its changes again)", flush=True)
+    print(f"soak: seed {seed} (SANDBOXCTL_SEED={seed} repeats its changes)", flush=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-soak-"))
     try:
         soak = Soak(program, folder, random.Random(seed))
@@ -234,7 +237,7 @@ def main():
     shutil.rmtree(folder)
     print(f"soak: {soak.rounds} rounds, {soak.kills} backups and {soak.restore_kills} restores "
           f"killed, {soak.place_kills} more in place ({soak.recovered['finished']} finished, "
-          f"{soak.recovered['taken-back']} taken back), {len(soak.known)} snapshots: all whole")
+          f"{soak.recovered['taken-back']} rolled back), {len(soak.known)} snapshots: all correct")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Backs up a large SQLite database while it is written to, and checks each restored copy.
+"""Backs up a large SQLite database during writes, and checks each restored copy.
 
 usage: soak_databases.py PROGRAM [MEGABYTES [BACKUPS]]
 
-A database in WAL mode of MEGABYTES (3000) gets 50 transactions a second, each of which counts up a
-counter and rewrites rows at random places. It is backed up BACKUPS (10) times, and each snapshot is
-restored: the copy must pass `PRAGMA integrity_check` and must have every transaction that was
-committed before its backup began. A backup that does not end with 0 fails the run: the database is
-never busy for so long that it could not be taken whole.
+A database in WAL mode of MEGABYTES (3000) receives 50 transactions a second, each of which
+increments a counter and rewrites random rows. It is backed up BACKUPS (10) times, and each snapshot
+is restored: the copy must pass `PRAGMA integrity_check` and must contain every transaction that was
+committed before its backup began. A backup with an exit status other than 0 fails the run: the
+database is never busy for so long that no consistent copy can be taken.
 
-A second, small database is written to in the journal modes DELETE, TRUNCATE, PERSIST, MEMORY and OFF.
-There a backup may end with 3, which says that the copy may be torn; where it ends with 0, the same is
-asked of the copy.
+A second, small database is written to in the journal modes DELETE, TRUNCATE, PERSIST, MEMORY and
+OFF. There a backup may exit with status 3, which reports a possibly inconsistent copy; with status
+0 the same is required of the copy.
 """
 
 import multiprocessing
@@ -48,7 +48,7 @@ def make(path, megabytes, mode):
 
 
 def write(path, mode, committed, stop):
-    """Writes RATE transactions a second, and tells how many are committed."""
+    """Writes RATE transactions a second, and publishes the number of committed ones."""
     database = sqlite3.connect(path, isolation_level=None, timeout=60)
     database.execute(f"PRAGMA journal_mode={mode}")
     count, = database.execute("SELECT max(id) FROM rows").fetchone()
@@ -99,12 +99,12 @@ class Soak:
                 whole += self.round(name, source, repository, committed, may_be_torn)
                 longest = max(longest, self.seconds)
                 if not writer.is_alive():
-                    fail(f"{name}: the writer ended with {writer.exitcode}")
+                    fail(f"{name}: the writer exited with status {writer.exitcode}")
         finally:
             stop.set()
             writer.join()
         print(f"soak_databases: {name}: {megabytes} MB, {committed.value} transactions, {whole} of "
-              f"{backups} backups whole, the longest in {longest:.1f} s", flush=True)
+              f"{backups} backups consistent, the longest in {longest:.1f} s", flush=True)
 
     def round(self, name, source, repository, committed, may_be_torn):
         before, start = committed.value, time.monotonic()
@@ -121,15 +121,16 @@ class Soak:
         n, = database.execute("SELECT n FROM counter").fetchone()
         database.close()
         if verdict != [("ok",)]:
-            fail(f"{name}: a backup that ended with 0 is torn: {verdict}")
+            fail(f"{name}: a backup with exit status 0 is inconsistent: {verdict}")
         if n < before:
-            fail(f"{name}: the copy has {n} transactions, and {before} were committed before")
+            fail(f"{name}: the copy has {n} transactions, but {before} were committed before")
         shutil.rmtree(back)
         return 1
 
     def expect(self, outcome, status):
         if outcome.returncode != status:
-            fail(f"{outcome.args} ended with {outcome.returncode}:\n{outcome.stdout}{outcome.stderr}")
+            fail(f"{outcome.args} exited with status {outcome.returncode}:\n"
+                 f"{outcome.stdout}{outcome.stderr}")
 
 
 def main():
@@ -145,7 +146,7 @@ def main():
             soak.rounds(mode.lower(), 20, mode, 5, may_be_torn=True)
     finally:
         shutil.rmtree(folder)
-    print("soak_databases: no copy was torn or too old")
+    print("soak_databases: no copy was inconsistent or outdated")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Backs up random trees that change, with runs that are killed, and compares every restore.
+"""Backs up changing random trees, kills some of the runs, and compares every restore.
 
 usage: soak_trees.py PROGRAM [MINUTES]
 
-Each round changes a tree at random (new, rewritten, truncated and removed files; contents changed
-with the modification time put back; renames, swaps and moves of files and directories; hard links,
-symbolic links, FIFOs, holes, extended attributes, modes, owners, odd names) and backs it up: in some
-rounds while another process goes on changing it, in some with a SIGKILL or SIGINT at a random moment.
-A last backup of the quiet tree must restore to an identical tree: names, types, contents, modes,
-owners, times, link targets, attributes and hard-link groups. A second restore goes over a mutated
-copy with `--overwrite always --delete` and must give the same. Then `check --read-data` must find
-nothing. The seed is printed; SANDBOXCTL_SEED repeats the changes (the moments of the kills depend on
-the machine). The directory of a run that fails is kept.
+Each round changes a tree at random (new, rewritten, truncated and removed files; changed content
+with the old modification time; renames, swaps and moves of files and directories; hard links,
+symbolic links, FIFOs, holes, extended attributes, modes, owners, unusual names) and backs it up: in
+some rounds while another process changes it, in some with a SIGKILL or SIGINT at a random time. A
+final backup of the unchanging tree must restore to an identical tree: names, types, content, modes,
+owners, times, link targets, attributes and hard-link groups. A second restore over a changed copy
+with `--overwrite always --delete` must give the same result. Then `check --read-data` must report
+nothing. The seed is printed; SANDBOXCTL_SEED repeats the changes (the times of the kills depend on
+the machine). The directory of a failed run is kept.
 """
 
 import os
@@ -31,12 +31,12 @@ NAMES = [b"a", b"b.txt", b"notes.db", b"caf\xc3\xa9", b"cafe\xcc\x81", b"\xff\xf
 
 
 def opened(path, flags):
-    """Neither a link is followed, which leads out of the tree, nor a FIFO's reader waited for."""
+    """Opens a path without following a link out of the tree or blocking on a FIFO."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 class Changer:
-    """Changes a tree at random. Each step survives a tree that changes below it."""
+    """Changes a tree at random. Each step tolerates concurrent changes."""
 
     def __init__(self, root, chance):
         self.root, self.chance = os.fsencode(root), chance
@@ -54,7 +54,7 @@ class Changer:
             try:
                 step()
             except OSError:
-                continue  # another change came before it
+                continue  # a concurrent change came first
 
     def directories(self):
         found = [self.root]
@@ -76,7 +76,7 @@ class Changer:
         return found
 
     def place(self):
-        """A path for a new entry, often one that exists."""
+        """Returns a path for a new entry, often one that exists."""
         name = self.chance.choice(NAMES) + str(self.chance.randrange(12)).encode()
         return os.path.join(self.chance.choice(self.directories()), name)
 
@@ -169,7 +169,7 @@ class Changer:
 
 
 def record(root):
-    """All that a restore must give back, by path relative to the root."""
+    """Returns everything that a restore must reproduce, by path relative to the root."""
     root = os.fsencode(root)
     found, groups = {}, {}
     for path, directories, files in os.walk(root):
@@ -196,13 +196,13 @@ def record(root):
 
 
 def differences(wanted, found):
-    """The paths that are not the same in two records; the root itself need not be."""
+    """Returns the paths that differ between two records, without the root itself."""
     return sorted(path for path in wanted.keys() | found.keys()
                   if path != b"." and wanted.get(path) != found.get(path))
 
 
 class Soak:
-    """One run: the program, its directory, and counts for the last line."""
+    """A run: the program, its directory, and counts for the summary."""
 
     def __init__(self, program, directory, chance):
         self.program, self.directory, self.chance = program, directory, chance
@@ -221,14 +221,14 @@ class Soak:
         process = self.start(*words)
         output, errors = process.communicate()
         if process.returncode not in accepted:
-            raise SystemExit(f"soak: error: {' '.join(words)} ended with {process.returncode}, "
-                             f"not {accepted}\n{output}{errors}")
+            raise SystemExit(f"soak: error: {' '.join(words)} exited with status "
+                             f"{process.returncode}, not {accepted}\n{output}{errors}")
         return output
 
     BACKUP = ("backup", "--layout", "folder", "--root", "tree", "--repo", "repo", "--quiet")
 
     def back_up_and_stop(self):
-        """A backup that a signal ends at a random moment."""
+        """Runs a backup that a signal ends at a random time."""
         process = self.start(*self.BACKUP)
         number = self.chance.choice([signal.SIGKILL, signal.SIGINT])
         try:
@@ -238,13 +238,15 @@ class Soak:
         _, errors = process.communicate()
         if process.returncode == -signal.SIGKILL:
             self.killed += 1
-        elif process.returncode in (130, -signal.SIGINT):  # the latter before it is caught
+        elif process.returncode in (130, -signal.SIGINT):  # the latter before the handler is set
             self.interrupted += 1
         elif process.returncode != 0:
-            raise SystemExit(f"soak: error: backup ended with {process.returncode}\n{errors}")
+            raise SystemExit(f"soak: error: backup exited with status {process.returncode}\n"
+                             f"{errors}")
 
     def back_up_while_changing(self):
-        """A backup of a tree that changes meanwhile: it ends well, or names what it lacks."""
+        """Backs up a tree that changes meanwhile: the backup succeeds or reports missing
+        entries."""
         changer = Changer(self.tree, random.Random(self.chance.random()))
         ending = threading.Event()
 
@@ -265,11 +267,11 @@ class Soak:
         wanted = record(self.tree)
         back = self.directory / "back"
         self.run("restore", "latest:folders/tree", "--to", "back", "--repo", "repo", "--quiet")
-        self.expect(wanted, back, "restored otherwise")
+        self.expect(wanted, back, "restored incorrectly")
         Changer(back, self.chance).change(60)
         self.run("restore", "latest:folders/tree", "--to", "back", "--repo", "repo", "--quiet",
                  "--overwrite", "always", "--delete")
-        self.expect(wanted, back, "restored over a changed copy otherwise")
+        self.expect(wanted, back, "restored incorrectly over a changed copy")
         shutil.rmtree(back)
 
     @staticmethod
@@ -279,7 +281,7 @@ class Soak:
         if paths:
             first = paths[0]
             shown = [str(values)[:300] for values in (wanted.get(first), found.get(first))]
-            raise SystemExit(f"soak: error: {what}: {paths[:5]}\n  wanted {shown[0]}\n"
+            raise SystemExit(f"soak: error: {what}: {paths[:5]}\n  expected {shown[0]}\n"
                              f"  found {shown[1]}")
 
     def round(self):
@@ -297,7 +299,7 @@ class Soak:
             self.begin_again()
 
     def begin_again(self):
-        """A new tree and repository, so that neither grows without end."""
+        """Starts with a new tree and repository, so that neither grows without limit."""
         for name in ("tree", "repo"):
             shutil.rmtree(self.directory / name)
         self.tree.mkdir()
@@ -321,7 +323,7 @@ def main():
         raise
     shutil.rmtree(directory)
     print(f"soak: {soak.rounds} rounds, {soak.killed} backups killed, {soak.interrupted} "
-          f"interrupted, {soak.disturbed} of trees that changed: every restore is identical")
+          f"interrupted, {soak.disturbed} of changing trees: every restore is identical")
 
 
 if __name__ == "__main__":

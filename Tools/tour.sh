@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The tour: what the README shows, on a sample device in a temporary folder that goes at the end.
+# The tour that the README shows, on a sample device in a temporary directory.
 # usage: tour.sh PROGRAM
 set -euo pipefail
 
 program=$(realpath "${1:?usage: tour.sh PROGRAM}")
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-# A home of its own: nothing of the user's is read or written.
+# A separate home: none of the user's files are read or written.
 export HOME="$here"
 unset SANDBOXCTL_REPOSITORY XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME
 cd "$here"
@@ -16,33 +16,33 @@ show() { printf '$ %s\n' "$*"; }
 run() { show sandboxctl "$@"; "$program" "$@"; }
 [ -t 1 ] || step() { printf '\n%s\n' "$1"; }
 
-step "A device to try everything on, and the apps on it"
+step "A sample device and its apps"
 run sample device
 run apps --root device
 
-step "What is precious and what is not, and why"
+step "Data classes, and the reason for a decision"
 run classify --root device --summary
 run explain --root device notebook/Library/Caches
 
-step "A repository, and a first backup"
+step "A repository and a first backup"
 run init repo --plain
 run backup --root device
 
-step "A day of use, and a second backup: only what is new is stored"
+step "A day of changes and a second backup: only new data is stored"
 run sample device --day 1
 run backup --root device
 run snapshots
 
-step "What the day has changed"
+step "The changes of the day"
 run diff latest~1 latest
 
-step "What a snapshot holds, and a file as it was yesterday"
+step "The entries of a snapshot, and a file of the day before"
 run ls latest:notebook/Documents
 run restore "latest~1:notebook/Documents/Drafts" --to drafts
 show ls drafts
 ls drafts
 
-step "An app's data is lost, and comes back"
+step "An app's data is lost and restored"
 container=$(find device -path '*/Documents/Notes' -printf '%h\n')
 container=${container%/Documents}
 show mv "$container" lost
@@ -51,7 +51,7 @@ run restore latest:notebook --to back
 show diff --brief --recursive --no-dereference lost back
 diff --brief --recursive --no-dereference lost back || [ $? -eq 1 ]
 
-step "A new version of an app, and the way back"
+step "An update of an app, and its rollback"
 bundle=$(find device -name Reader.app)
 show cp -r "$bundle" .
 cp -r "$bundle" .
@@ -60,15 +60,15 @@ LC_ALL=C sed -i 's/12\.0/12.1/' Reader.app/Info.plist
 run update Reader.app --root device
 run rollback reader --root device
 
-step "It is an ordinary archive"
+step "Packs are standard archives"
 pack=$(find repo/packs -name '*.tar.zst' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
 show "zstd -dc ${pack:0:28}… | tar -t | grep Documents/"
 zstd -dc "$pack" | tar -t | grep Documents/ | sed -n 1,5p
 show "b2sum -l 256 ${pack:0:28}…"
 b2sum -l 256 "$pack"
 
-# A volume of its own, which only these commands see and which goes with them; processes, too, since
-# those of a user that a name space hides would count as apps that run.
+# A separate mount namespace for the volume of these commands, and a separate PID namespace:
+# processes of a user that a user namespace hides would count as running apps.
 fill_and_purge() {
   mkdir disk
   mount -t tmpfs -o size=4m tmpfs disk
@@ -81,8 +81,8 @@ fill_and_purge() {
   fallocate --length "${left}KiB" disk/film.mov
   run purge --root disk/device --query
   run purge --root disk/device --level critical --yes
-  show b2sum --check --quiet documents "&& echo documents are as they were"
-  b2sum --check --quiet documents && echo documents are as they were
+  show b2sum --check --quiet documents "&& echo documents are unchanged"
+  b2sum --check --quiet documents && echo documents are unchanged
   local caches
   caches=$(find disk -path '*/Documents/Notes' -printf '%h/../Library/Caches\n')
   caches=$(realpath --relative-to . "$caches")
@@ -92,11 +92,11 @@ fill_and_purge() {
 
 own=(unshare --mount --pid --fork --mount-proc)
 [ "$(id -u)" = 0 ] || own+=(--map-root-user)
-step "A volume fills up, and a purge brings it back"
+step "A volume fills up, and a purge frees space"
 if "${own[@]}" mount -t tmpfs tmpfs drafts 2> /dev/null; then
   export program
   export -f show run fill_and_purge
   "${own[@]}" bash -euo pipefail -c fill_and_purge
 else
-  echo "skipped: no volume can be mounted here"
+  echo "skipped: volumes cannot be mounted here"
 fi

@@ -1,12 +1,12 @@
-/// The policy files that are part of the program, as they lie in this directory.
+/// The built-in policy files, which are in this directory.
 public enum BuiltinPolicies {
-  /// One file: its name and its bytes, and what they say at their head.
+  /// A file: its name, its bytes, and the values of its first keys.
   public struct File: Sendable {
     public let name: String
     public let bytes: [UInt8]
     /// The policy's name.
     public let policy: String
-    /// The word for the layout that it is for, if it is for one.
+    /// The name of its layout, or nil for none.
     public let layout: String?
     /// The policies that it extends.
     public let bases: [String]
@@ -20,7 +20,7 @@ public enum BuiltinPolicies {
     }
   }
 
-  /// The policies, the ones that others extend first.
+  /// The policies, each after those that it extends.
   public static let files: [File] = [
     File("common", PackageResources.common_yaml),
     File("apple", PackageResources.apple_yaml, extends: ["common"]),
@@ -32,8 +32,11 @@ public enum BuiltinPolicies {
     File("everything", PackageResources.everything_yaml, layout: "folder"),
   ]
 
-  /// A policy's file and those that it builds upon, in the order of `files`: of a name, or else of the
-  /// layout. None if there is no such policy.
+  /// Returns the files of a policy and of those that it extends, in the order of `files`.
+  ///
+  /// - Parameters:
+  ///   - name: The policy's name, or nil for the policy of the layout.
+  /// - Returns: The files, or an empty array if there is no such policy.
   public static func files(policy name: String?, layout: String) -> [File] {
     guard let last = files.first(where: { name == nil ? $0.layout == layout : $0.policy == name })
     else { return [] }

@@ -1,4 +1,4 @@
-// Measures the policy engine by itself.
+// Measures the policy engine alone.
 
 @main
 enum ClassifyBench {

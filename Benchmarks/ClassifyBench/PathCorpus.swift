@@ -1,9 +1,8 @@
-/// Paths of app containers as devices have them, about seven components each, always the same for
-/// one seed.
+/// Realistic paths of app containers with about seven components, deterministic for a seed.
 struct PathCorpus {
-  /// The paths' bytes, one behind the other.
+  /// The bytes of the paths, concatenated.
   private(set) var bytes: [UInt8] = []
-  /// Where each path ends.
+  /// The end offset of each path.
   private(set) var ends: [Int] = []
   private var state: UInt64
 

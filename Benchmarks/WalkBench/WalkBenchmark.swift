@@ -1,7 +1,7 @@
 import SystemIO
 
-/// Walks a tree in one thread, looking at the size and the time of modification of every entry, as
-/// `find -printf '%s%T@'` does.
+/// Walks a tree in one thread and reads the size and the modification time of every entry, as `find
+/// -printf '%s%T@'` does.
 enum WalkBenchmark {
   struct Counter: WalkVisitor {
     var entries = 0
@@ -28,8 +28,8 @@ enum WalkBenchmark {
     }
   }
 
-  /// Walks once and prints the count of entries, their bytes, a sum over their times, the failures
-  /// and the seconds.
+  /// Walks once and prints the number of entries, their total size, a sum of their times, the
+  /// number of failures and the seconds.
   static func run(_ path: ByteString) throws(SystemError) {
     var counter = Counter()
     let start = Host.monotonicSeconds()

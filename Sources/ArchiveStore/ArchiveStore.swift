@@ -1,40 +1,41 @@
-// ArchiveStore keeps backups in a repository: a directory of standard containers (docs/repository-format.md).
+// ArchiveStore keeps backups in a repository: a directory of standard containers
+// (docs/repository-format.md).
 //
-// Content is cut into blobs, named by kind and BLAKE2b-256; a blob that the index or this run knows is
-// not stored again. New blobs go as tar members into independent zstd frames, frames into packs, their
-// places into an index object, directories into trees of deterministic CBOR, and last of all one
-// snapshot, in this order, each durable before the next. So a crash leaves at most unused packs.
+// Content is cut into blobs, named by kind and BLAKE2b-256. A blob that the index or the current
+// run already has is not stored again. New blobs become tar members in independent zstd frames,
+// frames form packs, an index object records the locations, and directories become trees of
+// deterministic CBOR. One snapshot completes the run. Each step is durable before the next, so a
+// crash leaves at most unused packs.
 //
-// Not guaranteed: that a repository whose writer was killed is free of unused bytes (prune removes
-// them), that names are readable by programs that refuse bytes which are not UTF-8, or anything about
-// a volume that lies about fsync. What is read is checked: bounds before memory is reserved, and each
-// blob's hash before its bytes are given. The module knows no policy, no app and no terminal.
+// Not guaranteed: that a repository has no unused bytes after a writer was killed (prune removes
+// them), that programs which refuse non-UTF-8 names can read all names, and durability on a volume
+// that ignores fsync. All input is verified: bounds before memory is reserved, and the hash of each
+// blob before its bytes are returned. The module has no knowledge of policies, apps or terminals.
 
-/// The bounds of the format, which readers hold before they reserve memory.
+/// The limits of the format, which readers enforce before they reserve memory.
 public enum FormatLimit {
-  /// Bytes of one blob.
+  /// The maximum size of a blob, in bytes.
   public static let blob = 8 << 20
-  /// Plain bytes of one frame.
+  /// The maximum decoded size of a frame, in bytes.
   public static let frame = 16 << 20
-  /// Stored bytes of one frame: one that does not compress is a little larger than its content,
-  /// never by a 128th.
+  /// The maximum stored size of a frame, in bytes. Incompressible content grows by less than 1/128.
   public static let storedFrame = frame + frame / 128
-  /// Bytes of a pack's contents table.
+  /// The maximum size of a pack's contents table, in bytes.
   public static let contents = 16 << 20
-  /// Bytes of a path within a snapshot.
+  /// The maximum length of a path in a snapshot, in bytes.
   public static let path = 64 << 10
-  /// Directories within directories.
+  /// The maximum depth of nested directories.
   public static let depth = 4096
-  /// Bytes of repository.json.
+  /// The maximum size of repository.json, in bytes.
   public static let repositoryFile = 1 << 20
-  /// Bytes of one snapshot.
+  /// The maximum size of a snapshot, in bytes.
   public static let snapshot = 64 << 20
-  /// Values in its JSON: what they take in memory.
+  /// The maximum number of values in a snapshot's JSON, which bounds memory.
   public static let snapshotValues = 1 << 21
-  /// Bytes of one index object.
+  /// The maximum size of an index object, in bytes.
   public static let index = 1 << 30
-  /// Frames of one pack; an index names a frame by 16 bits.
+  /// The maximum number of frames in a pack; an index stores a frame number in 16 bits.
   public static let framesPerPack = 16_384
-  /// Blobs of one pack, so that its contents table keeps its bound.
+  /// The maximum number of blobs in a pack, so that its contents table stays within its limit.
   public static let blobsPerPack = 262_144
 }

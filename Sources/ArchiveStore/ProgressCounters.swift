@@ -1,7 +1,7 @@
 internal import Synchronization
 public import SystemIO
 
-/// How far an operation is: counted by its threads, looked at by any other.
+/// The progress of an operation, updated by its threads and readable from any thread.
 public final class ProgressCounters: Sendable {
   private let filesToDo = Atomic<Int>(0)
   private let bytesToDo = Atomic<UInt64>(0)
@@ -13,10 +13,10 @@ public final class ProgressCounters: Sendable {
   private let active = Mutex<ByteString>("")
   private let noun: String
 
-  /// Makes counters of nothing; what counts as a file may be called otherwise.
+  /// Creates counters that start at zero, with `noun` as the word for one counted item.
   public init(of noun: String = "file") { self.noun = noun }
 
-  /// What is counted so far.
+  /// The current counts.
   public var progress: ProgressState {
     ProgressState(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
@@ -26,54 +26,54 @@ public final class ProgressCounters: Sendable {
       active: active.withLock { $0 }, noun: noun)
   }
 
-  /// Adds to what is to be done.
+  /// Adds to the expected totals.
   public func expect(files: Int, bytes: UInt64) {
     filesToDo.add(files, ordering: .relaxed)
     bytesToDo.wrappingAdd(bytes, ordering: .relaxed)
   }
 
-  /// Takes a file in hand.
+  /// Sets the path of the current file.
   public func begin(_ path: ByteString) { active.withLock { $0 = path } }
 
-  /// Counts bytes that are done.
+  /// Counts processed bytes.
   public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
 
-  /// Counts bytes that need not be read, as an interrupted run has read and stored them.
+  /// Counts bytes that an interrupted run has already read and stored.
   public func didResume(bytes: UInt64) {
     didHandle(bytes: bytes)
     bytesResumed.wrappingAdd(bytes, ordering: .relaxed)
   }
 
-  /// Counts files that are done.
+  /// Counts processed files.
   public func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }
 
-  /// Counts a file of the source that was opened.
+  /// Counts an opened source file.
   public func didOpen() { opened.add(1, ordering: .relaxed) }
 
-  /// Counts something that went wrong.
+  /// Counts a problem.
   public func didFail() { problems.add(1, ordering: .relaxed) }
 }
 
-/// How far an operation is.
+/// A snapshot of an operation's progress.
 public struct ProgressState: Sendable, Hashable {
-  /// Files that are to be done in all, and their bytes; 0 while that is not known.
+  /// The expected number of files and their bytes; 0 while unknown.
   public var filesToDo = 0
   public var bytesToDo: UInt64 = 0
-  /// What is done of it. A file that changes while it is read counts each time.
+  /// The processed files and bytes. A file that changes while it is read is counted each time.
   public var filesDone = 0
   public var bytesDone: UInt64 = 0
-  /// Bytes of these that an interrupted run had read already of files that it did not finish.
+  /// The part of `bytesDone` that an interrupted run had read of files it did not finish.
   public var bytesResumed: UInt64 = 0
-  /// Files of the source that were opened.
+  /// The number of source files that were opened.
   public var opened = 0
-  /// What went wrong so far.
+  /// The number of problems so far.
   public var problems = 0
-  /// The logical path of the file that was begun last; empty before the first.
+  /// The logical path of the current file; empty before the first.
   public var active: ByteString = ""
-  /// What is counted as a file: its word for one.
+  /// The word for one counted item.
   public var noun = "file"
 
-  /// Makes progress of its parts.
+  /// Creates a state from its parts.
   public init(
     filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
     bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",

@@ -3,17 +3,18 @@ internal import SystemIO
 
 extension StoreError {
   static let checkHint =
-    "other snapshots and files may still be whole; keep the repository as it is and restore them"
+    "other snapshots and files may be intact; leave the repository unchanged and restore them"
 
-  /// A failed call to the system, with its own words.
+  /// Returns the error for a failed system call, with the system's reason.
   static func system(_ error: SystemError) -> StoreError {
     StoreError(
       error.isMissing ? .missing : .system, error.operation.rawValue, error.path.description,
       error.reason, hint: error.hint, cause: error)
   }
 
-  /// Bytes that could not be decoded, or a value that could not be encoded. What a codec does not
-  /// take is damage, too, and costs the object alone: objects name their versions themselves.
+  /// Returns the error for bytes that cannot be decoded or a value that cannot be encoded. Input
+  /// that a codec does not support counts as damage to that object only, because objects record
+  /// their own versions.
   static func codec(_ error: CodecError, _ subject: String) -> StoreError {
     let code: Code =
       switch error.kind {
@@ -27,29 +28,29 @@ extension StoreError {
     return StoreError(code, "use", subject, reason, hint: hint)
   }
 
-  /// Stored bytes that break the format.
+  /// Returns the error for stored bytes that violate the format.
   static func damaged(_ subject: String, _ reason: String) -> StoreError {
     StoreError(.damaged, "use", subject, reason, hint: checkHint)
   }
 
-  /// Something that is not there.
+  /// Returns the error for an object that does not exist.
   static func missing(_ subject: String) -> StoreError {
     StoreError(.missing, "read", subject, "it is not in the repository", hint: checkHint)
   }
 
-  /// What a caller gave and the format does not take.
+  /// Returns the error for input that the format cannot represent.
   static func invalid(_ subject: String, _ reason: String) -> StoreError {
     StoreError(.invalid, "store", subject, reason)
   }
 
-  /// Runs calls to the system and gives their failure as this module's error.
+  /// Makes system calls and converts a failure to `StoreError`.
   static func wrap<Result: ~Copyable>(
     _ body: () throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
     do { return try body() } catch { throw system(error) }
   }
 
-  /// Runs a codec and gives its failure as this module's error.
+  /// Runs a codec and converts a failure to `StoreError`.
   static func wrap<Result: ~Copyable>(
     coding subject: @autoclosure () -> String, _ body: () throws(CodecError) -> Result
   ) throws(StoreError) -> Result {

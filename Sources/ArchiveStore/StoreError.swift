@@ -1,21 +1,21 @@
 public import SystemIO
 
-/// Something that a repository or its storage could not do.
+/// A failed operation of a repository or its storage.
 public struct StoreError: Error, Hashable, Sendable {
-  /// What went wrong, for programs.
+  /// The machine-readable code.
   public let code: Code
-  /// What was tried, as the words after "cannot".
+  /// The action that failed, as the words after "cannot".
   public let action: String
-  /// On what: a path or the name of an object.
+  /// The subject of the action: a path or the name of an object.
   public let subject: String
-  /// Why it did not work.
+  /// The reason for the failure.
   public let reason: String
-  /// What to do next, where there is something to say.
+  /// The suggested next step, if there is one.
   public let hint: String?
-  /// The call to the system that failed, if one did.
+  /// The system call that failed, if there is one.
   public let cause: SystemError?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     _ code: Code, _ action: String, _ subject: String, _ reason: String, hint: String? = nil,
     cause: SystemError? = nil
@@ -28,42 +28,42 @@ public struct StoreError: Error, Hashable, Sendable {
     self.cause = cause
   }
 
-  /// The same error with another word on what to do.
+  /// Returns the same error with another hint.
   func hinting(_ hint: String) -> StoreError {
     StoreError(code, action, subject, reason, hint: hint, cause: cause)
   }
 
-  /// What went wrong.
+  /// The code of an error.
   public enum Code: String, Sendable, CaseIterable {
-    /// There is no repository at the place.
+    /// There is no repository at the location.
     case noRepository
-    /// The place for a new repository holds something.
+    /// The location of a new repository is not empty.
     case notEmpty
-    /// The format's version, its name or one of its methods is not known.
+    /// The format name, the format version or a method is unknown.
     case unsupported
-    /// A feature that the repository asks for is not known.
+    /// The repository requires an unknown feature.
     case unknownFeature
-    /// An object or a directory is not there.
+    /// An object or a directory does not exist.
     case missing
-    /// Stored bytes are not what was written, or break the format.
+    /// Stored bytes have changed since they were written, or violate the format.
     case damaged
-    /// The lease was taken away while work went on.
+    /// Another program removed the lease while the operation was running.
     case leaseLost
-    /// Another program is at work.
+    /// Another program is working on the repository.
     case busy
-    /// No snapshot is meant, or several are.
+    /// No snapshot matches, or more than one does.
     case noSnapshot
-    /// What the caller gave cannot be stored.
+    /// The caller's input cannot be stored.
     case invalid
-    /// The work was asked to end early.
+    /// The operation was interrupted on request.
     case interrupted
-    /// An object has its name, but the disk may not keep it.
+    /// An object has its name but may not be durable.
     case notDurable
-    /// A call to the system failed.
+    /// A system call failed.
     case system
   }
 
-  /// The kinds of failure that a command tells apart by its exit code.
+  /// The kinds of failure that a command distinguishes by exit status.
   public enum Kind: Sendable, Hashable, CaseIterable {
     case noRepository
     case busy
@@ -73,7 +73,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case failed
   }
 
-  /// The kind of the failure.
+  /// The kind of this failure.
   public var kind: Kind {
     switch code {
     case .noRepository: .noRepository
@@ -87,6 +87,6 @@ public struct StoreError: Error, Hashable, Sendable {
 }
 
 extension StoreError: CustomStringConvertible {
-  /// The whole sentence: "cannot read 'index/ab…': …".
+  /// The complete message: "cannot read 'index/ab…': …".
   public var description: String { "cannot \(action) '\(subject)': \(reason)" }
 }

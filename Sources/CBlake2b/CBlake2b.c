@@ -4,7 +4,7 @@
 
 #ifdef __x86_64__
 
-// The initial values, and the order of the words in each round (RFC 7693, sections 2.6 and 2.7).
+// The initial values, and the order of words in each round (RFC 7693, sections 2.6 and 2.7).
 static const uint64_t start[8] = {
     0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
     0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
@@ -22,24 +22,24 @@ static const uint8_t order[10][16] = {
 
 enum { block = 128, most_lanes = 8 };
 
-// What is hashed in the lanes. Number i of each row is lane i's: so the beginning of a row is a vector.
+// The state of all lanes. Element i of each row is lane i's, so the beginning of a row is a vector.
 struct state {
-  // The state's words: h[w][i] is word w of lane i.
+  // The state words: h[w][i] is word w of lane i.
   uint64_t h[8][most_lanes];
-  // The counter before the next block, in bytes. Of its 128 bits the upper 64 stay zero: no input in
+  // The byte counter before the next block. The upper 64 of its 128 bits stay zero: no input in
   // memory is that long.
   uint64_t taken[most_lanes];
-  // All ones for the block that ends an input.
+  // All ones for the last block of an input.
   uint64_t last[most_lanes];
-  // Where the next blocks lie.
+  // The next blocks.
   const uint8_t *from[most_lanes];
 };
 
-// An input that has a lane, and how many of its bytes are taken in.
+// An input in a lane, and the number of its bytes processed.
 struct lane {
   struct cb_input *input;
   size_t taken;
-  // The block that ends it, zero before.
+  // The last block, padded with zeros.
   uint8_t tail[block];
 };
 
@@ -63,7 +63,7 @@ struct lane {
 #define TARGET __attribute__((target("avx512f,avx512vl")))
 #include "lanes.h"
 
-// What the processor has; where less is at work, fewer lanes take less time.
+// Uses the widest instructions for all lanes; fewer live lanes are faster with narrower ones.
 static void absorb(int lanes, struct state *state, size_t live, size_t blocks) {
   if (live == 1) return absorb_alone(state, live, blocks);
   if (lanes == 4) return absorb_avx2_4(state, live, blocks);
@@ -71,7 +71,8 @@ static void absorb(int lanes, struct state *state, size_t live, size_t blocks) {
   absorb_avx512_8(state, live, blocks);
 }
 
-// Whether the system saves the wide registers is asked, too: both compilers' libraries look at XCR0.
+// Also checks that the operating system saves the wide registers: both compilers' libraries read
+// XCR0.
 int cb_lanes(void) {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return 8;
@@ -80,19 +81,19 @@ int cb_lanes(void) {
 
 static size_t left(const struct lane *lane) { return lane->input->length - lane->taken; }
 
-// How many blocks are left before the one that ends the input, if one does.
+// Returns the number of blocks left before the last block of the input, if the input ends.
 static size_t whole_blocks(const struct lane *lane) {
   size_t bytes = left(lane);
   return (bytes && lane->input->ends ? bytes - 1 : bytes) / block;
 }
 
-// The block that ends the input: made beside it, so that nothing behind it is read.
+// Returns the last block of the input, copied so that nothing after the input is read.
 static const uint8_t *last_block(struct lane *lane) {
   if (left(lane)) memcpy(lane->tail, lane->input->bytes + lane->taken, left(lane));
   return lane->tail;
 }
 
-// Takes inputs in, in their order. One that does not end has whole blocks, and at least one.
+// Processes inputs in order. An input that does not end consists of one or more whole blocks.
 static void take(int lanes, struct cb_input *inputs, size_t count) {
   struct state state = {0};
   struct lane lane[most_lanes];
@@ -104,7 +105,7 @@ static void take(int lanes, struct cb_input *inputs, size_t count) {
     }
     if (live == 0) return;
 
-    // As many blocks as all lanes have; where one is at its end, a block of each.
+    // The number of blocks that all lanes have, or one block each if an input is at its end.
     size_t blocks = SIZE_MAX;
     for (size_t i = 0; i < live; i++)
       if (whole_blocks(&lane[i]) < blocks) blocks = whole_blocks(&lane[i]);
@@ -113,13 +114,13 @@ static void take(int lanes, struct cb_input *inputs, size_t count) {
       const struct cb_input *input = lane[i].input;
       int ends = whole_blocks(&lane[i]) == 0;
       state.from[i] = ends ? last_block(&lane[i]) : input->bytes + lane[i].taken;
-      // Whatever its size, the last block brings the counter to the input's length.
+      // The last block of any size advances the counter to the length of the input.
       state.taken[i] = input->state.taken + (ends ? (uint64_t)input->length - block : lane[i].taken);
       state.last[i] = ends ? UINT64_MAX : 0;
     }
     absorb(lanes, &state, live, blocks);
 
-    // The last lane's input moves to a lane that is done, and another one gets the last lane.
+    // The input of the last live lane moves to a finished lane, and the next input takes its place.
     for (size_t i = live; i-- > 0;) {
       struct cb_input *input = lane[i].input;
       lane[i].taken += block * blocks;
@@ -151,7 +152,7 @@ void cb_begin(struct cb_stream *stream) {
   stream->held = 0;
 }
 
-// Takes whole blocks into streams; `bytes[i]` of them, which may be none, into number i.
+// Adds whole blocks to streams: `bytes[i]`, which may be 0, to stream i.
 static void take_blocks(
     int lanes, struct cb_stream *streams, const uint8_t **from, const size_t *bytes, size_t count) {
   struct cb_input inputs[most_lanes];
@@ -167,7 +168,7 @@ static void take_blocks(
   }
 }
 
-// Puts bytes of a run into the stream's tail, as far as there is room.
+// Moves bytes of a run to the tail of a stream, as far as there is room.
 static void fill(struct cb_stream *stream, struct cb_run *run) {
   size_t bytes = block - stream->held < run->length ? block - stream->held : run->length;
   if (bytes == 0) return;
@@ -177,7 +178,7 @@ static void fill(struct cb_stream *stream, struct cb_run *run) {
   run->length -= bytes;
 }
 
-// The tails go first, those that are full and do not end what has come; then the runs' blocks.
+// Processes full tails first unless they may be the last block, then the blocks of the runs.
 static void update(int lanes, struct cb_stream *streams, struct cb_run *runs, size_t count) {
   const uint8_t *from[most_lanes];
   size_t bytes[most_lanes];

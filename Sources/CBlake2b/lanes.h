@@ -1,5 +1,5 @@
-// Takes blocks in for LANES lanes at once, word for word as RFC 7693, section 3.2, has it: lane i of
-// each vector is the word of input i. Included once for each set of instructions: LANES, NAME, TARGET.
+// Processes blocks for LANES lanes at once by RFC 7693, section 3.2: lane i of each vector is the
+// word of input i. Included once for each instruction set with LANES, NAME and TARGET defined.
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -21,8 +21,7 @@ TARGET __attribute__((always_inline)) static inline void MIX(
   *b = TURN(*b ^ *c, 63);
 }
 
-// Takes `blocks` blocks of each lane in; a vector's lane that is not among the `live` ones reads what
-// the first does, for nothing.
+// Processes `blocks` blocks of each lane. Lanes other than the `live` ones repeat the first lane.
 TARGET static void PASTE(absorb, NAME)(struct state *state, size_t live, size_t blocks) {
   WORDS h[8], taken, last;
   for (int w = 0; w < 8; w++) memcpy(&h[w], state->h[w], sizeof h[w]);

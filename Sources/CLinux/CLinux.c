@@ -35,7 +35,7 @@ long cl_open(int folder, const char *name, int flags, unsigned mode) {
   return CL_RETRY(openat(folder, name, flags | O_CLOEXEC, mode));
 }
 
-// For kernels before 5.6, and sandboxes that do not permit openat2: one component after another.
+// For kernels before 5.6 and sandboxes that forbid openat2: opens one component after the other.
 static long open_stepwise(const char *path) {
   char name[256];
   int folder = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
@@ -83,7 +83,7 @@ long cl_pwrite(int fd, const void *from, size_t count, int64_t at) {
 long cl_duplicate(int fd) { return CL_RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 long cl_fsync(int fd) { return fsync(fd) < 0 ? -(long)errno : 0; }
 long cl_syncfs(int fd) { return syncfs(fd) < 0 ? -(long)errno : 0; }
-// Where the next data, or the next hole, begins.
+// Return the start of the next data, or of the next hole.
 long cl_next_data(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_DATA)); }
 long cl_next_hole(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_HOLE)); }
 long cl_seek(int fd, int64_t to) { return CL_RETRY(lseek(fd, to, SEEK_SET)); }
@@ -132,11 +132,11 @@ static long status(int folder, const char *name, int flags, unsigned mask,
   return 0;
 }
 
-// The status of an open file.
+// Returns the status of an open file.
 long cl_stat_open(int fd, struct cl_status *out) {
   return status(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out);
 }
-// The status of a child; a link's own unless it is to be followed.
+// Returns the status of a child; follows a symbolic link only if `follow` is nonzero.
 long cl_stat(int folder, const char *name, int follow, struct cl_status *out) {
   return status(folder, name, follow ? 0 : AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
                 out);
@@ -155,7 +155,7 @@ long cl_mkdir(int folder, const char *name, unsigned mode) {
 long cl_unlink(int folder, const char *name, int flags) {
   return CL_RETRY(unlinkat(folder, name, flags));
 }
-// Renames; with no_replace nonzero an existing target is EEXIST.
+// Renames a child. If no_replace is nonzero, an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace) {
   return CL_RETRY(renameat2(from, name, to, as, no_replace ? RENAME_NOREPLACE : 0));
 }
@@ -199,20 +199,20 @@ long cl_set_flags(int fd, int flags) { return CL_RETRY(ioctl(fd, FS_IOC_SETFLAGS
 long cl_lock(int fd, int exclusive, int wait) {
   return CL_RETRY(flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB)));
 }
-// Locks of a range of bytes that belong to the open file description: `type` is F_RDLCK or F_UNLCK.
+// Sets a lock on a byte range, owned by the open file description. `type` is F_RDLCK or F_UNLCK.
 long cl_lock_range(int fd, int type, int64_t start, int64_t length) {
   struct flock lock = {
       .l_type = (short)type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
   return CL_RETRY(fcntl(fd, F_OFD_SETLK, &lock));
 }
-// Whether someone else holds a lock of any kind on one of these bytes: 1 or 0.
+// Whether another process holds a lock of any kind on one of these bytes: 1 or 0.
 long cl_range_is_locked(int fd, int64_t start, int64_t length) {
   struct flock lock = {
       .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
   long r = CL_RETRY(fcntl(fd, F_OFD_GETLK, &lock));
   return r < 0 ? r : lock.l_type != F_UNLCK;
 }
-// Makes the file share all blocks of another (FICLONE).
+// Shares all blocks of another file (FICLONE).
 long cl_clone(int to, int from) { return CL_RETRY(ioctl(to, FICLONE, from)); }
 long cl_unlock(int fd) { return CL_RETRY(flock(fd, LOCK_UN)); }
 long cl_random(void *into, size_t count) { return CL_RETRY(getrandom(into, count, 0)); }
@@ -221,7 +221,7 @@ long cl_can_change(int folder) {
   return CL_RETRY(faccessat(folder, ".", W_OK | X_OK, AT_EACCESS));
 }
 
-// Whether nothing on the volume that fd is on can be changed, as it is mounted.
+// Whether the volume of fd is mounted read-only.
 long cl_is_read_only(int fd) {
   struct statvfs v;
   long r = CL_RETRY(fstatvfs(fd, &v));
@@ -235,9 +235,9 @@ static int is_one_of(unsigned long magic, const unsigned long *magics, size_t co
   return 0;
 }
 
-// What the times of files are worth, by the magic numbers of file systems (statfs(2)).
+// Returns the reliability of file times, by the magic number of the file system (statfs(2)).
 long cl_volume_times(int fd) {
-  // Another machine's clock may give them; behind FUSE one may stand.
+  // The clock of another machine may set the times; FUSE may be a network file system.
   static const unsigned long remote[] = {
       0x6969 /* NFS */,        0x517b /* SMB */,         0xfe534d42 /* SMB2 */,
       0xff534d42 /* CIFS */,   0x01021997 /* 9P */,      0x00c36400 /* Ceph */,
@@ -245,8 +245,8 @@ long cl_volume_times(int fd) {
       0x65735546 /* FUSE */,   0x0bd00bd0 /* Lustre */,  0x7461636f /* OCFS2 */,
       0x01161970 /* GFS2 */,   0x20030528 /* OrangeFS */, 0x47504653 /* GPFS */,
       0x19830326 /* BeeGFS */, 0x786f4256 /* vboxsf */,  0x7c7c6673 /* Parallels */};
-  // Of what lies in memory no store through a mapping moves them, and images are made with times and
-  // inodes that other images have, too.
+  // On memory file systems a store through a mapping updates no time, and images are built with
+  // times and inodes that other images have as well.
   static const unsigned long loose[] = {
       0x01021994 /* tmpfs */,    0x858458f6 /* ramfs */, 0x958458f6 /* hugetlbfs */,
       0x73717368 /* squashfs */, 0x9660 /* ISO 9660 */,  0xe0f5e1e2 /* EROFS */,
@@ -262,8 +262,7 @@ long cl_volume_times(int fd) {
 
 long cl_memory_file(const char *name) { return CL_RETRY(memfd_create(name, MFD_CLOEXEC)); }
 
-
-// Waits; goes on waiting when a signal interrupts.
+// Waits; continues after interruption by a signal.
 void cl_pause(int64_t nanoseconds) {
   struct timespec left = {nanoseconds / 1000000000, nanoseconds % 1000000000};
   while (nanosleep(&left, &left) < 0 && errno == EINTR) {

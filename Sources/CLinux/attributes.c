@@ -6,7 +6,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-// Numbers that older C libraries do not know; the same on all architectures but Alpha.
+// System call numbers that older C libraries lack; the same on all architectures except Alpha.
 enum { SET_AT = 463, GET_AT = 464, LIST_AT = 465, REMOVE_AT = 466 };
 
 struct value {
@@ -14,14 +14,15 @@ struct value {
   uint32_t size, flags;
 };
 
-// Whether the kernel was found to lack the calls, or a sandbox to forbid what it does not know.
+// Whether the kernel lacks the calls, or a sandbox forbids unknown calls.
 static atomic_bool lacks_calls;
 
 static long result(long r) { return r < 0 ? -(long)errno : r; }
 
 static int is_lacking(long r) {
   if (r >= 0 || (errno != ENOSYS && errno != EPERM)) return 0;
-  // A refusal for other reasons must not be taken for a missing call: the cheapest one tells.
+  // EPERM for another reason must not count as a missing call: the cheapest call distinguishes
+  // them.
   if (errno == EPERM) {
     int saved = errno;
     long probe = syscall(LIST_AT, -1, "", 0, NULL, 0);
@@ -39,10 +40,10 @@ void cl_use_attribute_calls(int use) {
 
 static int may_call(void) { return !atomic_load_explicit(&lacks_calls, memory_order_relaxed); }
 
-// Room for the path of any child.
+// Enough for the path of any child.
 enum { PATH_SIZE = 320 };
 
-// The path of a child that needs neither one that may change meanwhile nor permission to open it.
+// Writes a path of a child that is independent of renames and does not require opening the child.
 static long path_of_child(int fd, const char *name, char *into) {
   if (!*name) return -(long)ENOENT;
   int length = snprintf(into, PATH_SIZE, "/proc/self/fd/%d/%s", fd, name);

@@ -20,7 +20,7 @@ long cl_run(char *const words[], int in, int out, int err) {
   for (int i = 0; i < 3 && !failed; i++) {
     failed = posix_spawn_file_actions_adddup2(&streams, ends[i], i);
   }
-  // A handler is not inherited, but a signal that is ignored here would stay so there.
+  // Handlers are not inherited, but an ignored signal would stay ignored in the child.
   sigset_t usual;
   sigemptyset(&usual);
   sigaddset(&usual, SIGPIPE);

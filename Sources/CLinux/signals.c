@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-// What a handler may touch: numbers that are set in one step, and a pipe that never blocks.
+// The state that handlers use: atomic numbers and a pipe that never blocks.
 static atomic_int stops;
 static atomic_int pipe_in = -1, pipe_out = -1;
 
 static void tell(char what) {
   int saved = errno;
-  // A full pipe has more than enough to wake whoever waits.
+  // A full pipe is enough to wake the waiting thread.
   if (write(atomic_load(&pipe_in), &what, 1) < 0) errno = 0;
   errno = saved;
 }
@@ -34,7 +34,7 @@ static void on_ask(int signal) {
 static long handle(int signal, void (*handler)(int)) {
   struct sigaction now;
   if (sigaction(signal, NULL, &now) < 0) return -(long)errno;
-  // What was ignored when the program began stays ignored, as under nohup(1).
+  // A signal that was ignored at the start stays ignored, as under nohup(1).
   if (now.sa_handler == SIG_IGN) return 0;
   struct sigaction wanted = {.sa_handler = handler, .sa_flags = SA_RESTART};
   sigemptyset(&wanted.sa_mask);
@@ -61,7 +61,7 @@ static char loss[1024];
 static void on_loss(int signal, siginfo_t *info, void *context) {
   (void)context;
   if (info->si_code <= 0 || info->si_code == BUS_ADRALN) {
-    // Sent by somebody, or the program's own mistake: what it does to every program.
+    // Sent by a process, or caused by a bug: apply the default action.
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigaction(signal, &usual, NULL);
     raise(signal);

@@ -26,10 +26,10 @@ long cl_tells_holes(int fd) {
   return cl_tells_holes_of((unsigned long)s.f_type);
 }
 
-// A lease for reading is given only where no open file and no mapping can write (fcntl(2), F_SETLEASE); it is
-// given back at once. Whoever opens the file for writing in between waits for that, and the signal
-// that tells of it is one that nothing comes of. Only file systems are asked whose own inode
-// every writer has open: an overlay's mappings are of another one.
+// A read lease is granted only if no process has the file open or mapped for writing (fcntl(2),
+// F_SETLEASE); it is released at once. A process that opens the file for writing in between waits
+// for the release, and the signal that announces it is ignored by default. Only file systems whose
+// own inode every writer has open are asked: mappings on an overlay use another inode.
 long cl_has_no_writer(int fd) {
   static const unsigned long telling[] = {
       0xef53 /* ext2, ext3, ext4 */, 0x58465342 /* XFS */, 0x9123683e /* Btrfs */,
@@ -44,7 +44,7 @@ long cl_has_no_writer(int fd) {
   return 0;
 }
 
-// The file systems that have reflinks, by their magic numbers (statfs(2)).
+// File systems with reflinks, by their magic numbers (statfs(2)).
 long cl_may_share(int fd) {
   static const unsigned long sharing[] = {
       0x58465342 /* XFS */, 0x9123683e /* Btrfs */, 0x7461636f /* OCFS2 */,
@@ -57,8 +57,8 @@ long cl_may_share(int fd) {
   return 0;
 }
 
-// Files take whole blocks where the file system neither compresses nor packs them, nor hands them to one that
-// may (FUSE, NFS, overlays). ext4 can keep small ones in their inodes (its feature inline_data).
+// Files take whole blocks if the file system neither compresses nor packs them, nor passes them to
+// one that may (FUSE, NFS, overlays). ext4 can store small files in inodes (feature inline_data).
 long cl_space(int fd, struct cl_volume *volume) {
   static const unsigned long keeping[] = {
       0xef53 /* ext2, ext3, ext4 */, 0x58465342 /* XFS */, 0x01021994 /* tmpfs */,

@@ -1,11 +1,11 @@
-/// Base64 with padding (RFC 4648, section 4): for bytes in JSON that are not UTF-8, and for property
-/// lists.
+/// Base64 with padding (RFC 4648, section 4): for bytes that are not UTF-8 in JSON, and for
+/// property lists.
 public enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let padding = UInt8(ascii: "=")
 
-  /// The text of bytes.
+  /// Returns the text of bytes.
   public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     var pending: UInt32 = 0
@@ -23,8 +23,8 @@ public enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of a text; nothing when it is not exactly what `encode` gives. With `strayBits` the
-  /// last character may have bits that mean nothing, as some encoders leave them.
+  /// Returns the bytes of a text, or nil if it is not in the form that `encode(_:)` writes. With
+  /// `strayBits`, unused bits of the last character may be set, as some encoders leave them.
   public static func decode(
     _ text: some Collection<UInt8>, strayBits: Bool = false
   ) -> [UInt8]? {

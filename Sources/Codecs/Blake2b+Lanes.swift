@@ -1,24 +1,25 @@
 internal import CBlake2b
 
 extension Blake2b {
-  /// The digests of several runs of bytes in memory, each what `hash(_:)` gives of it.
+  /// Returns the digests of several byte ranges, each equal to `hash(_:)` of the range.
   ///
-  /// Together they take a quarter of the time that they take one by one where the processor has
-  /// AVX-512, half of it with AVX2: from eight or four runs on, of about the same length. Without
-  /// either it is the same as one by one. Runs may overlap; each must lie within the bytes.
+  /// Hashing them together takes a quarter of the time with AVX-512 and half with AVX2, from eight
+  /// or four ranges of similar length. Without either it takes the same time. Ranges may overlap;
+  /// each must be within the bytes.
   public static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>) -> [Digest] {
     hash(runs, of: bytes, lanes: lanes)
   }
 
-  /// How many runs are hashed at once: as many as the processor has lanes, and none by itself where
-  /// the lanes do not give libsodium's digests.
+  /// The number of ranges hashed at once: the number of lanes of the processor, or 0 if the lanes
+  /// do not produce the same digests as libsodium.
   static let lanes = trusted(processorLanes, [hashInLanes, hashInStreams])
 
-  /// How many lanes the processor has: 8, 4 or 0.
+  /// The number of lanes of the processor: 8, 4 or 0.
   static var processorLanes: Int { Int(cb_lanes()) }
 
   static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>, lanes: Int) -> [Digest] {
-    // The longest first: else one that comes late is alone in its lane, and the others stand idle.
+    // The longest first: a long range that starts late would run alone in its lane while the others
+    // idle.
     let order = runs.indices.sorted { (runs[$1].count, $0) < (runs[$0].count, $1) }
     let alone = lanes == 0 ? order.count : countAlone(order.map { runs[$0].count })
     var digests = [Digest](repeating: Digest(0, 0, 0, 0), count: runs.count)
@@ -31,8 +32,8 @@ extension Blake2b {
     return digests
   }
 
-  /// How many of the lengths, the longest first, are greater than all that follow together: a lane by
-  /// itself gains nothing on libsodium.
+  /// Returns the number of lengths, sorted in descending order, that are greater than the sum of
+  /// all following ones: a single lane is no faster than libsodium.
   static func countAlone(_ lengths: [Int]) -> Int {
     var rest = lengths.reduce(0, +)
     return lengths.prefix { length in
@@ -41,7 +42,7 @@ extension Blake2b {
     }.count
   }
 
-  /// Hashes all runs in lanes, which take them in their order. The processor must have the lanes.
+  /// Hashes ranges in lanes, in their order. The processor must have the lanes.
   static func hashInLanes(_ runs: [Range<Int>], _ bytes: Span<UInt8>, _ lanes: Int) -> [Digest] {
     for run in runs { precondition(run.lowerBound >= 0 && run.upperBound <= bytes.count) }
     return unsafe bytes.withUnsafeBufferPointer { buffer in
@@ -56,7 +57,7 @@ extension Blake2b {
     }
   }
 
-  /// The digest that is the first four words of a state.
+  /// Returns the digest, which is the first four words of a state.
   static func digest(_ state: cb_state) -> Digest {
     Digest(
       state.h.0.byteSwapped, state.h.1.byteSwapped, state.h.2.byteSwapped,

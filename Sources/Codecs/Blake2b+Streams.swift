@@ -1,18 +1,18 @@
 internal import CBlake2b
 
 extension Blake2b {
-  /// A hash that takes its bytes piece by piece, several at the same time: each in a lane of the
-  /// processor's vectors, where there are lanes that can be trusted, else by libsodium one by one.
+  /// An incremental hash of one of several streams that are hashed together: each in a lane of the
+  /// processor's vector unit, or with libsodium one after the other if there are no trusted lanes.
   ///
-  /// Four streams that get as much each take a third of the time that they take one by one; a stream
-  /// alone takes as long as a `Blake2b` does.
+  /// Four streams that advance equally take a third of the time of hashing them one by one. A
+  /// single stream takes as long as a `Blake2b`.
   public struct Stream {
-    /// How many lanes there are for it and those that are hashed with it; without any, libsodium.
+    /// The number of lanes for this stream and those hashed with it; 0 uses libsodium.
     private let lanes: Int
     private var state = cb_stream()
     private var alone: Alone?
 
-    /// Makes a stream of no bytes yet.
+    /// Creates a hash of no bytes.
     public init() { self.init(lanes: Blake2b.lanes) }
 
     init(lanes: Int) {
@@ -20,24 +20,24 @@ extension Blake2b {
       if lanes == 0 { alone = Alone(Blake2b()) } else { unsafe cb_begin(&state) }
     }
 
-    /// Whether streams take less time together than one by one.
+    /// Whether hashing streams together is faster than one by one.
     public static var gainsTogether: Bool { Blake2b.lanes > 0 }
 
-    /// Takes into each stream a run of bytes, which may be empty. Runs may overlap; each must lie
+    /// Adds one byte range, which may be empty, to each stream. Ranges may overlap; each must be
     /// within the bytes.
     public static func update(
       _ streams: inout [Stream], by runs: [Range<Int>], of bytes: Span<UInt8>
     ) {
-      precondition(streams.count == runs.count, "each stream takes one run")
+      precondition(streams.count == runs.count, "one range for each stream")
       guard let lanes = streams.first?.lanes else { return }
-      precondition(streams.allSatisfy { $0.lanes == lanes }, "streams of one kind go together")
+      precondition(streams.allSatisfy { $0.lanes == lanes }, "streams with different lanes")
       if lanes > 0 { return updateInLanes(&streams, runs, bytes, lanes) }
       for (number, run) in runs.enumerated() {
         streams[number].updateAlone(bytes.extracting(run))
       }
     }
 
-    /// The digest of all bytes taken in so far.
+    /// Returns the digest of all bytes added so far.
     public func finish() -> Digest {
       if let alone { return alone.finish() }
       var last = state
@@ -67,7 +67,7 @@ extension Blake2b {
   }
 }
 
-/// libsodium's hash of a stream; changed only by the one stream that has it.
+/// The libsodium hash of a stream. Changed only by the stream that owns it.
 private final class Alone {
   var hash: Blake2b
 

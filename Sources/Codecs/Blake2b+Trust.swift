@@ -1,16 +1,16 @@
 extension Blake2b {
-  /// The given number of lanes where they give libsodium's digests, else none.
+  /// Returns the given number of lanes if they produce the same digests as libsodium, otherwise 0.
   ///
-  /// Blobs and packs are named by what the lanes give, so a processor or a compiler that gets wide
-  /// instructions wrong must not come that far. Each way of hashing is asked once in a process, which
-  /// takes 20 µs. Nobody is told: libsodium does the same work in more time.
+  /// The digests name blobs and packs, so a processor or a compiler with faulty vector instructions
+  /// must not produce them. Each method is tested once in a process, which takes 20 µs. Failures
+  /// are not reported: libsodium does the same work in more time.
   static func trusted(
     _ lanes: Int, _ ways: [([Range<Int>], Span<UInt8>, Int) -> [Digest]]
   ) -> Int {
     guard lanes > 0 else { return 0 }
     let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: ($0 &* $0 &* 31) >> 3) }
-    // All lanes are in use, some more than once, and the first is the last at work. The runs begin at
-    // odd places and end before, at and behind the end of a block.
+    // Uses all lanes, some more than once, with the first lane finishing last. Ranges begin at odd
+    // offsets and end before, at and after the end of a block.
     let lengths = [800, 300, 257, 256, 255, 129, 128, 127, 64, 1, 0]
     let runs = lengths.enumerated().map { ($0 * 13)..<($0 * 13 + $1) }
     let wanted = runs.map { hash(bytes.span.extracting($0)) }
@@ -18,7 +18,7 @@ extension Blake2b {
     return lanes
   }
 
-  /// Hashes all runs by streams, each in three portions: some end within a block, some with one.
+  /// Hashes ranges with streams in three portions each: some end within a block, some at its end.
   static func hashInStreams(
     _ runs: [Range<Int>], _ bytes: Span<UInt8>, _ lanes: Int
   ) -> [Digest] {

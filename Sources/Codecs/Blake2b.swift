@@ -1,22 +1,22 @@
 internal import CSodium
 
-/// BLAKE2b with 32 bytes of output and no key (RFC 7693): what `b2sum -l 256` computes.
+/// BLAKE2b with 32 bytes of output and no key (RFC 7693), as computed by `b2sum -l 256`.
 ///
-/// The one-shot functions are for bytes in memory; a value of the type takes them piece by piece
-/// and can be used again after `finish()`.
+/// The static functions hash bytes in memory. A value hashes incrementally and can be reused after
+/// `finish()`.
 ///
-/// libsodium is initialised, so that it chooses its code for AVX2. While both of two cores hash,
-/// that takes 1.44 ns a byte, the portable code 1.65 (in 5 kB, 2.0); alone on an idle machine the
-/// portable one is the faster (0.76), but a backup is never alone: it keeps all cores busy.
+/// libsodium is initialized, which selects its AVX2 code. With both of two cores hashing, that code
+/// takes 1.44 ns a byte and the portable code 1.65 (2.0 for 5 kB). On an otherwise idle machine the
+/// portable code is faster (0.76), but a backup keeps all cores busy.
 @safe public struct Blake2b: ~Copyable {
-  /// libsodium's state, which must lie at a multiple of 64.
+  /// The libsodium state, aligned to 64 bytes.
   private let state: UnsafeMutableRawPointer
 
-  /// Whether libsodium is ready; it can only fail where the machine has no randomness, which hashing
-  /// does not need.
+  /// Whether libsodium is initialized. That fails only without a source of random bytes, which
+  /// hashing does not need.
   private static let isReady = sodium_init() >= 0
 
-  /// Makes a hash of no bytes yet.
+  /// Creates a hash of no bytes.
   public init() {
     _ = Self.isReady
     unsafe state = UnsafeMutableRawPointer.allocate(
@@ -26,14 +26,14 @@ internal import CSodium
 
   deinit { unsafe state.deallocate() }
 
-  /// Another hash of the same bytes so far.
+  /// Returns a hash with the same state.
   func copy() -> Blake2b {
     let copy = Blake2b()
     unsafe copy.state.copyMemory(from: state, byteCount: crypto_generichash_statebytes())
     return copy
   }
 
-  /// Takes in more bytes.
+  /// Adds bytes.
   public mutating func update(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { buffer in
       _ = unsafe crypto_generichash_update(
@@ -41,10 +41,10 @@ internal import CSodium
     }
   }
 
-  /// Takes in more bytes.
+  /// Adds bytes.
   public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
 
-  /// The digest of all bytes taken in; the next `update` begins another.
+  /// Returns the digest of all bytes added. The next `update` begins a new hash.
   public mutating func finish() -> Digest {
     let digest = unsafe Self.digest { output in
       unsafe crypto_generichash_final(OpaquePointer(state), output, Digest.byteCount)
@@ -57,7 +57,7 @@ internal import CSodium
     _ = unsafe crypto_generichash_init(OpaquePointer(state), nil, 0, Digest.byteCount)
   }
 
-  /// The digest of bytes in memory.
+  /// Returns the digest of bytes in memory.
   public static func hash(_ bytes: Span<UInt8>) -> Digest {
     _ = Self.isReady
     return unsafe bytes.withUnsafeBufferPointer { buffer in
@@ -68,17 +68,17 @@ internal import CSodium
     }
   }
 
-  /// The digest of bytes in memory.
+  /// Returns the digest of bytes in memory.
   public static func hash(_ bytes: RawSpan) -> Digest {
     unsafe bytes.withUnsafeBytes { buffer in
       unsafe hash(Span(_unsafeElements: buffer.assumingMemoryBound(to: UInt8.self)))
     }
   }
 
-  /// The digest of bytes in memory.
+  /// Returns the digest of bytes in memory.
   public static func hash(_ bytes: [UInt8]) -> Digest { hash(bytes.span) }
 
-  /// Runs a call that fills 32 bytes. It can fail only for a wrong length, and no length here is.
+  /// Runs a call that fills 32 bytes. It fails only for an invalid length.
   private static func digest(
     _ fill: (UnsafeMutablePointer<UInt8>) -> Int32
   ) -> Digest {

@@ -1,16 +1,16 @@
 extension CBORDecoder {
-  /// Opens an array and gives the count of its elements; each is announced by `nextElement()`.
+  /// Opens an array and returns its number of elements. Call `nextElement()` before each.
   @discardableResult
   public mutating func beginArray() throws(CodecError) -> Int {
     willRead()
     return try begin(.array, "an array", bytesEach: 1)
   }
 
-  /// Whether there is another element in the array that was opened last, which must then be read.
-  /// The array is closed when there is none.
+  /// Whether the innermost array has another element, which must then be read. Closes the array at
+  /// its end.
   public mutating func nextElement() throws(CodecError) -> Bool {
     precondition(depth > 0 && !top.isMap, "no array is open")
-    precondition(!top.owesValue, "the element before has not been read")
+    precondition(!top.owesValue, "the previous element has not been read")
     guard top.remaining > 0 else {
       close()
       return false
@@ -20,18 +20,18 @@ extension CBORDecoder {
     return true
   }
 
-  /// Opens a map and gives the count of its keys; each is read by `nextKey()`.
+  /// Opens a map and returns its number of entries. Call `nextKey()` before each.
   @discardableResult
   public mutating func beginMap() throws(CodecError) -> Int {
     willRead()
     return try begin(.map, "a map", bytesEach: 2)
   }
 
-  /// The next key in the map that was opened last, whose value must then be read. The map is closed
-  /// when there is none.
+  /// Returns the next key of the innermost map, whose value must then be read, or nil at the end of
+  /// the map, which closes it.
   public mutating func nextKey() throws(CodecError) -> Int64? {
     precondition(depth > 0 && top.isMap, "no map is open")
-    precondition(!top.owesValue, "the value before has not been read")
+    precondition(!top.owesValue, "the previous value has not been read")
     guard top.remaining > 0 else {
       close()
       return nil
@@ -40,7 +40,7 @@ extension CBORDecoder {
     let value = try signed("an integer as key")
     let key = CBORKey(value)
     if let lastKey = top.lastKey, !(lastKey < key) {
-      throw failure(lastKey == key ? "a key comes twice" : "keys out of order", at: begin)
+      throw failure(lastKey == key ? "duplicate key" : "keys out of order", at: begin)
     }
     top.lastKey = key
     top.remaining -= 1
@@ -57,7 +57,8 @@ extension CBORDecoder {
     }
     let count = try argument(major, expected)
     guard count <= UInt64((end - position) / bytesEach) else {
-      throw failure("\(expected) of \(count), more than are left", .truncated, at: begin)
+      throw failure(
+        "\(expected) of \(count) items exceeds the remaining input", .truncated, at: begin)
     }
     if depth > 0 { outer.append(top) }
     top = Container(isMap: major == .map, remaining: Int(count))

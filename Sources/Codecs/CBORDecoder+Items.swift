@@ -5,13 +5,13 @@ extension CBORDecoder {
     return try argument(.unsigned, "an unsigned integer")
   }
 
-  /// Reads an integer; beyond 64 bits with a sign it is refused.
+  /// Reads an integer of at most 64 bits with sign.
   public mutating func integer() throws(CodecError) -> Int64 {
     willRead()
     return try signed("an integer")
   }
 
-  /// Reads true or false.
+  /// Reads a Boolean.
   public mutating func bool() throws(CodecError) -> Bool {
     willRead()
     guard try kind() == .bool else { throw failure("true or false is expected") }
@@ -19,7 +19,7 @@ extension CBORDecoder {
     return source[position - 1] == CBORHead.true
   }
 
-  /// Reads null when it is next, and says whether it was.
+  /// Reads null if it is next. Returns whether it was.
   public mutating func null() throws(CodecError) -> Bool {
     guard try kind() == .null else { return false }
     willRead()
@@ -32,12 +32,12 @@ extension CBORDecoder {
     Array(source[try byteRange(limit: limit)])
   }
 
-  /// Reads a byte string of at most `limit` bytes and gives it where it lies.
+  /// Reads a byte string of at most `limit` bytes as a slice of the decoder's bytes.
   public mutating func slice(limit: Int = .max) throws(CodecError) -> ArraySlice<UInt8> {
     source[try byteRange(limit: limit)]
   }
 
-  /// Reads a byte string of at most `limit` bytes and gives its place in the decoder's bytes.
+  /// Reads a byte string of at most `limit` bytes and returns its range in the decoder's bytes.
   public mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
     willRead()
     return try string(.bytes, "a byte string", limit)
@@ -53,7 +53,7 @@ extension CBORDecoder {
     return digest
   }
 
-  /// Reads a byte string of at most 32 bytes as a digest; nothing when it has fewer.
+  /// Reads a byte string of at most 32 bytes as a digest, or nil if it is shorter.
   public mutating func wholeDigest() throws(CodecError) -> Digest? {
     let range = try byteRange(limit: Digest.byteCount)
     return Digest(source.span.extracting(range))
@@ -69,10 +69,10 @@ extension CBORDecoder {
     return text
   }
 
-  /// Reads over the next item, whatever it is, checking all of it.
+  /// Skips the next item of any kind, validating it.
   public mutating func skip() throws(CodecError) { _ = try itemRange() }
 
-  /// Reads the next item, whatever it is, checking all of it, and gives its encoded bytes.
+  /// Reads the next item of any kind, validating it, and returns its encoded bytes.
   public mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
 
   private mutating func itemRange() throws(CodecError) -> Range<Int> {
@@ -98,13 +98,13 @@ extension CBORDecoder {
 
   // MARK: - Heads
 
-  /// Notes that the value that an array or map owes is now read.
+  /// Marks the announced element or value of the innermost container as read.
   mutating func willRead() {
     guard depth > 0 else {
       precondition(position == start, "one item only")
       return
     }
-    precondition(top.owesValue, "a value that was not asked for")
+    precondition(top.owesValue, "no value is due")
     top.owesValue = false
   }
 
@@ -113,7 +113,7 @@ extension CBORDecoder {
     let isNegative = try kind() == .negative
     let value = try argument(isNegative ? .negative : .unsigned, expected)
     guard let magnitude = Int64(exactly: value) else {
-      throw failure("an integer beyond 64 bits", .unsupported, at: begin)
+      throw failure("an integer exceeds 64 bits", .unsupported, at: begin)
     }
     return isNegative ? ~magnitude : magnitude
   }
@@ -124,16 +124,18 @@ extension CBORDecoder {
     let begin = position
     let count = try argument(major, expected)
     guard count <= UInt64(end - position) else {
-      throw failure("\(expected) of \(count) bytes, more than are left", .truncated, at: begin)
+      throw failure(
+        "\(expected) of \(count) bytes exceeds the remaining input", .truncated, at: begin)
     }
     guard count <= UInt64(limit) else {
-      throw failure("\(expected) of \(count) bytes, at most \(limit) may be", .limit, at: begin)
+      throw failure(
+        "\(expected) of \(count) bytes exceeds the limit of \(limit)", .limit, at: begin)
     }
     position += Int(count)
     return (position - Int(count))..<position
   }
 
-  /// Reads a head of that major type and gives its argument.
+  /// Reads a head of the given major type and returns its argument.
   mutating func argument(
     _ major: CBORHead.Major, _ expected: String
   ) throws(CodecError) -> UInt64 {
@@ -145,13 +147,15 @@ extension CBORDecoder {
       position += 1
       return UInt64(information)
     }
-    guard information < 28 else { throw failure("a length that is not definite", .unsupported) }
+    guard information < 28 else {
+      throw failure("indefinite lengths are not accepted", .unsupported)
+    }
     let width = 1 << Int(information - 24)
-    guard end - position > width else { throw failure("a number is cut off", .truncated) }
+    guard end - position > width else { throw failure("a number is truncated", .truncated) }
     var value: UInt64 = 0
     for index in 1...width { value = value << 8 | UInt64(source[position + index]) }
     let least: UInt64 = width == 1 ? 24 : 1 << UInt64(4 * width)
-    guard value >= least else { throw failure("a number that is not in its shortest form") }
+    guard value >= least else { throw failure("a number is not in its shortest form") }
     position += 1 + width
     return value
   }

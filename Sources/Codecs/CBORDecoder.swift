@@ -1,11 +1,10 @@
-/// Reads one item of deterministic CBOR (RFC 8949, section 4.2.1) and refuses all other.
+/// Decodes one item of deterministic CBOR (RFC 8949, section 4.2.1) and refuses all other input.
 ///
-/// Refused, with the byte's offset: numbers and lengths that are not in their shortest form,
-/// indefinite lengths, map keys that are no integers, out of order or twice, tags, fractions,
-/// anything behind the item, more levels than allowed. Lengths are compared with what is left
-/// before memory is reserved.
-///
-/// The caller says what it expects, in order:
+/// Refused, with the byte offset: numbers and lengths that are not in their shortest form,
+/// indefinite lengths, map keys that are not integers, out of order or duplicate, tags, fractions,
+/// data after the item, and more levels than allowed. Lengths are checked against the remaining
+/// input before memory is allocated.
+/// The caller requests the items it expects, in order:
 /// ```
 /// try decoder.beginMap()
 /// while let key = try decoder.nextKey() {
@@ -22,35 +21,35 @@ public struct CBORDecoder: Sendable {
   let end: Int
   let depthLimit: Int
   var position: Int
-  /// The innermost array or map that is open, where `depth` is not 0: each value is noted in it, so
-  /// it does not lie in the array of the others.
+  /// The innermost open container, if `depth` is not 0. It is updated for each value and therefore
+  /// not stored in the array.
   var top = Container(isMap: false, remaining: 0)
-  /// Those around it, the outermost first.
+  /// The containers around it, the outermost first.
   var outer: [Container] = []
-  /// How many arrays and maps are open.
+  /// The number of open containers.
   var depth = 0
 
   struct Container: Sendable {
     let isMap: Bool
-    /// Elements or keys that have not been asked for.
+    /// The number of elements or keys not yet requested.
     var remaining: Int
     var lastKey: CBORKey?
-    /// Whether an element, or a key's value, has been announced and not yet read.
+    /// Whether an element or a key's value has been announced and not yet read.
     var owesValue = false
   }
 
-  /// Makes a decoder of bytes, or of a range of them, that must be one item of at most so many
-  /// levels of arrays and maps.
+  /// Creates a decoder of bytes, or of a range of them, which must be one item with at most
+  /// `depthLimit` levels of arrays and maps.
   public init(_ bytes: [UInt8], range: Range<Int>? = nil, depthLimit: Int = 32) {
     source = bytes
     start = range?.lowerBound ?? 0
     end = range?.upperBound ?? bytes.count
-    precondition(start >= 0 && end <= bytes.count, "a range outside the bytes")
+    precondition(start >= 0 && end <= bytes.count, "the range exceeds the bytes")
     position = start
     self.depthLimit = depthLimit
   }
 
-  /// What an item is.
+  /// The kind of an item.
   public enum Kind: Sendable, Hashable {
     case unsigned
     case negative
@@ -62,10 +61,10 @@ public struct CBORDecoder: Sendable {
     case null
   }
 
-  /// How many bytes have been read.
+  /// The number of bytes read.
   public var offset: Int { position - start }
 
-  /// What the next item is, without reading it.
+  /// Returns the kind of the next item without reading it.
   public func kind() throws(CodecError) -> Kind {
     guard position < end else { throw failure("an item is expected", .truncated) }
     switch source[position] >> 5 {
@@ -85,10 +84,10 @@ public struct CBORDecoder: Sendable {
     }
   }
 
-  /// Checks that the item is whole and that nothing follows it.
+  /// Checks that the item is complete and that no data follows it.
   public func finish() throws(CodecError) {
     precondition(depth == 0, "an array or map has not been read to its end")
-    guard position == end else { throw failure("something follows the item") }
+    guard position == end else { throw failure("data follows the item") }
   }
 
   func failure(

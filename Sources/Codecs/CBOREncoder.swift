@@ -1,31 +1,31 @@
-/// Writes one item of deterministic CBOR (RFC 8949, section 4.2.1): shortest forms, definite
-/// lengths, map keys in order. Keys are integers; there are no tags and no fractions.
+/// Encodes one item of deterministic CBOR (RFC 8949, section 4.2.1): shortest forms, definite
+/// lengths, map keys in order. Keys are integers; tags and fractions are not supported.
 ///
-/// Arrays and maps are opened and closed by calls; the length of one that is opened without a count
-/// is filled in when it is closed. Calls in an order that gives no CBOR, a key that is not greater
-/// than the one before it among them, are mistakes of the program and trap.
+/// Arrays and maps are opened and closed by calls. The length of one opened without a count is
+/// filled in when it is closed. A sequence of calls that does not produce valid CBOR, including
+/// keys out of order, is a programming error and traps.
 public struct CBOREncoder: Sendable {
-  /// What has been written so far.
+  /// The bytes written so far.
   public private(set) var bytes: [UInt8] = []
   private var open: [Container] = []
 
-  /// Makes an encoder with room for so many bytes.
+  /// Creates an encoder that reserves `capacity` bytes.
   public init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
   private struct Container: Sendable {
     var isMap: Bool
-    /// Where its head is to be filled in; nothing when it stands there already.
+    /// The offset of the head to fill in, or nil if it is already final.
     var head: Int?
-    /// Elements or keys: how many the head says, or how many were written.
+    /// The number of elements or keys that the head declares.
     var count: Int
     var written = 0
     var lastKey: CBORKey?
     var lacksValue = false
   }
 
-  /// The whole item; all that was opened must be closed.
+  /// Returns the item. All containers must be closed.
   public consuming func finish() -> [UInt8] {
-    precondition(open.isEmpty && !bytes.isEmpty, "the item is not whole")
+    precondition(open.isEmpty && !bytes.isEmpty, "the item is incomplete")
     return bytes
   }
 
@@ -69,7 +69,7 @@ public struct CBOREncoder: Sendable {
     bytes.append(contentsOf: value.utf8)
   }
 
-  /// Writes true or false.
+  /// Writes a Boolean.
   public mutating func bool(_ value: Bool) {
     willWrite()
     bytes.append(value ? CBORHead.true : CBORHead.false)
@@ -81,31 +81,31 @@ public struct CBOREncoder: Sendable {
     bytes.append(CBORHead.null)
   }
 
-  /// Writes an item that is encoded already, such as one that `CBORDecoder.item()` gave.
+  /// Writes an item that is already encoded, for example a result of `CBORDecoder.item()`.
   public mutating func encoded(_ item: some Collection<UInt8>) {
     precondition(!item.isEmpty, "an item has at least one byte")
     willWrite()
     bytes.append(contentsOf: item)
   }
 
-  /// Opens an array; its elements follow, then `endArray()`.
+  /// Opens an array. Its elements follow, then `endArray()`.
   public mutating func beginArray(count: Int? = nil) { begin(.array, count) }
 
-  /// Closes the array that was opened last.
+  /// Closes the innermost array.
   public mutating func endArray() { end(.array) }
 
-  /// Opens a map; its keys follow, each with a value, then `endMap()`.
+  /// Opens a map. Its keys follow, each with a value, then `endMap()`.
   public mutating func beginMap(count: Int? = nil) { begin(.map, count) }
 
-  /// Closes the map that was opened last.
+  /// Closes the innermost map.
   public mutating func endMap() { end(.map) }
 
-  /// Writes a key of the map that was opened last; its value must follow. Keys ascend: 0, 1, 2 and
-  /// so on, then -1, -2 and so on.
+  /// Writes a key of the innermost map; its value must follow. Keys are in the order 0, 1, 2 and so
+  /// on, then -1, -2 and so on.
   public mutating func key(_ value: Int64) {
     guard var map = open.popLast() else { preconditionFailure("no map is open") }
     let key = CBORKey(value)
-    precondition(map.isMap && !map.lacksValue, "a key where none can be")
+    precondition(map.isMap && !map.lacksValue, "no key is due")
     precondition(map.lastKey.map { $0 < key } ?? true, "keys must ascend")
     map.lastKey = key
     map.lacksValue = true
@@ -140,11 +140,11 @@ public struct CBOREncoder: Sendable {
 
   private mutating func end(_ major: CBORHead.Major) {
     guard let container = open.popLast(), container.isMap == (major == .map) else {
-      preconditionFailure("nothing like that is open")
+      preconditionFailure("no such container is open")
     }
     precondition(!container.lacksValue, "the last key has no value")
     guard let place = container.head else {
-      precondition(container.written == container.count, "another count than was said")
+      precondition(container.written == container.count, "the count differs from the declared one")
       return
     }
     var head: [UInt8] = []

@@ -1,4 +1,4 @@
-/// The first bytes of an item: major type and argument (RFC 8949, section 3).
+/// The initial bytes of an item: major type and argument (RFC 8949, section 3).
 enum CBORHead {
   enum Major: UInt8 {
     case unsigned = 0
@@ -25,7 +25,7 @@ enum CBORHead {
   }
 }
 
-/// A map's key, ordered as its encoded bytes are: 0, 1, 2 and so on, then -1, -2 and so on.
+/// A map key in the order of its encoded bytes: 0, 1, 2 and so on, then -1, -2 and so on.
 struct CBORKey: Comparable, Sendable {
   let isNegative: Bool
   let argument: UInt64

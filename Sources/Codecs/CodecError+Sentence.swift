@@ -1,5 +1,5 @@
 extension CodecError: CustomStringConvertible {
-  /// The whole sentence: "cannot read JSON: a comma is missing, at line 3, column 14".
+  /// The whole message: "cannot read JSON: a comma is missing, at line 3, column 14".
   public var description: String {
     let verb = kind == .unrepresentable ? "write" : "read"
     let place =
@@ -11,18 +11,18 @@ extension CodecError: CustomStringConvertible {
     return "cannot \(verb) \(format.rawValue): \(reason)\(place)"
   }
 
-  /// What to do about it, where there is something to say.
+  /// The remedy, or nil if there is none to suggest.
   public var hint: String? {
     switch (kind, format) {
     case (.malformed, .json), (.truncated, .json), (.malformed, .yaml), (.truncated, .yaml):
-      "correct the text at that place"
-    case (.unsupported, .yaml): "write it without that feature of YAML"
+      "correct the text at that position"
+    case (.unsupported, .yaml): "write it without that YAML feature"
     case (.malformed, _), (.truncated, _):
-      "the data is damaged: check the storage, or take another copy"
-    case (.unsupported, _): "it was made by another program or a newer version"
-    case (.limit, _): "check that it is the right file: it is larger than any that is expected"
+      "the data is damaged: check the storage, or use another copy"
+    case (.unsupported, _): "it was written by another program or a newer version"
+    case (.limit, _): "check that it is the right file: it exceeds the expected size"
     case (.unrepresentable, _): nil
-    case (.library, _): "check that there is free memory"
+    case (.library, _): "check that enough memory is free"
     }
   }
 }

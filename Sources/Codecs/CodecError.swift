@@ -1,16 +1,16 @@
-/// Bytes that could not be read, or a value that could not be written: what was tried, why it did
-/// not work, where, and what to do next.
+/// Input that could not be read or a value that could not be written: the format, the reason and
+/// the position.
 public struct CodecError: Error, Hashable, Sendable {
-  /// What kind of failure it is.
+  /// The kind of failure.
   public let kind: Kind
   /// The format that was read or written.
   public let format: CodecFormat
-  /// Why not, in plain words, without a full stop.
+  /// The reason in plain words, without a full stop.
   public let reason: String
-  /// Where in the input, when that is known.
+  /// The position in the input, if it is known.
   public let position: Position?
 
-  /// Makes an error of its parts.
+  /// Creates an error from its parts.
   public init(_ kind: Kind, _ format: CodecFormat, _ reason: String, at position: Position? = nil) {
     self.kind = kind
     self.format = format
@@ -18,55 +18,55 @@ public struct CodecError: Error, Hashable, Sendable {
     self.position = position
   }
 
-  /// The kinds of failure; they decide the hint and what callers make of them.
+  /// The kinds of failure, which determine the hint and the handling by callers.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The input breaks the format's rules.
+    /// The input violates the rules of the format.
     case malformed
-    /// The input ends before the format says it does.
+    /// The input is incomplete.
     case truncated
-    /// The input is valid in the format's full form, which is not accepted here.
+    /// The input is valid but uses a feature that is not accepted here.
     case unsupported
-    /// The input is larger or deeper than the caller's limit.
+    /// The input exceeds a limit of the caller.
     case limit
-    /// A value that the format cannot hold was given to a writer.
+    /// The value cannot be represented in the format.
     case unrepresentable
-    /// The C library failed for a reason of its own, such as no memory.
+    /// The C library failed for a reason of its own, such as lack of memory.
     case library
   }
 
-  /// A place in the input.
+  /// A position in the input.
   public enum Position: Sendable, Hashable {
-    /// A line and a column of a text.
+    /// A line and a column of text.
     case mark(Mark)
     /// A byte offset of binary input.
     case offset(Int)
   }
 
-  /// The line and column, when the input is a text.
+  /// The line and column, or nil if the input is binary.
   public var mark: Mark? {
     if case .mark(let mark) = position { mark } else { nil }
   }
 
-  /// The byte offset, when the input is binary.
+  /// The byte offset, or nil if the input is text.
   public var offset: Int? {
     if case .offset(let offset) = position { offset } else { nil }
   }
 }
 
-/// A place in a text: line and column, both counted from 1; a column is a Unicode scalar.
+/// A position in a text: line and column, both from 1. A column is a Unicode scalar.
 public struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The line, from 1.
   public let line: Int
   /// The column, from 1.
   public let column: Int
 
-  /// Makes a mark of a line and a column, both from 1.
+  /// Creates a mark from a line and a column, both from 1.
   public init(line: Int, column: Int) {
     self.line = line
     self.column = column
   }
 
-  /// Finds the line and column of a byte offset in a UTF-8 text.
+  /// Computes the line and column of a byte offset in UTF-8 text.
   public init(of offset: Int, in text: Span<UInt8>) {
     var line = 1
     var column = 1
@@ -82,7 +82,7 @@ public struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
     self.init(line: line, column: column)
   }
 
-  /// The mark as compilers print it: `3:14`.
+  /// The mark as `3:14`.
   public var description: String { "\(line):\(column)" }
 
   public static func < (left: Mark, right: Mark) -> Bool {

@@ -1,16 +1,16 @@
-// Codecs: bytes in, bytes out.
+// Codecs: conversions of bytes in memory.
 //
-// Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined cutting
+// Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined chunking
 // ("gear-1"), tar members (libarchive), deterministic CBOR, JSON, YAML, Base64.
 //
-// Nothing here opens a file, reads a clock or knows what a repository is. Every reader takes bytes
-// that a stranger may have written: it never traps on them, checks each claimed length against
-// what is there or against the caller's limit before memory is reserved, and bounds its depth.
+// Nothing here opens a file, reads a clock or depends on the repository. Input is untrusted:
+// readers never trap on it, check each claimed length against the input or the caller's limit
+// before they allocate memory, and limit the depth.
 //
-// Not guaranteed: that equal input gives equal compressed bytes under another version of libzstd;
-// that a type may be used by two threads at once (each thread makes its own).
+// Not guaranteed: identical compressed bytes with different versions of libzstd, and use of a value
+// by two threads at once (each thread creates its own).
 
-/// A format that this module reads or writes, as messages name it.
+/// A format that this module reads or writes, by its name in messages.
 public enum CodecFormat: String, Sendable, Hashable, CaseIterable {
   case digest
   case json = "JSON"

@@ -1,23 +1,24 @@
-/// Tells from a sample what makes content smaller, so that no time goes into what does not.
+/// Estimates from a sample how content can be compressed, to avoid compression that saves nothing.
 ///
-/// Up to four pieces of 16 KiB, spread evenly, are compressed at level 1, which looks for repeats and
-/// codes the rest by how often each byte comes, and again without the latter. It is an estimate: what
-/// repeats only over a distance, as a file that holds one photo twice, is missed, which costs space and
-/// nothing else. Four pieces of text take about 0.13 ms, and as much again for the second question; of
-/// noise 0.03 ms.
+/// Up to four pieces of 16 KiB, evenly distributed, are compressed at level 1, which finds matches
+/// and entropy-codes the literals, and again without entropy coding. Matches over longer distances,
+/// as in a file that contains one photo twice, are missed, which costs only space. Four pieces of
+/// text take about 0.13 ms, and as much again for the second estimate; noise takes 0.03 ms.
 public struct CompressionProbe: ~Copyable {
-  /// What makes content smaller.
+  /// The result of a probe.
   public enum Answer: Hashable, Sendable {
-    /// Repeats, and that some bytes come oftener than others.
+    /// Matches and entropy coding.
     case all
-    /// Repeats; of the rest, which is mostly noise, coding takes less than a 12th off.
+    /// Matches only: entropy coding of the literals, which are mostly noise, saves less than a
+    /// twelfth.
     case repeats
-    /// Hardly anything: it shrinks by less than a 32nd. Text and databases are far on one side of
-    /// that, encrypted and already compressed data on the other.
+    /// Nothing: compression saves less than 1/32. Text and databases save far more, encrypted and
+    /// compressed data far less.
     case nothing
   }
 
-  /// What is smaller is not looked at: it costs less to compress than to wonder.
+  /// The minimum size in bytes; smaller content is compressed without a probe, which would cost
+  /// more.
   public static let minimum = 4096
   private static let pieceSize = 16 << 10
   private static let quick = ZstdMethod(level: 1)
@@ -26,11 +27,11 @@ public struct CompressionProbe: ~Copyable {
   private var compressor: ZstdCompressor
   private var scratch: [UInt8] = []
 
-  /// Makes a probe; each thread needs its own.
+  /// Creates a probe. Each thread needs its own.
   public init() throws(CodecError) { compressor = try ZstdCompressor(Self.quick) }
 
-  /// What makes the content smaller. `all` for content below `minimum`, and where the sample could not
-  /// be compressed; `repeats` is never said unless it is looked for.
+  /// Returns the worthwhile method of compression. `all` for content smaller than `minimum` and if
+  /// the sample cannot be compressed; `repeats` only if `looksForRepeats`.
   public mutating func ask(_ content: Span<UInt8>, looksForRepeats: Bool) -> Answer {
     guard content.count >= Self.minimum, let size = sampleSize(content, by: Self.quick) else {
       return .all
@@ -45,7 +46,7 @@ public struct CompressionProbe: ~Copyable {
 
   private static func pieces(_ count: Int) -> Int { min(4, max(1, count / (2 * pieceSize))) }
 
-  /// How large the sample's pieces are, compressed by a method.
+  /// Returns the compressed size of the sample, or nil if compression fails.
   private mutating func sampleSize(_ content: Span<UInt8>, by method: ZstdMethod) -> Int? {
     let pieces = Self.pieces(content.count)
     let length = min(Self.pieceSize, content.count)

@@ -1,24 +1,24 @@
 extension Digest: CustomStringConvertible, LosslessStringConvertible {
-  /// Makes a digest of its 64 hexadecimal digits in lower case; nothing for any other text.
+  /// Creates a digest from 64 lowercase hexadecimal digits; nil for any other text.
   public init?(_ description: String) { self.init(hex: description) }
 
-  /// Makes a digest of its 64 hexadecimal digits in lower case; nothing for any other text.
+  /// Creates a digest from 64 lowercase hexadecimal digits; nil for any other text.
   ///
-  /// Upper case is refused, so that a digest has one name only.
+  /// Upper case is refused, so that each digest has a single text form.
   public init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(String(hex)), let digest = Digest(bytes) else { return nil }
     self = digest
   }
 
-  /// The 64 hexadecimal digits in lower case, as `b2sum -l 256` prints them.
+  /// The 64 lowercase hexadecimal digits, as printed by `b2sum -l 256`.
   public var hex: String { Hex.encode(bytes) }
 
   public var description: String { hex }
 }
 
-/// Hexadecimal digits in lower case.
+/// Lowercase hexadecimal digits.
 public enum Hex {
-  /// The digits of bytes, two for each.
+  /// Returns the digits of bytes, two for each.
   public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     text.reserveCapacity(bytes.underestimatedCount * 2)
@@ -29,7 +29,7 @@ public enum Hex {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of digits; nothing when a character is no digit in lower case, or one is left over.
+  /// Returns the bytes of lowercase digits, or nil for other characters or an odd number of digits.
   public static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count / 2)

@@ -1,11 +1,11 @@
 /// A BLAKE2b-256 digest: the name of a blob, a pack, an index or a snapshot.
 ///
-/// Digests compare as their 32 bytes do.
+/// Digests are ordered by their 32 bytes.
 public struct Digest: Hashable, Sendable, BitwiseCopyable {
-  /// How many bytes a digest has.
+  /// The number of bytes.
   public static let byteCount = 32
 
-  /// The bytes as four big-endian words, so that words compare as bytes do.
+  /// The bytes as four big-endian words, whose order is that of the bytes.
   @usableFromInline let word0, word1, word2, word3: UInt64
 
   @usableFromInline
@@ -16,17 +16,17 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
     self.word3 = word3
   }
 
-  /// Makes a digest of 32 bytes; nothing when there are more or fewer.
+  /// Creates a digest from 32 bytes; nil for any other number.
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     self.init(
       Self.word(bytes, 0), Self.word(bytes, 8), Self.word(bytes, 16), Self.word(bytes, 24))
   }
 
-  /// Makes a digest of 32 bytes; nothing when there are more or fewer.
+  /// Creates a digest from 32 bytes; nil for any other number.
   public init?(_ bytes: [UInt8]) { self.init(bytes.span) }
 
-  /// Makes a digest of the 32 bytes from `offset` on; they must be there.
+  /// Creates a digest from the 32 bytes at `offset`, which must exist.
   public init(_ bytes: RawSpan, at offset: Int) {
     precondition(offset >= 0 && bytes.byteCount - offset >= Self.byteCount)
     self.init(
@@ -58,13 +58,13 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
     unsafe withUnsafeBytes(of: words) { unsafe buffer.append(contentsOf: $0) }
   }
 
-  /// The first eight bytes as a number: enough to find damage by, not to name things by.
+  /// The first eight bytes as a number: enough to detect damage, not to identify objects.
   public var leadingWord: UInt64 { word0 }
 
-  /// The first two bytes as a number, by which a table of digests fans out.
+  /// The first two bytes as a number, for the fan-out of a table.
   public var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }
 
-  /// How many zero bits the digest begins with.
+  /// The number of leading zero bits.
   public var leadingZeroBitCount: Int {
     var count = 0
     for word in [word0, word1, word2, word3] {

@@ -1,20 +1,21 @@
-/// Cuts content into chunks by what it says, so that an insertion moves no cut but those near it:
+/// A content-defined chunker: an insertion changes only the cuts near it. The algorithm is named
 /// "gear-1".
 ///
-/// A chunk's first 256 KiB are skipped. From there a hash of the last 64 bytes is kept (shift left
-/// by one, add the byte's number in a fixed table), and the chunk ends after the byte where the
-/// hash's highest bits are all zero: 22 bits up to 1 MiB, 18 bits beyond, at the latest after
-/// 4 MiB. So a chunk of content without patterns has 1.15 MiB in the mean.
+/// The first 256 KiB of a chunk are skipped. From there a rolling hash of the last 64 bytes is
+/// computed (shift left by one, add the byte's number from a fixed table). The chunk ends after the
+/// byte where the highest bits of the hash are zero: 22 bits up to 1 MiB, 18 bits beyond, and at
+/// most 4 MiB. Content without patterns yields chunks of 1.15 MiB on average.
 ///
-/// The cuts are part of the repository's format: another table or rule would be another name.
+/// The cuts are part of the repository format: a different table or rule requires a different name.
 public struct GearChunker: Sendable {
-  /// The name of these rules in a repository.
+  /// The name of the algorithm in a repository.
   public static let identifier = "gear-1"
-  /// What is skipped at a chunk's begin: chunks are longer, but for the last of a file.
+  /// The bytes skipped at the beginning of a chunk. All chunks are longer, except the last of a
+  /// file.
   public static let minimum = 256 << 10
-  /// Where the rule gets easier to meet.
+  /// The length from which the looser rule applies.
   public static let average = 1 << 20
-  /// The longest chunk.
+  /// The maximum length of a chunk.
   public static let maximum = 4 << 20
 
   private static let strictMask = UInt64.max << 42
@@ -22,30 +23,30 @@ public struct GearChunker: Sendable {
 
   private let table: [UInt64]
 
-  /// Makes a chunker; it has no state and may be used by any thread.
+  /// Creates a chunker. It has no state and can be shared between threads.
   public init() { table = Self.table }
 
-  /// How far a chunk has been looked through while its end was not found.
+  /// The state of a search for the end of a chunk.
   public struct Progress: Sendable {
     fileprivate var index = GearChunker.minimum
     fileprivate var hash: UInt64 = 0
 
-    /// Nothing was looked at yet.
+    /// Creates the state for the beginning of a chunk.
     public init() {}
   }
 
-  /// How many bytes from the content's begin are the next chunk.
+  /// Returns the length of the next chunk at the beginning of the content.
   ///
-  /// Nothing when that cannot be told before there is more content: the caller then gives the same
-  /// bytes with more behind them, or says that there is no more. With `maximum` bytes it can always
-  /// be told. There is no chunk of no bytes.
+  /// Nil if that depends on more content: the caller then passes the same bytes with more after
+  /// them, or sets `isLast`. Never nil for `maximum` or more bytes. An empty chunk is never
+  /// returned.
   public func cut(in content: Span<UInt8>, isLast: Bool) -> Int? {
     var progress = Progress()
     return cut(in: content, isLast: isLast, after: &progress)
   }
 
-  /// How many bytes from the content's begin are the next chunk; looks only at what came since the
-  /// call before, which was for the same chunk.
+  /// Returns the length of the next chunk at the beginning of the content. Examines only bytes
+  /// added since the previous call for the same chunk.
   public func cut(in content: Span<UInt8>, isLast: Bool, after progress: inout Progress) -> Int? {
     let count = content.count
     if count > Self.minimum, let length = firstCut(content, &progress) { return length }
@@ -53,7 +54,7 @@ public struct GearChunker: Sendable {
     return isLast && count > 0 ? count : nil
   }
 
-  /// The first place after the minimum, and before the maximum, where the rule is met.
+  /// Returns the first cut between the minimum and the maximum.
   private func firstCut(_ content: Span<UInt8>, _ progress: inout Progress) -> Int? {
     let end = min(content.count, Self.maximum)
     return unsafe content.withUnsafeBufferPointer { bytes in
@@ -64,15 +65,15 @@ public struct GearChunker: Sendable {
     }
   }
 
-  /// The first place before `end` behind which none of the mask's bits is set.
+  /// Returns the first cut before `end` at which none of the mask's bits is set.
   @inline(__always)
   private static func find(
     _ mask: UInt64, _ bytes: UnsafeBufferPointer<UInt8>, _ end: Int,
     _ table: UnsafeBufferPointer<UInt64>, _ progress: inout Progress
   ) -> Int? {
     var (index, hash) = (progress.index, progress.hash)
-    // Four bytes a turn, their numbers added up first: so a hash need not wait for the one before it.
-    // The same loops in C take 0.42 and 0.70 ns a byte.
+    // Four bytes at a time, their numbers added first, so that a hash need not wait for the
+    // previous one. The same loops in C take 0.42 and 0.70 ns a byte.
     while end &- index >= 4 {
       let first = unsafe table[Int(bytes[index])]
       let second = unsafe (first << 1) &+ table[Int(bytes[index &+ 1])]
@@ -97,15 +98,14 @@ public struct GearChunker: Sendable {
 }
 
 extension GearChunker {
-  /// A number for each byte. Number n is the first eight bytes, the least significant first, of the
-  /// BLAKE2b-256 of the text `sandboxctl gear-1 <n>`, n in decimal digits from 0 to 255.
+  /// A number for each byte. Number n is the first eight bytes, little-endian, of the BLAKE2b-256
+  /// of the text `sandboxctl gear-1 <n>`, with n in decimal from 0 to 255.
   public static let table: [UInt64] = (0..<256).map { number in
     let digest = Blake2b.hash(Array("sandboxctl \(identifier) \(number)".utf8))
     return digest.word0.byteSwapped
   }
 
-  /// The BLAKE2b-256 of the table, eight bytes a number, the least significant first: what a
-  /// repository says of its chunking.
+  /// The BLAKE2b-256 of the table as little-endian 64-bit numbers, which a repository records.
   public static let tableDigest: Digest = {
     var bytes: [UInt8] = []
     for number in table { LittleEndian.append(number, to: &bytes) }

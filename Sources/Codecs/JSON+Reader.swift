@@ -1,14 +1,14 @@
 extension JSON {
-  /// What a JSON text may be at most.
+  /// The limits of a JSON text.
   public struct Limits: Sendable {
-    /// Bytes of the whole text.
+    /// The maximum number of bytes.
     public var bytes: Int
-    /// How deeply arrays and objects may lie in one another.
+    /// The maximum nesting of arrays and objects.
     public var depth: Int
-    /// How many values there may be in all: the smallest take two bytes of text and 24 of memory.
+    /// The maximum number of values. The smallest take two bytes of text and 24 of memory.
     public var values: Int
 
-    /// Makes limits; 64 MiB, 128 levels and 2,097,152 values unless others are given.
+    /// Creates limits: by default 64 MiB, 128 levels and 2,097,152 values.
     public init(bytes: Int = 64 << 20, depth: Int = 128, values: Int = 1 << 21) {
       self.bytes = bytes
       self.depth = depth
@@ -16,14 +16,14 @@ extension JSON {
     }
   }
 
-  /// Reads one JSON text, strictly by RFC 8259.
+  /// Parses one JSON text, strictly by RFC 8259.
   ///
-  /// Refused, with line and column: bytes that are not UTF-8, a byte order mark, a name that comes
-  /// twice in an object, a lone surrogate, a number beyond 64 bits or a double, anything behind the
-  /// value.
+  /// Refused, with line and column: bytes that are not UTF-8, a byte order mark, duplicate names in
+  /// an object, lone surrogates, integers that exceed 64 bits, numbers that exceed a double, and
+  /// data after the value.
   ///
-  /// - Parameter wanted: the members of the outermost object that are kept; of the others only the
-  ///   form is looked at, and they take no memory. Nothing for all.
+  /// - Parameter wanted: the members of the outermost object to keep; others are only validated and
+  ///   take no memory. Nil keeps all.
   public init(
     parsing text: [UInt8], limits: Limits = Limits(), keeping wanted: Set<String>? = nil
   ) throws(CodecError) {
@@ -38,7 +38,7 @@ extension JSON {
     self = try reader.document()
   }
 
-  /// Reads one JSON text, strictly by RFC 8259.
+  /// Parses one JSON text, strictly by RFC 8259.
   public init(parsing text: String, limits: Limits = Limits()) throws(CodecError) {
     try self.init(parsing: Array(text.utf8), limits: limits)
   }

@@ -1,5 +1,5 @@
 extension JSON: CustomStringConvertible {
-  /// The value on one line without spaces, members in their order.
+  /// The value on one line without spaces, members in order.
   public var compact: String { String(decoding: compactBytes, as: UTF8.self) }
 
   /// The UTF-8 of `compact`.
@@ -9,7 +9,7 @@ extension JSON: CustomStringConvertible {
     return bytes
   }
 
-  /// The value over several lines, indented by two spaces, without a line feed at the end.
+  /// The value on several lines, indented by two spaces, without a final newline.
   public var pretty: String {
     var bytes: [UInt8] = []
     write(to: &bytes, indentation: 0)
@@ -63,8 +63,8 @@ extension JSON: CustomStringConvertible {
     buffer.append(contentsOf: repeatElement(UInt8(ascii: " "), count: indentation))
   }
 
-  /// Writes a string in quotes. Control characters are escaped, DEL and the two line separators of
-  /// Unicode too, so that a value stays on its line wherever it is shown.
+  /// Writes a quoted string. Control characters, DEL and the Unicode line separators are escaped,
+  /// so that the value stays on one line wherever it is displayed.
   private static func write(_ string: String, to buffer: inout [UInt8]) {
     buffer.append(UInt8(ascii: "\""))
     for scalar in string.unicodeScalars {

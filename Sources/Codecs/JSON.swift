@@ -1,13 +1,13 @@
 /// A JSON value (RFC 8259) whose objects keep the order of their members.
 ///
-/// Numbers without fraction and exponent are integers of 64 bits, all others doubles. Member names
-/// are told apart by their UTF-8, so that composed and decomposed é are two names, though the
-/// strings are equal to Swift.
+/// Numbers without fraction and exponent are 64-bit integers, all others doubles. Member names are
+/// compared by their UTF-8: composed and decomposed é are different names, although the strings are
+/// equal in Swift.
 public enum JSON: Sendable, Hashable {
   case null
   case bool(Bool)
   case integer(Int64)
-  /// A number that has a fraction or an exponent. What is not finite is written as `null`.
+  /// A number with a fraction or an exponent. Written as `null` if it is not finite.
   case double(Double)
   case string(String)
   case array([JSON])
@@ -20,7 +20,7 @@ public enum JSON: Sendable, Hashable {
     /// The member's value.
     public var value: JSON
 
-    /// Makes a member.
+    /// Creates a member.
     public init(_ name: String, _ value: JSON) {
       self.name = name
       self.value = value
@@ -29,25 +29,25 @@ public enum JSON: Sendable, Hashable {
 }
 
 extension JSON {
-  /// The value of the member of that name; nothing when there is none or this is no object.
+  /// The value of the named member, or nil if it does not exist or this is not an object.
   public subscript(_ name: String) -> JSON? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
-  /// The element at an index; nothing when there is none or this is no array.
+  /// The element at an index, or nil if it does not exist or this is not an array.
   public subscript(_ index: Int) -> JSON? {
     guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
     return elements[index]
   }
 
-  /// The value as a truth value, when it is one.
+  /// The value as a Boolean, or nil.
   public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-  /// The value as an integer, when it is one.
+  /// The value as an integer, or nil.
   public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
 
-  /// The value as a double, when it is a number of either kind.
+  /// The value as a double, or nil if it is not a number.
   public var double: Double? {
     switch self {
     case .double(let value): value
@@ -56,13 +56,13 @@ extension JSON {
     }
   }
 
-  /// The value as a string, when it is one.
+  /// The value as a string, or nil.
   public var string: String? { if case .string(let value) = self { value } else { nil } }
 
-  /// The elements, when it is an array.
+  /// The elements, or nil if this is not an array.
   public var array: [JSON]? { if case .array(let elements) = self { elements } else { nil } }
 
-  /// The members in their order, when it is an object.
+  /// The members in order, or nil if this is not an object.
   public var members: [Member]? { if case .object(let members) = self { members } else { nil } }
 }
 

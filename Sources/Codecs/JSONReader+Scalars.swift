@@ -1,5 +1,5 @@
 extension JSONReader {
-  /// Reads a string in quotes.
+  /// Reads a quoted string.
   mutating func string() throws(CodecError) -> String {
     let start = position
     position += 1
@@ -20,13 +20,13 @@ extension JSONReader {
       }
     }
     throw CodecError(
-      .truncated, .json, "the string has no end", at: .mark(Mark(of: start, in: text.span)))
+      .truncated, .json, "the string is not terminated", at: .mark(Mark(of: start, in: text.span)))
   }
 
   private mutating func escape(to bytes: inout [UInt8]) throws(CodecError) {
     let start = position
     position += 1
-    guard let letter = next else { throw failure("a string goes on") }
+    guard let letter = next else { throw failure("the string is not terminated") }
     position += 1
     switch letter {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(letter)
@@ -73,12 +73,12 @@ extension JSONReader {
     }
   }
 
-  /// Reads a number: an integer when it has neither fraction nor exponent.
+  /// Reads a number: an integer if it has neither fraction nor exponent.
   mutating func number() throws(CodecError) -> JSON {
     guard isDigit || next == UInt8(ascii: "-") else { throw failure("a value is expected") }
     let start = position
     _ = take("-")
-    if !take("0") { try digits() } else if isDigit { throw failure("a number begins with 0") }
+    if !take("0") { try digits() } else if isDigit { throw failure("a number has a leading zero") }
     var isInteger = true
     if take(".") {
       isInteger = false
@@ -95,10 +95,10 @@ extension JSONReader {
   private func number(_ text: String, _ isInteger: Bool, _ start: Int) throws(CodecError) -> JSON {
     if isInteger, text != "-0" {
       if let value = Int64(text) { return .integer(value) }
-      throw failure("an integer beyond 64 bits", .unsupported, at: start)
+      throw failure("an integer exceeds 64 bits", .unsupported, at: start)
     }
     guard let value = Double(text), value.isFinite else {
-      throw failure("a number beyond what a double holds", .unsupported, at: start)
+      throw failure("a number exceeds the range of a double", .unsupported, at: start)
     }
     return .double(value)
   }

@@ -1,26 +1,26 @@
-/// Reads one JSON text whose UTF-8 has been checked.
+/// Parses one JSON text that is valid UTF-8.
 struct JSONReader {
   let text: [UInt8]
   private let limits: JSON.Limits
-  /// The outermost object's members that are kept; nothing for all.
+  /// The members of the outermost object to keep, or nil to keep all.
   private let wanted: Set<String>?
   var position = 0
   private var depth = 0
   private var values = 0
-  /// Whether what is read is looked at and not kept.
+  /// Whether the current value is validated but not kept.
   private(set) var isSkipping = false
 
   init(text: [UInt8], limits: JSON.Limits, wanted: Set<String>? = nil) {
     (self.text, self.limits, self.wanted) = (text, limits, wanted)
   }
 
-  /// The byte at the position, or nothing at the end.
+  /// The byte at the current position, or nil at the end.
   var next: UInt8? { position < text.count ? text[position] : nil }
 
   mutating func document() throws(CodecError) -> JSON {
     let value = try self.value()
     skipSpace()
-    if position < text.count { throw failure("something follows the value") }
+    if position < text.count { throw failure("data follows the value") }
     return value
   }
 
@@ -83,10 +83,10 @@ struct JSONReader {
   private mutating func member(_ names: inout NameSet) throws(CodecError) -> JSON.Member? {
     skipSpace()
     let start = position
-    guard next == UInt8(ascii: "\"") else { throw failure("a name in quotes is expected") }
+    guard next == UInt8(ascii: "\"") else { throw failure("a quoted name is expected") }
     let name = try string()
     guard isSkipping || names.insert(name) else {
-      throw failure("the name '\(Printable.text(name))' comes twice", at: start)
+      throw failure("duplicate name '\(Printable.text(name))'", at: start)
     }
     skipSpace()
     guard take(":") else { throw failure("':' is expected") }
@@ -125,25 +125,26 @@ struct JSONReader {
     return true
   }
 
-  /// An error at a place, by default the present one; at the end of the text it says so.
+  /// Returns an error at a position, by default the current one, or about the unexpected end of the
+  /// text.
   func failure(
     _ reason: String, _ kind: CodecError.Kind = .malformed, at place: Int? = nil
   ) -> CodecError {
     let place = place ?? position
     let mark = CodecError.Position.mark(Mark(of: place, in: text.span))
     guard place < text.count || kind != .malformed else {
-      return CodecError(.truncated, .json, "the text ends where \(reason)", at: mark)
+      return CodecError(.truncated, .json, "unexpected end of the text: \(reason)", at: mark)
     }
     return CodecError(kind, .json, reason, at: mark)
   }
 }
 
-/// A set of member names, told apart by their UTF-8; small ones need no memory of their own.
+/// A set of member names, compared by their UTF-8. Small sets need no hash table.
 struct NameSet {
   private var few: [String] = []
   private var many: Set<[UInt8]> = []
 
-  /// Inserts a name, and says whether it was new.
+  /// Inserts a name. Returns whether it was new.
   mutating func insert(_ name: String) -> Bool {
     if !many.isEmpty { return many.insert(Array(name.utf8)).inserted }
     if few.contains(where: { $0.utf8.elementsEqual(name.utf8) }) { return false }
@@ -153,9 +154,9 @@ struct NameSet {
   }
 }
 
-/// Strings of the input as a message may show them.
+/// Formats strings of the input for messages.
 enum Printable {
-  /// At most 40 characters, what is not printable ASCII or a letter escaped.
+  /// Returns at most 40 characters, with everything except printable ASCII and letters escaped.
   static func text(_ string: String) -> String {
     var text = ""
     for scalar in string.unicodeScalars.prefix(40) {

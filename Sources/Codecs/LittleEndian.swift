@@ -1,6 +1,6 @@
-/// Numbers as bytes, the least significant first.
+/// Little-endian numbers.
 public enum LittleEndian {
-  /// The number at a place, which need not be a multiple of anything; its bytes must be there.
+  /// Returns the number at an offset, which need not be aligned. Its bytes must exist.
   @inlinable
   public static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
     _ bytes: Span<UInt8>, at place: Int, as: Value.Type = Value.self
@@ -10,10 +10,10 @@ public enum LittleEndian {
       littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: place, as: Value.self))
   }
 
-  /// The four bytes at a place as a number; they must be there.
+  /// Returns the 32-bit number at an offset. Its bytes must exist.
   static func word32(_ bytes: Span<UInt8>, at place: Int) -> UInt32 { integer(bytes, at: place) }
 
-  /// Appends a number's bytes.
+  /// Appends the bytes of a number.
   @inlinable
   public static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
     unsafe withUnsafeBytes(of: value.littleEndian) { unsafe buffer.append(contentsOf: $0) }

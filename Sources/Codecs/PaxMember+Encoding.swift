@@ -1,5 +1,5 @@
 extension PaxMember {
-  /// All that stands before the content: an extended header if one is needed, and the header.
+  /// Returns everything before the content: the header, preceded by an extended header if needed.
   public func header() -> [UInt8] {
     var bytes: [UInt8] = []
     let records = extendedRecords()
@@ -43,7 +43,7 @@ extension PaxMember {
     return records
   }
 
-  /// Seconds with their fraction, as a decimal number.
+  /// The modification time in seconds as a decimal number with fraction.
   private var timeText: String {
     if nanoseconds == 0 { return "\(modified)" }
     let isNegative = modified < 0
@@ -62,7 +62,7 @@ extension PaxMember {
     append(Array(key.utf8), value, to: &records)
   }
 
-  /// Appends `<length> <key>=<value>\n`; the length counts its own digits.
+  /// Appends `<length> <key>=<value>\n`. The length includes its own digits.
   private static func append(_ key: [UInt8], _ value: [UInt8], to records: inout [UInt8]) {
     let rest = key.count + value.count + 3
     var length = rest
@@ -97,14 +97,14 @@ extension PaxMember {
     static let minor = Field(offset: 337, count: 8)
     static let prefix = Field(offset: 345, count: 155)
 
-    /// The largest number that fits in octal digits with a NUL behind them.
+    /// The largest number that fits in octal digits with a terminating NUL.
     var largest: Int64 { 1 << (3 * Int64(count - 1)) - 1 }
 
     func put(_ value: some Collection<UInt8>, into block: inout [UInt8]) {
       for (place, byte) in value.prefix(count).enumerated() { block[offset + place] = byte }
     }
 
-    /// Writes a number in octal; one that does not fit stands in the extended header, and is 0 here.
+    /// Writes a number in octal. One that does not fit is in the extended header, and 0 here.
     func put(_ number: UInt64, into block: inout [UInt8]) {
       let digits = String(number > UInt64(largest) ? 0 : number, radix: 8)
       let zeros = String(repeating: "0", count: count - 1 - digits.utf8.count)
@@ -141,7 +141,7 @@ extension PaxMember {
     bytes += block
   }
 
-  /// A name in the two parts that a header has room for; nothing when it does not fit.
+  /// Splits a name into the prefix and name fields of a header; nil if it does not fit.
   private static func split(
     _ name: [UInt8]
   ) -> (prefix: ArraySlice<UInt8>, name: ArraySlice<UInt8>)? {

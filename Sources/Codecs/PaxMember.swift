@@ -1,23 +1,23 @@
-/// A member of a POSIX archive (pax, POSIX.1-2001) with all that a file system knows of a file.
+/// A member of a POSIX archive (pax, POSIX.1-2001) with all metadata of a file.
 ///
-/// The header is the plain one of ustar where everything fits; what does not (long names, fractions
-/// of seconds, large numbers, extended attributes) stands in an extended header before it. Names
-/// are written as they are, whatever bytes they have.
+/// The header is a plain ustar header if everything fits. What does not fit (long names, fractions
+/// of seconds, large numbers, extended attributes) is in an extended header before it. Names are
+/// written byte for byte.
 public struct PaxMember: Sendable, Hashable {
-  /// The name's bytes: relative, not empty, without NUL and without a slash at the end.
+  /// The bytes of the name: relative, not empty, without NUL and without a trailing slash.
   public var path: [UInt8]
   public var kind: Kind
-  /// Permission bits, at most 07777.
+  /// The permission bits, at most 07777.
   public var mode: UInt16
   public var owner: UInt32 = 0
   public var group: UInt32 = 0
-  /// The owner's and the group's names, by which an archive program prefers to give the file away.
+  /// The names of owner and group, which archive programs prefer to the numbers.
   public var userName = ""
   public var groupName = ""
-  /// The modification time in seconds since 1970, and the nanoseconds after them.
+  /// The modification time in seconds since 1970, with nanoseconds.
   public var modified: Int64 = 0
   public var nanoseconds: UInt32 = 0
-  /// Extended attributes, which GNU tar and bsdtar know by the prefix `SCHILY.xattr.`
+  /// The extended attributes, stored with the prefix `SCHILY.xattr.` of GNU tar and bsdtar.
   public var attributes: [Attribute] = []
 
   /// An extended attribute.
@@ -25,7 +25,7 @@ public struct PaxMember: Sendable, Hashable {
     public var name: [UInt8]
     public var value: [UInt8]
 
-    /// Makes an attribute.
+    /// Creates an attribute.
     public init(name: [UInt8], value: [UInt8]) {
       self.name = name
       self.value = value
@@ -34,31 +34,31 @@ public struct PaxMember: Sendable, Hashable {
 
   /// The kinds of members.
   public enum Kind: Sendable, Hashable {
-    /// A file with so many bytes of content, which follow the header, padded.
+    /// A file with `size` bytes of content, which follow the header, padded.
     case file(size: UInt64)
     case directory
     case symbolicLink(target: [UInt8])
-    /// Another name of an earlier member.
+    /// A hard link to an earlier member.
     case hardLink(target: [UInt8])
     case fifo
     case characterDevice(major: UInt32, minor: UInt32)
     case blockDevice(major: UInt32, minor: UInt32)
   }
 
-  /// Makes a member.
+  /// Creates a member.
   public init(path: [UInt8], kind: Kind, mode: UInt16) {
     self.path = path
     self.kind = kind
     self.mode = mode
   }
 
-  /// How many zeros follow a content of `size` bytes.
+  /// Returns the number of zeros after content of `size` bytes.
   public static func padding(after size: UInt64) -> Int {
     let rest = Int(size % UInt64(TarMember.blockSize))
     return rest == 0 ? 0 : TarMember.blockSize - rest
   }
 
-  /// What ends an archive.
+  /// The end of an archive.
   public static let end = [UInt8](repeating: 0, count: TarMember.endSize)
 }
 
@@ -80,7 +80,7 @@ extension PaxMember {
     }
   }
 
-  /// A directory's name ends with a slash.
+  /// The name in the header, which ends with a slash for a directory.
   var headerPath: [UInt8] { kind == .directory ? path + [UInt8(ascii: "/")] : path }
 
   var typeFlag: UInt8 {

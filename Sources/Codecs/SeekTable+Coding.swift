@@ -1,18 +1,18 @@
 extension SeekTable {
-  /// The number that begins the skippable frame.
+  /// The magic number at the beginning of the skippable frame.
   public static let frameMagic: UInt32 = 0x184D_2A5E
-  /// The number that ends the table.
+  /// The magic number at the end of the table.
   public static let footerMagic: UInt32 = 0x8F92_EAB1
-  /// The most frames that a reader accepts unless it is told otherwise.
+  /// The default limit of frames for readers.
   public static let maximumFrames = 1 << 20
-  /// How many bytes the footer has: what a reader needs first of a file's end.
+  /// The size of the footer, which a reader needs first from the end of a file.
   public static let footerSize = 9
 
   private static let headerSize = 8
   private static let checksumFlag: UInt8 = 0x80
   private static let reservedFlags: UInt8 = 0x7C
 
-  /// Bytes of the whole table as it is stored.
+  /// The encoded size of the table in bytes.
   public var encodedSize: Int {
     Self.size(count: frames.count, hasChecksums: hasChecksums)
   }
@@ -21,8 +21,8 @@ extension SeekTable {
     headerSize + count * (hasChecksums ? 12 : 8) + footerSize
   }
 
-  /// Appends the table as a skippable frame. There must be at most 2^27 frames, which a file has
-  /// only beyond any size.
+  /// Appends the table as a skippable frame. There must be at most 2^27 frames, which no real file
+  /// exceeds.
   public func encode(to buffer: inout [UInt8]) {
     buffer.reserveCapacity(buffer.count + encodedSize)
     LittleEndian.append(Self.frameMagic, to: &buffer)
@@ -37,19 +37,19 @@ extension SeekTable {
     LittleEndian.append(Self.footerMagic, to: &buffer)
   }
 
-  /// The table as a skippable frame.
+  /// Returns the table as a skippable frame.
   public func encoded() -> [UInt8] {
     var buffer: [UInt8] = []
     encode(to: &buffer)
     return buffer
   }
 
-  /// How many bytes at a file's end are the table, as the file's last bytes (nine or more) say.
+  /// Returns the size of the table at the end of a file from the file's last bytes (nine or more).
   public static func encodedSize(
     inTail tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) -> Int {
     guard tail.count >= footerSize else {
-      throw CodecError(.truncated, .seekTable, "it is shorter than a table's end")
+      throw CodecError(.truncated, .seekTable, "it is shorter than the footer of a table")
     }
     let footer = tail.count - footerSize
     guard LittleEndian.word32(tail, at: footer + 5) == footerMagic else {
@@ -62,27 +62,27 @@ extension SeekTable {
     let count = Int(LittleEndian.word32(tail, at: footer))
     guard count <= maximumFrames else {
       throw CodecError(
-        .limit, .seekTable, "it claims \(count) frames, at most \(maximumFrames) may be")
+        .limit, .seekTable, "it claims \(count) frames, more than the limit of \(maximumFrames)")
     }
     return size(count: count, hasChecksums: flags & checksumFlag != 0)
   }
 
-  /// Reads the table from the last bytes of a file, which must hold all of it; more may be before.
+  /// Reads the table from the last bytes of a file, which must contain all of it.
   ///
-  /// Ask `encodedSize(inTail:)` first how many bytes that takes.
+  /// Call `encodedSize(inTail:)` first to get the number of bytes required.
   public init(
     tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) {
     let size = try Self.encodedSize(inTail: tail, maximumFrames: maximumFrames)
     guard tail.count >= size else {
       throw CodecError(
-        .truncated, .seekTable, "it has \(size) bytes, of which only \(tail.count) are there")
+        .truncated, .seekTable, "it has \(size) bytes, of which only \(tail.count) are available")
     }
     let start = tail.count - size
     guard LittleEndian.word32(tail, at: start) == Self.frameMagic,
       Int(LittleEndian.word32(tail, at: start + 4)) == size - Self.headerSize
     else {
-      throw CodecError(.malformed, .seekTable, "its begin does not match its end")
+      throw CodecError(.malformed, .seekTable, "its header does not match its footer")
     }
     let hasChecksums = tail[tail.count - 5] & Self.checksumFlag != 0
     let width = hasChecksums ? 12 : 8
@@ -100,13 +100,13 @@ extension SeekTable {
     self.init(frames: frames, hasChecksums: hasChecksums)
   }
 
-  /// Reads a table of which these are all bytes.
+  /// Reads a table that consists of exactly these bytes.
   public init(
     _ bytes: [UInt8], maximumFrames: Int = maximumFrames
   ) throws(CodecError) {
     try self.init(tail: bytes.span, maximumFrames: maximumFrames)
     guard encodedSize == bytes.count else {
-      throw CodecError(.malformed, .seekTable, "something stands before it", at: .offset(0))
+      throw CodecError(.malformed, .seekTable, "data precedes it", at: .offset(0))
     }
   }
 }

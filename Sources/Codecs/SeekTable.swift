@@ -4,30 +4,30 @@
 /// ```
 /// 0x184D2A5E  size  { compressed size, content size [, checksum] } …  count  flags  0x8F92EAB1
 /// ```
-/// Four bytes each, little-endian; the flags are one byte, whose highest bit says that there are
-/// checksums. `zstd -d` passes over it.
+/// Four bytes each, little-endian. The flags are one byte, whose highest bit indicates checksums.
+/// `zstd -d` skips the frame.
 public struct SeekTable: Sendable, Hashable {
-  /// The frames in their order.
+  /// The frames in order.
   public var frames: [Frame]
-  /// Whether each frame's checksum is in the table.
+  /// Whether the table contains a checksum for each frame.
   public var hasChecksums: Bool
 
-  /// Makes a table.
+  /// Creates a table.
   public init(frames: [Frame] = [], hasChecksums: Bool = false) {
     self.frames = frames
     self.hasChecksums = hasChecksums
   }
 
-  /// One frame of the file.
+  /// A frame of the file.
   public struct Frame: Sendable, Hashable {
-    /// Bytes of the frame as it is stored.
+    /// The stored size of the frame in bytes.
     public var storedSize: UInt32
-    /// Bytes of its content; none for a skippable frame.
+    /// The size of the content in bytes; 0 for a skippable frame.
     public var contentSize: UInt32
-    /// The low half of the content's XXH64, as the frame's own end has it; 0 without checksums.
+    /// The low half of the content's XXH64, as at the end of the frame; 0 without checksums.
     public var checksum: UInt32
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(storedSize: UInt32, contentSize: UInt32, checksum: UInt32 = 0) {
       self.storedSize = storedSize
       self.contentSize = contentSize
@@ -35,15 +35,15 @@ public struct SeekTable: Sendable, Hashable {
     }
   }
 
-  /// Where a frame lies.
+  /// The location of a frame.
   public struct Location: Sendable, Hashable {
-    /// Where the frame begins in the file, and how many bytes it has there.
+    /// The range of the frame in the file.
     public let stored: Range<Int>
-    /// Where its content begins in the file's whole content, and how many bytes it has.
+    /// The range of its content in the content of the file.
     public let content: Range<Int>
   }
 
-  /// The frames' places, in their order, when the first begins at 0.
+  /// The locations of the frames, in order. The first begins at 0.
   public var places: [Location] {
     var stored = 0
     var content = 0
@@ -57,9 +57,9 @@ public struct SeekTable: Sendable, Hashable {
     }
   }
 
-  /// Bytes of all frames as they are stored, which is where the table begins in the file.
+  /// The stored size of all frames in bytes, which is the offset of the table in the file.
   public var storedSize: Int { frames.reduce(0) { $0 + Int($1.storedSize) } }
 
-  /// Bytes of the content of all frames.
+  /// The size of the content of all frames in bytes.
   public var contentSize: Int { frames.reduce(0) { $0 + Int($1.contentSize) } }
 }

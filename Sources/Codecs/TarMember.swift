@@ -1,19 +1,19 @@
-/// What a tar archive says of one member besides its content.
+/// The metadata of a tar member.
 ///
-/// Owner and group are always 0, and there are no fractions of seconds: what a backup needs of a
-/// file beyond name and content is kept elsewhere.
+/// Owner and group are always 0, and times have no fractions: a backup stores further metadata
+/// elsewhere.
 public struct TarMember: Sendable, Hashable {
-  /// The name's bytes, as they are: any but NUL, relative, without a slash at the end.
+  /// The bytes of the name: relative, without NUL and without a trailing slash.
   public var path: [UInt8]
-  /// What the member is.
+  /// The kind of the member.
   public var kind: Kind
   /// The permission bits, at most 07777.
   public var mode: UInt16
-  /// The modification time in whole seconds since 1970. What the header's 11 octal digits cannot
-  /// hold (before 1970, after 2242) is written as the nearest time that they can.
+  /// The modification time in seconds since 1970. Times outside the range of the header's 11 octal
+  /// digits (1970 to 2242) are written as the nearest time in it.
   public var modified: Int64
 
-  /// Makes a member.
+  /// Creates a member.
   public init(path: [UInt8], kind: Kind, mode: UInt16, modified: Int64) {
     self.path = path
     self.kind = kind
@@ -21,41 +21,41 @@ public struct TarMember: Sendable, Hashable {
     self.modified = modified
   }
 
-  /// Makes a file's member.
+  /// Creates the member of a file.
   public init(path: [UInt8], size: Int, mode: UInt16 = 0o644, modified: Int64 = 0) {
     self.init(path: path, kind: .file(size: size), mode: mode, modified: modified)
   }
 
   /// The kinds of members.
   public enum Kind: Sendable, Hashable {
-    /// A file with so many bytes of content.
+    /// A file with `size` bytes of content.
     case file(size: Int)
     case directory
-    /// A symbolic link; its target is any bytes but NUL.
+    /// A symbolic link, whose target is any bytes without NUL.
     case symbolicLink(target: [UInt8])
-    /// Another name of an earlier member.
+    /// A hard link to an earlier member.
     case hardLink(target: [UInt8])
-    /// A fifo, a device or anything else; only a reader gives it.
+    /// A FIFO, a device or another kind. Only returned by the reader.
     case other
   }
 
-  /// Bytes of the content.
+  /// The size of the content in bytes.
   public var contentSize: Int { if case .file(let size) = kind { size } else { 0 } }
 }
 
 extension TarMember {
-  /// The unit of a tar archive.
+  /// The block size of a tar archive.
   public static let blockSize = 512
-  /// Two empty blocks, which end an archive.
+  /// The size of the two empty blocks at the end of an archive.
   public static let endSize = 2 * blockSize
 
-  /// How many bytes the member takes in an archive: headers, content and padding.
+  /// The size of the member in an archive: headers, content and padding.
   public var encodedSize: Int { headerSize + Self.padded(contentSize) }
 
-  /// How many bytes stand before the content.
+  /// The size of the headers before the content.
   ///
-  /// One block; where name or link target does not fit into it, GNU's long name before it: a block
-  /// and the name's bytes with a NUL, padded.
+  /// One block. If the name or the link target does not fit, GNU long names precede it: for each a
+  /// block and the bytes with a NUL, padded.
   public var headerSize: Int {
     var size = Self.blockSize
     if !fitsPlainHeader {
@@ -71,7 +71,7 @@ extension TarMember {
 
   static func padded(_ size: Int) -> Int { (size + blockSize - 1) / blockSize * blockSize }
 
-  /// The name as the header has it: a directory's ends with a slash.
+  /// The name in the header, which ends with a slash for a directory.
   var headerPath: [UInt8] { kind == .directory ? path + [UInt8(ascii: "/")] : path }
 
   var linkTarget: [UInt8] {
@@ -81,8 +81,8 @@ extension TarMember {
     }
   }
 
-  /// Whether name and link fit into the fields of a POSIX header: 100 bytes each, the name also in
-  /// two parts of at most 155 and 100 that a slash joins.
+  /// Whether name and link target fit into a POSIX header: 100 bytes each, or the name in two parts
+  /// of at most 155 and 100 bytes separated by a slash.
   var fitsPlainHeader: Bool {
     if linkTarget.count > Self.nameSize { return false }
     let name = headerPath

@@ -1,25 +1,25 @@
 internal import CArchive
 
-/// Reads a tar archive that lies in memory, by libarchive: for checks and for foreign archives.
+/// Reads a tar archive in memory with libarchive: for checks and for foreign archives.
 ///
-/// Names are the archive's bytes; the text of a pax header that is not in UTF-8 is given as it is.
+/// Names are the bytes of the archive. Text of a pax header that is not UTF-8 is returned
+/// unchanged.
 @safe public struct TarReader: ~Copyable {
   private let archive: OpaquePointer
   private let limits: Limits
   private var count = 0
   private var total = 0
 
-  /// What an archive may hold at most.
+  /// The limits of an archive.
   public struct Limits: Sendable {
-    /// Members.
+    /// The maximum number of members.
     public var members: Int
-    /// Bytes of one member's content.
+    /// The maximum size of one member's content in bytes.
     public var contentSize: Int
-    /// Bytes of all contents together; holes, which an archive need not hold, count too.
+    /// The maximum size of all content in bytes, including holes, which an archive need not store.
     public var totalSize: Int
 
-    /// Makes limits; 1,000,000 members of at most 16 MiB, and 1 GiB together, unless others are
-    /// given.
+    /// Creates limits: by default 1,000,000 members of at most 16 MiB, and 1 GiB in total.
     public init(
       members: Int = 1_000_000, contentSize: Int = 16 << 20, totalSize: Int = 1 << 30
     ) {
@@ -29,7 +29,7 @@ internal import CArchive
     }
   }
 
-  /// Calls `body` with each member and its content, in the archive's order.
+  /// Calls `body` with each member and its content, in the order of the archive.
   public static func forEach(
     in bytes: Span<UInt8>, limits: Limits = Limits(),
     _ body: (TarMember, [UInt8]) throws(CodecError) -> Void
@@ -42,7 +42,7 @@ internal import CArchive
     }
   }
 
-  /// All members with their content, in the archive's order.
+  /// Returns all members with their content, in the order of the archive.
   public static func members(
     of bytes: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> [(member: TarMember, content: [UInt8])] {
@@ -53,7 +53,7 @@ internal import CArchive
 
   private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) throws(CodecError) {
     guard let archive = unsafe archive_read_new() else {
-      throw CodecError(.library, .tar, "no memory for the reader")
+      throw CodecError(.library, .tar, "not enough memory for the reader")
     }
     do throws(CodecError) {
       try unsafe Self.check(archive_read_support_format_tar(archive), archive)
@@ -101,7 +101,7 @@ internal import CArchive
     switch unsafe archive_entry_filetype(entry) & TarFileType.mask {
     case TarFileType.regular:
       guard let size = unsafe Int(exactly: archive_entry_size(entry)), size >= 0 else {
-        throw CodecError(.malformed, .tar, "a member of less than no bytes")
+        throw CodecError(.malformed, .tar, "a member has a negative size")
       }
       return .file(size: size)
     case TarFileType.directory: return .directory
@@ -116,7 +116,7 @@ internal import CArchive
     _ text: UnsafePointer<CChar>?, _ what: String
   ) throws(CodecError) -> [UInt8] {
     guard var place = unsafe text else {
-      throw CodecError(.malformed, .tar, "a \(what) that cannot be read")
+      throw CodecError(.malformed, .tar, "a member's \(what) cannot be read")
     }
     var bytes: [UInt8] = []
     while unsafe place.pointee != 0 {
@@ -129,7 +129,7 @@ internal import CArchive
   private mutating func admit(_ size: Int) throws(CodecError) {
     guard size <= limits.contentSize else {
       throw CodecError(
-        .limit, .tar, "a member claims \(size) bytes, at most \(limits.contentSize) may be")
+        .limit, .tar, "a member claims \(size) bytes, more than the limit of \(limits.contentSize)")
     }
     total += size
     guard total <= limits.totalSize else {
@@ -137,7 +137,7 @@ internal import CArchive
     }
   }
 
-  /// Reads a member's content in pieces: memory grows only with what is there.
+  /// Reads the content of a member in pieces, so that memory grows only with actual data.
   private func content(_ size: Int) throws(CodecError) -> [UInt8] {
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: min(size, 64 << 10))
@@ -152,7 +152,7 @@ internal import CArchive
     return content
   }
 
-  /// A warning is usable; anything below is a failure.
+  /// Throws for failures. Warnings are ignored.
   private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
     guard status < ARCHIVE_WARN else { return }
     let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }

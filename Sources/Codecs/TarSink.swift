@@ -1,16 +1,16 @@
 internal import CArchive
 
-/// One libarchive writer of one format, whose output goes to the end of an array.
+/// A libarchive writer of one format that appends to an array.
 @safe struct TarSink: ~Copyable {
   private let archive: OpaquePointer
   private let entry: OpaquePointer
-  /// What the callback appends to; the caller's array is swapped in for each call.
+  /// The array that the callback appends to. The caller's array is swapped in for each call.
   private let output: UnsafeMutablePointer<[UInt8]>
 
   enum Format {
-    /// POSIX headers of 1988, without extensions.
+    /// POSIX headers of 1988 without extensions.
     case ustar
-    /// GNU's headers, with its long names.
+    /// GNU headers with long names.
     case gnu
   }
 
@@ -42,7 +42,8 @@ internal import CArchive
     case .ustar: try unsafe check(archive_write_set_format_ustar(archive), archive)
     case .gnu: try unsafe check(archive_write_set_format_gnutar(archive), archive)
     }
-    // No buffer: each block goes to the callback at once, so offsets are known after each call.
+    // No buffering: each block is passed to the callback at once, so offsets are known after each
+    // call.
     try unsafe check(archive_write_set_bytes_per_block(archive, 0), archive)
     try unsafe check(archive_write_open(archive, output, nil, appendToOutput, nil), archive)
   }
@@ -50,7 +51,7 @@ internal import CArchive
   private static func close(
     _ archive: OpaquePointer, _ entry: OpaquePointer, _ output: UnsafeMutablePointer<[UInt8]>
   ) {
-    // A writer that has failed is freed without writing the blocks that end an archive.
+    // A failed writer is freed without writing the blocks that end an archive.
     unsafe archive_write_fail(archive)
     unsafe archive_write_free(archive)
     unsafe archive_entry_free(entry)
@@ -58,7 +59,7 @@ internal import CArchive
     unsafe output.deallocate()
   }
 
-  private static let noMemory = CodecError(.library, .tar, "no memory for the writer")
+  private static let noMemory = CodecError(.library, .tar, "not enough memory for the writer")
 
   /// Writes the headers of a member.
   func header(_ member: TarMember, to buffer: inout [UInt8]) throws(CodecError) {
@@ -80,7 +81,7 @@ internal import CArchive
     try write(to: &buffer) { unsafe archive_write_header(archive, entry) }
   }
 
-  /// Writes content of the member whose headers were written last.
+  /// Writes content of the current member.
   func content(_ bytes: Span<UInt8>, to buffer: inout [UInt8]) throws(CodecError) {
     try write(to: &buffer) {
       unsafe bytes.withUnsafeBytes { bytes in
@@ -90,7 +91,7 @@ internal import CArchive
     }
   }
 
-  /// Ends the member: pads its content.
+  /// Finishes the member: pads its content.
   func finish(to buffer: inout [UInt8]) throws(CodecError) {
     try write(to: &buffer) { unsafe archive_write_finish_entry(archive) }
   }
@@ -117,7 +118,7 @@ internal import CArchive
   }
 }
 
-/// libarchive's file types; their C macros hold a cast, which Swift does not import.
+/// The file types of libarchive, whose C macros contain casts that Swift does not import.
 enum TarFileType {
   static let mask: UInt32 = 0o170000
   static let regular: UInt32 = 0o100000
@@ -125,7 +126,7 @@ enum TarFileType {
   static let symbolicLink: UInt32 = 0o120000
 }
 
-/// libarchive's callback: `client` is the array to append to.
+/// The libarchive callback. `client` is the array to append to.
 private func appendToOutput(
   _: OpaquePointer?, client: UnsafeMutableRawPointer?, bytes: UnsafeRawPointer?, count: Int
 ) -> Int {

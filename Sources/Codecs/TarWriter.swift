@@ -1,22 +1,21 @@
-/// Appends tar members to a buffer, one by one, so that the place of each content is known.
+/// Appends tar members to a buffer, one at a time, so that the offset of each content is known.
 ///
-/// libarchive writes the headers: POSIX ones (ustar) where name and link fit, else GNU's with a long
-/// name before. Names are written as they are, whatever bytes they have: GNU tar, bsdtar and
-/// Python list and extract them without a warning. (A pax header would have to say
-/// `hdrcharset=BINARY` for a name that is not UTF-8, of which GNU tar warns, and without it bsdtar
-/// warns.)
+/// libarchive writes the headers: POSIX headers (ustar) if name and link target fit, otherwise GNU
+/// headers preceded by a long name. Names are written byte for byte: GNU tar, bsdtar and Python
+/// list and extract them without a warning. (A pax header would require `hdrcharset=BINARY` for a
+/// name that is not UTF-8, about which GNU tar warns; without it bsdtar warns.)
 ///
-/// Members can be put together in any order; `appendEnd(to:)` makes an archive of them. A writer
-/// is used by one thread. After an error it must not be used again.
+/// Members can be combined in any order; `appendEnd(to:)` completes an archive. A writer is for use
+/// by one thread. Do not use it after an error.
 public struct TarWriter: ~Copyable {
   private let ustar: TarSink
   private let gnu: TarSink
-  /// Which of both the open member was given to, and how much content it still lacks.
+  /// Whether the open member was written in GNU format, and the content bytes still missing.
   private var usesGNU = false
   private var missing = 0
   private var isOpen = false
 
-  /// Makes a writer.
+  /// Creates a writer.
   public init() throws(CodecError) {
     let ustar = try TarSink(.ustar)
     let gnu = try TarSink(.gnu)
@@ -24,7 +23,7 @@ public struct TarWriter: ~Copyable {
     self.gnu = gnu
   }
 
-  /// Appends a whole member and returns the place of its content in the buffer.
+  /// Appends a whole member and returns the offset of its content in the buffer.
   public mutating func append(
     _ member: TarMember, content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
@@ -34,7 +33,7 @@ public struct TarWriter: ~Copyable {
     return place
   }
 
-  /// Appends a whole member and returns the place of its content in the buffer.
+  /// Appends a whole member and returns the offset of its content in the buffer.
   @discardableResult
   public mutating func append(
     _ member: TarMember, content: [UInt8] = [], to buffer: inout [UInt8]
@@ -42,12 +41,12 @@ public struct TarWriter: ~Copyable {
     try append(member, content: content.span, to: &buffer)
   }
 
-  /// Appends a member's headers and returns the place of its content in the buffer; the content
-  /// follows by `write(_:to:)` in any number of pieces, then `finish(in:)`.
+  /// Appends the headers of a member and returns the offset of its content in the buffer. The
+  /// content follows in any number of calls of `write(_:to:)`, then `finish(in:)`.
   public mutating func begin(
     _ member: TarMember, in buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
-    precondition(!isOpen, "the member before is not finished")
+    precondition(!isOpen, "the previous member is not finished")
     try Self.check(member)
     usesGNU = !member.fitsPlainHeader
     missing = member.contentSize
@@ -60,11 +59,11 @@ public struct TarWriter: ~Copyable {
     return buffer.count
   }
 
-  /// Appends content of the member that was begun.
+  /// Appends content of the open member.
   public mutating func write(
     _ content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) {
-    precondition(isOpen, "no member was begun")
+    precondition(isOpen, "no member is open")
     guard content.count <= missing else {
       throw CodecError(.unrepresentable, .tar, "more content than the member's size")
     }
@@ -77,9 +76,9 @@ public struct TarWriter: ~Copyable {
     }
   }
 
-  /// Ends the member that was begun; all its content must have been written.
+  /// Finishes the open member, whose content must be complete.
   public mutating func finish(in buffer: inout [UInt8]) throws(CodecError) {
-    precondition(isOpen, "no member was begun")
+    precondition(isOpen, "no member is open")
     guard missing == 0 else {
       throw CodecError(.unrepresentable, .tar, "\(missing) bytes less than the member's size")
     }
@@ -92,12 +91,12 @@ public struct TarWriter: ~Copyable {
     buffer.append(contentsOf: repeatElement(0, count: TarMember.endSize))
   }
 
-  /// Refuses what a tar header would change or cut off without a word.
+  /// Refuses values that a tar header would silently change or truncate.
   private static func check(_ member: TarMember) throws(CodecError) {
     let slash = UInt8(ascii: "/")
     guard let last = member.path.last, last != slash, !member.path.contains(0) else {
       throw CodecError(
-        .unrepresentable, .tar, "a member's name is empty, ends with a slash or holds a NUL")
+        .unrepresentable, .tar, "a member's name is empty, ends with a slash or contains a NUL")
     }
     switch member.kind {
     case .file(let size):
@@ -106,7 +105,7 @@ public struct TarWriter: ~Copyable {
       }
     case .symbolicLink(let target), .hardLink(let target):
       guard !target.isEmpty, !target.contains(0) else {
-        throw CodecError(.unrepresentable, .tar, "a link's target is empty or holds a NUL")
+        throw CodecError(.unrepresentable, .tar, "a link's target is empty or contains a NUL")
       }
     case .directory: break
     case .other: throw CodecError(.unrepresentable, .tar, "neither file, directory nor link")

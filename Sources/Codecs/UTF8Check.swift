@@ -1,6 +1,6 @@
-/// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+/// Validates UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
 enum UTF8Check {
-  /// The offset of the first byte that is not part of valid UTF-8; nothing when all is.
+  /// Returns the offset of the first byte that is not valid UTF-8, or nil if all bytes are valid.
   static func firstInvalid(_ bytes: Span<UInt8>) -> Int? {
     do {
       _ = try UTF8Span(validating: bytes)
@@ -10,7 +10,7 @@ enum UTF8Check {
     }
   }
 
-  /// The text of bytes; nothing when they are not valid UTF-8.
+  /// Returns the text of bytes, or nil if they are not valid UTF-8.
   static func string(_ bytes: Span<UInt8>) -> String? {
     do {
       return String(copying: try UTF8Span(validating: bytes))

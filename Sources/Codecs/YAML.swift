@@ -1,19 +1,19 @@
-/// Reads YAML 1.2 for settings that people write: one document of mappings, lists and scalars.
+/// Parses YAML 1.2 for configuration files: one document of mappings, lists and scalars.
 ///
-/// Refused, with line and column: anchors, aliases, tags, merge keys, directives for tags, a second
-/// document, a key that is no scalar, a key that comes twice in a mapping.
-/// Scalars keep their text; `YAMLNode.Scalar.resolved` says what a plain one means.
+/// Refused, with line and column: anchors, aliases, tags, merge keys, tag directives, a second
+/// document, keys that are not scalars, and duplicate keys in a mapping. Scalars keep their text;
+/// `YAMLNode.Scalar.resolved` returns the value of a plain one.
 public enum YAML {
-  /// What a document may be at most.
+  /// The limits of a document.
   public struct Limits: Sendable {
-    /// Bytes of the whole text.
+    /// The maximum number of bytes.
     public var bytes: Int
-    /// How deeply mappings and lists may lie in one another.
+    /// The maximum nesting of mappings and lists.
     public var depth: Int
-    /// Nodes in all, keys not counted.
+    /// The maximum number of nodes, without keys.
     public var nodes: Int
 
-    /// Makes limits; 4 MiB, 64 levels and 500,000 nodes unless others are given.
+    /// Creates limits: by default 4 MiB, 64 levels and 500,000 nodes.
     public init(bytes: Int = 4 << 20, depth: Int = 64, nodes: Int = 500_000) {
       self.bytes = bytes
       self.depth = depth
@@ -21,7 +21,7 @@ public enum YAML {
     }
   }
 
-  /// Reads the one document of a text in UTF-8.
+  /// Parses the only document of a UTF-8 text.
   public static func parse(
     _ text: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {
@@ -38,7 +38,7 @@ public enum YAML {
     }
   }
 
-  /// Reads the one document of a text.
+  /// Parses the only document of a text.
   public static func parse(
     _ text: String, limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {

@@ -1,16 +1,16 @@
 internal import CYAML
 
-/// The events of libyaml, one by one, as Swift values; anchors, aliases and tags end in an error.
+/// The events of libyaml as Swift values. Anchors, aliases and tags are errors.
 @safe final class YAMLEvents {
   private let parser: UnsafeMutablePointer<yaml_parser_t>
   private let text: UnsafeBufferPointer<UInt8>
 
-  /// Begins to read; the bytes must outlive this object.
+  /// Starts parsing. The bytes must outlive this object.
   init(_ bytes: UnsafeBufferPointer<UInt8>) throws(CodecError) {
     let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
     guard unsafe yaml_parser_initialize(parser) == 1 else {
       unsafe parser.deallocate()
-      throw CodecError(.library, .yaml, "no memory for the parser")
+      throw CodecError(.library, .yaml, "not enough memory for the parser")
     }
     unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
     unsafe yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
@@ -23,7 +23,7 @@ internal import CYAML
     unsafe parser.deallocate()
   }
 
-  /// An event and where it begins.
+  /// An event and its position.
   struct Event {
     let kind: Kind
     let mark: Mark
@@ -41,7 +41,7 @@ internal import CYAML
     case mappingEnd
   }
 
-  /// The next event. After the stream's end there is none to ask for.
+  /// Returns the next event. Must not be called after the end of the stream.
   func next() throws(CodecError) -> Event {
     var event = unsafe yaml_event_t()
     guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw failure() }
@@ -103,11 +103,11 @@ internal import CYAML
     Mark(line: mark.line + 1, column: mark.column + 1)
   }
 
-  /// What libyaml says of its failure. Its reader knows only an offset, and fails at a character
-  /// that YAML does not allow; its scanner and parser know the place.
+  /// Returns the error of libyaml. Its reader reports only an offset, and fails at a character that
+  /// YAML does not allow; its scanner and parser report a position.
   private func failure() -> CodecError {
     switch unsafe parser.pointee.error {
-    case YAML_MEMORY_ERROR: return CodecError(.library, .yaml, "no memory")
+    case YAML_MEMORY_ERROR: return CodecError(.library, .yaml, "not enough memory")
     case YAML_READER_ERROR:
       let mark = unsafe Mark(of: parser.pointee.problem_offset, in: text.span)
       return CodecError(

@@ -1,5 +1,5 @@
 extension YAMLNode {
-  /// What a scalar means by the core schema of YAML 1.2.2 (section 10.3.2).
+  /// The value of a scalar by the core schema of YAML 1.2.2 (section 10.3.2).
   public enum Resolved: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -8,33 +8,34 @@ extension YAMLNode {
     case string(String)
   }
 
-  /// The truth value, when it is a plain `true` or `false` (not `yes`, `no`, `on`, `off`).
+  /// The Boolean, or nil if this is not a plain `true` or `false` (`yes`, `no`, `on` and `off` are
+  /// not).
   public var bool: Bool? {
     if case .bool(let value) = scalar?.resolved { value } else { nil }
   }
 
-  /// The integer, when it is a plain one of at most 64 bits.
+  /// The integer, or nil if this is not a plain integer of at most 64 bits.
   public var integer: Int64? {
     if case .integer(let value) = scalar?.resolved { value } else { nil }
   }
 
-  /// The text, when it is a scalar that is neither null, truth value nor number: quoted, or plain
-  /// and of no other type, as `no` is.
+  /// The text of a scalar that is not null, a Boolean or a number: quoted, or plain and of no other
+  /// type, such as `no`.
   public var string: String? {
     if case .string(let value) = scalar?.resolved { value } else { nil }
   }
 
-  /// The text of any scalar as it is written, whatever its type: `1.10` stays `1.10`.
+  /// The text of any scalar as written: `1.10` stays `1.10`.
   public var text: String? { scalar?.text }
 
-  /// Whether it is a plain scalar that means nothing: empty, `null` or `~`.
+  /// Whether this is a plain null: empty, `null` or `~`.
   public var isNull: Bool { scalar?.resolved == .null }
 }
 
 extension YAMLNode.Scalar {
-  /// What the scalar means: a string unless it is plain and of the form of another type.
+  /// The value of the scalar: a string unless it is plain and has the form of another type.
   ///
-  /// An integer beyond 64 bits is a double, as any number that has a fraction or an exponent.
+  /// Integers that exceed 64 bits and numbers with a fraction or an exponent are doubles.
   public var resolved: YAMLNode.Resolved {
     guard style == .plain else { return .string(text) }
     switch text {
@@ -62,7 +63,7 @@ extension YAMLNode.Scalar {
     return Int64(digits, radix: radix).map { .integer($0) }
   }
 
-  /// Whether the text is `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.
+  /// Whether the text matches `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.
   private static func isDecimal(_ text: [UInt8]) -> Bool {
     var rest = text[...]
     func dropDigits() -> Int {

@@ -1,44 +1,44 @@
-/// A node of a YAML document, with the place where it stands.
+/// A node of a YAML document, with its position.
 public struct YAMLNode: Sendable, Hashable {
-  /// What the node holds.
+  /// The content of the node.
   public let content: Content
-  /// Where the node begins.
+  /// The position of the node.
   public let mark: Mark
 
-  /// Makes a node.
+  /// Creates a node.
   public init(_ content: Content, at mark: Mark) {
     self.content = content
     self.mark = mark
   }
 
-  /// What a node may hold.
+  /// The content of a node.
   public enum Content: Sendable, Hashable {
     case scalar(Scalar)
     case sequence([YAMLNode])
     case mapping([Entry])
   }
 
-  /// A scalar as it is written, not yet resolved to a type.
+  /// A scalar as written, not yet resolved to a type.
   public struct Scalar: Sendable, Hashable {
-    /// The text without quotes, escapes and folding undone.
+    /// The text without quotes, with escapes and folding resolved.
     public let text: String
-    /// How it is written; only a plain one is anything but a string.
+    /// The style; only plain scalars can be of another type than string.
     public let style: Style
 
-    /// Makes a scalar.
+    /// Creates a scalar.
     public init(_ text: String, style: Style) {
       self.text = text
       self.style = style
     }
   }
 
-  /// How a scalar is written.
+  /// The style of a scalar.
   public enum Style: Sendable, Hashable {
     /// Without quotes.
     case plain
     /// In single or double quotes.
     case quoted
-    /// As a block, by `|` or `>`.
+    /// As a block, with `|` or `>`.
     case block
   }
 
@@ -46,41 +46,41 @@ public struct YAMLNode: Sendable, Hashable {
   public struct Entry: Sendable, Hashable {
     /// The key, a scalar.
     public let key: Scalar
-    /// Where the key begins.
+    /// The position of the key.
     public let keyMark: Mark
     /// The value.
     public let value: YAMLNode
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(key: Scalar, keyMark: Mark, value: YAMLNode) {
       self.key = key
       self.keyMark = keyMark
       self.value = value
     }
 
-    /// The key's text.
+    /// The text of the key.
     public var name: String { key.text }
   }
 }
 
 extension YAMLNode {
-  /// The scalar, when it is one.
+  /// The scalar, or nil.
   public var scalar: Scalar? { if case .scalar(let scalar) = content { scalar } else { nil } }
 
-  /// The elements, when it is a sequence.
+  /// The elements, or nil if this is not a sequence.
   public var sequence: [YAMLNode]? {
     if case .sequence(let elements) = content { elements } else { nil }
   }
 
-  /// The entries in their order, when it is a mapping.
+  /// The entries in order, or nil if this is not a mapping.
   public var mapping: [Entry]? { if case .mapping(let entries) = content { entries } else { nil } }
 
-  /// The value of the key of that text; nothing when there is none or this is no mapping.
+  /// The value of the named key, or nil if it does not exist or this is not a mapping.
   public subscript(_ name: String) -> YAMLNode? {
     mapping?.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
-  /// What kind of node it is, as a message names it: "a mapping", "a list", "text", "a number".
+  /// The kind of the node in messages: "a mapping", "a list", "text", "a number".
   public var kindName: String {
     switch content {
     case .sequence: "a list"

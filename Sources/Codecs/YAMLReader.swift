@@ -10,15 +10,15 @@ struct YAMLReader: ~Copyable {
     self.limits = limits
   }
 
-  /// Reads the stream's only document.
+  /// Reads the only document of the stream.
   mutating func document() throws(CodecError) -> YAMLNode {
     _ = try events.next()
     let start = try events.next()
     switch start.kind {
     case .documentStart(hasTagDirectives: false): break
-    case .documentStart: throw refusal("directives for tags are not accepted", start)
+    case .documentStart: throw refusal("tag directives are not accepted", start)
     default:
-      throw CodecError(.malformed, .yaml, "there is no document in it", at: .mark(start.mark))
+      throw CodecError(.malformed, .yaml, "it contains no document", at: .mark(start.mark))
     }
     let root = try node(try events.next())
     _ = try events.next()
@@ -76,7 +76,7 @@ struct YAMLReader: ~Copyable {
     if key.style == .plain, key.text == "<<" { throw refusal("merge keys are not accepted", event) }
     guard names.insert(key.text) else {
       throw CodecError(
-        .malformed, .yaml, "the key '\(Printable.text(key.text))' comes twice",
+        .malformed, .yaml, "duplicate key '\(Printable.text(key.text))'",
         at: .mark(event.mark))
     }
     return key

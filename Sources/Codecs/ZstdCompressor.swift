@@ -1,18 +1,18 @@
 internal import CZstd
 
-/// Makes independent zstd frames, one for each call, with content size and checksum.
+/// Compresses independent zstd frames, one for each call, with content size and checksum.
 ///
 /// A compressor keeps its memory between calls (for frames of 4 MiB 1.3 MB at level 3, 13 MB at
-/// level 9, 52 MB at level 19); each thread needs its own. A frame's bytes depend on its content and
-/// the method, and on libzstd's version alone, not on earlier frames.
+/// level 9, 52 MB at level 19). Each thread needs its own. The bytes of a frame depend only on its
+/// content, the method and the version of libzstd, not on earlier frames.
 @safe public struct ZstdCompressor: ~Copyable {
   private let context: OpaquePointer
-  /// How frames are made for which no other method is named.
+  /// The default method for frames.
   public let method: ZstdMethod
 
-  /// Makes a compressor.
+  /// Creates a compressor.
   ///
-  /// - Throws: `unrepresentable` for a level that there is not.
+  /// - Throws: `unrepresentable` for an invalid level.
   public init(_ method: ZstdMethod = ZstdMethod()) throws(CodecError) {
     unsafe context = try Self.context(method)
     self.method = method
@@ -20,7 +20,7 @@ internal import CZstd
 
   private static func context(_ method: ZstdMethod) throws(CodecError) -> OpaquePointer {
     guard let context = unsafe ZSTD_createCCtx() else {
-      throw CodecError(.library, .zstd, "no memory for the compressor")
+      throw CodecError(.library, .zstd, "not enough memory for the compressor")
     }
     do throws(CodecError) {
       try check(unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))
@@ -35,8 +35,8 @@ internal import CZstd
 
   deinit { unsafe ZSTD_freeCCtx(context) }
 
-  /// Appends one frame of `content` to a buffer, by another method if one is given, and returns the
-  /// frame's size. The buffer is as before when this fails.
+  /// Appends one frame of `content` to a buffer, with another method if one is given, and returns
+  /// the size of the frame. The buffer is unchanged on failure.
   @discardableResult
   public mutating func compress(
     _ content: Span<UInt8>, by method: ZstdMethod? = nil, appendingTo buffer: inout [UInt8]
@@ -58,7 +58,7 @@ internal import CZstd
     return buffer.count - before
   }
 
-  /// One frame of `content`, by another method if one is given.
+  /// Returns one frame of `content`, compressed with another method if one is given.
   public mutating func compress(
     _ content: [UInt8], by method: ZstdMethod? = nil
   ) throws(CodecError) -> [UInt8] {
@@ -67,12 +67,12 @@ internal import CZstd
     return frame
   }
 
-  /// Sets all that a method says; 0 is zstd's word for the level's own way.
+  /// Sets all parameters of a method. 0 selects zstd's default for the level.
   private static func set(
     _ method: ZstdMethod, of context: OpaquePointer
   ) throws(CodecError) {
     guard Int(ZSTD_minCLevel())...Int(ZSTD_maxCLevel()) ~= method.level else {
-      throw CodecError(.unrepresentable, .zstd, "there is no level \(method.level)")
+      throw CodecError(.unrepresentable, .zstd, "invalid level \(method.level)")
     }
     let matcher = method.matcher
     let parameters = [

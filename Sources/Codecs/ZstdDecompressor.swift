@@ -1,33 +1,33 @@
 internal import CZstd
 
-/// Decodes independent zstd frames, one for each call.
+/// Decompresses independent zstd frames, one for each call.
 ///
-/// Memory is reserved only after the frame's claimed content size was compared with the caller's
-/// limit. Refused: a frame without content size or checksum, a skippable frame, one that needs a
-/// dictionary, anything behind the frame. A decompressor keeps about 100 KB between calls; each
+/// Memory is allocated only after the frame's content size has been checked against the caller's
+/// limit. Refused: a frame without content size or checksum, a skippable frame, one that requires a
+/// dictionary, and data after the frame. A decompressor keeps about 100 KB between calls. Each
 /// thread needs its own.
 @safe public struct ZstdDecompressor: ~Copyable {
   private let context: OpaquePointer
 
-  /// Makes a decompressor.
+  /// Creates a decompressor.
   ///
-  /// - Parameter passesChecksumOver: Whether frames are decoded without a look at their checksum, for
-  ///   callers who hold what they take of them against hashes of their own: it costs up to 0.2 ns a
-  ///   byte, and refuses what is whole in a frame for what is not. Each frame must have one all the
-  ///   same. A library that does not know how to looks at it.
+  /// - Parameter passesChecksumOver: whether checksums are ignored, for callers that check the
+  ///   content against hashes of their own. Verifying them costs up to 0.2 ns a byte and rejects a
+  ///   whole frame for one damaged part. Each frame must have a checksum nevertheless. A library
+  ///   without this option verifies it.
   public init(passesChecksumOver: Bool = false) throws(CodecError) {
     guard let context = unsafe ZSTD_createDCtx() else {
-      throw CodecError(.library, .zstd, "no memory for the decompressor")
+      throw CodecError(.library, .zstd, "not enough memory for the decompressor")
     }
     unsafe self.context = context
-    // ZSTD_d_forceIgnoreChecksum by the name that it has for programs that link dynamically.
+    // The name of ZSTD_d_forceIgnoreChecksum for dynamically linked programs.
     if passesChecksumOver { unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_experimentalParam3, 1) }
   }
 
   deinit { unsafe ZSTD_freeDCtx(context) }
 
-  /// Appends the content of one whole frame, at most `limit` bytes, to a buffer and returns how
-  /// many bytes it has. The buffer's bytes are as before when this fails.
+  /// Appends the content of one whole frame, at most `limit` bytes, to a buffer and returns its
+  /// size. The buffer is unchanged on failure.
   @discardableResult
   public mutating func decompress(
     _ frame: Span<UInt8>, limit: Int, appendingTo buffer: inout [UInt8]
@@ -35,7 +35,8 @@ internal import CZstd
     let header = try ZstdFrame(frame)
     guard header.contentSize <= limit else {
       throw CodecError(
-        .limit, .zstd, "it claims \(header.contentSize) bytes of content, at most \(limit) may be")
+        .limit, .zstd,
+        "it claims \(header.contentSize) bytes of content, more than the limit of \(limit)")
     }
     let context = unsafe context
     let decoded = try unsafe frame.withUnsafeBytes {
@@ -57,7 +58,7 @@ internal import CZstd
     return decoded
   }
 
-  /// The content of one whole frame, at most `limit` bytes.
+  /// Returns the content of one whole frame, at most `limit` bytes.
   public mutating func decompress(
     _ frame: [UInt8], limit: Int
   ) throws(CodecError) -> [UInt8] {
@@ -71,7 +72,7 @@ internal import CZstd
       return CodecError(.malformed, .zstd, "its content is shorter than it claims")
     }
     return switch ZSTD_getErrorCode(result) {
-    case ZSTD_error_memory_allocation: CodecError(.library, .zstd, "no memory")
+    case ZSTD_error_memory_allocation: CodecError(.library, .zstd, "not enough memory")
     case ZSTD_error_checksum_wrong:
       CodecError(.malformed, .zstd, "the content does not match its checksum")
     case ZSTD_error_dictionary_wrong, ZSTD_error_dictionary_corrupted:

@@ -1,19 +1,19 @@
 internal import CZstd
 
-/// What the header and the end of one whole zstd frame say (RFC 8878, section 3.1.1).
+/// The header and the checksum of one whole zstd frame (RFC 8878, section 3.1.1).
 public struct ZstdFrame: Sendable, Hashable {
-  /// How many bytes of content the frame claims to have.
+  /// The content size that the frame claims, in bytes.
   public let contentSize: Int
   /// The last four bytes: the low half of the content's XXH64, which a seek table may repeat.
   public let checksum: UInt32
 
-  /// Looks at one whole frame without decoding it.
+  /// Parses one whole frame without decoding it.
   ///
-  /// Throws where it is no such frame, has no content size or no checksum, ends early, or where
-  /// something follows it.
+  /// - Throws: if it is not a frame, has no content size or checksum, is truncated, or data follows
+  ///   it.
   public init(_ frame: Span<UInt8>) throws(CodecError) {
     guard frame.count >= 6, Self.word(frame, at: 0) == ZSTD_MAGICNUMBER else {
-      throw CodecError(.malformed, .zstd, "it does not begin as a frame does", at: .offset(0))
+      throw CodecError(.malformed, .zstd, "it does not begin with a frame header", at: .offset(0))
     }
     let (size, stored) = unsafe frame.withUnsafeBytes { bytes in
       unsafe (
@@ -22,13 +22,13 @@ public struct ZstdFrame: Sendable, Hashable {
       )
     }
     guard size != UInt64.max - 1, ZSTD_isError(stored) == 0 else {
-      throw CodecError(.truncated, .zstd, "the frame is damaged, or ends early")
+      throw CodecError(.truncated, .zstd, "the frame is damaged or truncated")
     }
     guard size != UInt64.max else {
-      throw CodecError(.unsupported, .zstd, "it does not say how much content it has")
+      throw CodecError(.unsupported, .zstd, "it has no content size")
     }
     guard stored == frame.count else {
-      throw CodecError(.malformed, .zstd, "something follows the frame", at: .offset(stored))
+      throw CodecError(.malformed, .zstd, "data follows the frame", at: .offset(stored))
     }
     guard frame[4] & 0x04 != 0 else {
       throw CodecError(.unsupported, .zstd, "it has no checksum", at: .offset(4))

@@ -1,34 +1,34 @@
-/// How a zstd frame is made. Each makes frames that any zstd decodes.
+/// A method of compression. All frames can be decoded by any zstd.
 public struct ZstdMethod: Hashable, Sendable {
-  /// From 1 (fast) to 22 (small); negative ones are faster still.
+  /// The level from 1 (fast) to 22 (small); negative ones are faster.
   public var level: Int
-  /// How repeats are looked for, where that is not to be the level's own way.
+  /// The match finder, or nil for the default of the level.
   public var matcher: Matcher?
-  /// Whether what repeats nothing is stored as it is, by the strategy `fast` (levels up to 2, and
-  /// each matcher): where it is noise that saves a third of the time (measured with `wideFast`).
+  /// Whether literals are stored uncompressed, for the strategy `fast` (levels up to 2, and each
+  /// matcher): for noise this saves a third of the time (measured with `wideFast`).
   public var storesLiterals: Bool
 
-  /// Describes a method; level 3 is zstd's own choice.
+  /// Creates a method. Level 3 is the default of zstd.
   public init(level: Int = 3, matcher: Matcher? = nil, storesLiterals: Bool = false) {
     self.level = level
     self.matcher = matcher
     self.storesLiterals = storesLiterals
   }
 
-  /// A way to look for repeats by one table of places (zstd's strategy `fast`).
+  /// A match finder with one hash table (zstd's strategy `fast`).
   public struct Matcher: Hashable, Sendable {
     let windowLog: Int32
     let hashLog: Int32
     let minMatch: Int32
 
-    /// Repeats over at most 2 MiB, of 7 bytes and more, by 2^16 places.
+    /// Matches of at least 7 bytes within 2 MiB, with 2^16 table entries.
     ///
-    /// Measured against level 3 on 200 MB each of small files and of an app's data, photos apart: 0.7
-    /// of the time, 1.04 of the bytes (2^17 places and runs of 6: 0.84 and 1.01; 2^15 places: 0.63
-    /// and 1.07).
+    /// Measured against level 3 on 200 MB each of small files and of app data without photos: 0.7
+    /// of the time, 1.04 of the size (2^17 entries and matches of 6: 0.84 and 1.01; 2^15 entries:
+    /// 0.63 and 1.07).
     public static let wideFast = Matcher(windowLog: 21, hashLog: 16, minMatch: 7)
-    /// Of 6 bytes and more, by 2^17 places: what is found besides is worth its time where nothing else
-    /// makes the content smaller.
+    /// Matches of at least 6 bytes, with 2^17 table entries: the additional matches are worth the
+    /// time if nothing else compresses the content.
     public static let wideFull = Matcher(windowLog: 21, hashLog: 17, minMatch: 6)
   }
 }

@@ -1,51 +1,53 @@
 public import SystemIO
 
-/// How a unit was captured, and what of it.
+/// The method and the members of a captured unit.
 public struct CaptureResult: Sendable {
   public let method: CaptureMethod
-  /// What was read, in the order in which it was read: the database first. What `store` was given
-  /// for a member before the last time is void, and so is all that it was given for others.
+  /// The members in the order in which they were read, the database first. Only the last `store`
+  /// call for each of them counts; `store` calls for other members are void.
   public let members: [CapturedMember]
-  /// Why the unit could not be captured under locks, when `method` is `asItStood`.
+  /// The reason the unit could not be captured under locks; set if `method` is `asItStood`.
   public internal(set) var obstacle: CaptureConflict?
 }
 
-/// Why a unit that did not hold still could not be captured under locks.
+/// The reason a unit that kept changing could not be captured under locks.
 public enum CaptureConflict: Hashable, Sendable, CustomStringConvertible {
-  /// Others held the locks, or wrote in spite of them.
+  /// Other processes held the locks, or wrote in spite of them.
   case locked
-  /// Reading it took longer than the locks may be held.
+  /// Reading took longer than the locks may be held.
   case tooLarge(seconds: Double)
-  /// A call to the system failed.
+  /// A system call failed.
   case failed(SystemError)
 
-  /// The reason, as it follows "stored as it stood: ".
+  /// The reason, as a clause for a note on the database.
   public var description: String {
     switch self {
     case .locked: "other programs held its locks"
     case .tooLarge(let seconds):
-      "reading it took longer than the \(Int(seconds)) s for which its locks may be held"
+      "reading it took longer than its locks may be held (\(Int(seconds)) s)"
     case .failed(let error): error.description
     }
   }
 }
 
-/// How a unit was captured.
+/// The method of capturing a unit.
 public enum CaptureMethod: String, CaseIterable, Hashable, Sendable {
-  /// It held still while it was read: consistent.
+  /// The unit did not change while it was read. The capture is consistent.
   case watching
-  /// It was read while locks kept others from changing it: consistent.
+  /// Locks kept other processes from changing the unit while it was read. The capture is
+  /// consistent.
   case locks
-  /// It was read while others may have changed it: it may be damaged, and may lack transactions.
+  /// The unit was read while other processes may have changed it. The capture may be damaged and
+  /// may lack transactions.
   case asItStood = "as-it-stood"
 }
 
-/// A file of a unit as it was captured.
+/// A captured file of a unit.
 public struct CapturedMember: Hashable, Sendable {
   public let member: DatabaseMember
-  /// The file's name.
+  /// The name of the file.
   public let name: ByteString
-  /// The status before the first byte was read. Bytes behind its size were not read.
+  /// The status before the first byte was read. Bytes beyond its size were not read.
   public let status: FileStatus
 
   init(_ reader: MemberReader) {
@@ -55,10 +57,10 @@ public struct CapturedMember: Hashable, Sendable {
   }
 }
 
-/// What to do when a unit neither holds still nor can be locked.
+/// The action for a unit that keeps changing and cannot be locked.
 public enum WhenBusy: Hashable, Sendable {
-  /// Nothing: it is to be tried once more later.
+  /// Skip the unit. The caller tries again later.
   case deferred
-  /// Wait for the locks until `Host.monotonicSeconds()` is this, then read it as it stands.
+  /// Wait for the locks until `Host.monotonicSeconds()` reaches this time, then read without locks.
   case takeAsItStands(after: Double)
 }

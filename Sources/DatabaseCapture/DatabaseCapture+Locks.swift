@@ -1,17 +1,18 @@
 internal import SystemIO
 
-/// How long locks on a database are held at most, in seconds.
+/// The maximum times for which locks on a database are held, in seconds.
 struct LockLimits {
-  /// Where writers wait meanwhile: in the rollback modes, for copying alone. Some do not wait long.
+  /// The limit if writers have to wait, in the rollback modes, for copying only. Some apps do not
+  /// wait long.
   var blocking = 2.0
-  /// Where nobody waits: in a write-ahead database that others use, the locks keep only checkpoints
-  /// from the database and the log from being started again, so that the log grows. As long as
-  /// reading takes, but not for ever.
+  /// The limit if no process has to wait: in a write-ahead database that other processes use, the
+  /// locks only prevent checkpoints and log resets, so that the log grows. Long enough for reading,
+  /// but bounded.
   var passive = 600.0
 }
 
 extension DatabaseCapture {
-  /// How long to wait before asking for the locks again, in seconds.
+  /// The pause before the locks are requested again, in seconds.
   private static let pause = 0.002
 
   enum LockedCapture {
@@ -25,7 +26,7 @@ extension DatabaseCapture {
     case busy
   }
 
-  /// Captures the unit under locks, which are given back before this returns.
+  /// Captures the unit under locks, which are released before this returns.
   static func captureLocked(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     until deadline: Double, within limits: LockLimits, _ store: (MemberReader) throws -> Void
@@ -46,9 +47,10 @@ extension DatabaseCapture {
     }
   }
 
-  /// Looks before and after, too: when no connection uses the log's index, nothing keeps a new one
-  /// from a checkpoint; and an app may lock in another way. A journal may come and go: it undoes
-  /// nothing in a database that nobody writes to, unless it was there before the locks.
+  /// Captures the unit once under locks. The unit is compared before and after as well: if no
+  /// connection uses the log's index, nothing prevents a new connection from running a checkpoint,
+  /// and an app may lock in another way. A journal may appear and disappear: it undoes nothing in a
+  /// database that no process writes to, unless it existed before the locks.
   private static func attempt(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
@@ -81,7 +83,7 @@ extension DatabaseCapture {
     return isStored && !members.isEmpty ? .done(members) : .copied(readers)
   }
 
-  /// Marks errors of the system as those of copying, which the last way may not meet.
+  /// Wraps system errors as copy errors, which the last method may not encounter.
   private static func copying<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -91,18 +93,18 @@ extension DatabaseCapture {
   }
 }
 
-/// A copy under locks could not be made at all.
+/// A failure to make a copy under locks.
 private struct CopyFailure: Error {
   let cause: SystemError
 }
 
-/// Reading took longer than locks may be held.
+/// A timeout: reading took longer than the locks may be held.
 struct TooLate: Error {
-  /// In seconds.
+  /// The limit in seconds.
   let limit: Double
 }
 
 extension [MemberReader] {
-  /// How many bytes of the log they read.
+  /// The number of log bytes that were read.
   fileprivate var readOfLog: UInt64 { first { $0.member == .log }?.status.size ?? 0 }
 }

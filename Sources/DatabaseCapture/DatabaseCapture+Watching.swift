@@ -1,11 +1,12 @@
 internal import SystemIO
 
 extension DatabaseCapture {
-  /// Reads the unit between two looks; gives nil when they differ.
+  /// Reads the unit between two fingerprints. Returns nil if they differ.
   ///
-  /// The database stood still and the log was only appended to: so the database's file and the log up
-  /// to where it was read are what a crash at the moment of that reading would have left. A live
-  /// journal was there all the while; what it would undo is not in a database that stood still.
+  /// If they match, the database did not change and the log was only appended to. The database file
+  /// and the log up to the size that was read are then a state that a crash at that moment could
+  /// have left. A live journal existed all the time; the changes it would undo are not in a
+  /// database that did not change.
   static func watch(
     _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
   ) throws -> [CapturedMember]? {

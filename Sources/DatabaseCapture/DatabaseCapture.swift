@@ -1,32 +1,34 @@
-// Databases in use, read as one unit, without SQLite (docs/design.md, Databases).
+// Captures databases in use, each with its companions as one unit, without SQLite (docs/design.md,
+// Databases).
 //
-// A reader of SQLite's own would hold up apps that do not wait, leave files behind, and still not
-// keep a writer from starting the log anew during a copy. So a unit is read as plain files, in one of
-// three ways: while it holds still, which is seen by looking before and after; else under the locks
-// that SQLite's connections heed, into a copy, so that they are held for reading alone; else as it
-// stands. The first two give what a crash of the machine could have left at that moment, with every
-// transaction that was committed before: SQLite recovers it.
+// A SQLite reader would block apps that do not wait, leave files behind, and still not keep a
+// writer from resetting the log during a copy. A unit is therefore read as plain files, in one of
+// three ways: while it does not change, which is verified by comparing it before and after;
+// otherwise under the locks that SQLite connections respect, into a copy, so that the locks are
+// held only for reading; otherwise without protection. The first two give a state that a crash of
+// the machine at that moment could have left, with every transaction committed before. SQLite
+// recovers it.
 //
-// Not guaranteed: anything for apps that write by mapped memory or lock in ways of their own and
-// touch no time of modification, and for several attached databases as one.
+// Not guaranteed: consistency for apps that write through mapped memory or use their own locks
+// without changing the modification time, and for several attached databases as one.
 
 public import SystemIO
 
-/// Captures databases that others may be writing to.
+/// Captures databases that other processes may be writing to.
 public enum DatabaseCapture {
-  /// How often a unit is watched.
+  /// The number of attempts to read a unit while it does not change.
   private static let watchings = 3
-  /// How long locks are waited for when the unit may be put off, in seconds.
+  /// The time to wait for locks if the unit may be deferred, in seconds.
   private static let shortWait = 0.2
 
-  /// Reads a unit that lies in `folder`; gives nil when it is busy and was put off.
+  /// Reads a unit in `directory`. Returns nil if it is busy and was deferred.
   ///
-  /// `store` is called with each member's reader in turn, and again from the first member on when
-  /// the unit did not hold still: only the last call for each member in the result counts, and none
-  /// when there is no result. It passes on what the reader throws. Copies are made in `spool`, best
-  /// a directory on the same volume: reflinks need neither time nor space.
+  /// `store` is called with the reader of each member in turn, and again from the first member if
+  /// the unit changed. Only the last call for each member in the result counts, and none if there
+  /// is no result. It must rethrow the errors of the reader. Copies are made in `spool`, preferably
+  /// a directory on the same volume, where reflinks need neither time nor space.
   ///
-  /// Throws what `store` throws, and `SystemError` when a member cannot be read.
+  /// - Throws: any error of `store`, and `SystemError` if a member cannot be read.
   public static func capture(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     whenBusy: WhenBusy, store: (MemberReader) throws -> Void
@@ -35,7 +37,7 @@ public enum DatabaseCapture {
       unit, in: directory, spool: spool, whenBusy: whenBusy, within: LockLimits(), store: store)
   }
 
-  /// The same, with other limits on how long locks are held.
+  /// Captures a unit with other limits on the time that locks are held.
   static func capture(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     whenBusy: WhenBusy, within limits: LockLimits, store: (MemberReader) throws -> Void
@@ -64,7 +66,7 @@ public enum DatabaseCapture {
     }
   }
 
-  /// Has a member stored.
+  /// Stores a member.
   static func take(
     _ reader: MemberReader, _ store: (MemberReader) throws -> Void
   ) throws -> CapturedMember {
@@ -72,7 +74,7 @@ public enum DatabaseCapture {
     return CapturedMember(reader)
   }
 
-  /// The last way: whatever is read.
+  /// Reads the unit without protection.
   private static func readAsItStands(
     _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
   ) throws -> [CapturedMember] {

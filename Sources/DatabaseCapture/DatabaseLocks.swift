@@ -1,13 +1,13 @@
 internal import SystemIO
 
-/// The locks that keep SQLite's connections from changing a database's file and from starting its log
-/// anew; they are gone with this value.
+/// The locks that keep SQLite connections from changing a database file and from resetting its log.
+/// They are released with this value.
 ///
-/// SQLite's own rules (os_unix.c, walformat, section 2.3): a reader takes the pending byte, then the
-/// shared range, and lets the pending byte go, so that a writer who waits there is not starved. In
-/// the log's index the first read lock stops a checkpoint from writing to the database, the second
-/// stops a writer from starting the log anew. The byte by which connections say that they use the
-/// index is never taken: whoever finds it free makes the index anew.
+/// They follow SQLite's rules (os_unix.c, walformat, section 2.3): a reader takes the pending byte,
+/// then the shared range, and releases the pending byte, so that a waiting writer is not starved.
+/// In the log's index the first read lock keeps a checkpoint from writing to the database, and the
+/// second keeps a writer from resetting the log. The byte that marks users of the index is never
+/// taken: a process that finds it free rebuilds the index.
 struct DatabaseLocks: ~Copyable {
   private let database: Descriptor
   private var sharedMemory: Descriptor?
@@ -18,11 +18,11 @@ struct DatabaseLocks: ~Copyable {
   private static let firstReaders: Range<UInt64> = 123..<125
   private static let users: Range<UInt64> = 128..<129
 
-  /// Takes them all, or nil when someone else holds one; does not wait.
+  /// Takes all locks without waiting. Returns nil if another process holds one of them.
   static func take(
     _ unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> DatabaseLocks? {
-    // From here on what is taken is given back, however this ends.
+    // From here on the locks are released on every exit.
     var locks = DatabaseLocks(database: try directory.fileUntouched(unit.name), sharedMemory: nil)
     guard try locks.database.lockShared(pending) else { return nil }
     let isShared = try locks.database.lockShared(shared)
@@ -36,8 +36,8 @@ struct DatabaseLocks: ~Copyable {
     return locks
   }
 
-  /// Whether a writer that comes has to wait for these locks: but for a write-ahead database that others
-  /// use, of which they stop checkpoints alone.
+  /// Whether a new writer has to wait for these locks. In a write-ahead database that other
+  /// processes use, they only prevent checkpoints.
   var stopWriters: Bool {
     switch sharedMemory {
     case .some: false
@@ -45,15 +45,16 @@ struct DatabaseLocks: ~Copyable {
     }
   }
 
-  /// Whether a connection is in a transaction that writes in a rollback mode: it holds the reserved byte
-  /// from its first change to its commit. With its journal in memory, or without one, nothing else tells.
+  /// Whether a connection is in a write transaction in a rollback mode. It holds the reserved byte
+  /// from its first change to its commit, which is the only sign if its journal is in memory or
+  /// disabled.
   static func areReserved(
     of unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
     try directory.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
   }
 
-  /// Gives the locks back.
+  /// Releases the locks.
   consuming func release() {}
 
   deinit {
@@ -64,7 +65,7 @@ struct DatabaseLocks: ~Copyable {
     }
   }
 
-  /// Whether the locked file is the one that was looked at.
+  /// Whether the locked file is the one with this status.
   borrowing func hold(_ stand: Stand) throws(SystemError) -> Bool {
     try database.status().identity == stand.identity
   }

@@ -1,21 +1,21 @@
 public import SystemIO
 
-/// One of the files that make up a SQLite database.
+/// A file of a SQLite database.
 public enum DatabaseMember: String, CaseIterable, Hashable, Sendable {
-  /// The database's own file.
+  /// The database file.
   case database = ""
-  /// The write-ahead log: committed transactions that are not in the database's file yet.
+  /// The write-ahead log: committed transactions that are not in the database file yet.
   case log = "-wal"
-  /// The rollback journal: what a transaction that is not committed has overwritten.
+  /// The rollback journal: the pages overwritten by an uncommitted transaction.
   case journal = "-journal"
-  /// The log's index, which whoever opens the database makes anew: no part of a capture.
+  /// The log's index, which SQLite rebuilds when it opens the database. Not captured.
   case sharedMemory = "-shm"
 
-  /// What stands behind the database's name in the file's.
+  /// The suffix of the file name after the database's name.
   public var suffix: [UInt8] { Array(rawValue.utf8) }
 
-  /// The unit that a file of this name belongs to if the database is there, and as what; nil for a
-  /// name that ends like none of a database's companions.
+  /// Returns the database and the member kind for a file name, assuming the database exists, or nil
+  /// if the name has none of the suffixes.
   public static func owner(
     of name: ByteString
   ) -> (database: ByteString, member: DatabaseMember)? {

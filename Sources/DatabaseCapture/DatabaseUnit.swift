@@ -1,33 +1,33 @@
 internal import Codecs
 public import SystemIO
 
-/// A database with its log and its journal, which are captured, restored and decided on together.
+/// A database with its log and journal, which are captured, restored and selected together.
 ///
-/// A file `X` beside a file `X-wal` is one whatever its first bytes, as databases may be encrypted;
-/// so is any file that begins with SQLite's magic. Which companions there are is found out by the
-/// capture: a log may come and go at any time.
+/// A file `X` next to a file `X-wal` is a database regardless of its first bytes, because databases
+/// may be encrypted, and so is any file that begins with SQLite's magic. The capture determines the
+/// existing companions, because a log may appear and disappear at any time.
 public struct DatabaseUnit: Hashable, Sendable {
-  /// The name of the database's own file.
+  /// The name of the database file.
   public let name: ByteString
 
-  /// Makes the unit of a database.
+  /// Creates the unit of a database.
   public init(_ name: ByteString) { self.name = name }
 
-  /// The name that a member has.
+  /// Returns the name of a member.
   public func name(of member: DatabaseMember) -> ByteString {
     ByteString(Array(name.bytes) + member.suffix)
   }
 
-  /// The members that a capture stores, in the order in which they are read.
+  /// The members that a capture stores, in reading order.
   static let captured: [DatabaseMember] = [.database, .log, .journal]
 
-  /// Whether a capture of the unit stores the file of this name, if it is there.
+  /// Whether a capture of the unit stores the file of this name, if it exists.
   public func captures(_ file: ByteString) -> Bool {
     Self.captured.contains { name(of: $0) == file }
   }
 
-  /// The units that names of files of one directory show: a name with another that is it and `-wal`.
-  /// The names must be sorted by their bytes, and the units are.
+  /// Returns the units among the names of a directory's files: each name for which the name with
+  /// the suffix `-wal` also exists. The names must be sorted by bytes, and so are the units.
   public static func pairs(
     in names: some RandomAccessCollection<ByteString>
   ) -> [DatabaseUnit] {
@@ -55,7 +55,7 @@ public struct DatabaseUnit: Hashable, Sendable {
     return false
   }
 
-  /// Whether a file begins as a SQLite database does.
+  /// Whether a file begins with SQLite's magic.
   public static func hasMagic(_ file: borrowing Descriptor) throws(SystemError) -> Bool {
     let head = try file.read(count: DatabaseHead.bytes.count, at: 0)
     return DatabaseHead.begins(head.span)

@@ -1,21 +1,22 @@
 internal import SystemIO
 
-/// What is seen of a unit without reading it: two looks tell whether it held still between them.
+/// The state of a unit without its content. Two equal fingerprints show that it did not change in
+/// between.
 struct FileFingerprint {
   let database: Stand
-  /// The log's header, as far as there is one; nil when there is no log. A log that is started anew
-  /// has another salt in it.
+  /// The log's header, or nil if there is no log. A reset log has another salt in it.
   let logBeginning: [UInt8]?
   let logSize: UInt64
   let journal: Journal
 
   enum Journal {
     case absent
-    /// Left behind by a transaction that has ended.
+    /// Left by a transaction that has ended.
     case ended
-    /// Of a transaction that goes on, or was broken off.
+    /// Of a transaction in progress or interrupted.
     case live
-    /// The same, of a transaction over several databases, which this journal alone does not undo.
+    /// Like `live`, but of a transaction over several databases, which this journal alone cannot
+    /// undo.
     case liveForSeveral
   }
 
@@ -30,9 +31,10 @@ struct FileFingerprint {
     journal = try Self.journal(of: unit, in: directory)
   }
 
-  /// fileformat2, section 4.1: magic, version, page size, sequence, two salts, two checksums.
+  /// The header size in bytes: magic, version, page size, sequence, two salts, two checksums
+  /// (fileformat2, section 4.1).
   private static let logHeader = 32
-  /// After the name of a super-journal the same bytes stand at the end.
+  /// The magic, which also ends a journal that names a super-journal.
   private static let journalMagic = RollbackJournal.magic
 
   private static func journal(
@@ -46,11 +48,12 @@ struct FileFingerprint {
     return size > count && end == journalMagic ? .liveForSeveral : .live
   }
 
-  /// Two writes within this many seconds may leave the same time of modification.
+  /// The interval in seconds within which two writes may have the same modification time.
   private static let clockStep = 0.02
 
-  /// Looks, and once more if the database was written to just now, as a further write might not show
-  /// then; nil if it was.
+  /// Returns the fingerprint. If the database was written to within the clock step, waits and
+  /// compares again, because a further write might not change the time, and returns nil if it
+  /// changed.
   static func whenStable(
     at unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> FileFingerprint? {
@@ -62,7 +65,7 @@ struct FileFingerprint {
     return again.database == look.database ? again : nil
   }
 
-  /// The members that are there, in the order in which they are read.
+  /// The existing members, in reading order.
   var members: [DatabaseMember] {
     DatabaseUnit.captured.filter { member in
       switch member {
@@ -74,13 +77,13 @@ struct FileFingerprint {
     }
   }
 
-  /// How long a writer is expected to pause at most between two writes of one transaction, in seconds.
-  /// One that never lets go of its locks may have ended its last transaction long ago.
+  /// The longest expected pause between two writes of one transaction, in seconds. A writer that
+  /// never releases its locks may have ended its last transaction long ago.
   private static let longestPause = 10.0
 
-  /// Whether the file is in no transaction's midst that only its writer's memory could undo: with
-  /// `journal_mode` MEMORY or OFF there is no journal on the disk, and a writer may pause for longer than
-  /// anybody looks. In a write-ahead database the log has what a transaction writes.
+  /// Whether the file is not within a transaction that only the memory of its writer could undo.
+  /// With `journal_mode` MEMORY or OFF there is no journal on disk, and a writer may pause for
+  /// longer than the capture watches. In a write-ahead database, uncommitted pages are in the log.
   func isOfNoTransaction(
     _ unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
@@ -89,15 +92,15 @@ struct FileFingerprint {
     return try !DatabaseLocks.areReserved(of: unit, in: directory)
   }
 
-  /// Whether the database's file stood still and the log was only appended to until a later look,
-  /// behind so many bytes of it as were read.
+  /// Whether the database file did not change until a later fingerprint and the log was only
+  /// appended to, after the `readOfLog` bytes that were read.
   func stands(until later: FileFingerprint, readOfLog: UInt64) -> Bool {
     database == later.database && logBeginning == later.logBeginning
       && later.logSize >= readOfLog
   }
 }
 
-/// What tells that a file's content was changed, or that it was replaced.
+/// The status that shows whether a file's content was changed or the file was replaced.
 struct Stand: Equatable {
   let identity: FileIdentity
   let size: UInt64
@@ -113,7 +116,7 @@ struct Stand: Equatable {
 }
 
 extension Directory {
-  /// Opens a child for reading if there is one and it is a regular file.
+  /// Opens a child for reading, or returns nil if it does not exist or is not a regular file.
   borrowing func regularFile(_ name: ByteString) throws(SystemError) -> Descriptor? {
     do {
       let file = try fileUntouched(name)

@@ -1,50 +1,50 @@
 public import SystemIO
 
-/// Reads a database's log or journal from the ranges that it asks for, one after the other, so that
-/// nobody has to hold the file.
+/// A parser for a database's log or journal that requests one range after another, so that the
+/// caller need not hold the file in memory.
 ///
-/// What it is given may be anything: it decides as SQLite does when it opens the database, and holds
-/// 16 bytes for each page that counts, twice that at most.
+/// The input may be arbitrary. The parser decides as SQLite does when it opens the database, and
+/// holds 16 bytes for each effective page, at most twice that.
 public protocol LogParser {
-  /// The bytes of the log that are wanted next, within its size and less than 66 KiB; nil when no more
-  /// are.
+  /// The next range of the log to pass to `take`, within its size and shorter than 66 KiB, or nil
+  /// at the end.
   var next: Range<UInt64>? { get }
 
-  /// Takes those bytes, all of them.
+  /// Receives all bytes of the requested range.
   ///
-  /// - Throws: when SQLite would refuse the log, or would look at another file to decide.
+  /// - Throws: `LogRefusal` if SQLite would refuse the log, or would need another file to decide.
   mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal)
 
-  /// What SQLite would take over into the database, once nothing more is wanted; nil when the log
-  /// counts for nothing. To be asked once.
+  /// Returns the pages that SQLite would transfer to the database, once nothing more is requested,
+  /// or nil if the log has no effect. Must be called only once.
   mutating func overlay() -> PageOverlay?
 }
 
-/// Why a log cannot be merged into its database.
+/// The reason a log cannot be merged into its database.
 public enum LogRefusal: Error, Hashable, Sendable {
-  /// Its checksum holds, and its format is another one.
+  /// The log has a valid checksum and an unknown format version.
   case unknownVersion(UInt32)
-  /// The journal is part of a transaction over several databases: whether it was committed is told by
-  /// whether the file of this name is there.
+  /// The journal belongs to a transaction over several databases, which was committed unless the
+  /// file of this name exists.
   case severalDatabases(superJournal: ByteString)
-  /// The pages of the log are not as large as those of the database, in bytes.
+  /// The page size of the log differs from that of the database, in bytes.
   case otherPageSize(log: Int, database: Int)
-  /// The database would have so many bytes, which are in neither file.
+  /// The database would have this size in bytes, which the two files cannot provide.
   case tooLarge(UInt64)
 
-  /// A sentence on the log: "it is …".
+  /// A sentence about the log: "it is …".
   public var reason: String {
     switch self {
-    case .unknownVersion(let version): "it is of version \(version), which is not known"
+    case .unknownVersion(let version): "it has the unknown version \(version)"
     case .severalDatabases(let name):
       """
-      it belongs to a transaction over several databases, and another file tells whether that was \
+      it belongs to a transaction over several databases, and another file determines whether it was \
       committed: '\(name)'
       """
     case .otherPageSize(let log, let database):
-      "its pages have \(log) bytes and those of the database \(database)"
+      "its pages have \(log) bytes, but those of the database have \(database)"
     case .tooLarge(let size):
-      "by it the database has \(size) bytes, and not so many are in both"
+      "it gives the database a size of \(size) bytes, more than both files hold"
     }
   }
 }

@@ -1,25 +1,26 @@
 public import SystemIO
 
-/// Reads one file of a unit, for the one who stores it. Good only during the call that it is given to.
+/// A reader of one file of a unit. Valid only during the `store` call that receives it.
 public final class MemberReader {
-  /// What the file is of the unit.
+  /// The kind of the file.
   public let member: DatabaseMember
-  /// The file's name in its directory.
+  /// The name of the file in its directory.
   public let name: ByteString
-  /// The status before the first byte is read; its size is how many bytes are read, unless the file
-  /// ends before.
+  /// The status before the first byte is read. Its size is the number of bytes read, unless the
+  /// file ends earlier.
   public let status: FileStatus
-  /// When it was opened, by `Host.monotonicSeconds()`: its content is of that time or later.
+  /// The time of opening by `Host.monotonicSeconds()`. The content is from this time or later.
   public let opened = Host.monotonicSeconds()
   private let file: Descriptor
-  /// What is read in place of the file.
+  /// The copy that is read instead of the file; nil if there is none.
   private var copy: Descriptor?
-  /// Whether reading ends as soon as the file's content has changed.
+  /// Whether reading fails as soon as the file has changed.
   private let mustStand: Bool
-  /// When reading has to be done, as the locks are given back then.
+  /// The deadline for reading, at which the locks are released, and its limit in seconds.
   private var end: (deadline: Double, limit: Double)?
 
-  /// Opens a member; nil when it is not there, or no regular file. The database itself must be.
+  /// Opens a member. Returns nil if it does not exist or is not a regular file, which for the
+  /// database file is an error.
   init?(
     _ member: DatabaseMember, of unit: DatabaseUnit, in directory: borrowing Directory,
     mustStand: Bool = false
@@ -37,19 +38,19 @@ public final class MemberReader {
     self.file = file
   }
 
-  /// The file's extended attributes.
+  /// The extended attributes of the file.
   public var attributes: ExtendedAttributes { file.attributes }
 
-  /// The flags that chattr(1) sets, nil where there are none.
+  /// Returns the flags of chattr(1), or nil if the file system has none.
   public func flags() throws(SystemError) -> UInt32? { try file.flags() }
 
-  /// Goes through everything in order: `take` reads a range of at most 256 KiB and gives how many
-  /// bytes came; `hole` gets the lengths of holes.
+  /// Traverses the content in order. `take` reads a range of at most 256 KiB and returns the number
+  /// of bytes read; `hole` receives the lengths of holes.
   public func takePieces(
     take: (Range<UInt64>) throws -> Int, hole: (UInt64) throws -> Void
   ) throws {
     switch copy {
-    // Its own extents: those of the file may have changed since.
+    // The copy's own extents, because those of the file may have changed.
     case .some(let copy): try takePieces(of: copy, take, hole)
     case nil:
       var lookAgain: UInt64 = Self.stretch
@@ -77,7 +78,7 @@ public final class MemberReader {
       size: status.size, isSparse: status.allocated < status.size, take: take, hole: hole)
   }
 
-  /// Appends a range of the bytes to an array; fewer only where they end.
+  /// Appends a range of the bytes to an array. Appends fewer only at the end of the content.
   public func read(
     _ range: Range<UInt64>, appendingTo buffer: inout [UInt8]
   ) throws(SystemError) {
@@ -88,23 +89,23 @@ public final class MemberReader {
     }
   }
 
-  /// Whoever reads a file that must stand still looks at it each time after so many bytes, so as not
-  /// to read on for nothing.
+  /// The number of bytes after which a file that must not change is checked again, so that reading
+  /// can stop early.
   private static let stretch: UInt64 = 16 << 20
 
   private func requireStanding() throws {
     if Stand(try file.status()) != Stand(status) { throw ContentMoved() }
   }
 
-  /// Has reading end with `TooLate` once so many seconds have passed since `begun`.
+  /// Sets a limit in seconds after `begun`, after which reading throws `TooLate`.
   func end(after limit: Double, since begun: Double) { end = (begun + limit, limit) }
 
   private func requireTime() throws {
     if let end, Host.monotonicSeconds() > end.deadline { throw TooLate(limit: end.limit) }
   }
 
-  /// Makes a reflink of the file without a name and reads that from now on; false where the volume has
-  /// none.
+  /// Creates an unnamed reflink of the file, which is read from now on. Returns false if the volume
+  /// does not support reflinks.
   func makeClone(in spool: borrowing Directory) throws -> Bool {
     let copy = try spool.createUnnamed()
     guard try copy.clone(of: file) else { return false }
@@ -112,7 +113,7 @@ public final class MemberReader {
     return true
   }
 
-  /// Copies the file into one without a name and reads that from now on.
+  /// Copies the file to an unnamed file, which is read from now on.
   ///
   /// - Throws: `TooLate` if that takes more than `limit` seconds since `begun`.
   func makeCopy(in spool: borrowing Directory, since begun: Double, limit: Double) throws {
@@ -140,5 +141,5 @@ public final class MemberReader {
   }
 }
 
-/// A file that must stand still was seen to change: there is no use in reading on.
+/// A file that must not change has changed, so reading stops.
 struct ContentMoved: Error {}

@@ -1,21 +1,23 @@
-/// Gives a database with the pages of a log in it: takes the database's bytes in order and passes them
-/// on, with others in their places.
+/// Merges the pages of a log into a database: receives the database's bytes in order and passes
+/// them on, with the log's pages in place of the originals.
 public struct PageMerge {
-  /// Puts so many bytes of the log, from an offset on, in the place of what the buffer holds.
+  /// Replaces the content of the buffer by `count` bytes of the log from an offset.
   public typealias Log = (_ offset: UInt64, _ count: Int, _ buffer: inout [UInt8]) throws -> Void
 
   private let overlay: PageOverlay
-  /// The first page of the log that was not given yet.
+  /// The index of the next page of the log.
   private var index = 0
-  /// How many bytes were given, and how many of the database have come.
+  /// The number of bytes passed on, and the number of database bytes received.
   private var given: UInt64 = 0
   private var taken: UInt64 = 0
   private var page: [UInt8] = []
 
-  /// Begins with the pages of a log.
+  /// Starts with the pages of a log.
   public init(_ overlay: PageOverlay) { self.overlay = overlay }
 
-  /// Takes the next bytes of the database. Throws what `log` and `sink` throw.
+  /// Receives the next bytes of the database.
+  ///
+  /// - Throws: any error of `log` and `sink`.
   public mutating func take(
     _ bytes: Span<UInt8>, _ log: Log, to sink: (Span<UInt8>) throws -> Void
   ) throws {
@@ -32,7 +34,9 @@ public struct PageMerge {
     taken = end
   }
 
-  /// Gives what the database has behind the end of the bytes that came. Throws as `take`.
+  /// Passes on the database's content after the end of the received bytes.
+  ///
+  /// - Throws: any error of `log` and `sink`.
   public mutating func finish(_ log: Log, to sink: (Span<UInt8>) throws -> Void) throws {
     let zeros = [UInt8](repeating: 0, count: 65_536)
     while given < overlay.size {
@@ -46,7 +50,7 @@ public struct PageMerge {
     }
   }
 
-  /// Where the next page of the log begins in the database; its end when there is none.
+  /// The offset of the log's next page in the database; the database's end if there is none.
   private var nextLogged: UInt64 {
     guard index < overlay.pages.count else { return overlay.size }
     return UInt64(overlay.pages[index].number - 1) * UInt64(overlay.pageSize)

@@ -1,67 +1,69 @@
 /// A page in a log.
 public struct LogPage: Hashable, Sendable {
-  /// The page's number in the database, from 1 on.
+  /// The page's number in the database, from 1.
   public let number: UInt32
-  /// Where its bytes begin in the log.
+  /// The offset of its bytes in the log.
   public let offset: UInt64
 }
 
-/// The pages of a log that stand in the place of a database's, and how many the database then has.
+/// The pages of a log that replace pages of a database, and the resulting number of pages.
 public struct PageOverlay: Sendable {
-  /// Bytes of a page: a power of two from 512 to 65536.
+  /// The page size in bytes: a power of two from 512 to 65536.
   public let pageSize: Int
-  /// How many pages the database has then.
+  /// The resulting number of pages in the database.
   public let pageCount: UInt32
-  /// The pages by their numbers, each once, none beyond `pageCount`. All others are the database's
-  /// own, or zeros where it ends before.
+  /// The pages ordered by number, each once, none beyond `pageCount`. All other pages are the
+  /// database's own, or zeros after its end.
   public let pages: [LogPage]
-  /// How many the log has with those that later ones replace.
+  /// The number of pages in the log, including those that later ones replace.
   let records: UInt64
 
-  /// Bytes of the database then.
+  /// The resulting size of the database in bytes.
   public var size: UInt64 { UInt64(pageCount) * UInt64(pageSize) }
 
-  /// Checks that the database could have grown to its size by this log. What is missing of it in both
-  /// files is at most the page that SQLite locks and never writes; its checkpoint has the same rule
-  /// (wal.c, walCheckpoint).
+  /// Checks that the database could have grown to its size by this log. Both files together may
+  /// lack at most the page that SQLite locks and never writes; SQLite's checkpoint has the same
+  /// rule (wal.c, walCheckpoint).
   ///
-  /// - Throws: `LogRefusal.tooLarge` for a database of so many bytes that cannot have.
+  /// - Parameter size: the size of the database in bytes.
+  /// - Throws: `LogRefusal.tooLarge` if the resulting size is impossible.
   public func requireFit(over size: UInt64) throws(LogRefusal) {
     let (room, isHuge) = size.addingReportingOverflow(65_536 + records * UInt64(pageSize))
     guard isHuge || self.size <= room else { throw .tooLarge(self.size) }
   }
 }
 
-/// Gathers the pages of a log: the last one of a number holds.
+/// Collects the pages of a log. The last page of each number is effective.
 struct PageList {
-  /// As many more than are distinct may gather before those that were replaced are dropped.
+  /// The number of pages beyond the distinct ones that may accumulate before replaced pages are
+  /// dropped.
   private let slack: Int
   private var pages: [LogPage] = []
   private var distinct = 0
-  /// How many of them count.
+  /// The number of committed pages.
   private var committed = 0
   private var appended: UInt64 = 0
-  /// How many have come that count.
+  /// The number of committed pages received, including replaced ones.
   private(set) var records: UInt64 = 0
 
   init(slack: Int = 1 << 16) { self.slack = slack }
 
-  /// How many pages are held.
+  /// The number of pages held.
   var count: Int { pages.count }
 
-  /// Adds a page, which counts from the next commit on.
+  /// Adds a page, which becomes effective with the next commit.
   mutating func append(_ number: UInt32, at offset: UInt64) {
     pages.append(LogPage(number: number, offset: offset))
     appended += 1
   }
 
-  /// Has all that came until now count.
+  /// Commits all pages received so far.
   mutating func commit() {
     (committed, records) = (pages.count, appended)
     if pages.count - distinct > max(slack, distinct) { dropReplaced() }
   }
 
-  /// The pages that count, for a database of so many.
+  /// Returns the committed pages for a database of `pageCount` pages.
   mutating func finish(pageSize: Int, pageCount: UInt32) -> PageOverlay {
     pages.removeLast(pages.count - committed)
     dropReplaced()

@@ -1,18 +1,18 @@
-/// Finds the pages by which a rollback journal undoes a transaction that was broken off (fileformat2,
+/// Finds the pages with which a rollback journal undoes an interrupted transaction (fileformat2,
 /// section 3; pager.c, pager_playback).
 ///
-/// A journal has segments, each a header that fills a sector and records of a page each. A header
-/// that was overwritten or cut off ends it, and so does a record that was not wholly written.
+/// A journal has segments, each with a header that fills a sector, and with records of one page
+/// each. An overwritten or truncated header ends the journal, and so does an incomplete record.
 public struct RollbackJournal: LogParser {
   public private(set) var next: Range<UInt64>?
   private let size: UInt64
   private let ownPageSize: Int
-  /// What comes next.
+  /// The part in the requested range.
   private var part = Part.firstHeader
   private var header: Header?
-  /// Where the part after this one is looked for.
+  /// The offset at which the next part is expected.
   private var at: UInt64 = 0
-  /// How many records the segment still has.
+  /// The number of remaining records in the segment.
   private var left: UInt64 = 0
   private var nonce: UInt32 = 0
   private var pages = PageList()
@@ -28,18 +28,19 @@ public struct RollbackJournal: LogParser {
     let sectorSize: UInt64
     let pageSize: Int
     let pageCount: UInt32
-    /// The page that SQLite locks and never stores; it stands before a super-journal's name.
+    /// The page that SQLite locks and never stores. Its number precedes a super-journal's name.
     var lockPage: UInt32 { UInt32(0x4000_0000 / pageSize) + 1 }
     var recordSize: UInt64 { UInt64(pageSize) + 8 }
   }
 
   static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
   private static let headerSize: UInt64 = 28
-  /// A first header without so many bytes is none: SQLite does not know the sector's size yet.
+  /// The minimum size of a journal in bytes: below it SQLite cannot know the sector size and finds
+  /// no header.
   private static let smallestSize: UInt64 = 512
 
-  /// Begins to read a journal of so many bytes. `databasePageSize` is what the database's header
-  /// says, for a journal that does not, as those of very old versions.
+  /// Starts to read a journal of `size` bytes. `databasePageSize` is the page size in the
+  /// database's header, for journals of very old versions, which do not record it.
   public init(size: UInt64, databasePageSize: Int? = nil) {
     self.size = min(size, UInt64(Int64.max))
     ownPageSize = databasePageSize ?? 4096
@@ -77,7 +78,7 @@ public struct RollbackJournal: LogParser {
     header = Header(
       sectorSize: UInt64(sectorSize), pageSize: pageSize, pageCount: BigEndian.word(bytes, 16))
     beginSegment(bytes)
-    // Before anything is taken: the end may say that it is not to be.
+    // The end is read before any record, because it may refuse the journal.
     part = .end
     next = (size - min(size, SuperJournal.longestEnd))..<size
   }
@@ -86,14 +87,14 @@ public struct RollbackJournal: LogParser {
     guard let header else { return }
     nonce = BigEndian.word(bytes, 12)
     let count = BigEndian.word(bytes, 8)
-    // A journal that was not synced has as many as fit.
+    // The header of a journal that was not synced has no count: it has as many records as fit.
     left =
       count == .max ? (size - min(size, header.sectorSize)) / header.recordSize : UInt64(count)
     at += header.sectorSize
     findRecord()
   }
 
-  /// Asks for the next record, or the next segment.
+  /// Requests the next record or the next segment.
   private mutating func findRecord() {
     guard let header, at <= size else { return }
     if left > 0 {
@@ -110,7 +111,7 @@ public struct RollbackJournal: LogParser {
     guard let header else { return }
     let number = BigEndian.word(bytes, 0)
     guard number > 0, number != header.lockPage else { return }
-    // What the transaction has added goes anyway.
+    // Pages that the transaction added are truncated anyway.
     if number <= header.pageCount {
       let stored = BigEndian.word(bytes, 4 + header.pageSize)
       guard sum(bytes.extracting(4..<(4 + header.pageSize))) == stored else { return }
@@ -122,7 +123,8 @@ public struct RollbackJournal: LogParser {
     findRecord()
   }
 
-  /// The checksum of a record: the nonce and every 200th byte from the page's end on, never its first.
+  /// Returns the checksum of a record: the nonce plus every 200th byte from the page's end, except
+  /// the first byte.
   private func sum(_ page: Span<UInt8>) -> UInt32 {
     var sum = nonce
     for place in stride(from: page.count - 200, to: 0, by: -200) { sum &+= UInt32(page[place]) }

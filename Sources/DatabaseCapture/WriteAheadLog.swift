@@ -2,10 +2,10 @@ internal import Codecs
 
 /// Finds the committed pages of a write-ahead log (fileformat2, section 4; wal.c, walIndexRecover).
 ///
-/// A log is a header and frames, each a page with a header of its own. A frame counts while the salts
-/// are the header's and the checksum over all before it holds, and when a frame that ends a transaction
-/// follows or is it: what lies behind is of a transaction that was broken off, or of an earlier use of
-/// the file.
+/// A log has a header and frames, each with a frame header and a page. A frame is effective if its
+/// salts match the header, the checksum over everything before it is correct, and it ends a
+/// transaction or is followed by a frame that does. Later frames belong to an interrupted
+/// transaction or to an earlier use of the file.
 public struct WriteAheadLog: LogParser {
   public private(set) var next: Range<UInt64>?
   private let size: UInt64
@@ -24,10 +24,10 @@ public struct WriteAheadLog: LogParser {
     let isBigEndian: Bool
   }
 
-  /// Begins to read a log of so many bytes.
+  /// Starts to read a log of `size` bytes.
   public init(size: UInt64) {
     self.size = min(size, UInt64(Int64.max))
-    // Nothing counts without a frame.
+    // A log without a frame has no effect.
     if size > Self.headerSize { next = 0..<UInt64(Self.headerSize) }
   }
 
@@ -51,7 +51,7 @@ public struct WriteAheadLog: LogParser {
     return pages.finish(pageSize: header.pageSize, pageCount: pageCount)
   }
 
-  /// The header; nil when SQLite would take the log for an empty one.
+  /// Returns the header, or nil if SQLite would treat the log as empty.
   private mutating func takeHeader(_ bytes: Span<UInt8>) throws(LogRefusal) -> Header? {
     let magic = BigEndian.word(bytes, 0)
     guard magic & ~1 == 0x377f_0682, let pageSize = PageSize.checked(BigEndian.word(bytes, 8))
@@ -66,7 +66,7 @@ public struct WriteAheadLog: LogParser {
       isBigEndian: isBigEndian)
   }
 
-  /// Whether a frame, which begins at `offset`, is of this use of the log, and whole.
+  /// Whether a complete frame at `offset` belongs to the current use of the log.
   private mutating func takeFrame(
     _ bytes: Span<UInt8>, _ header: Header, at offset: UInt64
   ) -> Bool {
@@ -85,12 +85,12 @@ public struct WriteAheadLog: LogParser {
     return true
   }
 
-  /// The checksum over all that came (fileformat2, section 4.2).
+  /// The cumulative checksum of the log (fileformat2, section 4.2).
   private struct Sum {
     private var first: UInt32 = 0
     private var second: UInt32 = 0
 
-    /// Adds a range, whose length is a multiple of 8.
+    /// Adds a range whose length is a multiple of 8.
     mutating func add(_ bytes: Span<UInt8>, _ range: Range<Int>, isBigEndian: Bool) {
       var at = range.lowerBound
       while at < range.upperBound {
@@ -103,7 +103,7 @@ public struct WriteAheadLog: LogParser {
       }
     }
 
-    /// Whether it stands at a place, big-endian in any log.
+    /// Whether the checksum is stored at an offset, big-endian in any log.
     func isStored(in bytes: Span<UInt8>, at place: Int) -> Bool {
       BigEndian.word(bytes, place) == first && BigEndian.word(bytes, place + 4) == second
     }

@@ -1,52 +1,52 @@
 public import SystemIO
 
-/// Why an operation could not be done at all: what was tried, on what, why not, what to do next.
+/// An error that ends an operation: the action, its subject, the reason and the remedy.
 ///
-/// What concerns single files does not end an operation: it is in its report.
+/// Problems with single files do not end an operation; they are listed in its report.
 public struct LifecycleError: Error, Sendable, CustomStringConvertible {
-  /// The kinds that callers tell apart.
+  /// The error categories that callers distinguish.
   public enum Kind: Sendable, Hashable {
-    /// A request that does not make sense as it is.
+    /// The request is invalid.
     case usage
-    /// There is nothing of that name.
+    /// No item has the given name.
     case notFound
-    /// Several are called so.
+    /// Several items have the given name.
     case unclear
-    /// Another run that must not go on beside this one is going on.
+    /// Another run that excludes this one is in progress.
     case busy
-    /// The work was asked to end early.
+    /// The operation was asked to stop.
     case interrupted
-    /// The operation was refused, or failed.
+    /// The operation was refused or failed.
     case failed
   }
 
   public let kind: Kind
-  /// The whole sentence, with what was tried, on what and why it was not done.
+  /// The message: the action, its subject and the reason, in one sentence.
   public let description: String
-  /// What to do next.
+  /// The remedy, if there is one.
   public let hint: String?
 
-  /// Makes an error of its sentence.
+  /// Creates an error with a message and an optional hint.
   public init(_ kind: Kind, _ description: String, hint: String? = nil) {
     self.kind = kind
     self.description = description
     self.hint = hint
   }
 
-  /// Takes over a failed call to the system.
+  /// Wraps a failed system call.
   public init(_ error: SystemError) {
     self.init(.failed, error.description, hint: error.hint)
   }
 }
 
-/// A path and what is to be said about it.
+/// A path and a remark about it.
 public struct PathRemark: Sendable, Hashable {
-  /// The logical path, or the path on the device where there is none.
+  /// The logical path, or the path on the device if there is no logical path.
   public let path: ByteString
-  /// A sentence without its subject: "permission denied".
+  /// A clause without its subject, for example "permission denied".
   public let remark: String
 
-  /// Makes a remark.
+  /// Creates a remark.
   public init(path: ByteString, remark: String) {
     self.path = path
     self.remark = remark

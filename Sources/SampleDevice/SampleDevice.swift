@@ -1,21 +1,22 @@
-// The sample device: a small iOS simulator device with four apps, for trying every command and for
-// tests. It is a list (Manifest) made by pure functions of the day, which TreeWriter carries out.
+// The sample device: a small iOS simulator device with four apps, for trying commands and for
+// tests. It is a list of entries (Manifest), computed by pure functions of the day and written by
+// TreeWriter.
 //
 // The same day gives the same names, bytes, modes, times and attributes on every machine, whatever
-// the umask; only inodes, owners, change times and the blocks of holes differ. Its databases and
-// pictures are real: SQLite reads the former, every viewer the latter. Its programs do nothing.
+// the umask; only inodes, owners, change times and hole layouts differ. Databases and pictures are
+// valid: SQLite reads the former, any viewer the latter. The programs do nothing.
 //
-// Not guaranteed: that a sample is whole when making it failed half way (nothing is removed then),
-// or that it stays the same between versions of this program.
+// Not guaranteed: a complete sample after a failure (nothing is removed then), and an identical
+// sample in other versions of this program.
 public import SystemIO
 
 /// A deterministic sample device in the layout of the iOS simulator.
 public enum SampleDevice {
-  /// The last day of changes that a sample knows.
+  /// The last day of changes.
   public static let lastDay = 30
 
-  /// Makes a sample in a directory that does not exist or is empty, as it is after `day` days of
-  /// changes: 0 to `lastDay`.
+  /// Creates a sample in a directory that does not exist or is empty, in its state after `day` days
+  /// of changes: 0 to `lastDay`.
   public static func make(at path: ByteString, day: Int = 0) throws(SampleError) -> SampleReport {
     try check(day, 0...lastDay)
     let manifest = try Manifest(day: day)
@@ -23,14 +24,14 @@ public enum SampleDevice {
     do {
       try writer.make(manifest)
     } catch {
-      throw SampleError(error, hint: "remove '\(path)', which is made in part, and try again")
+      throw SampleError(error, hint: "remove '\(path)', which is incomplete, and try again")
     }
     return writer.report
   }
 
-  /// Brings a sample to the state after `day` days of changes, 1 to `lastDay`, from whichever day it
-  /// is of: documents are edited, added and deleted, databases and preferences change, caches grow.
-  /// Files are replaced whole; what the days do not change is left as it is.
+  /// Brings a sample from any day to its state after `day` days of changes, 1 to `lastDay`:
+  /// documents are edited, added and deleted, databases and preferences change, caches grow. Files
+  /// are replaced as a whole; everything else is left unchanged.
   public static func change(at path: ByteString, day: Int) throws(SampleError) -> SampleReport {
     try check(day, 1...lastDay)
     let (start, manifest) = (try Manifest(day: 0), try Manifest(day: day))
@@ -39,12 +40,12 @@ public enum SampleDevice {
       try writer.change(from: start, to: manifest)
     } catch {
       throw SampleError(
-        error, hint: "the sample is no longer whole: make a new one in another directory")
+        error, hint: "the sample is incomplete: create a new one in another directory")
     }
     return writer.report
   }
 
-  /// The sample's databases, and the rows that programs must find in them after `day` days.
+  /// Returns the sample's databases with the rows expected after `day` days.
   public static func databases(day: Int = 0) throws(SampleError) -> [SampleDatabase] {
     try check(day, 0...lastDay)
     return try Manifest(day: day).databases
@@ -53,15 +54,15 @@ public enum SampleDevice {
   private static func check(_ day: Int, _ days: ClosedRange<Int>) throws(SampleError) {
     guard !days.contains(day) else { return }
     throw SampleError(
-      .noSuchDay, "make the changes of day", on: ByteString(String(day)), "there is no such day",
-      hint: "name a day from \(days.lowerBound) to \(days.upperBound)")
+      .noSuchDay, "apply the changes of day", on: ByteString(String(day)), "no such day",
+      hint: "use a day from \(days.lowerBound) to \(days.upperBound)")
   }
 }
 
 // MARK: - The directory
 
 extension SampleDevice {
-  /// Opens the directory for a new sample, making it and what is missing above it.
+  /// Opens the directory for a new sample, creating it and missing ancestors.
   private static func emptyDirectory(_ path: ByteString) throws(SampleError) -> Directory {
     do {
       let directory = try Directory.open(path: path)
@@ -71,11 +72,12 @@ extension SampleDevice {
       return try newDirectory(path)
     }
     throw SampleError(
-      .notEmpty, "make a sample device in", on: path, "the directory is not empty",
-      hint: "name a directory that does not exist or is empty; nothing was changed")
+      .notEmpty, "create a sample device in", on: path, "the directory is not empty",
+      hint: "use a directory that does not exist or is empty; nothing was changed")
   }
 
-  /// Makes the directory; it is given its mode before it is opened, as the umask may forbid that.
+  /// Creates the directory. The mode is set before it is opened, because the umask may prevent
+  /// that.
   private static func newDirectory(_ path: ByteString) throws(SampleError) -> Directory {
     let above = path.parent
     do {
@@ -89,7 +91,7 @@ extension SampleDevice {
     }
   }
 
-  /// Opens the directory of a sample, which its device file tells.
+  /// Opens the directory of a sample, identified by its device file.
   private static func sample(_ path: ByteString, _ start: Manifest) throws(SampleError) -> Directory
   {
     do {
@@ -100,6 +102,6 @@ extension SampleDevice {
     }
     throw SampleError(
       .notASample, "change the sample device in", on: path,
-      "no sample device of this program is there", hint: "make one first: sandboxctl sample DIR")
+      "it contains no sample device", hint: "create one: sandboxctl sample DIR")
   }
 }

@@ -1,33 +1,33 @@
 internal import SandboxModel
 public import SystemIO
 
-/// What could not be done to the sample: what was tried, on what, why not, and what to do next.
+/// A failed operation on the sample: the operation, the subject, the reason and the remedy.
 public struct SampleError: Error, Hashable, Sendable {
-  /// What kind of failure it is, for those who decide by it.
+  /// The kind of failure, for callers that handle it.
   public enum Code: String, Sendable {
-    /// The directory for a new sample holds something.
+    /// The directory for a new sample is not empty.
     case notEmpty = "not-empty"
-    /// The directory holds no sample that this program made.
+    /// The directory contains no sample of this program.
     case notASample = "not-a-sample"
-    /// A day that the sample does not have.
+    /// The sample does not have that day.
     case noSuchDay = "no-such-day"
     /// A property list of the sample cannot be written.
     case content
-    /// A call to the system failed.
+    /// A system call failed.
     case system
   }
 
   public let code: Code
-  /// What was tried, as it follows "cannot".
+  /// The operation, as it follows "cannot".
   public let attempt: String
-  /// The path or name it was tried on.
+  /// The path or name.
   public let subject: ByteString
-  /// Why it could not be done.
+  /// The reason for the failure.
   public let reason: String
-  /// What to do about it, where there is something to say.
+  /// The remedy, or nil if there is none to suggest.
   public let hint: String?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     _ code: Code, _ attempt: String, on subject: ByteString, _ reason: String, hint: String? = nil
   ) {
@@ -38,19 +38,19 @@ public struct SampleError: Error, Hashable, Sendable {
     self.hint = hint
   }
 
-  /// Makes an error of a failed system call; `hint` where the error has none of its own.
+  /// Creates an error of a failed system call. `hint` is used if the error has none.
   init(_ error: SystemError, hint: String? = nil) {
     self.init(
       .system, error.operation.rawValue, on: error.path, error.reason, hint: error.hint ?? hint)
   }
 
-  /// Makes an error of a property list that cannot be written.
+  /// Creates an error of a property list that cannot be written.
   init(_ error: ModelError, at path: ByteString) {
     self.init(.content, error.attempt, on: path, error.reason, hint: error.hint)
   }
 }
 
 extension SampleError: CustomStringConvertible {
-  /// The whole sentence: "cannot make a sample device in 'x': the directory is not empty".
+  /// The whole message: "cannot create a sample device in 'x': the directory is not empty".
   public var description: String { "cannot \(attempt) '\(subject)': \(reason)" }
 }

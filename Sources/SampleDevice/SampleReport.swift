@@ -1,21 +1,22 @@
-/// What was done to a sample.
+/// The result of creating or changing a sample.
 public struct SampleReport: Hashable, Sendable {
-  /// Entries that were made or made anew, directories and links among them.
+  /// The number of entries that were created or replaced, including directories and links.
   public internal(set) var entries = 0
-  /// Entries that were removed.
+  /// The number of entries that were removed.
   public internal(set) var removed = 0
-  /// Bytes of the files that were made, as their sizes say; holes count.
+  /// The total size of the files that were created in bytes, including holes.
   public internal(set) var bytes: UInt64 = 0
-  /// Exclusion marks that the file system cannot hold, and that the sample therefore lacks.
+  /// The number of exclusion marks that the file system does not support and the sample therefore
+  /// lacks.
   public internal(set) var marksExcluded = 0
 
-  /// What the user should know, a sentence each.
+  /// The notes for the user.
   public var notes: [String] {
     guard marksExcluded > 0 else { return [] }
     return [
       """
-      the file system holds no user extended attributes: \(marksExcluded) exclusion marks are left \
-      out, and what they mark counts as unmarked
+      the file system does not support user extended attributes: \(marksExcluded) exclusion marks \
+      are omitted, and the entries they would mark count as unmarked
       """
     ]
   }

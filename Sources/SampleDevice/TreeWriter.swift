@@ -1,14 +1,14 @@
 internal import SystemIO
 
-/// Carries out a manifest in a directory, relative to the directory's handle and following no link.
+/// Writes a manifest to a directory, through directory descriptors and without following links.
 struct TreeWriter: ~Copyable {
   private let root: Directory
   private(set) var report = SampleReport()
 
   init(root: consuming Directory) { self.root = root }
 
-  /// Makes everything: directories first, then what they hold, other names of files when these are
-  /// there, and the directories' times when nothing more comes into them.
+  /// Creates everything: directories first, then files, then hard links, and finally sets the times
+  /// of the directories.
   mutating func make(_ manifest: Manifest) throws(SystemError) {
     for entry in manifest.entries where entry.content == .folder { try makeDirectory(entry) }
     for entry in manifest.entries { try makeFile(entry) }
@@ -19,7 +19,7 @@ struct TreeWriter: ~Copyable {
     try root.setModified(manifest.rootModified)
   }
 
-  /// Makes what differs between two manifests as the second has it, and removes what it lacks.
+  /// Writes the entries that differ between two manifests and removes those absent in the second.
   mutating func change(from start: Manifest, to manifest: Manifest) throws(SystemError) {
     let before = Dictionary(start.entries.map { ($0.path, $0) }) { first, _ in first }
     var touched = Set(manifest.absent.map(\.parent))
@@ -47,8 +47,8 @@ struct TreeWriter: ~Copyable {
     report.entries += 1
   }
 
-  /// Makes a file or a symbolic link. A file is complete before it has its name when it replaces
-  /// another, so that one with several names is not written to.
+  /// Creates a file or a symbolic link. A replacement is completed under a temporary name, so that
+  /// other links to a replaced file are not changed.
   private mutating func makeFile(
     _ entry: ManifestEntry, replacing: Bool = false
   ) throws(SystemError) {
@@ -75,7 +75,7 @@ struct TreeWriter: ~Copyable {
     let name: ByteString = replacing ? ".sandboxctl-sample.tmp" : entry.name
     if replacing, try parent.statusIfPresent(name) != nil { try parent.remove(name) }
     let file = try parent.create(name, permissions: 0o600)
-    try file.setPermissions(0o600)  // the umask may forbid what follows
+    try file.setPermissions(0o600)  // the umask may have removed permissions needed below
     for piece in pieces {
       try file.seek(to: piece.offset)
       try file.write(piece.bytes)
@@ -96,7 +96,7 @@ struct TreeWriter: ~Copyable {
     report.entries += 1
   }
 
-  /// Sets marks, or counts those that the file system has no place for.
+  /// Sets marks, and counts those that the file system does not support.
   private mutating func set(
     _ marks: [ManifestEntry.Mark], on attributes: ExtendedAttributes
   ) throws(SystemError) {
@@ -114,7 +114,7 @@ struct TreeWriter: ~Copyable {
     try directory(entry.path).setModified(entry.modified)
   }
 
-  /// Removes a file; one that is not there is as it should be.
+  /// Removes a file. A missing file is not an error.
   private mutating func remove(_ path: ByteString) throws(SystemError) {
     guard let name = path.lastComponent else { return }
     do {

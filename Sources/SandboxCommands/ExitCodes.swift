@@ -7,42 +7,43 @@ internal import SampleDevice
 internal import SandboxModel
 internal import SystemIO
 
-/// What the program's exit status says; unknown ones are failures.
+/// The exit statuses of the program. Errors of an unknown type end with `failed`.
 enum ExitStatus: Int32, Error {
   case done = 0
   case failed = 1
   case wrongUsage = 2
-  /// Something that the policy keeps could not be read or restored.
+  /// Some of the selected data could not be read, restored or deleted.
   case doneInPart = 3
   case nothingToDo = 4
-  /// A goal was not met: a lint with findings, an example that failed.
+  /// A goal was not met: a purge freed too little, a policy has a mistake, an example failed.
   case goalNotMet = 5
   case noRepository = 10
   case busy = 11
   case damaged = 13
   case interrupted = 130
 
-  /// The status where the work was done with damage passed over: an interruption, or a goal that was
-  /// not met, says more.
+  /// Returns the status of a run that skipped damaged objects if `hasSkipped` is set: `damaged`,
+  /// unless an interruption or an unmet goal takes precedence.
   func after(passingOverDamage hasSkipped: Bool) -> ExitStatus {
     hasSkipped && (self == .done || self == .doneInPart) ? .damaged : self
   }
 }
 
-/// An error as a person or a program is told of it.
+/// An error as reported to the user or, with `--json`, to a program.
 struct Failure {
   let status: ExitStatus
   let message: String
   let hint: String?
 
-  /// What is not found may be in what is damaged and was passed over: then the status tells of that.
+  /// Reports `damaged` for an object that was not found if damaged objects were skipped, since it
+  /// may be one of them.
   init(_ error: any Error, passingOverDamage hasSkipped: Bool) {
     let failure = Failure(error)
     let isHidden = hasSkipped && (error as? LifecycleError)?.kind == .notFound
     self.init(isHidden ? .damaged : failure.status, failure.message, failure.hint)
   }
 
-  /// The one place where errors become exit codes.
+  /// Maps an error to its exit status. No other code does.
   init(_ error: any Error) {
     switch error {
     case let error as StoreError: self.init(Self.status(error.kind), error.description, error.hint)
@@ -75,7 +76,7 @@ struct Failure {
     }
   }
 
-  /// A mistake in the words of the command line is wrong usage, one in a file is a failure.
+  /// Returns `wrongUsage` for a mistake in the command line and `failed` for one in a file.
   private static func status(_ error: PolicyError) -> ExitStatus {
     error.issues.contains { $0.location.isOfCommandLine } ? .wrongUsage : .failed
   }

@@ -1,12 +1,12 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// A command of ours: does its work with a console, and says by its status how it went.
+/// A command of the program. It writes to a console and returns an exit status.
 protocol SandboxCommand: ParsableCommand {
   func run(_ console: Console) throws -> ExitStatus
 }
 
-/// The program as a whole.
+/// The program.
 public enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
   public static func runAndExit() -> Never {
@@ -18,18 +18,18 @@ public enum SandboxctlProgram {
 }
 
 extension SandboxctlProgram {
-  /// Mapped files are the copies of the index and the temporary file of large tables
-  /// (`SpillPool`). Where the disk fails to read one, that is an error with a message, not a signal.
+  /// Reports a failed read of a mapped file as an error instead of a signal. Mapped files are the
+  /// copies of the index and the temporary file of large tables (`SpillPool`).
   private static func tellOfLostCopies() {
     let directory = Host.cacheDirectory?.appending("sandboxctl") ?? ""
     let message = """
       sandboxctl: error: cannot read a mapped file: a copy of the index in '\(directory)', or the \
       temporary file in /var/tmp
-      sandboxctl: hint: check the disks of both; copies of the index can be removed, as they are made \
-      again; 'sandboxctl recover' finishes what was interrupted
+      sandboxctl: hint: check the disks of both; the copies of the index can be deleted and are then \
+      rebuilt; 'sandboxctl recover' finishes an interrupted operation
 
       """
-    // Without a handler the signal ends the program, too.
+    // Without the handler the signal still ends the program.
     try? MappedFile.endAtLoss(saying: message)
   }
 }
@@ -62,12 +62,12 @@ extension SandboxctlCommand {
     return status
   }
 
-  /// Warns once of a file system on which what was written may not outlast a power failure.
+  /// Warns once about a file system that cannot sync directories.
   private static func warnOfUnsyncedDirectories(_ console: Console) {
     guard let directory = UnsyncedDirectories.first else { return }
     console.warning(
-      "the file system of '\(Paths.text(directory))' cannot sync folders: after a power failure, what was "
-        + "written there last may be missing")
+      "the file system of '\(Paths.text(directory))' cannot sync directories: the latest changes "
+        + "there may be lost in a power failure")
   }
 
   private static func perform(
@@ -93,7 +93,9 @@ extension SandboxctlCommand {
     return .done
   }
 
-  /// Help and versions are results; what is wrong with the words is a usage error.
+  /// Prints help and versions as results.
+  ///
+  /// - Throws: `UsageError` for a mistake in the arguments.
   private static func answer(
     _ error: any Error, _ arguments: [String], _ console: Console
   ) throws -> ExitStatus {

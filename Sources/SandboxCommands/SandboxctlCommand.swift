@@ -1,14 +1,15 @@
 internal import ArgumentParser
 
-/// The program: what it is for, and its commands by group.
+/// The root command, with all commands by group.
 struct SandboxctlCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "sandboxctl",
-      abstract: "Back up, restore and understand the data of sandboxed apps",
+      abstract: "Back up, restore and classify the data of sandboxed apps",
       discussion: """
-        sandboxctl knows what in an app's sandbox is precious and what is disposable: it \
-        classifies by policy, backs up what matters into ordinary archives, and restores it.
+        sandboxctl classifies the files of sandboxed apps by policy, backs up the data that cannot \
+        be recreated into a repository of ordinary archives, and restores it. It also installs, \
+        updates and removes apps together with their data, and deletes caches.
 
         \(Examples.text([
           "sandboxctl sample device",
@@ -31,7 +32,7 @@ struct SandboxctlCommand: ParsableCommand {
             CheckCommand.self, RepairCommand.self,
           ]),
         CommandGroup(
-          name: "App life",
+          name: "App lifecycle",
           subcommands: [
             InstallCommand.self, UpdateCommand.self, RollbackCommand.self, OffloadCommand.self,
             ReinstallCommand.self, UninstallCommand.self, PurgeCommand.self, RecoverCommand.self,
@@ -42,7 +43,7 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             AppsCommand.self, ClassifyCommand.self, ExplainCommand.self, PolicyCommand.self,
           ]),
-        CommandGroup(name: "Try it out", subcommands: [SampleCommand.self]),
+        CommandGroup(name: "Sample data", subcommands: [SampleCommand.self]),
       ]
     )
   }

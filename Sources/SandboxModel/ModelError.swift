@@ -1,51 +1,51 @@
 public import SystemIO
 
-/// What the model could not do: what was tried, on what, why not, and what to do next.
+/// An error of the model: the attempted action, its subject, the reason, and a hint.
 public struct ModelError: Error, Hashable, Sendable {
-  /// What kind of failure it is, for those who decide by it.
+  /// The kind of error, for callers that distinguish them.
   public enum Code: String, Sendable {
-    /// The bytes are no property list, or a damaged one.
+    /// The bytes are not a property list, or the property list is damaged.
     case propertyList = "property-list"
-    /// Something is larger or deeper than what is read.
+    /// A size or depth exceeds its limit.
     case limit
-    /// A logical path that cannot be one.
+    /// An invalid logical path.
     case logicalPath = "logical-path"
-    /// A container whose name cannot be that of a directory of its layout.
+    /// A container name that is not valid for a directory of its layout.
     case containerName = "container-name"
-    /// No device is there, or none of the layout that was asked for.
+    /// There is no device, or none with the requested layout.
     case noDevice = "no-device"
-    /// Several devices of that name.
+    /// Several devices match the name.
     case ambiguousDevice = "ambiguous-device"
-    /// No app of that name.
+    /// No app matches the name.
     case noApp = "no-app"
-    /// Several apps of that name.
+    /// Several apps match the name.
     case ambiguousApp = "ambiguous-app"
-    /// A package that is damaged, or no package of an app.
+    /// A package that is damaged or does not contain an app.
     case package
-    /// A package that would not be safe to unpack.
+    /// A package that is not safe to extract.
     case unsafePackage = "unsafe-package"
-    /// A call to the system failed.
+    /// A system call failed.
     case system
   }
 
-  /// Where in the bytes: text has lines and columns, counted from 1; binary data has offsets.
+  /// A position in the input: text has lines and columns, counted from 1; binary data has offsets.
   public enum Location: Hashable, Sendable {
     case line(Int, column: Int)
     case offset(Int)
   }
 
   public let code: Code
-  /// What was tried, as it follows "cannot".
+  /// The attempted action, as it follows "cannot".
   public let attempt: String
-  /// The path or name it was tried on, where it is known.
+  /// The path or name on which it was attempted, if known.
   public let subject: ByteString?
   public let place: Location?
-  /// Why it could not be done.
+  /// The reason.
   public let reason: String
-  /// What to do about it, where there is something to say.
+  /// The suggested remedy, if any.
   public let hint: String?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     _ code: Code, _ attempt: String, on subject: ByteString? = nil, at place: Location? = nil,
     _ reason: String, hint: String? = nil
@@ -58,20 +58,20 @@ public struct ModelError: Error, Hashable, Sendable {
     self.hint = hint
   }
 
-  /// Makes an error of a failed system call.
+  /// Creates an error from a failed system call.
   public init(_ error: SystemError) {
     self.init(
       .system, error.operation.rawValue, on: error.path, error.reason, hint: error.hint)
   }
 
-  /// The same error, on a subject that who threw it did not know.
+  /// Returns the error with a subject that was not known where it was thrown.
   public func on(_ subject: ByteString) -> ModelError {
     ModelError(code, attempt, on: subject, at: place, reason, hint: hint)
   }
 }
 
 extension ModelError: CustomStringConvertible {
-  /// The whole sentence: "cannot read the property list 'Info.plist' (line 3, column 7): …".
+  /// The complete message: "cannot read the property list 'Info.plist' (line 3, column 7): …".
   public var description: String {
     var text = "cannot " + attempt
     if let subject { text += " '\(subject)'" }
@@ -81,7 +81,7 @@ extension ModelError: CustomStringConvertible {
 }
 
 extension ModelError.Location: CustomStringConvertible {
-  /// The place in words: `line 3, column 7` or `byte 12`.
+  /// The position as text: `line 3, column 7` or `byte 12`.
   public var description: String {
     switch self {
     case .line(let line, let column): "line \(line), column \(column)"

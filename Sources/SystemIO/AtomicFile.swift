@@ -1,5 +1,5 @@
-/// A file that appears whole or not at all: written beside its place, synced, renamed, and the
-/// directory synced. Without `commit()` its temporary is removed.
+/// A file that is written atomically: it is created under a temporary name, synced and renamed, and
+/// the directory is synced. Without `commit()` the temporary file is removed.
 public struct AtomicFile: ~Copyable {
   private let directory: Directory
   private let temporary: ByteString
@@ -9,13 +9,13 @@ public struct AtomicFile: ~Copyable {
   private static let prefix = ".sandboxctl-"
   private static let suffix = ".tmp"
 
-  /// Whether a name is that of such a temporary, which a program that was killed may have left.
+  /// Whether a name is that of a temporary file, which a killed process may have left behind.
   public static func isTemporary(_ name: ByteString) -> Bool {
     guard let text = name.utf8 else { return false }
     return text.hasPrefix(prefix) && text.hasSuffix(suffix)
   }
 
-  /// Begins a file in `folder`, under a temporary name that nobody else uses.
+  /// Creates the file in `directory` under a unique temporary name.
   public init(in directory: borrowing Directory, permissions: UInt16 = 0o666) throws(SystemError) {
     let name = Self.temporaryName()
     let place = try directory.duplicate()
@@ -25,7 +25,7 @@ public struct AtomicFile: ~Copyable {
     file = created
   }
 
-  /// A name that nobody else uses.
+  /// Returns a unique temporary name.
   static func temporaryName() -> ByteString {
     ByteString(prefix + Host.randomHex(bytes: 8) + suffix)
   }
@@ -34,12 +34,12 @@ public struct AtomicFile: ~Copyable {
     if !isDone { try? directory.remove(temporary) }
   }
 
-  /// Writes all bytes behind those written before.
+  /// Appends bytes.
   public func write(_ bytes: borrowing [UInt8]) throws(SystemError) { try file.write(bytes) }
 
-  /// Makes the content durable, gives it its name and makes the name durable. With `replacing`
-  /// false a file that is there already is an error. With `durably` false nothing waits for the
-  /// disk, and after a crash of the machine the file may be there and hold anything.
+  /// Syncs the content, renames the file to its final name and syncs the directory. If `replacing`
+  /// is false, an existing file is an error. If `durably` is false, nothing is synced: after a
+  /// system crash the file may exist with arbitrary content.
   public consuming func commit(
     as name: ByteString, replacing: Bool = true, durably: Bool = true
   ) throws(SystemError) {
@@ -49,7 +49,7 @@ public struct AtomicFile: ~Copyable {
     if durably { try directory.sync() }
   }
 
-  /// Writes a whole small file in one call.
+  /// Writes a whole small file at once.
   public static func write(
     _ bytes: borrowing [UInt8], as name: ByteString, in directory: borrowing Directory,
     permissions: UInt16 = 0o666, replacing: Bool = true

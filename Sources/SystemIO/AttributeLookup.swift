@@ -1,25 +1,25 @@
 internal import CLinux
 internal import Glibc
 
-/// The names of an entry's extended attributes, in a buffer that is used again for the next entry.
+/// The names of an entry's extended attributes, in a buffer that is reused for the next entry.
 public struct AttributeLookup: ~Copyable {
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var filled = 0
-  /// Whether the file system of the last entry has attributes at all, as it is mounted.
+  /// Whether the file system of the last entry supports extended attributes.
   public private(set) var isAnswered = true
 
-  /// Makes a lookup that knows of no entry yet.
+  /// Creates a lookup without an entry.
   public init() {}
 
-  /// Whether the entry has no attribute.
+  /// Whether the entry has no attributes.
   public var isEmpty: Bool { filled == 0 }
 
-  /// Lists the attributes of a directory itself.
+  /// Lists the attributes of a directory.
   public mutating func list(_ directory: borrowing Directory) throws(SystemError) {
     try unsafe fill(directory.path) { unsafe cl_list_attributes(directory.raw, nil, $0, $1) }
   }
 
-  /// Lists the attributes of a directory's child, a link's own.
+  /// Lists the attributes of a child of a directory. Does not follow a symbolic link.
   public mutating func list(
     _ name: borrowing NameBuffer, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -28,7 +28,7 @@ public struct AttributeLookup: ~Copyable {
     }
   }
 
-  /// Whether the entry has an attribute of this name.
+  /// Whether the entry has an attribute with this name.
   public func contains(_ name: Span<UInt8>) -> Bool {
     var start = 0
     while start < filled {
@@ -42,8 +42,8 @@ public struct AttributeLookup: ~Copyable {
     return false
   }
 
-  /// Lists into the buffer, a larger one when it is too small; a file system without attributes
-  /// has none on its entries.
+  /// Reads the list into the buffer, which grows if it is too small. On a file system without
+  /// extended attributes the list is empty.
   private mutating func fill(
     _ path: @autoclosure () -> ByteString, _ call: (UnsafeMutableRawPointer?, Int) -> Int
   ) throws(SystemError) {

@@ -1,10 +1,10 @@
-/// A queue between threads that holds at most `capacity` elements: who puts waits while it is full,
-/// who takes waits while it is empty. Memory is bounded by it, so capacity counts the scarce thing.
+/// A queue between threads that holds at most `capacity` elements: `put` waits while it is full,
+/// `take` waits while it is empty.
 public final class BoundedQueue<Element: Sendable>: Sendable {
   private let state: ConditionLock<State>
 
   private struct State: Sendable {
-    /// What waits, from `head` on; before it nil, so that what was taken is not kept in memory.
+    /// The waiting elements from `head` on; taken ones are nil, which releases their memory.
     var elements: [Element?] = []
     var head = 0
     var isClosed = false
@@ -27,13 +27,13 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Makes an empty queue; the capacity is at least 1.
+  /// Creates an empty queue. A capacity below 1 counts as 1.
   public init(capacity: Int) {
     state = ConditionLock(State(capacity: max(1, capacity)))
   }
 
-  /// Puts an element at the end, waiting for room. False when the queue was closed: the element is
-  /// not in it then.
+  /// Appends an element, waiting for room. Returns false if the queue is closed; the element is
+  /// then not added.
   @discardableResult
   public func put(_ element: Element) -> Bool {
     unsafe state.withLock { state, wait in
@@ -44,8 +44,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Puts an element at the end if there is room at once; false when there is none, or when the
-  /// queue was closed.
+  /// Appends an element without waiting. Returns false if the queue is full or closed.
   public func offer(_ element: Element) -> Bool {
     unsafe state.withLock { state, _ in
       if unsafe state.pointee.isFull || state.pointee.isClosed { return false }
@@ -54,7 +53,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Takes the first element, waiting for one at most so long; nil when none came.
+  /// Takes the first element, waiting at most `milliseconds`; nil if none arrives.
   public func take(waitingAtMost milliseconds: Int) -> Element? {
     unsafe state.withLock(waitingAtMost: milliseconds) { state, wait in
       while unsafe state.pointee.isWaitedFor { if !wait() { break } }
@@ -62,7 +61,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Takes the first element, waiting for one; nil when the queue is closed and empty.
+  /// Takes the first element, waiting for one; nil if the queue is closed and empty.
   public func take() -> Element? {
     unsafe state.withLock { state, wait in
       while unsafe state.pointee.isWaitedFor { wait() }
@@ -70,7 +69,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Lets no more elements in; those in it can still be taken.
+  /// Refuses further elements. Those in the queue can still be taken.
   public func close() {
     unsafe state.withLock { state, _ in unsafe state.pointee.isClosed = true }
   }

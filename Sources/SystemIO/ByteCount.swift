@@ -1,6 +1,6 @@
 extension UInt64 {
-  /// Adds sizes that files only claim to have, as those with holes do: a sum that is too large for 64
-  /// bits stays at the largest.
+  /// Adds a size, saturating at the maximum: sparse files can claim sizes whose sum exceeds 64
+  /// bits.
   public mutating func addClamping(_ size: UInt64) {
     let (sum, isTooLarge) = addingReportingOverflow(size)
     self = isTooLarge ? .max : sum
@@ -8,22 +8,23 @@ extension UInt64 {
 }
 
 extension Sequence<UInt64> {
-  /// The sum of sizes that files only claim to have.
+  /// The sum of the sizes, saturating at the maximum.
   public var clampedSum: UInt64 { reduce(into: 0) { $0.addClamping($1) } }
 }
 
-/// Bytes in words.
+/// Formats byte counts.
 public enum ByteCount {
   private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-  /// Bytes in the unit that leaves 1 to 1023 before the point: `1.2 GiB`, `312 MiB`, `17 B`.
+  /// Returns the count in the unit that leaves 1 to 1023 before the point: `1.2 GiB`, `312 MiB`,
+  /// `17 B`.
   public static func text(_ bytes: UInt64) -> String {
     var text: [UInt8] = []
     append(bytes, to: &text)
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Appends what `text` gives.
+  /// Appends the result of `text(_:)`.
   public static func append(_ bytes: UInt64, to text: inout [UInt8]) {
     var value = Double(bytes)
     var unit = 0
@@ -43,7 +44,7 @@ public enum ByteCount {
     text.append(contentsOf: units[unit].utf8)
   }
 
-  /// A number of few digits, not below 0.
+  /// Appends the digits of a small number that is at least 0.
   private static func append(digitsOf number: Int, to text: inout [UInt8]) {
     if number >= 10 { append(digitsOf: number / 10, to: &text) }
     text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))

@@ -1,7 +1,7 @@
 extension ByteString: CustomStringConvertible {
-  /// The name for a person: control characters, text-direction marks, the backslash and bytes that
-  /// are not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`), so that a name can neither break a
-  /// line of output nor pass for another.
+  /// The name for display: control characters, bidirectional marks, backslashes and bytes that are
+  /// not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`). A name can neither break a line of
+  /// output nor look like another name.
   public var description: String {
     if bytes.allSatisfy(Self.isPlain) { return String(decoding: bytes, as: UTF8.self) }
     var shown: [UInt8] = []
@@ -9,7 +9,7 @@ extension ByteString: CustomStringConvertible {
     return String(decoding: shown, as: UTF8.self)
   }
 
-  /// Appends the UTF-8 of `description`; what needs no escape is copied as it is.
+  /// Appends the UTF-8 of `description`. Bytes that need no escape are copied unchanged.
   public func appendShown(to buffer: inout [UInt8]) {
     var rest = bytes
     while !rest.isEmpty {
@@ -27,13 +27,13 @@ extension ByteString: CustomStringConvertible {
     }
   }
 
-  /// Whether a byte is a printable character of ASCII that stands for itself.
+  /// Whether a byte is a printable ASCII character other than the backslash.
   private static func isPlain(_ byte: UInt8) -> Bool {
     (0x20...0x7e).contains(byte) && byte != UInt8(ascii: "\\")
   }
 
-  /// The scalar that bytes begin with and how many of them it takes; nil where they do not begin with
-  /// UTF-8, and where there are none.
+  /// Returns the first scalar and its length in bytes, or nil if the bytes are empty or do not
+  /// begin with valid UTF-8.
   public static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
     guard let first = bytes.first else { return nil }
     if first < 0x80 { return (Unicode.Scalar(first), 1) }

@@ -1,12 +1,13 @@
-/// The bytes of a file name, a path or a link's target, kept exactly as the kernel gave them.
+/// The bytes of a file name, a path or a link target, exactly as the kernel returned them.
 ///
-/// Two Linux names can be equal as Swift strings (composed and decomposed é), so names are compared,
-/// hashed and sorted by their bytes. `description` is for people: it escapes what is not printable.
+/// Two Linux names can be equal as Swift strings (composed and decomposed é), so names are
+/// compared, hashed and sorted by their bytes. `description` is for display and escapes unprintable
+/// characters.
 public struct ByteString: Hashable, Sendable {
-  /// The bytes, and one NUL after them so that a call to the kernel needs no copy.
+  /// The bytes and a terminating NUL, so that system calls need no copy.
   @usableFromInline let storage: [UInt8]
 
-  /// Makes a name of bytes.
+  /// Creates a name from bytes.
   @inlinable
   public init(_ bytes: some Sequence<UInt8>) {
     var storage: [UInt8] = []
@@ -16,25 +17,25 @@ public struct ByteString: Hashable, Sendable {
     self.storage = storage
   }
 
-  /// Takes bytes that have a NUL behind them.
+  /// Takes over bytes that already end with a NUL.
   private init(terminated storage: [UInt8]) { self.storage = storage }
 
-  /// Makes a name of a string's UTF-8.
+  /// Creates a name from a string's UTF-8.
   public init(_ string: String) { self.init(string.utf8) }
 
-  /// How many bytes the name has.
+  /// The number of bytes.
   @inlinable public var count: Int { storage.count - 1 }
 
-  /// Whether there is no byte.
+  /// Whether the name has no bytes.
   @inlinable public var isEmpty: Bool { storage.count == 1 }
 
-  /// The bytes without the NUL behind them.
+  /// The bytes without the terminating NUL.
   @inlinable public var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
 
-  /// Whether a NUL is among the bytes, which no file name may hold.
+  /// Whether the bytes contain a NUL, which is not valid in a file name.
   public var hasNUL: Bool { withSpan { $0.contains(0) } }
 
-  /// Calls `body` with the bytes, without the NUL.
+  /// Calls `body` with the bytes without the terminating NUL.
   @inlinable
   public func withSpan<Result, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
@@ -42,7 +43,7 @@ public struct ByteString: Hashable, Sendable {
     try body(storage.span.extracting(0..<(storage.count - 1)))
   }
 
-  /// The text, when the bytes are valid UTF-8.
+  /// The text, or nil if the bytes are not valid UTF-8.
   public var utf8: String? { String(validating: bytes, as: UTF8.self) }
 }
 
@@ -61,21 +62,22 @@ extension ByteString: ExpressibleByStringLiteral {
 extension ByteString {
   static let slash = UInt8(ascii: "/")
 
-  /// Whether the first byte is a slash.
+  /// Whether the path begins with a slash.
   public var isAbsolute: Bool { storage[0] == Self.slash }
 
-  /// The components between slashes; empty ones, as of a leading or doubled slash, are left out.
+  /// The components between slashes. Empty ones, from leading or repeated slashes, are omitted.
   public var components: [ByteString] {
     bytes.split(separator: Self.slash).map { ByteString($0) }
   }
 
-  /// The last component, or nothing for `/` and the empty path.
+  /// The last component, or nil for `/` and the empty path.
   public var lastComponent: ByteString? {
     bytes.split(separator: Self.slash).last.map { ByteString($0) }
   }
 
-  /// Why these bytes are no name of an entry in a directory; nil if they are one plain component:
-  /// neither empty, `.` nor `..`, without `/` and NUL, of at most 255 bytes (NAME_MAX).
+  /// The reason why these bytes are not a valid directory entry name, or nil if they are: one
+  /// component that is not empty, `.` or `..`, without `/` and NUL, of at most 255 bytes
+  /// (NAME_MAX).
   public var nameFault: String? {
     if isEmpty { return "it is empty" }
     if self == "." || self == ".." { return "it is '\(self)'" }
@@ -84,7 +86,7 @@ extension ByteString {
     return count > 255 ? "it has \(count) bytes, and at most 255 are allowed" : nil
   }
 
-  /// Whether it is the text form of a UUID (RFC 9562, section 4), in either case.
+  /// Whether the name is the text form of a UUID (RFC 9562, section 4), in upper or lower case.
   public var isUUID: Bool {
     let bytes = bytes
     return count == 36
@@ -94,8 +96,8 @@ extension ByteString {
       }
   }
 
-  /// The path of the directory that the last component is in: empty for a relative path of one
-  /// component and for the empty path, `/` for an absolute one.
+  /// The path of the parent directory: empty for a relative path of one component and for the empty
+  /// path, `/` for an absolute path of one component.
   public var parent: ByteString {
     let (bytes, first) = (bytes, bytes.startIndex + (isAbsolute ? 1 : 0))
     var end = bytes.endIndex
@@ -105,7 +107,7 @@ extension ByteString {
     return ByteString(bytes[..<end])
   }
 
-  /// Joins two paths with one slash; an empty side gives the other.
+  /// Joins two paths with one slash. If one is empty, returns the other.
   public func appending(_ other: ByteString) -> ByteString {
     if isEmpty { return other }
     if other.isEmpty { return self }
@@ -113,12 +115,12 @@ extension ByteString {
     joined.reserveCapacity(count + other.count + 2)
     joined.append(contentsOf: bytes)
     if joined.last != Self.slash { joined.append(Self.slash) }
-    // With the NUL behind them, so that the joined bytes need not be copied once more.
+    // Including the terminating NUL, which saves another copy.
     joined.append(contentsOf: other.storage[(other.isAbsolute ? 1 : 0)...])
     return ByteString(terminated: joined)
   }
 
-  /// Whether the path is `prefix` or lies below it, component by component.
+  /// Whether the path equals `prefix` or is below it, compared by components.
   public func isWithin(_ prefix: ByteString) -> Bool {
     guard bytes.starts(with: prefix.bytes) else { return false }
     return count == prefix.count || prefix.isEmpty || prefix.bytes.last == Self.slash

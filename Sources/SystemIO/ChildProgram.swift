@@ -1,24 +1,23 @@
 internal import CLinux
 internal import Glibc
 
-/// Another program that is run to its end.
+/// Runs other programs.
 public enum ChildProgram {
-  /// How a program ended, and what it wrote.
+  /// The result of a program.
   public struct Ending: Sendable, Hashable {
-    /// The exit code, or 128 and the number of the signal that ended it.
+    /// The exit status, or 128 plus the number of the signal that killed it.
     public let code: Int
     public let output: [UInt8]
     public let errors: [UInt8]
   }
 
-  /// Bytes of each stream that are given back at most.
+  /// The maximum number of bytes returned for each output stream.
   private static let limit = 16 << 20
 
-  /// Runs the program that the first word names, looked for in `PATH`, with this process's
-  /// environment, and waits for its end. Its streams are files in memory, so that no amount of output
-  /// holds it up.
+  /// Runs the program named by the first word, searched in `PATH`, with this process's environment,
+  /// and waits until it exits. Its standard streams are memory files, so it never blocks on output.
   ///
-  /// - Throws: when it cannot be started: there is none of that name, or it is none.
+  /// - Throws: if the program does not exist or cannot be executed.
   public static func run(
     _ words: [ByteString], input: [UInt8] = []
   ) throws(SystemError) -> Ending {

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// A value under a lock, with waiting for its change. Every change wakes all who wait.
+/// A value protected by a lock that threads can wait on. Each change wakes all waiting threads.
 @safe
 final class ConditionLock<Value: Sendable>: @unchecked Sendable {
-  // Unchecked: `value` is only touched between lock and unlock of `mutex`.
+  // Unchecked: `value` is only accessed while `mutex` is locked.
   private let value: UnsafeMutablePointer<Value>
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
@@ -30,7 +30,8 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     unsafe condition.deallocate()
   }
 
-  /// Runs `body` with the lock held; `wait`, called in it, lets others in until one of them leaves.
+  /// Runs `body` with the lock held. `wait` releases the lock until another thread has changed the
+  /// value.
   func withLock<Result>(
     _ body: (_ value: UnsafeMutablePointer<Value>, _ wait: () -> Void) -> Result
   ) -> Result {
@@ -42,8 +43,8 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     return unsafe body(value) { unsafe pthread_cond_wait(condition, mutex) }
   }
 
-  /// The same with an end to all waiting: `wait` gives false once `milliseconds` have passed since
-  /// the call.
+  /// Runs `body` with the lock held and a deadline: `wait` returns false once `milliseconds` have
+  /// passed since the call.
   func withLock<Result>(
     waitingAtMost milliseconds: Int,
     _ body: (_ value: UnsafeMutablePointer<Value>, _ wait: () -> Bool) -> Result

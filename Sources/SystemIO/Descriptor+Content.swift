@@ -1,15 +1,15 @@
 internal import CLinux
 internal import Glibc
 
-/// A run of bytes in a file: data, or a hole that reads as zeros and takes no space.
+/// A range of a file: data, or a hole that reads as zeros and takes no space.
 public struct Extent: Hashable, Sendable {
-  /// First byte, counted from the start of the file.
+  /// The first byte, from the start of the file.
   public let offset: UInt64
-  /// Bytes.
+  /// The number of bytes.
   public let length: UInt64
   public let isHole: Bool
 
-  /// Makes an extent.
+  /// Creates an extent.
   public init(offset: UInt64, length: UInt64, isHole: Bool) {
     self.offset = offset
     self.length = length
@@ -18,8 +18,8 @@ public struct Extent: Hashable, Sendable {
 }
 
 extension Descriptor {
-  /// Reads from where the last read ended, filling `buffer` from `start` on; gives how many bytes
-  /// came, less than asked for only at the end of the file.
+  /// Reads from the current offset into `buffer`, from `start` to its end. Returns the number of
+  /// bytes read, which is smaller only at the end of the file.
   public func read(into buffer: inout [UInt8], from start: Int = 0) throws(SystemError) -> Int {
     var filled = start
     while filled < buffer.count {
@@ -34,15 +34,15 @@ extension Descriptor {
     return filled - start
   }
 
-  /// Reads `count` bytes at `offset`; gives fewer only where the file ends.
+  /// Returns `count` bytes at `offset`, or fewer at the end of the file.
   public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
     var buffer: [UInt8] = []
     try read(count: count, at: offset, into: &buffer)
     return buffer
   }
 
-  /// Puts `count` bytes at `offset` in the place of what a buffer has, of which only the room is used
-  /// again; fewer only where the file ends.
+  /// Replaces the content of `buffer`, keeping its capacity, with `count` bytes at `offset`, or
+  /// fewer at the end of the file.
   public func read(
     count: Int, at offset: UInt64, into buffer: inout [UInt8]
   ) throws(SystemError) {
@@ -50,7 +50,7 @@ extension Descriptor {
     try read(count: count, at: offset, appendingTo: &buffer)
   }
 
-  /// Appends `count` bytes at `offset` to a buffer; fewer only where the file ends.
+  /// Appends `count` bytes at `offset` to a buffer, or fewer at the end of the file.
   public func read(
     count: Int, at offset: UInt64, appendingTo buffer: inout [UInt8]
   ) throws(SystemError) {
@@ -63,8 +63,8 @@ extension Descriptor {
     }
   }
 
-  /// Fills `buffer[start..<end]` from the file's byte `offset` on; gives how many bytes came, fewer
-  /// only where the file ends.
+  /// Fills `buffer[start..<end]` from `offset`. Returns the number of bytes read, which is smaller
+  /// only at the end of the file.
   public func read(
     into buffer: inout [UInt8], from start: Int, to end: Int, at offset: UInt64
   ) throws(SystemError) -> Int {
@@ -75,7 +75,7 @@ extension Descriptor {
     }
   }
 
-  /// Fills memory from the file's byte `offset` on; gives how many bytes came.
+  /// Fills memory from `offset`. Returns the number of bytes read.
   private func fill(
     _ target: Slice<UnsafeMutableRawBufferPointer>, at offset: UInt64
   ) throws(SystemError) -> Int {
@@ -96,7 +96,7 @@ extension Descriptor {
     return filled
   }
 
-  /// Reads the whole file if it has at most `limit` bytes; gives nil when it has more.
+  /// Returns the whole file, or nil if it has more than `limit` bytes.
   public func readAll(limit: Int) throws(SystemError) -> [UInt8]? {
     let size = try status().size
     if size > UInt64(limit) { return nil }
@@ -109,12 +109,12 @@ extension Descriptor {
     return all
   }
 
-  /// Writes all bytes behind those written before.
+  /// Writes all bytes at the current offset.
   public func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
     try write(bytes, from: 0, to: bytes.count)
   }
 
-  /// Writes `bytes[start..<end]` behind what was written before.
+  /// Writes `bytes[start..<end]` at the current offset.
   public func write(_ bytes: borrowing [UInt8], from start: Int, to end: Int) throws(SystemError) {
     precondition(start >= 0 && start <= end && end <= bytes.count)
     var written = start
@@ -127,7 +127,7 @@ extension Descriptor {
     }
   }
 
-  /// Writes all bytes from the file's byte `offset` on; where the file ends before, a hole is left.
+  /// Writes all bytes at `offset`. A gap after the end of the file becomes a hole.
   public func write(_ bytes: borrowing [UInt8], at offset: UInt64) throws(SystemError) {
     var written = 0
     while written < bytes.count {
@@ -141,7 +141,7 @@ extension Descriptor {
     }
   }
 
-  /// Writes all bytes of a span behind those written before.
+  /// Writes all bytes of a span at the current offset.
   public func write(_ span: Span<UInt8>) throws(SystemError) {
     var written = 0
     while written < span.count {
@@ -153,7 +153,7 @@ extension Descriptor {
     }
   }
 
-  /// Writes all bytes of a span at `offset`; the place of the next `write` stays where it is.
+  /// Writes all bytes of a span at `offset`. Does not move the current offset.
   public func write(_ span: Span<UInt8>, at offset: UInt64) throws(SystemError) {
     var written = 0
     while written < span.count {
@@ -167,31 +167,30 @@ extension Descriptor {
     }
   }
 
-  /// Sets the size; what is new reads as zeros and is a hole.
+  /// Sets the size. An extension is a hole that reads as zeros.
   public func truncate(to size: UInt64) throws(SystemError) {
     _ = try SystemError.check(.truncate, name) { cl_truncate(raw, Int64(clamping: size)) }
   }
 
-  /// Moves the place of the next `write`, so that the bytes passed over stay a hole.
+  /// Moves the current offset. Skipped bytes at the end of the file become a hole.
   public func seek(to offset: UInt64) throws(SystemError) {
     _ = try SystemError.check(.seek, name) { cl_seek(raw, Int64(clamping: offset)) }
   }
 
-  /// Tells the kernel that the file is read once from start to end. Advice only: no error.
+  /// Advises the kernel that the file is read once, sequentially. Errors are ignored.
   public func willReadSequentially() { _ = cl_advise_sequential(raw) }
 
-  /// Tells the kernel that nobody will read the file, or a range of it, soon: what of that is on the
-  /// disk leaves the memory. What is not there yet stays, so `sync()` or `endSync(_:)` comes first.
-  /// Advice only: no error.
+  /// Advises the kernel to drop the file, or a range of it, from the page cache. Pages that are not
+  /// yet on disk stay, so call `sync()` or `endSync(_:)` first. Errors are ignored.
   public func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {
-    // A count of 0 means all that follows.
+    // A length of 0 would mean the rest of the file.
     if let bytes, bytes.isEmpty { return }
     _ = cl_advise_unneeded(
       raw, Int64(clamping: bytes?.lowerBound ?? 0), Int64(clamping: bytes?.count ?? 0))
   }
 
-  /// The file's data and holes in order, from byte 0 to `size`, where the file system tells them;
-  /// else one extent of data. The place of the next `read(into:)` is moved.
+  /// Returns the data and holes of the file in order, from 0 to `size`, or one data extent if the
+  /// file system does not report holes. Moves the current offset.
   public func extents(size: UInt64) throws(SystemError) -> [Extent] {
     let whole = [Extent(offset: 0, length: size, isHole: false)]
     guard try areHolesTold() else { return whole }
@@ -202,7 +201,7 @@ extension Descriptor {
       if data > at { extents.append(Extent(offset: at, length: data - at, isHole: true)) }
       if data >= size { break }
       let hole = try next(from: data, end: size, cl_next_hole) ?? size
-      // The data at `data` may have been punched out since: then there is none to tell of.
+      // The data at `data` may have been punched out in the meantime.
       if hole == data { continue }
       extents.append(Extent(offset: data, length: hole - data, isHole: false))
       at = hole
@@ -210,14 +209,15 @@ extension Descriptor {
     return extents
   }
 
-  /// Whether SEEK_HOLE tells of holes alone. OpenZFS up to 2.2.1 takes what is not on the disk yet for
-  /// holes (openzfs/zfs#15526): there everything is read.
+  /// Whether SEEK_HOLE reports only real holes. OpenZFS up to 2.2.1 reports data that is not yet on
+  /// disk as holes (openzfs/zfs#15526); everything is read there.
   private func areHolesTold() throws(SystemError) -> Bool {
     if Faults.areArmed, let magic = Faults.fileSystem() { return cl_tells_holes_of(magic) != 0 }
     return try SystemError.check(.space, name) { cl_tells_holes(raw) } != 0
   }
 
-  /// Where the next data or hole begins, `end` when there is none, nil where it cannot be asked.
+  /// Returns the offset of the next data or hole, `end` if there is none, or nil if the file system
+  /// cannot report it.
   private func next(
     from offset: UInt64, end: UInt64, _ call: (Int32, Int64) -> Int
   ) throws(SystemError) -> UInt64? {

@@ -7,25 +7,26 @@ extension Descriptor {
     _ = try SystemError.check(.setMode, name) { cl_chmod(raw, UInt32(bits)) }
   }
 
-  /// Sets the owner. Set-user-id and set-group-id bits may be cleared by it: set the mode after.
+  /// Sets the owner. This may clear the set-user-ID and set-group-ID bits, so set the mode
+  /// afterwards.
   public func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     _ = try SystemError.check(.setOwner, name) { unsafe cl_chown_at(raw, "", user, group) }
   }
 
-  /// Sets the time of modification; that of access stays.
+  /// Sets the modification time; the access time stays.
   public func setModified(_ time: Timestamp) throws(SystemError) {
     _ = try SystemError.check(.setTimes, name) {
       cl_set_mtime_open(raw, time.seconds, time.nanoseconds)
     }
   }
 
-  /// Whether nothing on the volume can be changed as it is mounted.
+  /// Whether the volume is mounted read-only.
   func isReadOnly() throws(SystemError) -> Bool {
     try SystemError.check(.space, name) { cl_is_read_only(raw) } != 0
   }
 
-  /// The flags of the file that chattr(1) sets: those of `FileFlags.kept`. Nil where the file system
-  /// or the kind of file has none.
+  /// Returns the flags set by chattr(1), limited to `FileFlags.kept`, or nil if the file system or
+  /// the kind of file has none.
   public func flags() throws(SystemError) -> UInt32? {
     do {
       let flags = try SystemError.check(.readFlags, name) { cl_flags(raw) }
@@ -36,7 +37,7 @@ extension Descriptor {
     }
   }
 
-  /// The volume's free space.
+  /// Returns the volume's free space.
   public func space() throws(SystemError) -> VolumeSpace {
     var volume = cl_volume()
     _ = try SystemError.check(.space, name) { unsafe cl_space(raw, &volume) }
@@ -44,28 +45,28 @@ extension Descriptor {
   }
 }
 
-/// The bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).
+/// The flag bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).
 public enum FileFlags {
-  /// Those that a user sets and that mean the same on every file system: the others tell how a file
-  /// system keeps the file.
+  /// The flags that a user sets and that mean the same on every file system. The others describe
+  /// how a file system stores the file.
   public static let kept: UInt32 =
     secureDeletion | undelete | compressed | synchronous | immutable | append | noDump
     | noAccessTime | noCompression | journalData | noTail | synchronousDirectory | topDirectory
     | noCopyOnWrite
 
-  /// Those by which a file is held against what is stored of it. Whether a file is compressed, or
-  /// written anew where it changes, is btrfs's to decide once it has content (btrfs(5)), so that a
-  /// restore could not make them equal.
+  /// The flags that are compared with the recorded ones. Compression and copy-on-write are
+  /// excluded: btrfs decides them once a file has content (btrfs(5)), so a restore could not make
+  /// them equal.
   public static let compared =
     Descriptor.settableFlags & ~(compressed | noCompression | noCopyOnWrite)
 
-  /// May not be changed, renamed or removed.
+  /// Cannot be changed, renamed or removed.
   public static let immutable: UInt32 = 0x10
-  /// May only be appended to.
+  /// Can only be appended to.
   public static let append: UInt32 = 0x20
-  /// Left out by dump(8).
+  /// Excluded by dump(8).
   public static let noDump: UInt32 = 0x40
-  /// Reading does not set the time of access.
+  /// Reading does not update the access time.
   public static let noAccessTime: UInt32 = 0x80
 
   private static let secureDeletion: UInt32 = 0x1

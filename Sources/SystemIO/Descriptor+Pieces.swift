@@ -1,9 +1,10 @@
 internal import CLinux
 
 extension Descriptor {
-  /// Goes through the file's first `size` bytes in order: `take` reads a range of at most 256 KiB and
-  /// gives how many bytes came; `hole` gets the lengths of holes, which are looked for if `isSparse`.
-  /// Gives how many bytes there were, fewer when the file ends before.
+  /// Visits the file's first `size` bytes in order. `take` reads a range of at most 256 KiB and
+  /// returns the number of bytes read; `hole` receives the lengths of holes, which are detected if
+  /// `isSparse`. Returns the number of bytes visited, which is smaller only if the file ends
+  /// before.
   public func takePieces(
     size: UInt64, isSparse: Bool, take: (Range<UInt64>) throws -> Int,
     hole: (UInt64) throws -> Void
@@ -23,9 +24,9 @@ extension Descriptor {
     return size
   }
 
-  /// Reads the file's first `size` bytes in order: gives data in pieces of at most 256 KiB to `data`,
-  /// and the lengths of holes, which are looked for if `isSparse`, to `hole`. Gives how many bytes
-  /// there were, fewer when the file ends before.
+  /// Reads the file's first `size` bytes in order. `data` receives at most 256 KiB at a time;
+  /// `hole` receives the lengths of holes, which are detected if `isSparse`. Returns the number of
+  /// bytes read, which is smaller only if the file ends before.
   public func readPieces(
     size: UInt64, isSparse: Bool, data: (Span<UInt8>) throws -> Void,
     hole: (UInt64) throws -> Void
@@ -42,7 +43,8 @@ extension Descriptor {
 
   private static let pieceSize: UInt64 = 256 << 10
 
-  /// Has a range taken; gives where that ended, which is before the range's end when the file does.
+  /// Reads a range in pieces. Returns the end of the last piece, which is before the range's end if
+  /// the file is shorter.
   private static func take(
     _ range: Range<UInt64>, _ take: (Range<UInt64>) throws -> Int
   ) throws -> UInt64 {
@@ -56,8 +58,8 @@ extension Descriptor {
     return at
   }
 
-  /// Makes this file the same as another on the same volume without copying: both share their blocks
-  /// until one is written to. False where the file system cannot, or they are on different volumes.
+  /// Clones another file of the same volume: both share their blocks until one is changed. Returns
+  /// false if the file system does not support it or the files are on different volumes.
   public func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {
     let from = other.raw
     do {

@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// Locks on ranges of a file's bytes (`F_OFD_SETLK`, fcntl(2)).
+/// Locks on byte ranges of a file (`F_OFD_SETLK`, fcntl(2)).
 ///
-/// They meet the POSIX locks of other programs, and of this one. Unlike those they belong to this
-/// open file alone: closing another descriptor of the same file does not drop them, closing this one
+/// They conflict with POSIX locks of other processes and of this one. They belong to the open file
+/// description: closing another descriptor of the same file does not release them, closing this one
 /// does.
 extension Descriptor {
-  /// Takes a shared lock; false when someone else holds an exclusive one on any of the bytes. The
-  /// file must be open for reading.
+  /// Acquires a shared lock. Returns false if another process holds an exclusive lock on any of the
+  /// bytes. The file must be open for reading.
   public func lockShared(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     do {
       try setLock(F_RDLCK, bytes)
@@ -19,15 +19,15 @@ extension Descriptor {
     }
   }
 
-  /// Gives a lock back.
+  /// Releases a lock.
   public func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
 
-  /// Gives all locks back that this open file has, before it is closed: a program that another
-  /// thread is just starting still has a copy of the descriptor, which would keep them until that
-  /// program runs. Nothing is told of an error: the closing that follows does the same.
+  /// Releases all locks of this open file before it is closed. A child process that another thread
+  /// is starting still has a copy of the descriptor, which would keep the locks until it calls
+  /// exec. Errors are ignored because closing the file follows.
   public func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
 
-  /// Whether someone else holds a lock of any kind on one of the bytes.
+  /// Whether another process holds a lock of any kind on any of the bytes.
   public func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     try SystemError.check(.lock, name) {
       cl_range_is_locked(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))

@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// An open file, closed when it goes out of use.
+/// An open file, closed at the end of the value's lifetime.
 ///
-/// Its calls name the file in their errors by `name`, which is given when it is opened and which
-/// callers complete with `SystemError.inside(_:)`.
+/// Errors name the file by `name`, which is given when the file is opened and which callers
+/// complete with `SystemError.inside(_:)`.
 public struct Descriptor: ~Copyable, Sendable {
-  /// The descriptor, -1 once it is closed.
+  /// The descriptor, or -1 once it is closed.
   private(set) var raw: Int32
-  /// The name that errors bear.
+  /// The name in error messages.
   public let name: ByteString
 
   init(adopting raw: Int32, name: ByteString) {
@@ -18,10 +18,10 @@ public struct Descriptor: ~Copyable, Sendable {
 
   deinit { if raw >= 0 { _ = cl_close(raw) } }
 
-  /// Opens the regular file at a path, relative to the working directory if it is not absolute. The last
-  /// component may be a link; below directories that others can write to, use `Directory` instead.
+  /// Opens the regular file at a path. The last component may be a symbolic link; below directories
+  /// that other users can write to, use `Directory` instead.
   ///
-  /// Nothing else is opened: a FIFO would keep its reader waiting for ever.
+  /// Other kinds of files are refused: opening a FIFO could block forever.
   public static func open(path: ByteString) throws(SystemError) -> Descriptor {
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let raw = try SystemError.check(.open, path) {
@@ -35,7 +35,7 @@ public struct Descriptor: ~Copyable, Sendable {
     }
   }
 
-  /// Makes a file without a name, in memory, that goes when it is closed.
+  /// Creates an anonymous file in memory, which is deleted when it is closed.
   public static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
     let name: ByteString = "memory"
     let raw = try SystemError.check(.create, name) {
@@ -46,46 +46,44 @@ public struct Descriptor: ~Copyable, Sendable {
     return file
   }
 
-  /// Closes, and tells of an error that only comes to light then, as on network file systems.
+  /// Closes the file and reports errors that occur only then, as on network file systems.
   public consuming func close() throws(SystemError) {
     let result = cl_close(raw)
     raw = -1
     _ = try SystemError.check(.close, name) { result }
   }
 
-  /// A second descriptor of the same open file (dup(2)).
+  /// Returns a second descriptor of the same open file (dup(2)).
   public func duplicate() throws(SystemError) -> Descriptor {
     let copy = try SystemError.check(.open, name) { cl_duplicate(raw) }
     return Descriptor(adopting: Int32(copy), name: name)
   }
 
-  /// Lets go of a descriptor that somebody else owns.
+  /// Gives up a descriptor that is owned elsewhere, without closing it.
   consuming func release() { raw = -1 }
 
-  /// The status of the open file.
+  /// Returns the status of the open file.
   public func status() throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try SystemError.check(.status, name) { unsafe cl_stat_open(raw, &status) }
     return FileStatus(status)
   }
 
-  /// Makes what was written durable. After a failure the same descriptor must not be synced again:
-  /// the kernel may have dropped the pages, and a second call would say that all is well.
+  /// Makes written data durable. After a failure, do not sync the same descriptor again: the kernel
+  /// may have dropped the pages, and a second call would report success.
   public func sync() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_fsync(raw) }
   }
 
-  /// Begins to write a range of the file to the disk, so that a later `sync()` or `syncVolume()` has
-  /// less to do: it waits for nothing and makes nothing durable. Does nothing where the system has no
-  /// such call (sync_file_range(2)).
+  /// Starts writing a range of the file to disk, which shortens a later `sync()` or `syncVolume()`.
+  /// Does not wait and makes nothing durable. Has no effect if the system lacks sync_file_range(2).
   public func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
     try syncRange(bytes, by: cl_begin_sync)
   }
 
-  /// Waits until a range of the file is written to the disk. That does not make it durable: what says
-  /// where it lies there may be missing, and a `sync()` or `syncVolume()` is needed as ever. Does
-  /// nothing where the system has no such call (sync_file_range(2)), and where the file system passes it
-  /// over, as overlayfs does.
+  /// Waits until a range of the file is written to disk. This does not make it durable: metadata
+  /// may be missing, and `sync()` or `syncVolume()` is still required. Has no effect if the system
+  /// lacks sync_file_range(2) or the file system ignores it, as overlayfs does.
   public func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
     try syncRange(bytes, by: cl_end_sync)
   }
@@ -93,7 +91,7 @@ public struct Descriptor: ~Copyable, Sendable {
   private func syncRange(
     _ bytes: Range<UInt64>, by call: (Int32, Int64, Int64) -> Int
   ) throws(SystemError) {
-    // A count of 0 means all that follows.
+    // A length of 0 would mean the rest of the file.
     if bytes.isEmpty { return }
     do {
       _ = try SystemError.check(.sync, name) {
@@ -104,15 +102,15 @@ public struct Descriptor: ~Copyable, Sendable {
     }
   }
 
-  /// Makes everything durable that was written to the file's volume.
+  /// Makes all data written to the file's volume durable.
   public func syncVolume() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_syncfs(raw) }
   }
 }
 
 extension ByteString {
-  /// Calls `body` with the bytes as the kernel takes them. A NUL inside would shorten the name
-  /// silently, so such a name is given as the empty one, which the kernel refuses.
+  /// Calls `body` with the bytes as a C string. A NUL inside would truncate the name, so such a
+  /// name is passed as an empty one, which the kernel refuses.
   func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     unsafe storage.withUnsafeBytes {
       guard !hasNUL, let first = $0.baseAddress else { return unsafe body("") }

@@ -2,22 +2,22 @@ internal import CLinux
 internal import Glibc
 
 extension Directory {
-  /// Makes a file without a name that only this program's user can read: it is gone when it is closed,
-  /// however the program ends.
+  /// Creates an unnamed file that only this user can read. It is deleted when it is closed, even if
+  /// the program crashes.
   public func createUnnamed() throws(SystemError) -> Descriptor {
     do {
       return try opened(".", .create, flags: O_RDWR | cl_unnamed, permissions: 0o600)
     } catch {
       guard error.isUnsupported || error.number == EISDIR || error.isAbsent else { throw error }
     }
-    // A file system that knows no files without names: it has one for a moment.
+    // The file system does not support unnamed files (O_TMPFILE): create one and unlink it.
     let name = AtomicFile.temporaryName()
     let file = try create(name, permissions: 0o600)
     try remove(name)
     return file
   }
 
-  /// Makes a child directory, or takes the one that is there, and opens it.
+  /// Creates a child directory if it does not exist, and opens it.
   public func makeDirectory(
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
@@ -29,24 +29,24 @@ extension Directory {
     return try directory(name)
   }
 
-  /// Whether this user may make and remove names in the directory.
+  /// Whether this user may create and remove entries in the directory.
   public var canBeChanged: Bool { cl_can_change(raw) == 0 }
 
-  /// Makes a child directory; what is there already is refused.
+  /// Creates a child directory. An existing entry is an error.
   public func createDirectory(
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) {
     _ = try unsafe call(.createDirectory, name) { unsafe cl_mkdir(raw, $0, UInt32(permissions)) }
   }
 
-  /// Makes a symbolic link.
+  /// Creates a symbolic link.
   public func createLink(_ name: ByteString, to target: ByteString) throws(SystemError) {
     _ = try unsafe call(.createLink, name) { name in
       unsafe target.withCString { unsafe cl_symlink($0, raw, name) }
     }
   }
 
-  /// Makes another name for the child file `existing` of `folder`.
+  /// Creates a hard link to the child `existing` of `directory`.
   public func createHardLink(
     _ name: ByteString, to existing: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -56,7 +56,7 @@ extension Directory {
     }
   }
 
-  /// Makes a fifo, a socket or a device; devices need privileges.
+  /// Creates a FIFO, a socket or a device. Devices require privileges.
   public func createSpecial(
     _ name: ByteString, kind: FileKind, permissions: UInt16, device: UInt64 = 0
   ) throws(SystemError) {
@@ -76,8 +76,8 @@ extension Directory {
     }
   }
 
-  /// Renames a child into `folder` as `newName`. What stands there is replaced, unless `replacing`
-  /// is false: then it is an error, and nothing happens.
+  /// Renames a child to `newName` in `directory`. An existing entry is replaced, or is an error if
+  /// `replacing` is false.
   public func rename(
     _ name: ByteString, to newName: ByteString, in directory: borrowing Directory,
     replacing: Bool = true
@@ -88,8 +88,8 @@ extension Directory {
     }
   }
 
-  /// Swaps a child with the child `other` of `folder`, whatever kinds of things they are, in one
-  /// step; not every file system can.
+  /// Atomically exchanges a child with the child `other` of `directory`, of any kinds. Not every
+  /// file system supports it.
   public func exchange(
     _ name: ByteString, with other: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -99,7 +99,7 @@ extension Directory {
     }
   }
 
-  /// Removes a child that is no directory.
+  /// Removes a child that is not a directory.
   public func remove(_ name: ByteString) throws(SystemError) {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, 0) }
   }
@@ -109,44 +109,45 @@ extension Directory {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, AT_REMOVEDIR) }
   }
 
-  /// Sets a child's permission bits. The name must not be a link that others can put there.
+  /// Sets a child's permission bits. The name must not be a symbolic link that other users can
+  /// create.
   public func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setMode, name) { unsafe cl_chmod_at(raw, $0, UInt32(bits)) }
   }
 
-  /// Sets a child's owner; a link's own.
+  /// Sets a child's owner. Does not follow a symbolic link.
   public func setOwner(
     user: UInt32, group: UInt32, of name: ByteString
   ) throws(SystemError) {
     _ = try unsafe call(.setOwner, name) { unsafe cl_chown_at(raw, $0, user, group) }
   }
 
-  /// Sets a child's time of modification; a link's own.
+  /// Sets a child's modification time. Does not follow a symbolic link.
   public func setModified(_ time: Timestamp, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setTimes, name) {
       unsafe cl_set_mtime(raw, $0, time.seconds, time.nanoseconds)
     }
   }
 
-  /// Sets the directory's own permission bits.
+  /// Sets the directory's permission bits.
   public func setPermissions(_ bits: UInt16) throws(SystemError) {
     try descriptor.setPermissions(bits)
   }
 
-  /// Sets the directory's own owner.
+  /// Sets the directory's owner.
   public func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     try descriptor.setOwner(user: user, group: group)
   }
 
-  /// Sets the directory's own time of modification.
+  /// Sets the directory's modification time.
   public func setModified(_ time: Timestamp) throws(SystemError) {
     try descriptor.setModified(time)
   }
 
-  /// Makes the directory's names durable: needed after a child was made, renamed or removed.
+  /// Makes the directory's entries durable: required after a child was created, renamed or removed.
   ///
-  /// A file system that cannot sync directories (some behind FUSE, vboxsf, old CIFS) is no error: it is
-  /// noted in `UnsyncedDirectories`.
+  /// A file system that cannot sync directories (some FUSE file systems, vboxsf, old CIFS) is not
+  /// an error; it is recorded in `UnsyncedDirectories`.
   public func sync() throws(SystemError) {
     do throws(SystemError) {
       try descriptor.sync()
@@ -156,12 +157,12 @@ extension Directory {
     }
   }
 
-  /// Makes everything durable that was written to the directory's volume.
+  /// Makes all data written to the directory's volume durable.
   public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
 
-  /// Whether nothing on the volume can be changed as it is mounted.
+  /// Whether the volume is mounted read-only.
   public func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
 
-  /// The free space of the directory's volume.
+  /// Returns the free space of the directory's volume.
   public func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }
 }

@@ -1,28 +1,28 @@
 internal import Glibc
 
 extension Directory {
-  /// The names of the children, sorted by their bytes, without `.` and `..`.
+  /// Returns the names of the children, sorted by bytes, without `.` and `..`.
   public func names() throws(SystemError) -> [ByteString] {
     try children().map(\.name).sorted()
   }
 
-  /// The names of the children, sorted by their bytes: by the handle itself, which ends with it, so
-  /// without a second one. For a directory that is opened to be listed.
+  /// Returns the names of the children, sorted by bytes, and closes the directory. Needs no second
+  /// descriptor, unlike `names()`.
   public consuming func takeNames() throws(SystemError) -> [ByteString] {
     try children(through: raw).map(\.name).sorted()
   }
 
-  /// Whether the directory has no child.
+  /// Whether the directory has no children.
   public func isEmpty() throws(SystemError) -> Bool { try children().isEmpty }
 
-  /// The children in the file system's order, each with whether it is a directory. What vanishes
-  /// meanwhile is left out.
+  /// Returns the children in the file system's order. Children that vanish during the call are
+  /// omitted.
   func children() throws(SystemError) -> [(name: ByteString, isDirectory: Bool)] {
     let again = try duplicate()
     return try children(through: again.raw)
   }
 
-  /// The children, by a handle that was not listed before.
+  /// Returns the children, from a descriptor that has not been listed before.
   private func children(
     through raw: Int32
   ) throws(SystemError) -> [(name: ByteString, isDirectory: Bool)] {

@@ -1,14 +1,14 @@
 internal import Glibc
 
 extension Directory {
-  /// Removes a child with all that is below it, of any depth, by directory handles: never through a
-  /// link, and never into another mount, which is an error and stays. Goes on after a failure and
-  /// throws the first one at the end; what is gone already is none.
+  /// Removes a child and everything below it, of any depth. Symbolic links are not followed.
+  /// Another mount is an error and stays. Continues after failures and throws the first one at the
+  /// end; entries that no longer exist are not failures.
   public func removeTree(_ name: ByteString) throws(SystemError) {
     _ = try removeTree(name, watch: RemovalWatch())
   }
 
-  /// The same for a tree that may be large; false where it was asked to stop before all was gone.
+  /// Removes a tree that may be large. Returns false if it was stopped before the end.
   public func removeTree(
     _ name: ByteString, watch: RemovalWatch
   ) throws(SystemError) -> Bool {
@@ -24,14 +24,14 @@ extension Directory {
   }
 }
 
-/// Follows the removal of a tree: counts what is gone, and ends it early.
+/// Observes the removal of a tree: counts removed entries and can stop it.
 public struct RemovalWatch {
-  /// Called for each entry that is gone but directories.
+  /// Called for each removed entry that is not a directory.
   public var didRemove: () -> Void
-  /// Asked before each entry: whether to stop.
+  /// Whether to stop. Called before each entry.
   public var isStopping: () -> Bool
 
-  /// Makes a watch; without arguments one that does nothing.
+  /// Creates a watch that does nothing by default.
   public init(
     didRemove: @escaping () -> Void = {}, isStopping: @escaping () -> Bool = { false }
   ) {
@@ -40,8 +40,8 @@ public struct RemovalWatch {
   }
 }
 
-/// The removal of a tree: each directory is listed once, its files go at once, it goes itself when what
-/// is below it is gone.
+/// The removal of a tree. Each directory is listed once and its files are removed at once; the
+/// directory itself is removed after its subdirectories.
 private struct Removal: ~Copyable {
   private enum Step {
     case empty(ByteString, depth: Int)

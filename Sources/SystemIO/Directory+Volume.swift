@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 
 extension Directory {
-  /// Whether the directory's volume notes when files are read (no `noatime`).
+  /// Whether the directory's volume records access times (no `noatime`).
   public func notesAccess() throws(SystemError) -> Bool {
     try SystemError.check(.space, path) { cl_notes_access(raw) } != 0
   }
@@ -12,7 +12,8 @@ extension Directory {
     try SystemError.check(.space, path) { cl_may_share(raw) } != 0
   }
 
-  /// The status of a child, a link's own, and when it was last read, in seconds since 1970.
+  /// Returns the status of a child, without following a symbolic link, and its access time in
+  /// seconds since 1970.
   public func look(
     _ name: ByteString
   ) throws(SystemError) -> (status: FileStatus, accessed: Int64) {
@@ -23,8 +24,8 @@ extension Directory {
 }
 
 extension Descriptor {
-  /// Bytes of the file whose blocks other files have, too: those that its removal does not give
-  /// back. 0 where the file system does not tell.
+  /// Returns the number of bytes whose blocks are shared with other files and which removing the
+  /// file would not free. 0 if the file system does not report it.
   public func sharedBytes() throws(SystemError) -> UInt64 {
     var bytes: UInt64 = 0
     do {

@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// An open directory; every call on its children is relative to it and follows no link.
+/// An open directory. Calls on its children are relative to it and follow no symbolic links.
 ///
-/// A path may mean another file a moment later; a directory that is open stays the same one. So trees
-/// are walked and changed through these handles, and paths are joined only for messages.
+/// A path may name another file a moment later, but an open directory stays the same. Trees are
+/// therefore read and changed through these descriptors, and paths are joined only for messages.
 public struct Directory: ~Copyable, Sendable {
   let descriptor: Descriptor
 
@@ -12,15 +12,15 @@ public struct Directory: ~Copyable, Sendable {
     descriptor = Descriptor(adopting: raw, name: path)
   }
 
-  /// Lets go of a descriptor that somebody else owns.
+  /// Gives up a descriptor that is owned elsewhere, without closing it.
   consuming func release() { descriptor.release() }
 
-  /// The path under which the directory was opened: for messages, not for calls.
+  /// The path that the directory was opened with, for messages only.
   public var path: ByteString { descriptor.name }
 
   var raw: Int32 { descriptor.raw }
 
-  /// Opens the directory at a path, following links: for the roots that a user names.
+  /// Opens the directory at a path, following symbolic links: for paths given by the user.
   public static func open(path: ByteString) throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY, 0) }
@@ -28,8 +28,8 @@ public struct Directory: ~Copyable, Sendable {
     return Directory(adopting: Int32(raw), path: path)
   }
 
-  /// Opens the directory at a path that is known to have no symbolic link in it, as `Host.realPath` gives
-  /// it; one that has come into it since is refused (ELOOP).
+  /// Opens the directory at a path without symbolic links, such as a result of `Host.realPath`. A
+  /// link that has been added since is refused (ELOOP).
   public static func open(resolved path: ByteString) throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open_resolved($0) }
@@ -37,8 +37,8 @@ public struct Directory: ~Copyable, Sendable {
     return Directory(adopting: Int32(raw), path: path)
   }
 
-  /// Opens the directory at a path, making what is missing of it with the given permissions. The names
-  /// of the directories that it makes are durable.
+  /// Opens the directory at a path, creating missing directories with the given permissions. The
+  /// entries of created directories are durable.
   public static func make(
     path: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
@@ -52,7 +52,7 @@ public struct Directory: ~Copyable, Sendable {
     }
   }
 
-  /// The same for a path that has no symbolic link in it: none is followed.
+  /// Opens or creates the directory at a path without symbolic links. No link is followed.
   public static func make(
     resolved path: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
@@ -73,8 +73,8 @@ public struct Directory: ~Copyable, Sendable {
     return made
   }
 
-  /// A second handle on the same directory, opened anew: each is told of the volume's errors for itself
-  /// (syncfs(2)).
+  /// Opens the same directory again. Each descriptor reports the volume's write errors on its own
+  /// (syncfs(2)), which dup(2) would not.
   public func duplicate() throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
       unsafe cl_open(self.raw, ".", O_RDONLY | O_DIRECTORY, 0)
@@ -82,7 +82,7 @@ public struct Directory: ~Copyable, Sendable {
     return Directory(adopting: Int32(raw), path: path)
   }
 
-  /// Opens a child directory. A link in its place is refused.
+  /// Opens a child directory. A symbolic link is refused.
   public func directory(_ name: ByteString) throws(SystemError) -> Directory {
     let raw = try unsafe call(.open, name) {
       unsafe cl_open(self.raw, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
@@ -90,13 +90,13 @@ public struct Directory: ~Copyable, Sendable {
     return Directory(adopting: Int32(raw), path: path.appending(name))
   }
 
-  /// Opens a child file for reading. A link is refused; a fifo or a device does not block.
+  /// Opens a child file for reading. A symbolic link is refused; a FIFO or a device does not block.
   public func file(_ name: ByteString) throws(SystemError) -> Descriptor {
     try opened(name, .open, flags: Self.reading, permissions: 0)
   }
 
-  /// Opens a child file for reading without its time of access being set, where the system lets the
-  /// caller (the file's owner and root): for a program that reads what others use.
+  /// Opens a child file for reading without updating its access time, if the caller may do so (the
+  /// file's owner and root): for programs that read other users' files.
   public func fileUntouched(_ name: ByteString) throws(SystemError) -> Descriptor {
     do {
       return try opened(name, .open, flags: Self.reading | cl_no_access_time, permissions: 0)
@@ -108,13 +108,13 @@ public struct Directory: ~Copyable, Sendable {
 
   private static let reading = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
-  /// Opens a child file for writing. A link is refused, and nothing is made.
+  /// Opens an existing child file for writing. A symbolic link is refused.
   public func fileForWriting(_ name: ByteString) throws(SystemError) -> Descriptor {
     let flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     return try opened(name, .open, flags: flags, permissions: 0)
   }
 
-  /// Makes a new child file and opens it for writing; what is there already is refused.
+  /// Creates a child file and opens it for reading and writing. An existing entry is an error.
   public func create(
     _ name: ByteString, permissions: UInt16 = 0o666
   ) throws(SystemError) -> Descriptor {
@@ -122,7 +122,7 @@ public struct Directory: ~Copyable, Sendable {
     return try opened(name, .create, flags: flags, permissions: permissions)
   }
 
-  /// Opens a child file for reading and writing, making it if it is missing: for lock files.
+  /// Opens a child file for reading and writing, creating it if it is missing: for lock files.
   public func openOrCreate(
     _ name: ByteString, permissions: UInt16 = 0o666
   ) throws(SystemError) -> Descriptor {
@@ -139,17 +139,17 @@ public struct Directory: ~Copyable, Sendable {
     return Descriptor(adopting: Int32(raw), name: path.appending(name))
   }
 
-  /// The status of the directory itself.
+  /// Returns the status of the directory.
   public func status() throws(SystemError) -> FileStatus { try descriptor.status() }
 
-  /// The status of a child; a link's own.
+  /// Returns the status of a child. Does not follow a symbolic link.
   public func status(_ name: ByteString) throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try unsafe call(.status, name) { unsafe cl_stat(raw, $0, 0, &status) }
     return FileStatus(status)
   }
 
-  /// The status of a child, nil when there is none.
+  /// Returns the status of a child, or nil if it does not exist.
   public func statusIfPresent(_ name: ByteString) throws(SystemError) -> FileStatus? {
     do {
       return try status(name)
@@ -159,14 +159,14 @@ public struct Directory: ~Copyable, Sendable {
     }
   }
 
-  /// The status of what a child link points to, or of the child if it is none.
+  /// Returns the status of a child. Follows a symbolic link.
   public func statusFollowing(_ name: ByteString) throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try unsafe call(.status, name) { unsafe cl_stat(raw, $0, 1, &status) }
     return FileStatus(status)
   }
 
-  /// The target of a child link.
+  /// Returns the target of a symbolic link.
   public func target(of name: ByteString) throws(SystemError) -> ByteString {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = try unsafe call(.readLink, name) { pointer in
@@ -177,18 +177,18 @@ public struct Directory: ~Copyable, Sendable {
     return ByteString(buffer.prefix(count))
   }
 
-  /// The flags of the directory itself (`Descriptor.flags()`).
+  /// Returns the flags of the directory; see `Descriptor.flags()`.
   public func flags() throws(SystemError) -> UInt32? { try descriptor.flags() }
 
-  /// The extended attributes of the directory itself.
+  /// The extended attributes of the directory.
   public var attributes: ExtendedAttributes { descriptor.attributes }
 
-  /// The extended attributes of a child; a link's own.
+  /// Returns the extended attributes of a child. Does not follow a symbolic link.
   public func attributes(of name: ByteString) -> ExtendedAttributes {
     ExtendedAttributes(of: raw, child: name, name: path.appending(name))
   }
 
-  /// One call on a child, with its fault point and its error.
+  /// Runs a system call on a child, with fault point and error.
   func call(
     _ operation: SystemError.Operation, _ name: ByteString,
     _ body: (UnsafePointer<CChar>) -> Int

@@ -1,32 +1,32 @@
 internal import CLinux
 internal import Glibc
 
-/// The directories from a walk's root down to the one in hand, open where that is cheap.
+/// The directories from the root of a walk to the current one.
 ///
-/// A tree may be deeper than a program may have files open, and its paths longer than the kernel
-/// takes. So at most `limit` of the deepest rungs are open; one further up is opened again by `..`
-/// from the rung below it, or by all names from the root when that one was moved, and is accepted
-/// only if it is the directory that it was.
+/// A tree may be deeper than the limit of open files, and its paths longer than the kernel accepts.
+/// At most `limit` of the deepest directories are open. One further up is opened again by `..` from
+/// its child, or from the root if that child was moved, and is accepted only if it is still the
+/// same directory.
 public struct DirectoryLadder: ~Copyable {
   private struct Rung {
     let name: ByteString
-    /// The length of `relative` without this rung's name.
+    /// The length of `relative` without this directory's name.
     let above: Int
-    /// The descriptor, -1 while it is closed.
+    /// The descriptor, or -1 while it is closed.
     var raw: Int32
-    /// Known once it was closed.
+    /// The identity, recorded when the directory was closed.
     var identity: FileIdentity?
   }
 
-  /// The directory that the ladder begins at.
+  /// The directory at which the walk begins.
   public let root: Directory
   private var rungs: [Rung] = []
   private var relative: [UInt8] = []
-  /// The first rung that may be open; all behind it are.
+  /// The first directory that may be open; all after it are.
   private var firstOpen = 0
   private let limit: Int
 
-  /// Begins at the root, keeping at most `limit` (2 or more) further directories open.
+  /// Begins at the root. At most `limit` (2 or more) further directories are kept open.
   public init(root: consuming Directory, limit: Int = 64) {
     self.root = root
     self.limit = max(2, limit)
@@ -36,23 +36,23 @@ public struct DirectoryLadder: ~Copyable {
     for rung in rungs where rung.raw >= 0 { _ = cl_close(rung.raw) }
   }
 
-  /// How many directories lie below the root down to the one in hand: 0 for the root.
+  /// The number of levels below the root: 0 for the root.
   public var depth: Int { rungs.count }
 
-  /// The descriptor of the directory in hand.
+  /// The descriptor of the current directory.
   var raw: Int32 { rungs.last?.raw ?? root.raw }
 
-  /// The path from the root to the directory in hand, without the root's own.
+  /// The path of the current directory, relative to the root.
   public var relativePath: ByteString { ByteString(relative) }
 
-  /// The names from the root down to the directory in hand.
+  /// The names from the root to the current directory.
   var names: [ByteString] { rungs.map(\.name) }
 
-  /// The path of the directory in hand, for messages.
+  /// The path of the current directory, for messages.
   public var path: ByteString { root.path.appending(relativePath) }
 
-  /// Opens a child of the directory in hand, which becomes the one in hand. A link is refused, and
-  /// with `expected` any other directory than that one.
+  /// Opens a child of the current directory and makes it the current one. A symbolic link is
+  /// refused, as is a directory other than `expected` if that is given.
   public mutating func descend(
     _ name: ByteString, _ expected: FileIdentity? = nil
   ) throws(SystemError) {
@@ -64,7 +64,7 @@ public struct DirectoryLadder: ~Copyable {
     closeFirst()
   }
 
-  /// Goes up until the directory at `depth` is in hand. After an error nothing can be done in it, but
+  /// Goes up to the directory at `depth`. After an error the current directory cannot be used, but
   /// going further up may succeed.
   public mutating func ascend(to depth: Int) throws(SystemError) {
     while let left = rungs.last, rungs.count > max(depth, 0) {
@@ -77,14 +77,14 @@ public struct DirectoryLadder: ~Copyable {
     try openAgain()
   }
 
-  /// Calls `body` with the directory in hand, which stays the ladder's.
+  /// Calls `body` with the current directory, which stays open.
   public func withDirectory<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withDirectory(path, body)
   }
 
-  /// Calls `body` with the directory in hand, of which the caller has the path ready.
+  /// Calls `body` with the current directory, whose path the caller already has.
   public func withDirectory<Result: ~Copyable, Failure: Error>(
     _ path: ByteString, _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -99,8 +99,8 @@ public struct DirectoryLadder: ~Copyable {
     }
   }
 
-  /// Closes the uppermost open rungs that are too many, and notes which directories they are; one of
-  /// which that cannot be told stays open.
+  /// Closes the uppermost open directories beyond the limit and records their identities. A
+  /// directory whose identity cannot be read stays open.
   private mutating func closeFirst() {
     while rungs.count - firstOpen > limit {
       guard let identity = try? identity(of: rungs[firstOpen].raw, "") else { return }
@@ -111,8 +111,8 @@ public struct DirectoryLadder: ~Copyable {
     }
   }
 
-  /// Opens the last rung, if it is closed, by `..` from the one that was below it; leaves it closed
-  /// when that one was moved elsewhere.
+  /// Opens the last directory, if it is closed, by `..` from its former child. Leaves it closed if
+  /// that child was moved.
   private mutating func openByParent(of below: Int32) {
     guard below >= 0, let rung = rungs.last, rung.raw < 0,
       let opened = try? open("..", in: below, rung.identity)
@@ -120,7 +120,7 @@ public struct DirectoryLadder: ~Copyable {
     rungs[rungs.count - 1].raw = opened
   }
 
-  /// Opens the last rung, if it is closed, by all names from the root.
+  /// Opens the last directory, if it is closed, by name from the root.
   private mutating func openAgain() throws(SystemError) {
     guard raw < 0 else { return }
     var current: Int32 = -1
@@ -132,7 +132,7 @@ public struct DirectoryLadder: ~Copyable {
     rungs[rungs.count - 1].raw = current
   }
 
-  /// Opens a directory, and accepts it only if it is the expected one.
+  /// Opens a directory and refuses any other than the expected one.
   private func open(
     _ name: ByteString, in directory: Int32, _ expected: FileIdentity?
   ) throws(SystemError) -> Int32 {
@@ -152,7 +152,7 @@ public struct DirectoryLadder: ~Copyable {
     }
   }
 
-  /// Which directory is in hand.
+  /// Returns the identity of the current directory.
   func identity() throws(SystemError) -> FileIdentity { try identity(of: raw, "") }
 
   private func identity(

@@ -1,13 +1,13 @@
 internal import CLinux
 internal import Glibc
 
-/// Extended attributes of an open file or directory, or of a directory's child without opening it; good
-/// only as long as that file or directory is open.
+/// The extended attributes of an open file or directory, or of a child of an open directory. Valid
+/// only while that file or directory is open.
 public struct ExtendedAttributes: Sendable {
   let raw: Int32
-  /// The child's name; nil for what is open itself.
+  /// The child's name, or nil for the open file itself.
   let child: ByteString?
-  /// The path that errors bear.
+  /// The path in error messages.
   let name: ByteString
 
   init(of raw: Int32, child: ByteString? = nil, name: ByteString) {
@@ -16,7 +16,8 @@ public struct ExtendedAttributes: Sendable {
     self.name = name
   }
 
-  /// The attributes' names, sorted by their bytes; none where the file system has no attributes.
+  /// Returns the attributes' names, sorted by bytes. Empty if the file system has no extended
+  /// attributes.
   public func names() throws(SystemError) -> [ByteString] {
     do {
       let list = try unsafe sized { into, count in
@@ -30,7 +31,7 @@ public struct ExtendedAttributes: Sendable {
     }
   }
 
-  /// The value of an attribute, nil when there is none of that name.
+  /// Returns the value of an attribute, or nil if it does not exist.
   public func value(of key: ByteString) throws(SystemError) -> [UInt8]? {
     do {
       return try unsafe sized { into, count in
@@ -44,7 +45,8 @@ public struct ExtendedAttributes: Sendable {
     }
   }
 
-  /// All attributes that can be listed, with their values; one that goes meanwhile is not among them.
+  /// Returns all listed attributes with their values. Attributes that vanish during the call are
+  /// omitted.
   public func all() throws(SystemError) -> [(name: ByteString, value: [UInt8])] {
     var found: [(name: ByteString, value: [UInt8])] = []
     for name in try names() {
@@ -75,15 +77,14 @@ public struct ExtendedAttributes: Sendable {
     }
   }
 
-  /// Calls `body` with the child's name, as the kernel takes it.
+  /// Calls `body` with the child's name as a C string.
   private func withChild(_ body: (UnsafePointer<CChar>?) -> Int) -> Int {
     guard let child else { return body(nil) }
     return unsafe child.withCString { unsafe body($0) }
   }
 
-  /// Asks for a value whose size is not known: at first into 512 bytes that take no memory of their
-  /// own, which most values fit and where most files have none; a value that grows meanwhile is asked
-  /// for again.
+  /// Reads a value of unknown size: first into 512 bytes on the stack, which most values fit, then
+  /// into larger buffers, also if the value grows in the meantime.
   private func sized(
     _ call: (UnsafeMutableRawPointer?, Int) -> Int
   ) throws(SystemError) -> [UInt8] {

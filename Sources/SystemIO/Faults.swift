@@ -1,25 +1,25 @@
 internal import CLinux
 internal import Synchronization
 
-/// Fault points for tests: every call to the system can be made to fail at its n-th time.
+/// Fault points for tests: any system call can be made to fail.
 ///
-/// A plan belongs to the thread that set it and to the worker threads that it starts, so that tests
-/// can run side by side. Without a plan a fault point costs one thread-local load.
+/// A plan applies to the thread that set it and to the worker threads that it starts, so tests can
+/// run in parallel. Without a plan a fault point costs one thread-local load.
 public enum Faults {
-  /// Which calls fail, and how.
+  /// The calls that fail, and the error.
   public final class Plan: Sendable {
     let operations: Set<SystemError.Operation>?
     let first: Int
     let staysBroken: Bool
     let number: Int32
-    /// How many bytes a reading at a place gets at a time, and how long it pauses after each.
+    /// The number of bytes that one positioned read returns, and the pause after each in seconds.
     let slowness: (bytes: Int, pause: Double)?
-    /// The magic number of the file system that files appear to lie on (statfs(2)).
+    /// The magic number of the simulated file system (statfs(2)).
     let fileSystem: UInt?
     private let calls = Atomic<Int>(0)
 
-    /// Makes a plan: the call number `first` (from 1) of the given operations (nil: of all) fails
-    /// with the error `number`, and when `staysBroken` all that come after it, too.
+    /// Creates a plan: call number `first` (from 1) of the given operations (nil: all) fails with
+    /// the error `number`. If `staysBroken`, all later calls fail as well.
     public init(
       failing operations: Set<SystemError.Operation>? = nil, at first: Int, number: Int32,
       staysBroken: Bool = false
@@ -31,21 +31,21 @@ public enum Faults {
       (slowness, fileSystem) = (nil, nil)
     }
 
-    /// Makes a plan under which no call fails, and files are read at places so many bytes at a time,
-    /// with a pause, in seconds, after each: so that whoever changes them meanwhile has time to.
+    /// Creates a plan under which no call fails and positioned reads return at most `bytes` bytes,
+    /// with a pause in seconds after each: time to change a file while it is read.
     public init(pausing pause: Double, afterReading bytes: Int) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
       (slowness, fileSystem) = ((bytes, pause), nil)
     }
 
-    /// Makes a plan under which no call fails, and holes are believed as on the file system of that
-    /// magic number (statfs(2)).
+    /// Creates a plan under which no call fails and holes are trusted as on the file system with
+    /// this magic number (statfs(2)).
     public init(onFileSystem magic: UInt) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
       (slowness, fileSystem) = (nil, magic)
     }
 
-    /// How many calls have passed this plan's fault points.
+    /// The number of calls that have passed this plan's fault points.
     public var count: Int { calls.load(ordering: .relaxed) }
 
     /// Whether the plan has made a call fail.
@@ -58,7 +58,7 @@ public enum Faults {
     }
   }
 
-  /// Runs `body` with the plan in force on this thread and on those it starts.
+  /// Runs `body` with the plan active on this thread and on those it starts.
   public static func inject<Result, Failure: Error>(
     _ plan: Plan, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -68,7 +68,7 @@ public enum Faults {
     return try withExtendedLifetime(plan) { () throws(Failure) -> Result in try body() }
   }
 
-  /// The plan of the running thread. Whoever sets one keeps it alive while it is set.
+  /// The current thread's plan. Callers keep it alive while it is set.
   static var current: Plan? {
     get {
       guard let raw = unsafe cl_fault_plan() else { return nil }
@@ -82,11 +82,11 @@ public enum Faults {
   @inline(__always)
   static var areArmed: Bool { unsafe cl_fault_plan() != nil }
 
-  /// How many bytes of those that are wanted are read at once.
+  /// Returns the number of bytes to read at once.
   @inline(never)
   static func portion(of wanted: Int) -> Int { min(wanted, current?.slowness?.bytes ?? wanted) }
 
-  /// The magic number of the file system that files appear to lie on; nil for their own.
+  /// Returns the magic number of the simulated file system, or nil for the real one.
   @inline(never)
   static func fileSystem() -> UInt? { current?.fileSystem }
 

@@ -1,15 +1,15 @@
 internal import CLinux
 internal import Glibc
 
-/// A lock between programs (`flock(2)`), held as long as this value lives.
+/// A lock between processes (`flock(2)`), held during the lifetime of the value.
 ///
-/// Advisory: it binds only those who ask. It goes with the process, however that ends, so no lock
-/// is ever left behind. The file stays: removing it would let two programs lock two files.
+/// The lock is advisory and ends with the process, so none is left behind. The file stays: if it
+/// were removed, two processes could lock two different files.
 public struct FileLock: ~Copyable, Sendable {
   private let file: Descriptor
 
-  /// Takes the lock named `name` in `folder`, making the file if need be. An error for which
-  /// `isBusy` holds says that another program has it.
+  /// Acquires the lock `name` in `directory`, creating the file if it is missing. Throws an error
+  /// with `isBusy` if another process holds the lock.
   public init(
     _ name: ByteString, in directory: borrowing Directory, exclusive: Bool = true,
     waiting: Bool = false
@@ -29,8 +29,8 @@ public struct FileLock: ~Copyable, Sendable {
     self.file = file
   }
 
-  /// Notes in the file who has the lock and since when, for those who find it taken. It binds nobody, and
-  /// a disk that is full is no reason to do without the lock.
+  /// Records the holder and the time in the file, for messages of processes that find it locked.
+  /// Informational: a full disk does not prevent the lock.
   private static func sign(_ raw: Int32) {
     let text = Array("\(getpid()) \(Host.now().seconds)\n".utf8)
     let written = unsafe text.withUnsafeBytes {
@@ -39,7 +39,7 @@ public struct FileLock: ~Copyable, Sendable {
     _ = cl_truncate(raw, Int64(max(0, written)))
   }
 
-  /// Who noted in the file of a lock that it took it, where that can be read.
+  /// Returns the recorded holder of a lock, or nil if none can be read.
   public static func holder(of name: ByteString, in directory: borrowing Directory) -> LockHolder? {
     guard let bytes = try? directory.file(name).readAll(limit: 64) else { return nil }
     let words = bytes.prefix { $0 != UInt8(ascii: "\n") }.split(separator: UInt8(ascii: " "))
@@ -50,12 +50,12 @@ public struct FileLock: ~Copyable, Sendable {
     return LockHolder(process: process, since: Timestamp(seconds: seconds))
   }
 
-  /// Gives the lock back itself: a program that another thread is just starting still has a copy of
-  /// the descriptor, which would keep the lock until that program runs.
+  /// Unlocks explicitly: a child process that another thread is starting still has a copy of the
+  /// descriptor, which would keep the lock until it calls exec.
   deinit { _ = cl_unlock(file.raw) }
 
-  /// Whether somebody holds the lock named `name`, exclusively; a lock that was never made is nobody's.
-  /// Nothing is made or changed, but for a moment nobody else gets the lock exclusively.
+  /// Whether another process holds the lock `name` exclusively; false if the lock file does not
+  /// exist. Changes nothing, but briefly prevents other processes from locking exclusively.
   public static func isHeld(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
@@ -70,10 +70,10 @@ public struct FileLock: ~Copyable, Sendable {
   }
 }
 
-/// The process that has a lock, as it noted itself.
+/// The process that holds a lock, as it recorded itself.
 public struct LockHolder: Sendable, Hashable {
-  /// The number of the process, on the machine or in the container where it runs.
+  /// The process ID on the machine or in the container where it runs.
   public let process: Int32
-  /// When it took the lock.
+  /// The time when the lock was acquired.
   public let since: Timestamp
 }

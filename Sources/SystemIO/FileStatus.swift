@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// What kind of thing a directory entry is.
+/// The kind of a directory entry.
 public enum FileKind: UInt8, Sendable, Hashable, BitwiseCopyable {
   case file, directory, symlink, fifo, socket, characterDevice, blockDevice
 
@@ -18,12 +18,12 @@ public enum FileKind: UInt8, Sendable, Hashable, BitwiseCopyable {
   }
 }
 
-/// What tells one file from every other on a running system.
+/// The identity of a file on a running system.
 public struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
   public let device: UInt64
   public let inode: UInt64
 
-  /// Makes an identity of a device number and an inode number.
+  /// Creates an identity from a device number and an inode number.
   public init(device: UInt64, inode: UInt64) {
     self.device = device
     self.inode = inode
@@ -35,24 +35,24 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
   public let kind: FileKind
   /// Whether the entry is the root of another mount.
   public let isMountPoint: Bool
-  /// Permission bits with set-user-id, set-group-id and sticky: 0 to 0o7777.
+  /// The permission bits with set-user-ID, set-group-ID and sticky bit: 0 to 0o7777.
   public let permissions: UInt16
   public let user: UInt32
   public let group: UInt32
   public let links: UInt32
   public let identity: FileIdentity
-  /// Bytes, as the end of the file says; holes count.
+  /// The size in bytes, including holes.
   public let size: UInt64
-  /// Bytes that the file takes on the volume.
+  /// The bytes allocated on the volume.
   public let allocated: UInt64
-  /// The device number of a character or block device, as `makedev(3)` makes it.
+  /// The device number of a character or block device (`makedev(3)`).
   public let specialDevice: UInt64
   public let modified: Timestamp
   public let changed: Timestamp
-  /// The time of birth, where the file system keeps it; a walk does not ask for it.
+  /// The creation time, if the file system records it. A walk does not ask for it.
   public let born: Timestamp?
 
-  /// Makes the status of a file that is nowhere.
+  /// Creates the status of a file that does not exist.
   public init(
     _ kind: FileKind, permissions: UInt16 = 0o644, user: UInt32 = 0, group: UInt32 = 0,
     links: UInt32 = 1, identity: FileIdentity, size: UInt64 = 0, modified: Timestamp,
@@ -73,7 +73,7 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
     born = nil
   }
 
-  /// Takes over what the kernel said; a kind that Linux does not have becomes a special file.
+  /// Converts the kernel's status. An unknown kind becomes a character device.
   init(_ raw: cl_status) {
     kind = FileKind(mode: raw.mode) ?? .characterDevice
     isMountPoint = raw.mount_root != 0

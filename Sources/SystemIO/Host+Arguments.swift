@@ -1,9 +1,10 @@
 internal import Glibc
 
 extension Host {
-  /// The words that the program was called with, without its own name, byte for byte.
+  /// The arguments of the program without its name, byte for byte.
   ///
-  /// `CommandLine.arguments` has U+FFFD in the place of what is not UTF-8, and so names other files.
+  /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD and so would name other
+  /// files.
   public static var arguments: [ByteString] {
     var words: [ByteString] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {

@@ -1,11 +1,11 @@
 internal import CLinux
 
 extension Host {
-  /// Has the memory of each block of 1 MiB or more given back to the system when it is freed.
+  /// Returns freed blocks of 1 MiB or more to the system.
   ///
-  /// By default glibc does so only until the first such block is freed; then it keeps ever larger ones
-  /// in its heaps, where what threads make and free in turn leaves holes: at the end of a backup half
-  /// of the memory was holes. The whole program's choice, so for its beginning.
+  /// By default glibc does so only until the first such block is freed. From then on it keeps ever
+  /// larger blocks in its heaps, which fragment: at the end of a backup half of the memory was
+  /// holes. Applies to the whole process, so call it at the start.
   public static func returnLargeBlocks() {
     cl_map_blocks_from(1 << 20)
   }

@@ -1,9 +1,9 @@
 extension Host {
-  /// Whether the machine has mains power, as far as the kernel tells: a supply of the type `Mains` or
-  /// `USB` is online, or no battery is discharging (systemd's rule for ConditionACPower).
+  /// Whether the machine has mains power: a supply of the type `Mains` or `USB` is online, or no
+  /// battery is discharging (systemd's rule for ConditionACPower).
   ///
-  /// - Parameter supplies: the kernel's directory of power supplies (`Documentation/ABI/testing/
-  ///   sysfs-class-power`).
+  /// - Parameter supplies: the kernel's directory of power supplies
+  ///   (`Documentation/ABI/testing/sysfs-class-power`).
   public static func isOnMainsPower(
     supplies: ByteString = "/sys/class/power_supply"
   ) -> Bool {

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A moment in the words of a calendar and a clock.
+/// A time as calendar date and time of day.
 public struct CalendarTime: Hashable, Sendable {
   public let year: Int
   /// 1 to 12.
@@ -12,7 +12,7 @@ public struct CalendarTime: Hashable, Sendable {
   /// 0 to 60.
   public let second: Int
 
-  /// Makes a time of its parts.
+  /// Creates a time from its parts.
   public init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
     self.year = year
     self.month = month
@@ -22,7 +22,7 @@ public struct CalendarTime: Hashable, Sendable {
     self.second = second
   }
 
-  /// Whether a calendar has that day and a clock that time.
+  /// Whether the date and the time of day exist.
   public var exists: Bool {
     guard let moment = Timestamp(self, isUTC: true) else { return false }
     var seconds = time_t(moment.seconds)
@@ -39,7 +39,7 @@ public struct CalendarTime: Hashable, Sendable {
 }
 
 extension Timestamp {
-  /// The moment in this host's time zone.
+  /// The time in the host's time zone.
   public var local: CalendarTime? {
     var seconds = time_t(seconds)
     var parts = unsafe tm()
@@ -47,8 +47,8 @@ extension Timestamp {
     return unsafe CalendarTime(parts)
   }
 
-  /// The moment that a calendar and a clock show in this host's time zone, or in UTC. Parts that are
-  /// too large go over into the next: the 32nd of March is the 1st of April.
+  /// Converts a time in the host's time zone, or in UTC. Parts that are too large carry over: March
+  /// 32 is April 1.
   public init?(_ time: CalendarTime, isUTC: Bool = false) {
     var parts = unsafe tm()
     guard let year = Int32(exactly: time.year - 1900), let month = Int32(exactly: time.month - 1),

@@ -1,15 +1,17 @@
 extension Host {
-  /// `writebackDelay(settings:)` as it was when first asked for.
+  /// The result of `writebackDelay(settings:)` when first used.
   public static let writebackDelay = writebackDelay(settings: "/proc/sys/vm")
 
-  /// For how many seconds a store through a mapping may leave a file's time of modification as it was.
+  /// Returns the number of seconds for which a store through a mapping may leave a file's
+  /// modification time unchanged.
   ///
-  /// The first store into a page moves the time; the next ones do so only when the page was written
-  /// back since. That is done when it is older than `dirty_expire_centisecs`, by a thread that wakes
-  /// each `dirty_writeback_centisecs` (the kernel's `Documentation/admin-guide/sysctl/vm.rst`), and
-  /// takes a while. A minute where these are as distributions have them; a day where no thread wakes.
+  /// The first store into a page updates the time; later ones do so only after the page has been
+  /// written back. The kernel does that once the page is older than `dirty_expire_centisecs`, in a
+  /// thread that wakes every `dirty_writeback_centisecs`
+  /// (`Documentation/admin-guide/sysctl/vm.rst`), and it takes a while. The delay is a minute with
+  /// the usual settings, and a day if no thread wakes.
   ///
-  /// - Parameter settings: the kernel's directory of settings of the virtual memory.
+  /// - Parameter settings: the kernel's directory of virtual memory settings.
   public static func writebackDelay(settings: ByteString) -> Double {
     func seconds(_ key: ByteString) -> Double? {
       let bytes = try? Descriptor.open(path: settings.appending(key)).readAll(limit: 64)

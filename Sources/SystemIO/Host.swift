@@ -1,28 +1,28 @@
 internal import CLinux
 internal import Glibc
 
-/// What the machine and the user are called, the clock, and chance.
+/// The machine, the user, clocks and random numbers.
 public enum Host {
-  /// The time of the real-time clock, to the nanosecond.
+  /// Returns the time of the real-time clock in nanosecond resolution.
   public static func now() -> Timestamp {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
-  /// Seconds of a clock that no one sets, for measuring.
+  /// Returns the seconds of the monotonic clock, for measuring durations.
   public static func monotonicSeconds() -> Double {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
-  /// Lets this thread wait.
+  /// Suspends the current thread.
   public static func pause(seconds: Double) {
     if seconds > 0 { cl_pause(Int64(seconds * 1_000_000_000)) }
   }
 
-  /// The host's name, as `uname(2)` gives it.
+  /// The host name (`uname(2)`).
   public static var name: String {
     var names = utsname()
     guard unsafe uname(&names) == 0 else { return "localhost" }
@@ -31,7 +31,7 @@ public enum Host {
     }
   }
 
-  /// The machine's id from `/etc/machine-id`, nil where there is none.
+  /// The machine ID from `/etc/machine-id`, or nil if there is none.
   public static var machineID: String? {
     guard let file = try? Descriptor.open(path: "/etc/machine-id"),
       let bytes = try? file.readAll(limit: 4096)
@@ -40,7 +40,7 @@ public enum Host {
     return id.isEmpty ? nil : String(decoding: id, as: UTF8.self)
   }
 
-  /// What tells this run of the kernel from every other; nil where the kernel does not say.
+  /// The boot ID of the running kernel, or nil if it is not available.
   public static var bootID: String? {
     guard let file = try? Descriptor.open(path: "/proc/sys/kernel/random/boot_id"),
       let bytes = try? file.readAll(limit: 4096), bytes.count >= 36
@@ -48,13 +48,13 @@ public enum Host {
     return String(decoding: bytes.prefix(36), as: UTF8.self)
   }
 
-  /// The user id that calls to the system are made with.
+  /// The effective user ID.
   public static var userID: UInt32 { geteuid() }
 
-  /// The group id that calls to the system are made with.
+  /// The effective group ID.
   public static var groupID: UInt32 { getegid() }
 
-  /// The name of a user, nil when the system does not know the id.
+  /// Returns the name of a user, or nil if the ID is unknown.
   public static func userName(_ id: UInt32) -> String? {
     var entry = unsafe passwd()
     var found = unsafe UnsafeMutablePointer<passwd>?.none
@@ -64,7 +64,7 @@ public enum Host {
     return unsafe String(cString: entry.pw_name)
   }
 
-  /// The name of a group, nil when the system does not know the id.
+  /// Returns the name of a group, or nil if the ID is unknown.
   public static func groupName(_ id: UInt32) -> String? {
     var entry = unsafe group()
     var found = unsafe UnsafeMutablePointer<group>?.none
@@ -74,7 +74,7 @@ public enum Host {
     return unsafe String(cString: entry.gr_name)
   }
 
-  /// The value of an environment variable, nil when it is not set or empty.
+  /// Returns the value of an environment variable, or nil if it is unset or empty.
   public static func environment(_ name: String) -> ByteString? {
     guard let value = unsafe getenv(name) else { return nil }
     let bytes = unsafe ByteString(
@@ -82,29 +82,28 @@ public enum Host {
     return bytes.isEmpty ? nil : bytes
   }
 
-  /// The user's directory of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`; nil when the
-  /// environment names neither by an absolute path.
+  /// The user's cache directory: `$XDG_CACHE_HOME` or `~/.cache`; nil if neither is an absolute
+  /// path.
   public static var cacheDirectory: ByteString? { baseDirectory("XDG_CACHE_HOME", ".cache") }
 
-  /// The user's directory of settings: `$XDG_CONFIG_HOME`, else `~/.config`; nil when the environment
-  /// names neither by an absolute path.
+  /// The user's configuration directory: `$XDG_CONFIG_HOME` or `~/.config`; nil if neither is an
+  /// absolute path.
   public static var configurationDirectory: ByteString? {
     baseDirectory("XDG_CONFIG_HOME", ".config")
   }
 
-  /// The user's directory of data: `$XDG_DATA_HOME`, else `~/.local/share`; nil when the environment
-  /// names neither by an absolute path.
+  /// The user's data directory: `$XDG_DATA_HOME` or `~/.local/share`; nil if neither is an absolute
+  /// path.
   public static var dataDirectory: ByteString? { baseDirectory("XDG_DATA_HOME", ".local/share") }
 
-  /// One of the directories of the XDG Base Directory Specification 0.8, by which a path that is not
-  /// absolute counts as none.
+  /// Returns a directory of the XDG Base Directory Specification 0.8, which ignores relative paths.
   private static func baseDirectory(_ variable: String, _ standard: ByteString) -> ByteString? {
     if let named = environment(variable), named.isAbsolute { return named }
     guard let home = environment("HOME"), home.isAbsolute else { return nil }
     return home.appending(standard)
   }
 
-  /// The working directory.
+  /// Returns the working directory.
   public static func workingDirectory() -> ByteString? {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     let found = unsafe buffer.withUnsafeMutableBytes {
@@ -114,7 +113,7 @@ public enum Host {
     return found ? ByteString(buffer.prefix { $0 != 0 }) : nil
   }
 
-  /// The absolute path without links, `.` and `..`, of what is there.
+  /// Returns the absolute path of an existing file, without symbolic links, `.` and `..`.
   public static func realPath(_ path: ByteString) throws(SystemError) -> ByteString {
     guard let real = unsafe path.withCString({ unsafe realpath($0, nil) }) else {
       throw SystemError(.status, path, number: errno)
@@ -124,13 +123,13 @@ public enum Host {
       UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
   }
 
-  /// The mount point of the volume that holds `path`, or the path itself if that is not known.
+  /// Returns the mount point of the volume that holds `path`, or the path itself if it is unknown.
   public static func mountPoint(of path: ByteString) -> ByteString {
     guard var point = try? realPath(path), var status = try? Directory.open(path: point).status()
     else { return path }
     while point != "/", !status.isMountPoint {
       let above = parent(of: point)
-      // Kernels before 5.8 do not report mount points.
+      // Linux before 5.8 does not report mount points.
       guard let next = try? Directory.open(path: above).status(),
         next.identity.device == status.identity.device
       else { return point }
@@ -144,8 +143,8 @@ public enum Host {
     return end == 0 ? "/" : ByteString(Array(path.bytes[..<end]))
   }
 
-  /// The path as it is where no part of it is a link, so that messages name what the user wrote; else
-  /// with its links resolved.
+  /// Returns the path unchanged if no component is a symbolic link, so that messages name what the
+  /// user typed; otherwise with links resolved.
   public static func linkFree(_ path: ByteString) -> ByteString {
     do throws(SystemError) {
       _ = try Directory.open(resolved: path)
@@ -153,7 +152,7 @@ public enum Host {
     } catch { return error.number == ELOOP ? resolved(path) : path }
   }
 
-  /// A path with the links resolved in that part of it which is there.
+  /// Returns the path with symbolic links resolved in the part of it that exists.
   public static func resolved(_ path: ByteString) -> ByteString {
     if let real = try? realPath(path) { return real }
     guard let name = path.lastComponent else { return path }
@@ -161,8 +160,9 @@ public enum Host {
     return resolved(parent.isEmpty ? "." : parent).appending(name)
   }
 
-  /// The absolute path of the program that is running: as it was called, by itself or found in `PATH`, so
-  /// that a link to the version in use stays a link; with links resolved where that leads elsewhere.
+  /// Returns the absolute path of the running program: as it was called, directly or through
+  /// `PATH`, so that a link to the current version stays a link. If that is not the running
+  /// program, returns its resolved path.
   public static func programPath() throws(SystemError) -> ByteString {
     let running = try realPath("/proc/self/exe")
     guard let first = unsafe CommandLine.unsafeArgv[0] else { return running }
@@ -177,7 +177,7 @@ public enum Host {
     return candidates.compactMap { $0 }.first(where: isRunning) ?? running
   }
 
-  /// Random bytes from the kernel.
+  /// Returns random bytes from the kernel.
   public static func random(count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0
@@ -185,18 +185,18 @@ public enum Host {
       let more = unsafe bytes.withUnsafeMutableBytes {
         unsafe cl_random($0.baseAddress?.advanced(by: filled), count - filled)
       }
-      // getrandom(2) fails only on a kernel without it or with a bad address: nothing to go on with.
-      precondition(more > 0, "the kernel gives no random bytes")
+      // getrandom(2) fails only on a kernel without it or with a bad address.
+      precondition(more > 0, "the kernel returned no random bytes")
       filled += more
     }
     return bytes
   }
 
-  /// Random bytes as hexadecimal digits, two for each byte.
+  /// Returns random bytes as hexadecimal digits, two for each byte.
   public static func randomHex(bytes count: Int) -> String {
     random(count: count).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// How many processors this program may use.
+  /// The number of processors available to this process.
   public static var processors: Int { max(1, cl_processors()) }
 }

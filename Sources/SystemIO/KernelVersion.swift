@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// The version of a Linux kernel, as far as programs may ask what it does.
+/// The version of a Linux kernel.
 public struct KernelVersion: Sendable, Hashable, Comparable {
   public let major: Int
   public let minor: Int
 
-  /// Makes a version.
+  /// Creates a version.
   public init(_ major: Int, _ minor: Int) { (self.major, self.minor) = (major, minor) }
 
-  /// Reads a release, for example `6.1.0-18-amd64`; nil if it does not begin with two numbers.
+  /// Parses a release such as `6.1.0-18-amd64`; nil if it does not begin with two numbers.
   public init?(release: some StringProtocol) {
     let numbers = release.split(separator: ".", maxSplits: 2).prefix(2)
       .map { $0.prefix { ("0"..."9").contains($0) } }
@@ -21,12 +21,12 @@ public struct KernelVersion: Sendable, Hashable, Comparable {
     (left.major, left.minor) < (right.major, right.minor)
   }
 
-  /// Whether syncfs(2) reports that a file of the volume could not be written: since Linux 5.8.
+  /// Whether syncfs(2) reports write errors of the volume (since Linux 5.8).
   public var reportsErrorsOfVolumeSync: Bool { self >= KernelVersion(5, 8) }
 }
 
 extension Host {
-  /// The version of the running kernel; nil if its release is of another form.
+  /// The version of the running kernel, or nil if its release cannot be parsed.
   public static let kernelVersion: KernelVersion? = {
     var names = utsname()
     guard unsafe uname(&names) == 0 else { return nil }

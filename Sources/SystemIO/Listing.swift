@@ -1,24 +1,24 @@
 internal import CLinux
 internal import Glibc
 
-/// One buffer of names as `getdents64(2)` fills it: the names are used where they lie.
+/// A buffer of directory entries as `getdents64(2)` fills it; names are used in place.
 ///
-/// 64 KiB hold about 2,000 names, so a directory of ordinary size is one call and one batch.
+/// 64 KiB hold about 2,000 names, so a directory of ordinary size takes one call and one batch.
 struct Listing: ~Copyable {
-  /// The buffer, for the names at the places that `withEach` gives.
+  /// The buffer that the ranges of `withEach` refer to.
   private(set) var bytes = [UInt8](repeating: 0, count: 64 * 1024)
-  /// How many of the bytes are filled.
+  /// The number of bytes filled.
   private var filled = 0
 
-  /// Where one name lies in the buffer, a NUL behind it, and what else the listing says of it.
+  /// The location of a name in the buffer, which a NUL terminates, and the entry's other fields.
   struct Location {
     let range: Range<Int>
     let inode: UInt64
-    /// `DT_DIR` and so on; `DT_UNKNOWN` where the file system does not tell the kind in listings.
+    /// `DT_DIR` and so on, or `DT_UNKNOWN` if the file system does not report the kind.
     let type: UInt8
   }
 
-  /// Reads the next names; false when there are no more.
+  /// Reads the next entries. Returns false at the end of the directory.
   mutating func fill(
     from raw: Int32, path: @autoclosure () -> ByteString
   ) throws(SystemError) -> Bool {
@@ -29,7 +29,7 @@ struct Listing: ~Copyable {
     return filled > 0
   }
 
-  /// Calls `body` with each name but `.` and `..`, as the kernel takes it and with its place.
+  /// Calls `body` with the location and the C string of each name except `.` and `..`.
   ///
   /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
   /// the record 2, type 1, then the name and a NUL.
@@ -52,8 +52,9 @@ struct Listing: ~Copyable {
     }
   }
 
-  /// Where the NUL behind a name is. Records are multiples of 8 bytes, so it is the first one in
-  /// the last 8 of them; of those the first 3 belong to the header when the name is short.
+  /// Returns the location of the NUL after a name. Records are multiples of 8 bytes, so it is the
+  /// first NUL in the last 8 bytes; if the name is short, the first 3 of these belong to the
+  /// header.
   @inline(__always)
   private static func endOfName(_ buffer: UnsafeRawBufferPointer, start: Int, next: Int) -> Int {
     let last = next &- 8
@@ -70,6 +71,6 @@ struct Listing: ~Copyable {
     return unsafe name.count == 1 || (name.count == 2 && buffer[name.lowerBound &+ 1] == dot)
   }
 
-  /// A copy of a name.
+  /// Returns a copy of a name.
   func name(_ place: Location) -> ByteString { ByteString(bytes[place.range]) }
 }

@@ -1,18 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// A file's bytes as the kernel maps them into memory, read-only: what is not looked at is not read,
-/// and the kernel may forget what it has read.
+/// A file mapped into memory, read-only. Pages are read on access and can be evicted.
 ///
-/// Another program that changes the file changes the bytes, and one that makes it shorter ends this
-/// program when it looks at what is gone; so does a disk that does not give them. So only files are mapped that nobody else has reason to
-/// change, and what is read of them is held within bounds each time.
+/// If another program changes the file, the bytes change. If the file is truncated or the disk
+/// fails, an access ends this program. So only files are mapped that no other program has a reason
+/// to change, and reads from them are validated each time.
 @safe
 public final class MappedFile: @unchecked Sendable {
   // Unchecked: the memory is only read, and lasts as long as the object.
   private let bytes: UnsafeRawBufferPointer
 
-  /// Maps all bytes that an open file has now; the file can be closed then.
+  /// Maps the current content of an open file, which can be closed afterwards.
   public init(_ file: borrowing Descriptor) throws(SystemError) {
     let size = try file.status().size
     guard size > 0 else {
@@ -31,8 +30,8 @@ public final class MappedFile: @unchecked Sendable {
     unsafe bytes = UnsafeRawBufferPointer(start: start, count: count)
   }
 
-  /// Has the program end with exit status 1 and this message, of at most 1 KiB, on the standard error
-  /// where a mapped file cannot be read any more, and not with a signal. It is not taken back.
+  /// Makes the program print a message of at most 1 KiB to standard error and exit with status 1,
+  /// instead of being killed by a signal, if a mapped file can no longer be read. Cannot be undone.
   public static func endAtLoss(saying message: String) throws(SystemError) {
     _ = try SystemError.check(.watchSignals, "this process") {
       unsafe cl_end_at_loss(message)
@@ -44,10 +43,10 @@ public final class MappedFile: @unchecked Sendable {
     unsafe munmap(UnsafeMutableRawPointer(mutating: start), bytes.count)
   }
 
-  /// How many bytes there are.
+  /// The number of bytes.
   public var count: Int { unsafe bytes.count }
 
-  /// Calls `body` with all bytes, which last for the call.
+  /// Calls `body` with all bytes, which are valid during the call.
   public func withBytes<Result, Failure: Error>(
     _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -1,14 +1,14 @@
 /// An open file or directory whose metadata can be set.
 public protocol MetadataTarget: ~Copyable {
-  /// Its extended attributes.
+  /// The extended attributes.
   var attributes: ExtendedAttributes { get }
-  /// What it has of them now.
+  /// Returns the current status.
   func status() throws(SystemError) -> FileStatus
-  /// Sets the owner; set-user-id bits may be cleared by it.
+  /// Sets the owner. This may clear the set-user-ID and set-group-ID bits.
   func setOwner(user: UInt32, group: UInt32) throws(SystemError)
   /// Sets the permission bits.
   func setPermissions(_ bits: UInt16) throws(SystemError)
-  /// Sets the time of modification.
+  /// Sets the modification time.
   func setModified(_ time: Timestamp) throws(SystemError)
 }
 

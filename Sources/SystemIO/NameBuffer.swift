@@ -1,34 +1,34 @@
 internal import CLinux
 internal import Glibc
 
-/// A name in a directory, or a path of a few, in a place that is used again for the next one: for
-/// questions about each entry of a tree, which so cost no allocation.
+/// A name or a short relative path in a buffer that is reused, so that lookups for each entry of a
+/// tree need no allocation.
 public struct NameBuffer: ~Copyable {
-  /// The bytes and a NUL behind them.
+  /// The bytes and a terminating NUL.
   private var storage: [UInt8] = [0]
 
-  /// Makes a buffer with room for a path of two names.
+  /// Creates a buffer with room for a path of two names.
   public init() { storage.reserveCapacity(2 * 256) }
 
-  /// Takes a name in place of the one before.
+  /// Replaces the path with a name.
   public mutating func set(_ name: Span<UInt8>) {
     storage.removeAll(keepingCapacity: true)
     append(name, behind: nil)
   }
 
-  /// Takes on a name in what the path names so far.
+  /// Appends a component to the path.
   public mutating func descend(_ name: Span<UInt8>) {
     storage.removeLast()
     append(name, behind: storage.isEmpty ? nil : ByteString.slash)
   }
 
-  /// Takes on bytes at the end of the name.
+  /// Appends bytes to the last component.
   public mutating func extend(_ bytes: Span<UInt8>) {
     storage.removeLast()
     append(bytes, behind: nil)
   }
 
-  /// Shortens the path to its first bytes.
+  /// Truncates the path to its first `count` bytes.
   public mutating func shorten(to count: Int) {
     guard count < self.count else { return }
     storage.removeLast(self.count - count + 1)
@@ -41,14 +41,14 @@ public struct NameBuffer: ~Copyable {
     storage.append(0)
   }
 
-  /// How many bytes the path has.
+  /// The number of bytes.
   public var count: Int { storage.count - 1 }
 
   /// A copy of the path.
   public var copy: ByteString { ByteString(storage.dropLast()) }
 
-  /// Calls `body` with the path as the kernel takes it; one with a NUL inside is given as the empty
-  /// one, which the kernel refuses.
+  /// Calls `body` with the path as a C string. A path with a NUL inside is passed as an empty one,
+  /// which the kernel refuses.
   func withCString(_ body: (UnsafePointer<CChar>) -> Int) -> Int {
     unsafe storage.withUnsafeBytes {
       guard let first = $0.baseAddress, unsafe memchr(first, 0, count) == nil else {
@@ -60,7 +60,7 @@ public struct NameBuffer: ~Copyable {
 }
 
 extension Directory {
-  /// The status of a child, a link's own; nil when there is none.
+  /// Returns the status of a child, without following a symbolic link, or nil if it does not exist.
   public func statusIfPresent(_ name: borrowing NameBuffer) throws(SystemError) -> FileStatus? {
     var status = cl_status()
     let result = try SystemError.ask(
@@ -71,8 +71,8 @@ extension Directory {
     return result < 0 ? nil : FileStatus(status)
   }
 
-  /// Whether a child begins with some bytes; a link does not. Where this user may say so, the look
-  /// does not count as reading the file.
+  /// Whether the content of a child begins with the given bytes. A symbolic link is refused. Does
+  /// not update the file's access time if this user is allowed to avoid it.
   public func begins(
     _ name: borrowing NameBuffer, with bytes: Span<UInt8>
   ) throws(SystemError) -> Bool {

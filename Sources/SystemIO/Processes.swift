@@ -1,24 +1,24 @@
-/// The processes of this machine, and the files that they use, as /proc tells (proc(5)).
+/// The processes of this machine and the files they use, from /proc (proc(5)).
 ///
-/// Files are told apart by device and inode, so that it does not matter by which path a process
-/// opened one. What begins after the look is not seen.
+/// Files are identified by device and inode, so the path by which a process opened one does not
+/// matter. Processes that start during the search may be missed.
 public enum Processes {
-  /// A process that uses a file that was asked about.
+  /// A process that uses one of the given files.
   public struct Use: Sendable, Hashable {
     public let process: Int32
-    /// What the process is called, at most 15 bytes (`comm`).
+    /// The name of the process, at most 15 bytes (`comm`).
     public let name: ByteString
-    /// The file, as the process names it.
+    /// The path by which the process refers to the file.
     public let file: ByteString
   }
 
-  /// What a look found.
+  /// The result of a search.
   public struct Found: Sendable {
     /// One use for each process that uses any of the files.
     public internal(set) var uses: [Use] = []
-    /// Processes whose files could not be looked at, whatever they are.
+    /// The processes whose files could not be examined.
     public internal(set) var unknown: [Process] = []
-    /// Processes in a control group that was asked about, each with the first such group.
+    /// The processes in a matching control group, each with the first such group.
     public internal(set) var members: [Process] = []
   }
 
@@ -26,18 +26,18 @@ public enum Processes {
   public struct Process: Sendable, Hashable {
     public let number: Int32
     public let name: ByteString
-    /// Whose it is.
+    /// The user ID of the process.
     public let user: UInt32
-    /// The path of its control group (cgroups(7)), empty where that is not told.
+    /// The path of its control group (cgroups(7)), or empty if unknown.
     public let controlGroup: ByteString
   }
 
-  /// Looks for processes that have one of some files open, mapped, or as their working directory; this
-  /// process and those that it was started by aside: a shell may stand in the directory in question.
+  /// Finds processes that have one of the files open, mapped or as their working directory, except
+  /// this process and its ancestors: a shell's working directory may be one of the files.
   ///
   /// - Parameters:
-  ///   - proc: the directory in which the system tells of its processes.
-  ///   - isMeantGroup: whether a control group, by its path, is asked about, too; nothing when none is.
+  ///   - proc: the mount point of the proc file system.
+  ///   - isMeantGroup: whether a control group, by its path, matches; nil if none does.
   public static func using(
     in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
     _ isMeant: (FileIdentity) -> Bool
@@ -57,10 +57,10 @@ public enum Processes {
     return found
   }
 
-  /// Where the system tells of its processes.
+  /// The mount point of the proc file system.
   public static let proc: ByteString = "/proc"
 
-  /// The control groups that a process is in: one, or with version 1 of them one in each hierarchy.
+  /// Returns the control groups of a process: one, or one in each hierarchy of version 1.
   private static func groups(_ directory: borrowing Directory) -> [ByteString] {
     let text = (try? directory.file("cgroup").readToEnd(limit: 1 << 16)) ?? []
     return text.split(separator: UInt8(ascii: "\n")).map { ByteString($0).afterLastColon }
@@ -74,7 +74,7 @@ public enum Processes {
       controlGroup: group)
   }
 
-  /// This process, the one that started it, and so on, but for the first of the system.
+  /// Returns this process, its parent and so on, without process 1.
   private static func ancestors(_ all: borrowing Directory) -> Set<Int32> {
     var found: Set<Int32> = []
     var next = (try? all.target(of: "self")).flatMap { $0.utf8 }.flatMap { Int32($0) }
@@ -85,7 +85,7 @@ public enum Processes {
     return found
   }
 
-  /// A process that ends meanwhile uses nothing.
+  /// Examines one process. A process that exits in the meantime uses no files.
   private static func look(
     at number: Int32, _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool,
     _ found: inout Found
@@ -102,7 +102,7 @@ public enum Processes {
     }
   }
 
-  /// ESRCH: what /proc says of a process that ended.
+  /// ESRCH, the error of /proc for a process that has exited.
   private static let noSuchProcess: Int32 = 3
 
   private static func openFile(
@@ -125,14 +125,14 @@ public enum Processes {
       guard isMeant(try directory.statusFollowing(link).identity) else { return nil }
       return (try? directory.target(of: link)) ?? link
     } catch {
-      // It was closed meanwhile, or the kernel's own thread has none.
+      // The file was closed in the meantime, or a kernel thread has none.
       if error.isMissing || error.number == noSuchProcess { return nil }
       throw error
     }
   }
 
-  /// A mapped file, by the path that the kernel tells: of some file systems the device numbers in
-  /// `maps` are others than those of `stat(2)`.
+  /// Returns a mapped file, by its path: on some file systems the device numbers in `maps` differ
+  /// from those of `stat(2)`.
   private static func mapping(
     _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
@@ -150,19 +150,19 @@ public enum Processes {
     return nil
   }
 
-  /// The last line of a small file, empty where it cannot be read.
+  /// Returns the last line of a small file, or an empty one if it cannot be read.
   private static func line(of name: ByteString, in directory: borrowing Directory) -> ByteString {
     guard let bytes = try? directory.file(name).readToEnd(limit: 1 << 16) else { return "" }
     return ByteString(bytes.split(separator: UInt8(ascii: "\n")).last ?? [])
   }
 
-  /// Whose a process is: by its status, since the directory of one that hides itself is the
-  /// superuser's.
+  /// Returns the user of a process, from its status: the directory of a process that is not
+  /// dumpable belongs to root.
   private static func user(_ directory: borrowing Directory) -> UInt32 {
     statusNumber("Uid:", directory)
   }
 
-  /// The first number behind a word in a process's status; 0 where it cannot be read.
+  /// Returns the first number after a word in the status of a process, or 0 if it cannot be read.
   private static func statusNumber(_ word: String, _ directory: borrowing Directory) -> UInt32 {
     let status = (try? directory.file("status").readToEnd(limit: 1 << 16)) ?? []
     for line in status.split(separator: UInt8(ascii: "\n"))
@@ -177,7 +177,7 @@ public enum Processes {
 }
 
 extension Descriptor {
-  /// All bytes of a file whose size is not told, or the first `limit`.
+  /// Returns all bytes of a file of unknown size, or the first `limit`.
   fileprivate func readToEnd(limit: Int) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < limit {

@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension Span<UInt8> {
-  /// Whether both hold the same bytes, found out at the speed of memory (`==` of arrays goes byte by
-  /// byte: 0.5 ns each).
+  /// Whether both spans hold the same bytes, compared with memcmp(3) (`==` of arrays takes 0.5 ns
+  /// for each byte).
   public func hasSameBytes(as other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     return unsafe withUnsafeBytes { mine in
@@ -13,7 +13,7 @@ extension Span<UInt8> {
     }
   }
 
-  /// Whether these bytes come before others, as names are sorted; not when they are equal.
+  /// Whether these bytes sort before others. False if they are equal.
   public func precedes(_ other: Span<UInt8>) -> Bool {
     let common = min(count, other.count)
     let order = unsafe withUnsafeBytes { mine in
@@ -25,7 +25,7 @@ extension Span<UInt8> {
     return order == 0 ? count < other.count : order < 0
   }
 
-  /// Whether a byte is among them.
+  /// Whether the span contains a byte.
   public func contains(_ byte: UInt8) -> Bool {
     unsafe withUnsafeBytes {
       guard let first = $0.baseAddress else { return false }

@@ -2,17 +2,17 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// The memory of tables that grow with the number of entries: anonymous up to a budget, beyond it pages
-/// of a temporary file, which the kernel writes out and drops when memory is short (docs/scale.md).
+/// The memory of tables that grow with the number of entries: anonymous up to a budget, beyond it
+/// pages of a temporary file, which the kernel can write out if memory is short (docs/scale.md).
 ///
-/// The file has no name and only this program's user can read it. Where it cannot be made or has no
-/// room, memory stays anonymous.
+/// The file is unnamed and only this user can read it. If it cannot be created or its volume is
+/// full, memory stays anonymous.
 @safe public final class SpillPool: Sendable {
-  /// The pool of this process: 48 MiB, then a file in the system's directory for large temporary files
-  /// (Filesystem Hierarchy Standard 3.0, 5.15).
+  /// The pool of this process: 48 MiB, then a file in the system's directory for large temporary
+  /// files (Filesystem Hierarchy Standard 3.0, 5.15).
   public static let shared = SpillPool(budget: 48 << 20, directories: ["/var/tmp", "/tmp"])
 
-  /// Bytes that stay anonymous.
+  /// The number of bytes that stay anonymous.
   public let budget: Int
   private let directories: [ByteString]
   private let state = Mutex(State())
@@ -21,34 +21,34 @@ internal import Synchronization
     var anonymous = 0
     var spilled = 0
     var file: Descriptor?
-    /// Whether a file was sought already; it is not sought again after a failure.
+    /// Whether the file has been created or has failed; a failure is not retried.
     var hasSought = false
-    /// Where the next extent of the file begins.
+    /// The offset of the next extent in the file.
     var end = 0
   }
 
-  /// Makes a pool.
+  /// Creates a pool.
   ///
-  /// - Parameter directories: where the file is made, in the order of preference.
+  /// - Parameter directories: the directories for the file, in order of preference.
   public init(budget: Int, directories: [ByteString]) {
     (self.budget, self.directories) = (budget, directories)
   }
 
-  /// Bytes that lie in the temporary file.
+  /// The number of bytes in the temporary file.
   public var spilledBytes: Int { state.withLock { $0.spilled } }
 
-  /// Bytes that the temporary file takes on its volume.
+  /// The number of bytes that the temporary file takes on its volume.
   public var fileBytes: UInt64 {
     state.withLock { state in (try? state.file?.status().allocated) ?? 0 }
   }
 
-  /// Bytes from which on a block is mapped by itself: smaller ones are of the heap, which has them ready
-  /// when the next one is asked for, and are not part of the budget.
+  /// The size from which blocks are mapped, in bytes. Smaller ones come from the heap, which reuses
+  /// them quickly, and do not count towards the budget.
   static let leastMapped = 1 << 20
 
-  /// Returns a block of at least that many bytes, whose content is undefined.
+  /// Returns a block of at least `byteCount` bytes with undefined content.
   ///
-  /// - Parameter isMapped: whether even few bytes are mapped, so that they can leave memory.
+  /// - Parameter isMapped: whether a small block is mapped as well, so that it can be spilled.
   @usableFromInline
   func allocate(_ byteCount: Int, isMapped: Bool = false) -> SpillBlock {
     guard isMapped || byteCount >= Self.leastMapped else { return SpillBlock(heap: byteCount) }
@@ -68,7 +68,7 @@ internal import Synchronization
       state.hasSought = true
       state.file = makeFile()
     }
-    // Room is reserved: a page without a block on the disk would end the program when it is written to.
+    // Space is reserved: writing to a page without a disk block would kill the program.
     let offset = state.end
     guard let file = state.file?.raw, posix_fallocate(file, offset, size) == 0,
       let start = unsafe Self.map(size, file: file, at: offset)
@@ -98,23 +98,23 @@ internal import Synchronization
       case .anonymous: state.anonymous -= size
       case .file(let offset):
         state.spilled -= size
-        // The volume has the room again. Where it cannot punch holes that comes with the program's end.
+        // Frees the space on the volume. Without hole punching it is freed when the program exits.
         if let file = state.file?.raw { _ = cl_give_back(file, Int64(offset), Int64(size)) }
       }
     }
   }
 }
 
-/// A block of a pool's memory, given back when it goes out of use.
+/// A block of a pool's memory, released with its last reference.
 @safe @usableFromInline
 final class SpillBlock: @unchecked Sendable {
-  // Unchecked: whoever holds the only reference writes; all others read.
+  // Unchecked: only the holder of a unique reference writes; all others read.
   @usableFromInline let start: UnsafeMutableRawPointer
   @usableFromInline let byteCount: Int
   private let backing: Backing
   private let pool: SpillPool?
 
-  /// Whether it never leaves memory.
+  /// Whether the block is in the heap and never spilled.
   var isOfHeap: Bool { pool == nil }
 
   fileprivate enum Backing: Sendable {

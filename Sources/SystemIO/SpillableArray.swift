@@ -1,18 +1,18 @@
-/// An array of plain values whose memory comes from a `SpillPool`: for tables with a row for each entry
-/// of a tree.
+/// An array of trivial values whose memory comes from a `SpillPool`: for tables with a row for each
+/// entry of a tree.
 ///
-/// A value, as `Array` is: a copy shares its memory until one of the two is changed.
+/// It has value semantics: a copy shares its memory until one of the two is changed.
 @safe
 public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   @usableFromInline var block: SpillBlock?
   @usableFromInline let pool: SpillPool
   @usableFromInline var rows = 0
 
-  /// Makes an empty array.
+  /// Creates an empty array.
   @inlinable
   public init(in pool: SpillPool = .shared) { self.pool = pool }
 
-  /// Makes an array of equal values.
+  /// Creates an array of equal values.
   @inlinable
   public init(repeating value: Element, count: Int, in pool: SpillPool = .shared) {
     self.init(in: pool)
@@ -21,27 +21,27 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
     rows = count
   }
 
-  /// Makes an array of a collection's elements.
+  /// Creates an array from a collection.
   @inlinable
   public init(_ elements: some Collection<Element>, in pool: SpillPool = .shared) {
     self.init(in: pool)
     append(contentsOf: elements)
   }
 
-  /// How many elements find room without new memory.
+  /// The number of elements that fit without new memory.
   @inlinable var capacity: Int {
     (block?.byteCount ?? 0) / MemoryLayout<Element>.stride
   }
 
-  /// The first element; only where there is a block.
+  /// The first element. Requires a block.
   @inlinable var base: UnsafeMutablePointer<Element> {
     unsafe block.unsafelyUnwrapped.start.assumingMemoryBound(to: Element.self)
   }
 
-  /// Bytes of the first block.
+  /// The minimum size of a block in bytes.
   @inlinable static var least: Int { 1024 }
 
-  /// Moves the elements into a block of their own, with room for at least `wanted`.
+  /// Moves the elements into a new block with room for at least `wanted`.
   @inlinable
   @inline(never)
   mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
@@ -54,22 +54,22 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
     block = larger
   }
 
-  /// Makes room for `wanted` elements in all.
+  /// Reserves room for `wanted` elements in total.
   @inlinable
   public mutating func reserve(_ wanted: Int) {
     if wanted > capacity || !isKnownUniquelyReferenced(&block) { move(toRoomFor: wanted) }
   }
 
-  /// Moves a short array from the heap to memory that can spill, where there are many of them.
+  /// Moves a short array from the heap to memory that can be spilled: for many short arrays.
   public mutating func makeSpillable() {
     if let block, block.isOfHeap { move(toRoomFor: rows, isMapped: true) }
   }
 
-  /// Bytes of the elements.
+  /// The size of the elements in bytes.
   @inlinable
   public var byteCount: Int { rows * MemoryLayout<Element>.stride }
 
-  /// Makes this array the only one that uses its memory, with room for more elements.
+  /// Makes the block unique, with room for more elements.
   @inlinable
   mutating func makeRoom(for more: Int) {
     if isKnownUniquelyReferenced(&block), rows + more <= capacity { return }
@@ -117,8 +117,8 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
     rows -= count
   }
 
-  /// A copy of some elements as an array, for generic code of other modules: that is compiled for
-  /// arrays, and slow for a `Slice` of this type.
+  /// Returns a copy of some elements as an array, for generic code in other modules, which is
+  /// specialized for arrays and slow for a `Slice` of this type.
   @inlinable
   public func copy(_ range: Range<Int>) -> ArraySlice<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= rows, "range out of bounds")
@@ -128,7 +128,7 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
     }
   }
 
-  /// Calls `body` with all elements, which last for the call.
+  /// Calls `body` with all elements, which are valid during the call.
   @inlinable
   public func withSpan<Result, Failure: Error>(
     _ body: (Span<Element>) throws(Failure) -> Result

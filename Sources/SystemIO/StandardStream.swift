@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// One of the streams that a program is born with, buffered.
+/// A standard stream, buffered.
 ///
-/// What is appended is written when 64 KiB have gathered, at `flush()` and when the value ends. A
-/// reader that went away ends the program by SIGPIPE, as it does every filter.
+/// Output is written when 64 KiB have been buffered, at `flush()` and at the end of the value's
+/// lifetime. If the reader has closed its end, SIGPIPE ends the program.
 public final class StandardStream {
   private let raw: Int32
   private let name: ByteString
@@ -17,19 +17,19 @@ public final class StandardStream {
 
   deinit { try? flush() }
 
-  /// The stream for results.
+  /// Returns the stream for results.
   public static func output() -> StandardStream { StandardStream(1, "standard output") }
 
-  /// The stream for talk.
+  /// Returns the stream for messages.
   public static func errors() -> StandardStream { StandardStream(2, "standard error") }
 
-  /// Whether a person reads it.
+  /// Whether the stream is a terminal.
   public var isTerminal: Bool { isatty(raw) == 1 }
 
-  /// Whether it goes to a file, or to nothing: to no terminal and no other program.
+  /// Whether the stream is a file or a null device, not a terminal or a pipe.
   public var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
 
-  /// How many columns the terminal has; nil when it is none.
+  /// The width of the terminal in columns, or nil if the stream is not a terminal.
   public var columns: Int? {
     let columns = cl_terminal_columns(raw)
     return columns > 0 ? columns : nil
@@ -44,13 +44,13 @@ public final class StandardStream {
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
-  /// Appends bytes that lie together.
+  /// Appends a span of bytes.
   public func write(_ bytes: Span<UInt8>) throws(SystemError) {
     unsafe bytes.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
-  /// Writes what has gathered.
+  /// Writes the buffered bytes.
   public func flush() throws(SystemError) {
     var written = 0
     defer { buffer.removeAll(keepingCapacity: true) }
@@ -63,11 +63,11 @@ public final class StandardStream {
     }
   }
 
-  /// Whether a person writes standard input.
+  /// Whether standard input is a terminal.
   public static var isInputTerminal: Bool { isatty(0) == 1 }
 
-  /// Reads a line of standard input, at most `limit` bytes of it, without the newline; nil where the
-  /// input has ended. What comes behind the line is left to be read.
+  /// Reads a line of standard input, at most `limit` bytes, without the newline; nil at the end of
+  /// the input. Bytes after the line stay unread.
   public static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
     var line: [UInt8] = []
     var byte: [UInt8] = [0]
@@ -82,7 +82,7 @@ public final class StandardStream {
     return line
   }
 
-  /// Reads standard input to its end, at most `limit` bytes; nil when there are more.
+  /// Reads standard input to its end; nil if it has more than `limit` bytes.
   public static func readInput(limit: Int) throws(SystemError) -> [UInt8]? {
     let input = Descriptor(adopting: 0, name: "standard input")
     var bytes: [UInt8] = []

@@ -1,37 +1,37 @@
 internal import CLinux
 internal import Glibc
 
-/// The signals by which a user asks a long operation to end, or how far it is.
+/// The signals that ask a long operation to stop or to report its progress.
 ///
-/// SIGINT, SIGTERM and SIGHUP ask it to stop at the next moment at which nothing is lost; a second
-/// one ends the program at once, with exit status 130. SIGUSR1 asks how far it is. They are the
-/// process's: one watch serves all threads. A signal that was ignored when the program began, as
-/// SIGHUP under nohup(1), stays ignored.
+/// SIGINT, SIGTERM and SIGHUP request a stop at the next point at which no work is lost; a second
+/// one ends the program at once with exit status 130. SIGUSR1 requests progress. Signals belong to
+/// the process: one watch serves all threads. A signal that was ignored at the start, as SIGHUP
+/// under nohup(1), stays ignored.
 public enum StopSignals {
-  /// What a wait came to.
+  /// The result of a wait.
   public enum Event: Sendable, Hashable {
-    /// The program is asked to stop.
+    /// A stop was requested.
     case stop
-    /// The user asks how far it is.
+    /// Progress was requested.
     case ask
     /// Another thread called `wake()`.
     case woken
-    /// Nothing came in time.
+    /// The wait timed out.
     case nothing
   }
 
-  /// Begins to watch; till then signals do what they do to every program. It is not taken back.
+  /// Starts handling the signals; before that they have their default effects. Cannot be undone.
   public static func watch() throws(SystemError) {
     _ = try SystemError.check(.watchSignals, "this process") { cl_watch_signals() }
   }
 
-  /// Whether the program was asked to stop: cheap enough to ask before each file and each MiB.
+  /// Whether a stop was requested. Cheap enough to call before each file and each MiB.
   @Sendable public static func isStopping() -> Bool { cl_is_stopping() != 0 }
 
-  /// Ends the program as a second signal does: at once, with exit status 130.
+  /// Ends the program like a second signal: at once, with exit status 130.
   public static func end() -> Never { _exit(CL_INTERRUPTED) }
 
-  /// Waits for a signal, at most so many milliseconds; for one thread.
+  /// Waits for a signal for at most `milliseconds`. For use by one thread.
   public static func wait(milliseconds: Int32) -> Event {
     switch cl_wait_for_signal(milliseconds) {
     case Int(CL_SIGNAL_STOP): .stop
@@ -41,6 +41,6 @@ public enum StopSignals {
     }
   }
 
-  /// Wakes the thread that waits.
+  /// Wakes the waiting thread.
   public static func wake() { cl_wake() }
 }

@@ -1,28 +1,28 @@
-/// A call to the system that failed: what was tried, on what, and why it did not work.
+/// A failed system call: the operation, the path and the reason.
 public struct SystemError: Error, Hashable, Sendable {
-  /// What was tried.
+  /// The operation that failed.
   public let operation: Operation
-  /// The path as far as it is known: the name given to the call, completed by those who called.
+  /// The path as far as it is known: the name given to the call, completed by its callers.
   public let path: ByteString
-  /// The error number of the call.
+  /// The error number (errno).
   public let number: Int32
 
-  /// Makes an error of a failed call.
+  /// Creates an error of a failed call.
   public init(_ operation: Operation, _ path: ByteString, number: Int32) {
     self.operation = operation
     self.path = path
     self.number = number
   }
 
-  /// The same error with the directory's path before the name.
+  /// Returns the same error with the directory's path prepended to the name.
   public func inside(_ directory: ByteString) -> SystemError {
     path.isAbsolute ? self : SystemError(operation, directory.appending(path), number: number)
   }
 
-  /// What a call does, in the words of a message and as the name of a fault point.
+  /// The operation of a system call, as text for messages and as the name of a fault point.
   public enum Operation: String, CaseIterable, Sendable {
     case open, read, write, list, link, rename, remove, lock, map, clone, trust
-    case status = "look at"
+    case status = "get the status of"
     case close = "close"
     case create = "create"
     case createDirectory = "create the directory"
@@ -39,7 +39,7 @@ public struct SystemError: Error, Hashable, Sendable {
     case setAttributes = "set the attributes of"
     case readFlags = "read the flags of"
     case setFlags = "set the flags of"
-    case space = "ask for the free space of"
+    case space = "get the free space of"
     case random = "get random bytes from"
     case startThread = "start a thread for"
     case watchSignals = "watch the signals of"
@@ -48,7 +48,7 @@ public struct SystemError: Error, Hashable, Sendable {
 }
 
 extension SystemError {
-  /// Runs a call that gives a result or the negative error number, after its fault point.
+  /// Runs a call that returns a result or a negative error number, after its fault point.
   @inline(__always)
   static func check(
     _ operation: Operation, _ path: @autoclosure () -> ByteString, _ call: () -> Int
@@ -61,8 +61,8 @@ extension SystemError {
     return result
   }
 
-  /// The same for a question whose usual answer is no: the negative number of a failure that
-  /// `isAnswer` expects is given back, at no cost, instead of thrown.
+  /// Runs a call whose failure is a common answer: the negative error numbers accepted by
+  /// `isAnswer` are returned without the cost of throwing.
   @inline(__always)
   static func ask(
     _ operation: Operation, _ path: @autoclosure () -> ByteString, unless isAnswer: (Int32) -> Bool,

@@ -1,11 +1,11 @@
-/// A moment: whole seconds since 1970-01-01T00:00:00Z and the nanoseconds after them.
+/// A point in time: whole seconds since 1970-01-01T00:00:00Z and nanoseconds.
 public struct Timestamp: Hashable, Comparable, Sendable, BitwiseCopyable {
   /// Seconds since 1970, negative before.
   public var seconds: Int64
   /// 0 to 999,999,999, always forward from `seconds`.
   public var nanoseconds: UInt32
 
-  /// Makes a moment.
+  /// Creates a timestamp.
   public init(seconds: Int64, nanoseconds: UInt32 = 0) {
     self.seconds = seconds
     self.nanoseconds = nanoseconds
@@ -15,8 +15,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, BitwiseCopyable {
     (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
   }
 
-  /// Seconds from `earlier` to this moment, with their fraction. File systems keep any number of 64
-  /// bits as a time, so that two may lie further apart than such a number tells.
+  /// Returns the seconds from `earlier` to this time, with fraction. File systems store any 64-bit
+  /// number, so the difference of two may exceed 64 bits.
   public func since(_ earlier: Timestamp) -> Double {
     let (whole, isTooFar) = seconds.subtractingReportingOverflow(earlier.seconds)
     return (isTooFar ? Double(seconds) - Double(earlier.seconds) : Double(whole))

@@ -1,11 +1,11 @@
 internal import Glibc
 internal import Synchronization
 
-/// The directories of this process that could not be synced because their file system cannot do that.
+/// The directories that could not be synced because their file system does not support it.
 public enum UnsyncedDirectories {
   private static let noted = Mutex<ByteString?>(nil)
 
-  /// The path of the first one; nil if all could be synced.
+  /// The path of the first such directory, or nil if there is none.
   public static var first: ByteString? { noted.withLock { $0 } }
 
   static func note(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }

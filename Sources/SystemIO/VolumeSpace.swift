@@ -1,30 +1,30 @@
 internal import CLinux
 
-/// The space of a volume, as a user without privileges has it.
+/// The free space of a volume for a user without privileges.
 public struct VolumeSpace: Hashable, Sendable {
-  /// Bytes that can still be written.
+  /// The bytes that can still be written.
   public let available: UInt64
-  /// Bytes in all.
+  /// The total size in bytes.
   public let total: UInt64
-  /// Files that can still be made; 0 also where the file system does not count them.
+  /// The number of files that can still be created; 0 if the file system does not count them.
   public let availableInodes: UInt64
-  /// Whether the file system counts its files, and can hold only so many.
+  /// Whether the file system counts inodes and has a fixed number of them.
   public var countsInodes: Bool
-  /// Bytes that only the superuser can still write, besides.
+  /// The additional bytes that only root can write.
   public var reserved: UInt64 = 0
-  /// What a file's bytes take.
+  /// The space that file content takes.
   public var keeping = Keeping.unknown
-  /// The number of its file system, where whoever asked knows it: two volumes that have the same share their
+  /// The device number of the file system, if known. Volumes with the same number share their
   /// space.
   public var device: UInt64?
 
-  /// What of a volume's space a file's bytes take.
+  /// The space that file content takes on a volume.
   public enum Keeping: Hashable, Sendable {
-    /// Perhaps less than they are: the file system may compress or share them, or is not known.
+    /// Possibly less than its size: the file system may compress or deduplicate, or is unknown.
     case unknown
-    /// Whole blocks of so many bytes.
+    /// Whole blocks of the given size in bytes.
     case blocks(UInt64)
-    /// Whole blocks; what is smaller than one perhaps nothing but its place in the inode.
+    /// Whole blocks; content smaller than a block may be stored in the inode.
     case blocksOrInode(UInt64)
   }
 
@@ -40,14 +40,14 @@ public struct VolumeSpace: Hashable, Sendable {
     self.init(available: volume.available, total: volume.total, availableInodes: volume.inodes)
     countsInodes = volume.all_inodes > 0
     if volume.block > 0 {
-      // What others do not give to all they need for themselves, as btrfs for its metadata.
+      // Other file systems need their reserve themselves, as btrfs for its metadata.
       reserved = volume.reserved
       keeping = volume.packs_small != 0 ? .blocksOrInode(volume.block) : .blocks(volume.block)
     }
   }
 
-  /// Bytes of the volume that a file with so many bytes, holes not counted, takes at least; where that is
-  /// unknown, its bytes.
+  /// Returns the minimum number of bytes of the volume that a file with `bytes` bytes of data
+  /// takes, or `bytes` if that is unknown.
   public func taken(by bytes: UInt64) -> UInt64 {
     switch keeping {
     case .unknown: bytes

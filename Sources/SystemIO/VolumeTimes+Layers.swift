@@ -1,11 +1,12 @@
-/// The directories that an overlay file system is made of, by /proc/self/mountinfo
+/// The layers of an overlay file system, from /proc/self/mountinfo
 /// (Documentation/filesystems/overlayfs.rst, proc_pid_mountinfo(5)).
 enum OverlayLayers {
-  /// Overlays may lie on overlays; the kernel allows two levels of it.
+  /// The maximum nesting of overlays that is examined; the kernel allows two levels.
   private static let deepest = 3
 
-  /// Returns the reliability of file times on an overlay, which is that of its worst layer. A layer
-  /// that cannot be opened, as one outside of this container, counts as one on a disk.
+  /// Returns the reliability of file times on an overlay, which is that of its least reliable
+  /// layer. A layer that cannot be opened, for example one outside the container, counts as a local
+  /// disk.
   static func times(
     of overlay: borrowing Descriptor, depth: Int
   ) throws(SystemError) -> VolumeTimes {
@@ -24,7 +25,7 @@ enum OverlayLayers {
     return worst
   }
 
-  /// The absolute paths of the layers of the mount with that device number.
+  /// Returns the absolute paths of the layers of the mount with the given device number.
   static func directories(of device: UInt64, _ table: [UInt8]) -> [ByteString] {
     for line in table.split(separator: UInt8(ascii: "\n")) {
       let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
@@ -37,7 +38,7 @@ enum OverlayLayers {
     return []
   }
 
-  /// "254:1" as statx(2) gives it to this program: major and minor number as in makedev(3).
+  /// Converts "254:1" to the device number of statx(2) (makedev(3)).
   private static func number(_ field: ArraySlice<UInt8>) -> UInt64? {
     let parts = field.split(separator: UInt8(ascii: ":")).map {
       UInt64(String(decoding: $0, as: UTF8.self))
@@ -46,7 +47,7 @@ enum OverlayLayers {
     return (major & 0xfff) << 8 | (major & ~0xfff) << 32 | minor & 0xff | (minor & ~0xff) << 12
   }
 
-  /// Blanks, tabs, line ends and backslashes stand as three octal digits there.
+  /// Decodes spaces, tabs, newlines and backslashes, which are written as three octal digits.
   private static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = field
@@ -62,7 +63,8 @@ enum OverlayLayers {
     return bytes
   }
 
-  /// The values of the options that name layers; a comma or colon in a name has a backslash before it.
+  /// Returns the values of the options that name layers. A comma or colon in a name is escaped with
+  /// a backslash.
   private static func layers(_ options: [UInt8]) -> [ByteString] {
     split(options, at: UInt8(ascii: ","), keepsEscapes: true).flatMap { option -> [ByteString] in
       for name in ["upperdir=", "lowerdir=", "lowerdir+=", "datadir+="]

@@ -1,22 +1,22 @@
-/// Walks a tree depth first in one thread: each directory is listed in batches by `getdents64(2)` and
-/// each entry looked at relative to the open directory, following no link.
+/// Walks a tree depth first in one thread. Directories are listed in batches by `getdents64(2)`,
+/// and the status of each entry is read relative to the open directory, without following links.
 ///
-/// Names may be any bytes and trees of any depth. A directory is entered only if the visitor says so,
-/// mount points too. What changes during the walk may or may not be seen; nothing is seen twice
-/// unless it was renamed meanwhile.
+/// Names may be any bytes, and trees of any depth. A directory, even a mount point, is entered only
+/// if the visitor asks for it. Changes during the walk may or may not be seen; no entry is visited
+/// twice unless it was renamed in the meantime.
 ///
-/// The generic parts are inlinable, so that they are compiled for the visitor where it is.
+/// The generic parts are inlinable, so that they are specialized for the visitor.
 public struct Walk: ~Copyable {
   private var ladder: DirectoryLadder
   @usableFromInline var batch = WalkBatch()
 
-  /// Prepares a walk of the tree below an open directory.
+  /// Creates a walk of the tree below an open directory.
   public init(_ root: consuming Directory) {
     ladder = DirectoryLadder(root: root)
   }
 
-  /// Walks, calling the visitor for each batch, a directory before what is below it. May be called
-  /// again: it walks the tree as it is then.
+  /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
+  /// to walk the tree in its then current state.
   @inlinable
   public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
@@ -24,8 +24,8 @@ public struct Walk: ~Copyable {
     _ = run(&visitor, from: WalkStart(path: [], state: state))
   }
 
-  /// Walks a directory below the root and what is below that. Gives the directories that it did not come
-  /// to, in the order in which it would have, when the visitor wanted to leave them to another walk.
+  /// Walks a directory below the root and everything below it. Returns the directories not yet
+  /// visited, in order, if the visitor yields them to another walk.
   @inlinable
   public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
@@ -53,7 +53,8 @@ public struct Walk: ~Copyable {
     }
   }
 
-  /// Lists the directory in hand, hands each batch over and notes what is to be entered.
+  /// Lists the current directory, passes each batch to the visitor and records the directories to
+  /// enter.
   @inlinable
   mutating func list<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, _ device: UInt64, _ state: Visitor.State,
@@ -76,7 +77,8 @@ public struct Walk: ~Copyable {
     } catch {
       report(error, "", &visitor, state)
     }
-    // Last in, first out: turned round, so that directories are entered in the order of the listing.
+    // The stack is last in, first out: reversed, directories are entered in the order of the
+    // listing.
     pending[first...].reverse()
   }
 
@@ -88,12 +90,12 @@ public struct Walk: ~Copyable {
   }
 }
 
-/// A directory that is to be entered.
+/// A directory to enter.
 @usableFromInline
 struct PendingDirectory<State> {
   @usableFromInline let name: ByteString
   @usableFromInline let device: UInt64
-  /// Levels below the root.
+  /// The number of levels below the root.
   @usableFromInline let depth: Int
   @usableFromInline let state: State
 
@@ -108,7 +110,8 @@ struct PendingDirectory<State> {
 }
 
 extension Walk {
-  /// Takes the directory at a path in hand, at the beginning of its listing, and gives its device.
+  /// Makes the directory at a path the current one, at the start of its listing, and returns its
+  /// device.
   @usableFromInline
   mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try ladder.ascend(to: 0)
@@ -117,20 +120,20 @@ extension Walk {
     return try ladder.identity().device
   }
 
-  /// The path of a directory that was to be entered next at a depth.
+  /// Returns the path of a pending directory at a depth.
   @usableFromInline
   func path(of name: ByteString, depth: Int) -> [ByteString] {
     ladder.names.prefix(depth - 1) + [name]
   }
 
-  /// Takes the directory at a depth in hand, a child of the one above it.
+  /// Makes a directory at a depth the current one, a child of the one above it.
   @usableFromInline
   mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
     try ladder.ascend(to: depth - 1)
     try ladder.descend(name)
   }
 
-  /// Fills the batch with the next entries of the directory in hand, which is on a device.
+  /// Fills the batch with the next entries of the current directory, which is on `device`.
   @usableFromInline
   mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
     guard try batch.listing.fill(from: ladder.raw, path: ladder.path) else { return false }
@@ -145,14 +148,14 @@ extension Walk {
       directory: Directory(adopting: ladder.raw, path: ladder.path))
   }
 
-  /// What the visitor is told of an error; nothing when something vanished.
+  /// Returns the problem to report to the visitor, or nil if the entry has vanished.
   @usableFromInline
   func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(path: ladder.relativePath.appending(name), error: error)
   }
 
-  /// The same of a directory at a path, which was not reached.
+  /// Returns the problem for a directory at a path that was not reached.
   @usableFromInline
   func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
     if error.isMissing { return nil }

@@ -1,18 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// What a walk hands over of one folder: some of its entries, with their names where the kernel put
-/// them and their status.
+/// Entries of one directory: their names, in the kernel's buffer, and their status.
 ///
-/// A directory of up to about 2,000 entries comes in one batch, a larger one in several; entries come
-/// in the file system's order.
+/// A directory of up to about 2,000 entries comes in one batch, a larger one in several. Entries
+/// are in the file system's order.
 public struct WalkBatch: ~Copyable {
-  /// One entry: the place of its name in the batch's `bytes`, and its status.
+  /// An entry: the range of its name in the batch's `bytes`, and its status.
   public struct Entry: Sendable {
-    /// Where the name's bytes lie.
+    /// The range of the name's bytes.
     public let nameRange: Range<Int>
     public let status: FileStatus
-    /// When it was last read, in seconds since 1970, as far as the volume notes it.
+    /// The access time in seconds since 1970, as far as the volume records it.
     public let accessed: Int64
   }
 
@@ -20,21 +19,21 @@ public struct WalkBatch: ~Copyable {
   public private(set) var entries: [Entry] = []
   var listing = Listing()
 
-  /// The bytes that the names lie in; they change when the visitor has returned.
+  /// The bytes of the names, valid until the visitor returns.
   public var bytes: [UInt8] { listing.bytes }
 
-  /// The names that could not be looked at, and why.
+  /// The names whose status could not be read, and the errors.
   @usableFromInline private(set) var failures: [(name: ByteString, error: SystemError)] = []
-  /// How often an entry turned out to be another inode than the listed one though nothing is
-  /// mounted there: a file system that lists other numbers, where looking quickly means twice.
+  /// The number of entries whose inode differed from the listed one although nothing is mounted
+  /// there. On such a file system the quick lookup needs two calls.
   private var surprises = 0
 
-  /// A copy of an entry's name.
+  /// Returns a copy of an entry's name.
   public func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
 }
 
 extension WalkBatch {
-  /// Looks at each name of the listing of an open directory on a device.
+  /// Reads the status of each listed name of an open directory on a device.
   mutating func look(in directory: Int32, on device: UInt64, path: () -> ByteString) {
     var (found, failed): ([Entry], [(ByteString, SystemError)]) = ([], [])
     swap(&found, &entries)
@@ -60,75 +59,73 @@ extension WalkBatch {
   }
 }
 
-/// The directory that a batch is from.
+/// The directory of a batch.
 public struct WalkDirectory: ~Copyable {
-  /// Levels below the root of the walk, 0 for the root.
+  /// The number of levels below the root of the walk, 0 for the root.
   public let depth: Int
-  /// The path below the walk's root, empty for the root.
+  /// The path relative to the root of the walk, empty for the root.
   public let relativePath: ByteString
   /// The open directory, for calls on its children.
   public let directory: Directory
 
-  /// Lets go of the descriptor, which is the walk's, without closing it.
+  /// Gives up the descriptor, which the walk owns, without closing it.
   @usableFromInline consuming func release() { directory.release() }
 }
 
-/// What a visitor wants entered of a batch.
+/// The directories of a batch to enter.
 public struct WalkDescent<State>: ~Copyable {
   @usableFromInline var wanted: [(entry: Int, state: State)] = []
   @usableFromInline var isAbandoned = false
 
   @inlinable init() {}
 
-  /// Enters the directory at this index of the batch's entries, with a state of the visitor's own.
+  /// Enters the directory at this index of the batch's entries, with a state for the visitor.
   @inlinable public mutating func enter(_ entry: Int, with state: State) {
     wanted.append((entry, state))
   }
 
-  /// Ends the listing of the directory and enters none of its directories, those of earlier batches among
-  /// them.
+  /// Ends the listing of the directory and enters none of its subdirectories, including those of
+  /// earlier batches.
   @inlinable public mutating func abandonDirectory() { isAbandoned = true }
 }
 
-/// Something in the tree that could not be listed or looked at.
+/// An entry or a directory that could not be read.
 public struct WalkProblem: Sendable {
-  /// The path below the walk's root.
+  /// The path relative to the root of the walk.
   public let path: ByteString
   public let error: SystemError
 }
 
-/// What is done with the entries that a walk finds.
+/// The receiver of the entries that a walk finds.
 public protocol WalkVisitor: ~Copyable {
-  /// What the visitor knows of a directory, handed down from `enter`.
+  /// The visitor's state for a directory, passed to `enter`.
   associatedtype State
 
-  /// Takes some entries of a directory and says which directories to enter.
+  /// Receives entries of a directory and selects the directories to enter.
   mutating func visit(
     _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: State,
     descent: inout WalkDescent<State>)
 
-  /// Is told of a directory or an entry that could not be read, by the state of the directory that it is
-  /// in or that it is; the walk goes on. What vanished between being listed and being looked at is
-  /// no problem and is not told.
+  /// Receives a directory or an entry that could not be read, with the state of that directory or
+  /// of the entry's directory; the walk continues. Entries that vanish after they were listed are
+  /// not reported.
   mutating func failed(_ problem: WalkProblem, state: State)
 
-  /// Whether it wants to see no more: then the walk ends. Asked before each directory and after each
-  /// batch.
+  /// Whether to end the walk. Called before each directory and after each batch.
   var isDone: Bool { get }
 
-  /// Whether it wants to leave the directories that are still to be entered to another walk. Asked
-  /// before each directory.
+  /// Whether to leave the remaining directories to another walk. Called before each directory.
   var isYielding: Bool { get }
 }
 
-/// A directory below the root that a walk begins at.
+/// A directory below the root at which a walk begins.
 public struct WalkStart<State> {
-  /// The names from the root down to it; none for the root.
+  /// The names from the root to the directory; empty for the root.
   public let path: [ByteString]
-  /// What the visitor knows of it.
+  /// The visitor's state for the directory.
   public let state: State
 
-  /// Makes a start.
+  /// Creates a start.
   @inlinable
   public init(path: [ByteString], state: State) {
     self.path = path

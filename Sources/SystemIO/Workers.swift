@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A fixed number of threads that work on jobs from a bounded queue.
+/// A fixed number of threads that run jobs from a bounded queue.
 ///
-/// Blocking calls belong here and never on Swift's cooperative pool, which is as wide as the cores
-/// and does not grow. Jobs start in the order in which they were submitted; there is no order in
-/// which they end. An error of a job is the job's own affair. A job must not call `finish()`.
+/// Blocking calls belong here and never on Swift's cooperative pool, which is as wide as the number
+/// of cores and does not grow. Jobs start in the order of submission and end in any order. Jobs
+/// handle their own errors. A job must not call `finish()`.
 public final class Workers: Sendable {
   private let queue: BoundedQueue<Job>
   private let alive: ConditionLock<Int>
@@ -13,8 +13,8 @@ public final class Workers: Sendable {
     let run: @Sendable () -> Void
   }
 
-  /// Starts `count` threads (at least 1); at most `capacity` jobs wait. Threads inherit the fault
-  /// plan of the thread that starts them.
+  /// Starts `count` threads (at least 1) and a queue of at most `capacity` jobs. Threads inherit
+  /// the fault plan of the thread that starts them.
   public init(count: Int, capacity: Int, name: String) throws(SystemError) {
     queue = BoundedQueue(capacity: capacity)
     alive = ConditionLock(0)
@@ -28,19 +28,19 @@ public final class Workers: Sendable {
     }
   }
 
-  /// Hands a job to the threads, waiting while the queue is full. False after `finish()`.
+  /// Submits a job, waiting while the queue is full. Returns false after `finish()`.
   @discardableResult
   public func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
     queue.put(Job(run: job))
   }
 
-  /// Lets no more jobs in, and waits until those in the queue are done and the threads have ended.
+  /// Refuses further jobs and waits until the queue is empty and all threads have exited.
   public func finish() {
     queue.close()
     unsafe alive.withLock { alive, wait in while unsafe alive.pointee > 0 { wait() } }
   }
 
-  /// What was submitted is still done; nobody waits for it.
+  /// Submitted jobs are still run, but not waited for.
   deinit { queue.close() }
 
   private func start(_ name: String) throws(SystemError) {
@@ -60,8 +60,7 @@ public final class Workers: Sendable {
     }
   }
 
-  /// Starts a thread that runs `body` and ends; with 1 MiB of stack, which is more than any of our
-  /// loops takes and less than the system's 8.
+  /// Starts a detached thread that runs `body`, with a stack of 1 MiB instead of the default of 8.
   private static func detach(
     _ name: String, _ body: @escaping @Sendable () -> Void
   ) throws(SystemError) {

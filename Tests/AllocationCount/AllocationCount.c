@@ -11,7 +11,7 @@ void ac_begin_peak(void) { held = highest = 0; }
 int64_t ac_peak(void) { return highest; }
 
 #if defined(__GLIBC__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-// The C library's own functions under their second names.
+// The C library's own functions under their internal names.
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);

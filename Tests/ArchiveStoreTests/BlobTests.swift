@@ -5,7 +5,8 @@ import Testing
 @testable import ArchiveStore
 
 @Suite struct ContentCutterTests {
-  /// The lengths of the pieces of a file given in portions; nothing of its bytes may be lost.
+  /// Returns the lengths of the pieces of a file written in portions, and checks that no byte is
+  /// lost.
   private func cut(
     _ bytes: [UInt8], portion: Int = 1 << 20, isDatabase: Bool = false, size: UInt64? = nil
   ) throws -> [Int] {
@@ -32,7 +33,7 @@ import Testing
     return lengths
   }
 
-  @Test func smallFilesAreOnePiece() throws {
+  @Test func smallFileIsOnePiece() throws {
     var random = SeededBytes(seed: 1)
     #expect(try cut([]).isEmpty)
     #expect(try cut([7]) == [1])
@@ -41,13 +42,14 @@ import Testing
     #expect(try cut(magic + random.bytes(100_000)) == [100_016])
   }
 
-  @Test(arguments: [999, 65_536, 1 << 20, 16 << 20]) func portionsMoveNoCut(portion: Int) throws {
+  @Test(arguments: [999, 65_536, 1 << 20, 16 << 20]) func portionsDoNotMoveCuts(portion: Int) throws
+  {
     var random = SeededBytes(seed: 2)
     let bytes = random.bytes(9 << 20)
     #expect(try cut(bytes, portion: portion) == cut(bytes, portion: 300_000))
   }
 
-  @Test func piecesKeepTheirBounds() throws {
+  @Test func piecesAreWithinTheirLimits() throws {
     var random = SeededBytes(seed: 3)
     let lengths = try cut(random.bytes(20 << 20))
     #expect(lengths.count > 5)
@@ -56,7 +58,7 @@ import Testing
     #expect(zeros == [4 << 20, 4 << 20, 1 << 20])
   }
 
-  @Test func anInsertionMovesFewCuts() throws {
+  @Test func insertionMovesFewCuts() throws {
     var random = SeededBytes(seed: 4)
     let bytes = random.bytes(16 << 20)
     var changed = bytes
@@ -70,7 +72,7 @@ import Testing
     #expect(same >= before.count / 2)
   }
 
-  @Test func databasesAreCutAtMultiplesOfPages() throws {
+  @Test func databasesAreCutAtPageBoundaries() throws {
     var random = SeededBytes(seed: 5)
     let bytes = DatabaseHead.bytes + random.bytes(600_000)
     let lengths = try cut(bytes, portion: 77_777)
@@ -110,7 +112,7 @@ import Testing
 }
 
 @Suite struct ContentBuilderTests {
-  /// The content of pieces, and the lists that were stored for it.
+  /// Returns the content of pieces, and the lists stored for it.
   private func build(_ pieces: [Piece]) throws -> (Content, [Digest: [Piece]]) {
     var builder = ContentBuilder()
     var lists: [Digest: [Piece]] = [:]
@@ -155,7 +157,7 @@ import Testing
     #expect(flat(content.pieces, 1, lists) == pieces)
   }
 
-  @Test func aChangeChangesOneList() throws {
+  @Test func changeOfOnePieceChangesOneList() throws {
     var pieces = (0..<5000).map { blob($0, length: 16 << 10) }
     let (before, _) = try build(pieces)
     pieces[3000] = blob(99_999, length: 16 << 10)
@@ -175,7 +177,7 @@ import Testing
     #expect(flat(content.pieces, 2, lists) == pieces)
   }
 
-  @Test func holesJoin() throws {
+  @Test func adjacentHolesAreMerged() throws {
     let (content, _) = try build([
       .hole(length: 5), .hole(length: 0), .hole(length: 7), blob(1, length: 3),
     ])
@@ -191,7 +193,7 @@ import Testing
     #expect(Hex.encode(lists) == "a200010181821a010000005820" + x)
   }
 
-  @Test func listsThatLieAreRefused() throws {
+  @Test func invalidListsAreRefused() throws {
     let pieces = [blob(1, length: 10), .hole(length: 5)]
     let bytes = ContentCoding.encodeList(level: 0, pieces: pieces)
     #expect(try ContentCoding.decodeList(bytes, level: 0, length: 15, object: "x") == pieces)

@@ -10,12 +10,12 @@ import Testing
     (0..<number).map { _ in pool.take(size) }
   }
 
-  /// Gives buffers back that nobody else holds.
+  /// Returns buffers without other references to the pool.
   private func give(_ buffers: consuming [[UInt8]]) {
     while let buffer = buffers.popLast() { pool.give(buffer) }
   }
 
-  /// Where the buffers' bytes lie.
+  /// Returns the addresses of the buffers' bytes.
   private func places(_ buffers: borrowing [[UInt8]]) -> Set<Int> {
     var places: Set<Int> = []
     for index in buffers.indices {
@@ -24,7 +24,7 @@ import Testing
     return places
   }
 
-  @Test func aBufferIsUsedAgain() {
+  @Test func bufferIsReused() {
     var buffers = take(1, Self.small - 100)
     #expect(buffers[0].capacity >= Self.small)
     buffers[0].append(contentsOf: [1, 2, 3])
@@ -34,15 +34,15 @@ import Testing
     #expect(places(again) == before && again[0].isEmpty && pool.keptBytes == 0)
   }
 
-  @Test func noMoreIsKeptThanTold() {
+  @Test func poolKeepsNoMoreThanItsLimit() {
     give(take(4, Self.large))
     #expect(pool.keptBytes >= 2 * Self.large && pool.keptBytes <= Self.capacity)
     pool.give([UInt8](repeating: 0, count: 2 * Self.large + 1))
     #expect(pool.keptBytes <= Self.capacity)
   }
 
-  /// What is stored later may need other sizes than what came first.
-  @Test func buffersOfOtherSizesMakeRoom() {
+  /// Later work may need buffers of other sizes.
+  @Test func buffersOfOtherSizesAreReplaced() {
     give(take(2, Self.large))
     let small = take(6, Self.small)
     let before = places(small)

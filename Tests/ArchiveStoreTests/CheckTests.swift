@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// What a check finds, in repositories that are whole and in damaged ones.
+/// The findings of a check in intact and damaged repositories.
 @Suite struct CheckTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: [CheckReading.trees, .everything, .fraction(1), .group(1, count: 1)])
-  func aWholeRepository(_ reading: CheckReading) throws {
+  func intactRepositoryHasNoFindings(_ reading: CheckReading) throws {
     let found = try Checked(repository, reading)
     #expect(found.findings.isEmpty)
     let report = found.report
@@ -42,7 +42,7 @@ import Testing
     #expect(report.blobsRead == (reading == .trees ? 0 : 5))
   }
 
-  @Test func aMissingPackCostsWhatIsInIt() throws {
+  @Test func missingPackLosesItsContents() throws {
     try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
     for reading in [CheckReading.trees, .everything] {
       let found = try Checked(repository, reading)
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func aFlippedByteOfContentIsSeenWhenDataIsRead() throws {
+  @Test func flippedByteIsFoundWhenDataIsRead() throws {
     let path = RepositoryLayout.pack(try pack(of: second, "new"))
     try storage.change(path) { $0[700] ^= 1 }
     #expect(try Checked(repository, .trees).findings.isEmpty)
@@ -60,19 +60,19 @@ import Testing
     #expect(found.costs == ["new": [second.id]])
   }
 
-  @Test func aTruncatedPackIsSeenByItsSize() throws {
+  @Test func truncatedPackIsFoundByItsSize() throws {
     let path = RepositoryLayout.pack(try pack(of: second, "new"))
     try storage.change(path) { $0.removeLast() }
     let found = try Checked(repository, .trees)
     #expect(found.damaged == ["\(path)"])
-    // Only the table at its end is cut off.
+    // Only the table at its end is truncated.
     #expect(found.costs.isEmpty)
     try storage.change(path) { $0.removeSubrange(100...) }
     #expect(try Checked(repository, .trees).costs == ["new": [second.id]])
     #expect(try Checked(repository, .everything).costs == ["new": [second.id]])
   }
 
-  @Test func aDamagedSnapshotLeavesTheOther() throws {
+  @Test func damagedSnapshotDoesNotAffectOthers() throws {
     let path = RepositoryLayout.snapshot(first.id)
     try storage.change(path) { $0[5] ^= 1 }
     let found = try Checked(repository, .everything)
@@ -81,8 +81,8 @@ import Testing
     #expect(found.report.snapshots == 1)
   }
 
-  /// A blob that lies in two packs is lost only with both.
-  @Test func aSecondCopyOfABlobSavesIt() throws {
+  /// A blob in two packs is lost only if both are damaged.
+  @Test func secondCopyOfABlobIsSufficient() throws {
     let sessions = [try repository.beginWriting(), try repository.beginWriting()]
     for (number, session) in sessions.enumerated() {
       let content = try session.storeFile(logicalPath: "folders/test/twice", bytes: [1, 2, 3])
@@ -100,10 +100,10 @@ import Testing
     }
   }
 
-  /// An index object that gives blobs other places than the packs' own tables, behind a frame's end
-  /// among them.
+  /// An index object with locations of blobs that differ from the packs' own tables, also beyond
+  /// the end of a frame.
   @Test(arguments: [(1, 0), (1 << 20, 1 << 20)] as [(UInt32, UInt32)])
-  func anIndexThatLiesIsFound(shift: UInt32, more: UInt32) throws {
+  func wrongIndexIsReported(shift: UInt32, more: UInt32) throws {
     let object = try #require(try IndexLoading.loadAll(from: storage).objects.first)
     var builder = IndexBuilder()
     builder.records = (0..<object.blobs).compactMap { object.record($0) }
@@ -129,8 +129,8 @@ import Testing
       found.costs == ["both": [first.id, second.id], "old": [first.id], "new": [second.id]])
   }
 
-  /// What later versions put into a repository of version 1 (docs/repository-format.md).
-  @Test func pendingSnapshotsAndReadersLeasesAreNoDamage() throws {
+  /// Objects that later versions add to a repository of version 1 (docs/repository-format.md).
+  @Test func pendingSnapshotsAndReadLeasesAreNoDamage() throws {
     let pending = ObjectPath.root.appending("pending")
     try storage.makeDirectories([pending.name], in: .root)
     let bytes = try storage.load(RepositoryLayout.snapshot(second.id), limit: 1 << 20)
@@ -144,7 +144,7 @@ import Testing
     #expect(found.damaged.isEmpty && found.costs.isEmpty && found.report.snapshots == 1)
     #expect(
       found.findings == [
-        .remark(object: "\(reader)", reason: "a program is at work, with 0 unfinished objects")
+        .remark(object: "\(reader)", reason: "a program is running, with 0 unfinished objects")
       ])
     #expect(try repository.snapshots().snapshots == [first])
     #expect(try repository.heads().heads.map(\.id) == [first.id])
@@ -154,7 +154,7 @@ import Testing
     #expect(try storage.list(pending).count == 2)
   }
 
-  /// What an interrupted run leaves is no damage.
+  /// Remains of an interrupted run are no damage.
   @Test func leftoversAreRemarks() throws {
     let session = try repository.beginWriting()
     _ = try session.storeBytes([1], kind: .data)
@@ -174,7 +174,7 @@ import Testing
       Set(left.remarks) == ["packs", "packs/00/stranger", "pins/nothing", "README.txt"])
   }
 
-  @Test func aListOfCondemnedPacksThatCannotBeReadIsDamage() throws {
+  @Test func unreadableCondemnedObjectIsDamage() throws {
     let path = RepositoryLayout.condemned.appending("00.json")
     try storage.put(Array("{}".utf8), path)
     #expect(try Checked(repository, .trees).damaged == ["\(path)"])
@@ -183,8 +183,8 @@ import Testing
     #expect(try Checked(repository, .trees).findings.isEmpty)
   }
 
-  /// The groups are all packs, each once; a fraction is a part of them.
-  @Test func partsOfTheData() throws {
+  /// The groups together contain each pack once; a fraction is a part of the packs.
+  @Test func groupsAndFractionsSelectPacks() throws {
     var packs = 0
     for group in 1...3 {
       packs += try Checked(repository, .group(group, count: 3)).report.packsRead
@@ -194,8 +194,8 @@ import Testing
     #expect(part.packsRead == 1)
   }
 
-  /// What vanishes while a check runs, because another program replaced it, is no damage.
-  @Test func whatIsReplacedMeanwhileIsNoDamage() throws {
+  /// An object that another program replaces during a check is no damage.
+  @Test func objectReplacedMeanwhileIsNoDamage() throws {
     let changing = WatchedStorage(storage)
     let path = RepositoryLayout.snapshot(second.id)
     changing.state.withLock { state in
@@ -206,8 +206,8 @@ import Testing
     #expect(found.report.snapshots == 1)
   }
 
-  /// It tells how far the reading of data is, and what went wrong so far.
-  @Test func progressIsCounted() throws {
+  /// The check reports the progress of reading data, and the errors so far.
+  @Test func progressIsReported() throws {
     let counters = ProgressCounters()
     let check = RepositoryCheck(repository, reading: .everything, workers: 2, counters: counters)
     _ = try check.run()
@@ -226,9 +226,9 @@ import Testing
     #expect(progress.problems == 1 && progress.filesDone == 4)
   }
 
-  /// Whenever it is asked to end it does, with nothing told.
+  /// The check ends at any requested moment without findings.
   @Test(arguments: [CheckReading.trees, .everything])
-  func itEndsEarlyWhenItIsAskedTo(_ reading: CheckReading) throws {
+  func checkEndsOnRequest(_ reading: CheckReading) throws {
     try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
     let asked = Atomic<Int>(0)
     let end = Atomic<Int>(Int.max)
@@ -245,15 +245,15 @@ import Testing
       let error = storeError { try check.run() }
       #expect(error?.kind == .interrupted && error?.hint != nil, "\(number): \(error as Any)")
     }
-    // What damage costs is looked for while it is told.
+    // The cost of damage is determined while findings are reported.
     end.store(.max, ordering: .relaxed)
     #expect(storeError { try whole.tell { _ in } }?.kind == nil)
     end.store(0, ordering: .relaxed)
     #expect(storeError { try whole.tell { _ in } }?.kind == .interrupted)
   }
 
-  /// A snapshot whose repository is another one, or whose repository.json was changed.
-  @Test func anotherRepositorysSnapshotIsNamed() throws {
+  /// A snapshot of another repository, or with a changed repository.json.
+  @Test func snapshotOfAnotherRepositoryIsReported() throws {
     var snapshot = first.snapshot
     snapshot.repository = Blake2b.hash([9])
     let bytes = snapshot.encode()
@@ -265,7 +265,7 @@ import Testing
   }
 }
 
-/// A check's findings by kind.
+/// The findings of a check by kind.
 struct Checked {
   private(set) var findings: [CheckFinding] = []
   let report: CheckReport
@@ -287,7 +287,7 @@ struct Checked {
     findings.compactMap { if case .remark(let object, _) = $0 { object } else { nil } }
   }
 
-  /// The paths that are lost, and of which snapshots.
+  /// The lost paths with their snapshots.
   var costs: [ByteString: [SnapshotID]] {
     var costs: [ByteString: [SnapshotID]] = [:]
     for case .cost(let path, let snapshots, _) in findings { costs[path, default: []] += snapshots }
@@ -296,7 +296,7 @@ struct Checked {
 }
 
 extension MemoryStorage {
-  /// Puts bytes in the place of an object, without a trace of how.
+  /// Replaces the bytes of an object without a recorded event.
   func put(_ bytes: [UInt8], _ path: ObjectPath) throws {
     let directory = RepositoryLayout.leases.appending("test")
     try makeDirectories(["test"], in: RepositoryLayout.leases)
@@ -304,7 +304,7 @@ extension MemoryStorage {
     try remove(directory)
   }
 
-  /// Puts a condemned object for packs; gives its id.
+  /// Stores a condemned object for packs and returns its ID.
   func condemn(_ packs: [Digest]) throws -> String {
     let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
     let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"

@@ -5,14 +5,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Blobs that are wanted of many frames, of which a thread decodes and hashes some together.
+/// Deliveries of blobs from many frames, several of which a thread decodes and hashes together.
 @Suite struct DeliveryTests {
   private let storage: MemoryStorage
   private let repository: Repository
   private let blobs: [BlobID: [UInt8]]
   private let uses: [BlobUse]
 
-  /// Files of half a megabyte, eight to a frame, and each wanted twice.
+  /// Stores files of half a megabyte, eight in a frame, each requested twice.
   init() throws {
     storage = MemoryStorage()
     repository = try Repository.create(in: storage, program: "test")
@@ -31,15 +31,15 @@ import Testing
     }
   }
 
-  /// Everything comes once, with its own bytes.
-  @Test(arguments: [1, 3]) func eachUseIsMetByItsBytes(threads: Int) throws {
+  /// Every use receives its own bytes once.
+  @Test(arguments: [1, 3]) func everyUseReceivesItsBytes(threads: Int) throws {
     let taken = try deliver(uses, threads: threads)
     #expect(Set(taken.met) == Set(uses) && taken.met.count == uses.count)
     #expect(taken.missed.isEmpty && taken.refused.isEmpty && taken.wrong == 0)
   }
 
-  /// A frame that cannot be decoded, amid others of its batch, costs what is in it.
-  @Test func aDamagedFrameCostsItsOwn() throws {
+  /// An undecodable frame within a batch loses only its own blobs.
+  @Test func damagedFrameLosesOnlyItsBlobs() throws {
     let reader = try repository.beginReading()
     let places = try blobs.keys.map { (blob: $0, place: try #require(reader.locate($0))) }
     let frames = Set(places.map { [$0.place.pack.hex, "\($0.place.frame)"] })
@@ -60,15 +60,15 @@ import Testing
     #expect(taken.wrong == 0 && taken.refused.isEmpty)
   }
 
-  /// A use that asks for other bytes than the blob has gets none, and the others get theirs.
-  @Test func aUseOfAnotherLengthIsRefused() throws {
+  /// A use with a length other than the blob's receives nothing; the others receive their bytes.
+  @Test func useOfAnotherLengthIsRefused() throws {
     let odd = BlobUse(digest: uses[9].digest, length: 499_000, item: 999, offset: 0)
     let taken = try deliver(uses + [odd], threads: 2)
     #expect(taken.refused == [odd] && taken.wrong == 0)
     #expect(Set(taken.met) == Set(uses))
   }
 
-  // MARK: - A sink that looks at all bytes
+  // MARK: - A sink that checks all bytes
 
   private struct Outcome {
     var met: [BlobUse] = []

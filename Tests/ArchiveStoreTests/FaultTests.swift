@@ -10,7 +10,7 @@ import Testing
 @Suite struct DurabilityTests {
   private let files = [("a", [UInt8]("one".utf8)), ("b", [UInt8](repeating: 5, count: 600_000))]
 
-  @Test func packsThenIndexThenSnapshot() throws {
+  @Test func packsAreWrittenBeforeIndexAndSnapshot() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")
     storage.state.withLock { $0.events = [] }
@@ -20,9 +20,9 @@ import Testing
     #expect(directories == ["packs", "packs", "index", "snapshots"])
   }
 
-  /// A writer lists in the order that prune counts on, and only after its lease is there; of the packs
-  /// each directory once in which one lies that the index names.
-  @Test func theOrderOfListing() throws {
+  /// A writer lists in the order that prune relies on, and only after its lease exists. It lists
+  /// each pack directory once if the index names a pack in it.
+  @Test func writerListsInTheRequiredOrder() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")
     let before = [
@@ -45,7 +45,7 @@ import Testing
         + Set(directories).sorted().map { "objects \($0)" } + ["list snapshots"])
   }
 
-  /// The calls with which a writer begins.
+  /// Returns the calls at the start of a writer.
   private func beginning(
     _ repository: Repository, _ storage: WatchedStorage
   ) throws -> [String] {
@@ -55,9 +55,11 @@ import Testing
     return storage.state.withLock(\.events)
   }
 
-  /// A storage call of a second backup fails, one after another: an error, and the repository still
-  /// opens, has the first snapshot and its content, and takes the next backup.
-  @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {
+  /// Each storage call of a second backup fails in turn: an error is reported, the repository can
+  /// be opened, has the first snapshot and its content, and accepts the next backup.
+  @Test(arguments: [false, true]) func backupSurvivesEveryFailedStorageCall(staysBroken: Bool)
+    throws
+  {
     let counting = WatchedStorage(MemoryStorage())
     let counted = try Repository.create(in: counting, program: "test")
     try counted.back(up: [("a", [1, 2])], sequence: 1)
@@ -68,8 +70,8 @@ import Testing
     for number in 1...(count + 1) {
       if try isFailure(number, staysBroken) { failures += 1 }
     }
-    // Only what comes after the snapshot may fail without an error: the index is merged, and the
-    // lease removed.
+    // Only operations after the snapshot may fail without an error: merging the index and removing
+    // the lease.
     #expect(failures >= 25)
   }
 
@@ -95,7 +97,7 @@ import Testing
   }
 }
 
-/// Every call to the system fails in turn.
+/// Every system call fails in turn.
 @Suite struct SystemFaultTests {
   private func check(
     _ repository: Repository, _ path: String, first: StoredSnapshot, _ error: StoreError?
@@ -110,7 +112,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true]) func everySystemCallFails(staysBroken: Bool) throws {
+  @Test(arguments: [false, true]) func backupSurvivesEveryFailedSystemCall(staysBroken: Bool) throws
+  {
     let directory = TemporaryDirectory()
     let path = directory("repo")
     let storage = try LocalStorage.create(path: ByteString(path))
@@ -133,9 +136,9 @@ import Testing
     #expect(failures > 60)
   }
 
-  /// Whatever fails and goes on failing: of a run that fails no snapshot is listed, or the error
-  /// names it and says that it was written.
-  @Test func aRunThatFailsNamesTheSnapshotThatIsListed() throws {
+  /// After permanent failures from any call on, no snapshot of the failed run is listed, or the
+  /// error names it and says that it was written.
+  @Test func failedRunNamesItsListedSnapshot() throws {
     var (number, named) = (0, 0)
     var isDone = false
     while !isDone, number < 500 {

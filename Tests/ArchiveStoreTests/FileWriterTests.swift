@@ -4,14 +4,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A large file that comes in portions.
+/// A large file written in portions.
 @Suite struct FileWriterTests {
   private static let size = 40 << 20
   private static let portion = 1 << 20
 
   enum Kind: CaseIterable { case noise, longPieces, database }
 
-  /// Bytes that are cut where their content says so, after 4 MiB, or at pages; none repeats.
+  /// Returns bytes that are cut by their content, after 4 MiB, or at pages; none repeats.
   private func bytes(_ kind: Kind) -> [UInt8] {
     var random = SeededBytes(seed: 31)
     if kind == .noise { return random.bytes(Self.size) }
@@ -26,9 +26,9 @@ import Testing
     return bytes
   }
 
-  /// Pieces that are stored already come by their names, and what lies before, between and behind them
-  /// is cut as if they had come as bytes.
-  @Test(arguments: Kind.allCases) func storedPiecesComeByTheirNames(kind: Kind) throws {
+  /// Stored pieces are passed by name, and the data before, between and after them is cut as if
+  /// everything had been passed as bytes.
+  @Test(arguments: Kind.allCases) func storedPiecesArePassedByName(kind: Kind) throws {
     let bytes = bytes(kind)
     let hints = FileHints(size: UInt64(bytes.count))
     let whole = try Repository.create(in: MemoryStorage(), program: "test").beginWriting()
@@ -60,7 +60,7 @@ import Testing
     #expect(pieces >= isStored.count { $0 } && pieces > 0)
   }
 
-  /// Each piece gets the name that it has by itself, and no more is held than is promised.
+  /// Each piece gets the hash of its bytes, and memory stays within its limit.
   @Test(arguments: Kind.allCases) func memoryIsBounded(kind: Kind) throws {
     let bytes = bytes(kind)
     let repository = try Repository.create(in: MemoryStorage(), program: "test")
@@ -74,7 +74,7 @@ import Testing
     }
     print("\(kind): \(most)")
     #expect(most <= FileWriter.mostHeld + Self.portion)
-    #expect(kind == .database || most > FileWriter.wholeLimit, "pieces wait to be named together")
+    #expect(kind == .database || most > FileWriter.wholeLimit, "several pieces are hashed together")
     let places = ContentCutter.pieces(
       of: bytes.span, isDatabase: kind == .database, size: UInt64(bytes.count))
     #expect(content.level > 0 || content.pieces.count == places.count)

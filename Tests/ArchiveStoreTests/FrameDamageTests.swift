@@ -5,13 +5,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Frames that decode, though a byte of them is another: each blob that has its hash is read, no
-/// other is, and a check of the data names the frame, and the files that are lost, and no others.
+/// Frames that decode although a byte is changed: exactly the blobs with a matching hash are read,
+/// and a check of the data names the frame and exactly the lost files.
 @Suite struct FrameDamageTests {
   private let storage = MemoryStorage()
   private let repository: Repository
   private let snapshot: StoredSnapshot
-  /// Of what does not compress, so that a byte of a frame is a byte of a file.
+  /// Incompressible files, so that a byte of the frame is a byte of a file.
   private let files: [(name: String, bytes: [UInt8])]
 
   init() throws {
@@ -21,7 +21,7 @@ import Testing
     snapshot = try repository.back(up: files)
   }
 
-  /// Where the frame with the files lies: all are in one.
+  /// Returns the location of the frame that contains all files.
   private func frame() throws -> (path: ObjectPath, range: Range<Int>, blobs: [IndexSet.Found]) {
     let index = try repository.beginReading().index.set
     let places = try files.map {
@@ -33,7 +33,7 @@ import Testing
     return (RepositoryLayout.pack(place.pack), start..<start + Int(place.frame.stored), places)
   }
 
-  /// What of the files can be read, one by one and by a delivery, which must agree.
+  /// Returns which files can be read, one by one and by a delivery, which must agree.
   private func readable() throws -> [Bool] {
     let reader = try repository.beginReading()
     let delivered = Delivered()
@@ -58,7 +58,7 @@ import Testing
     return alone
   }
 
-  /// What each item was given.
+  /// The bytes delivered to each item.
   private final class Delivered: BlobSink, Sendable {
     let bytes = Mutex<[UInt32: [UInt8]]>([:])
 
@@ -72,7 +72,7 @@ import Testing
     func miss(_ uses: [BlobUse], _ error: StoreError) {}
   }
 
-  @Test func aChecksumAloneIsFoundAndCostsNothing() throws {
+  @Test func wrongChecksumIsReportedAndLosesNothing() throws {
     let frame = try frame()
     for place in 1...4 {
       try storage.change(frame.path) { $0[frame.range.upperBound - place] ^= 0x40 }
@@ -89,13 +89,13 @@ import Testing
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// With the checksum as it was, and with one that fits the wrong bytes.
-  @Test(arguments: [false, true]) func aByteCostsTheFileThatItIsOf(isSealed: Bool) throws {
+  /// With the old checksum, and with one that matches the changed bytes.
+  @Test(arguments: [false, true]) func changedByteLosesOnlyItsFile(isSealed: Bool) throws {
     let frame = try frame()
     let bytes = try storage.load(frame.path, limit: 1 << 24)
     var decompressor = try ZstdDecompressor(passesChecksumOver: true)
     for (number, place) in frame.blobs.enumerated() {
-      // The bytes of the file's middle, as they are stored.
+      // Bytes in the middle of the file as they are stored.
       let middle = Array(files[number].bytes[10_000..<10_016])
       let stored = try #require(
         frame.range.first { bytes[$0] == middle[0] && bytes[$0...].starts(with: middle) })
@@ -105,7 +105,7 @@ import Testing
         Array(wrong[frame.range]), limit: FormatLimit.frame)
       #expect(plain[place.offset + 10_000] == middle[0] ^ 1)
       if isSealed {
-        // The checksum is the low half of the content's XXH64.
+        // The checksum is the lower half of the content's XXH64.
         let sealed = try ZstdCompressor.sealed(plain)
         wrong.replaceSubrange(frame.range.upperBound - 4..<frame.range.upperBound, with: sealed)
         var strict = try ZstdDecompressor()
@@ -121,7 +121,7 @@ import Testing
 }
 
 extension ZstdCompressor {
-  /// The checksum that a frame of some bytes has.
+  /// Returns the checksum of a frame with the given content.
   fileprivate static func sealed(_ plain: [UInt8]) throws -> ArraySlice<UInt8> {
     var compressor = try ZstdCompressor()
     return try compressor.compress(plain).suffix(4)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Which method a frame is compressed by, and that each can be read again.
+/// The choice of a frame's compression method; each method can be decompressed.
 @Suite struct FrameEncoderTests {
-  /// Rows of a table: words that repeat, and values that do not.
+  /// Rows of a table with repeating words and distinct values.
   private static let rows: [UInt8] = {
     var random = SeededBytes(seed: 61)
     var bytes: [UInt8] = []
@@ -38,27 +38,27 @@ import Testing
     return try compressor.compress(bytes)
   }
 
-  @Test func aLargeFileOfValuesIsStoredByItsRepeats() throws {
+  @Test func largeTableIsStoredByItsRepeats() throws {
     let stored = try encode(Self.rows, members: 1)
     #expect(try stored == frame(Self.rows, by: FrameEncoder.repeats))
     #expect(stored.count < Self.rows.count * 3 / 4)
   }
 
-  @Test func manyFilesAndSmallFramesAreNotAsked() throws {
+  @Test func manyFilesAndSmallFramesAreNotProbed() throws {
     #expect(try encode(Self.rows, members: 2) == frame(Self.rows, by: FrameEncoder.usual))
     let small = Array(Self.rows.prefix(FrameEncoder.largeFrame - 1))
     #expect(try encode(small, members: 1) == frame(small, by: FrameEncoder.usual))
   }
 
-  @Test func textIsCodedAndNoiseIsNot() throws {
+  @Test func textIsCompressedAndNoiseIsNot() throws {
     #expect(try encode(Self.text, members: 1) == frame(Self.text, by: FrameEncoder.usual))
     var random = SeededBytes(seed: 63)
     let noise = random.bytes(3 << 20)
     #expect(try encode(noise, members: 1) == frame(noise, by: FrameEncoder.cheapest))
   }
 
-  /// A frame that comes after another in its memory is the same as alone.
-  @Test func theFrameBeforeLeavesNoTrace() throws {
+  /// A frame encoded after another one equals the same frame encoded alone.
+  @Test func previousFrameHasNoEffect() throws {
     var encoder = try FrameEncoder()
     for bytes in [Self.rows, Self.text, Self.rows, Array(Self.text.prefix(5000))] {
       let frame = try encoder.encode(PlainFrame(bytes: bytes, blobs: [], members: 1))

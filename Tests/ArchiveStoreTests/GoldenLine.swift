@@ -3,7 +3,7 @@ import SystemIO
 
 @testable import ArchiveStore
 
-/// The lines of a vector's `expected.txt`, whose head says what the columns are.
+/// The lines of a vector's `expected.txt`, whose header describes the columns.
 enum GoldenLine {
   static func line(
     _ entry: TreeEntry, path: ByteString, detail: String,
@@ -40,7 +40,7 @@ enum GoldenLine {
     }
   }
 
-  /// Printable ASCII but the backslash as it is, all other bytes as `\xNN`.
+  /// Returns a name with all bytes except printable ASCII, and with the backslash, as `\xNN`.
   private static func escaped(_ name: ByteString) -> String {
     name.bytes.map { byte in
       (0x20..<0x7f).contains(byte) && byte != 0x5c
@@ -49,8 +49,9 @@ enum GoldenLine {
   }
 }
 
-/// A hash of a file's bytes to which holes add nothing: of the number (eight bytes, little-endian) and
-/// the hash of each 4,096 bytes that are not all zeros, the last ones filled up with zeros.
+/// A hash of a file's bytes that holes do not affect: of the number (eight bytes, little-endian)
+/// and the hash of each block of 4,096 bytes that are not all zeros, the last one padded with
+/// zeros.
 struct GoldenBlocks {
   private var sums: [UInt8] = []
   private var pending: [UInt8] = []
@@ -60,7 +61,7 @@ struct GoldenBlocks {
   private static let zeros = [UInt8](repeating: 0, count: size)
   private static let zeroDigest = Blake2b.hash(zeros)
 
-  /// Takes bytes at an offset, which never goes back.
+  /// Adds bytes at an offset, which never decreases.
   mutating func add(_ bytes: [UInt8], at offset: Int) {
     if offset > number * Self.size + pending.count {
       if offset / Self.size > number {

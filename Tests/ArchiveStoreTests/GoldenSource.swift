@@ -3,12 +3,12 @@ import SystemIO
 
 @testable import ArchiveStore
 
-/// What is in the test vector `Tests/Vectors/repository-v1`: written by a session, and told line by
-/// line from what was given to it, not from what comes back.
+/// The contents of the test vector `Tests/Vectors/repository-v1`: written by a session, and
+/// described line by line from its input, not from restored data.
 struct GoldenSource {
   private let session: WritingSession
   private let writer: ContentWriter
-  /// The expected lines, in no order.
+  /// The expected lines, unordered.
   private(set) var lines: [String] = []
 
   init(_ session: WritingSession) throws {
@@ -16,12 +16,12 @@ struct GoldenSource {
     writer = try session.makeWriter()
   }
 
-  /// The flag of a file that dump(8) passes over, which every file system has.
+  /// The flag for files that dump(8) skips, which every file system supports.
   static let noDump: UInt32 = 0x40
 
   // MARK: - The trees
 
-  /// Stores everything, and gives the root.
+  /// Stores everything and returns the root.
   mutating func writeAll(isSecond: Bool) throws -> TreeReference {
     let golden = try writeGolden(isSecond: isSecond)
     let app = try writeDirectory(
@@ -148,7 +148,8 @@ struct GoldenSource {
     }
   }
 
-  /// A directory of two pages: an entry whose name's hash begins with 12 zero bits, after 256 others.
+  /// Makes a directory of two pages: an entry whose name's hash begins with 12 zero bits, after 256
+  /// others.
   private mutating func pages(_ top: ByteString) throws -> [TreeEntry] {
     var names = (0..<300).map { ByteString("entry-\($0 + 1000)") }
     let boundary = (0...).lazy.map { ByteString("entry-1290-\($0)") }.first { name in
@@ -224,7 +225,7 @@ struct GoldenSource {
     try session.storeTree(entries.sorted { $0.name < $1.name })
   }
 
-  /// Bytes that compress well and do not repeat.
+  /// Returns bytes that compress well and do not repeat.
   private static func text(_ count: Int, seed: Int = 0) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 1024)

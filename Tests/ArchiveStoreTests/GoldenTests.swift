@@ -6,12 +6,12 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The test vector `Tests/Vectors/repository-v1`: what version 1 stored, later versions read.
+/// The test vector `Tests/Vectors/repository-v1`: later versions read data of version 1.
 @Suite struct GoldenTests {
   private static let directory = Shared.packageRoot.appendingPathComponent(
     "Tests/Vectors/repository-v1")
 
-  /// What `expected.txt` says below its head: the snapshots' lines.
+  /// Returns the lines of each snapshot in `expected.txt`, without its header.
   private static func expected() throws -> [String: Set<String>] {
     let text = try String(
       contentsOf: directory.appendingPathComponent("expected.txt"), encoding: .utf8)
@@ -33,7 +33,7 @@ import Testing
     return try Repository.open(LocalStorage(path: path))
   }
 
-  @Test func eachEntryIsFoundAsItWasStored() throws {
+  @Test func everyEntryIsReadAsStored() throws {
     let repository = try Self.open()
     let expected = try Self.expected()
     let listing = try repository.snapshots()
@@ -67,7 +67,7 @@ import Testing
     return lines
   }
 
-  @Test func whatALaterVersionAddsIsKept() throws {
+  @Test func unknownMembersAreKept() throws {
     let repository = try Self.open()
     let snapshots = try repository.snapshots().snapshots
     let (first, second) = (try #require(snapshots.first), try #require(snapshots.last))
@@ -80,7 +80,7 @@ import Testing
     #expect(entry?.flags == GoldenSource.noDump)
   }
 
-  @Test func itHasEverythingThatTheFormatHas() throws {
+  @Test func vectorCoversTheWholeFormat() throws {
     let repository = try Self.open()
     let reader = try repository.beginReading()
     let tree = try #require(try repository.snapshots().snapshots.first).snapshot.tree
@@ -107,10 +107,10 @@ import Testing
 // MARK: - Recording
 
 extension GoldenTests {
-  /// Writes the vector anew, at `SANDBOXCTL_RECORD_VECTORS`: only for a new version of the format,
-  /// beside the old one, which is never changed.
+  /// Writes the vector again, at `SANDBOXCTL_RECORD_VECTORS`: only for a new version of the format,
+  /// beside the old vector, which is never changed.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_VECTORS"] != nil))
-  func record() throws {
+  func recordVector() throws {
     let target = try #require(ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_VECTORS"])
     let storage = try LocalStorage.create(path: ByteString(target + "/repository"))
     let repository = try Repository.create(in: storage, program: "sandboxctl, a test vector")

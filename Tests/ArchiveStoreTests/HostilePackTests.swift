@@ -4,11 +4,11 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs whose own tables ask for more memory than there is anything in them.
+/// Packs whose tables request more memory than the pack contains data.
 @Suite struct HostilePackTests {
   private let storage = MemoryStorage()
 
-  /// Stores bytes as a pack and reads its tables; gives the error.
+  /// Stores bytes as a pack, reads its tables and returns the error.
   private func fault(_ bytes: [UInt8]) throws -> StoreError? {
     let id = Blake2b.hash(bytes)
     let path = RepositoryLayout.pack(id)
@@ -18,7 +18,7 @@ import Testing
     return storeError { try PackTables.load(id, size: UInt64(bytes.count), from: storage) }
   }
 
-  /// A GNU header of a sparse file of nothing but one hole.
+  /// Returns a GNU header of a sparse file that is one hole.
   private static func hole(of size: Int) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 512)
     func put(_ text: String, at place: Int) {
@@ -44,7 +44,7 @@ import Testing
   }
 
   /// A gigabyte of holes in ten kilobytes of headers.
-  @Test func membersThatAreHolesAreNotReadIntoMemory() throws {
+  @Test func holesAreNotReadIntoMemory() throws {
     let plain = Array((0..<20).map { _ in Self.hole(of: 16 << 20) }.joined())
     var compressor = try ZstdCompressor()
     let frame = try compressor.compress(plain)
@@ -58,12 +58,12 @@ import Testing
       "\(error?.reason ?? "nothing")")
   }
 
-  @Test func aFrameOfMoreStoredBytesThanItMayHaveIsNotRead() throws {
+  @Test func oversizedFrameIsNotRead() throws {
     let stored = [UInt8](repeating: 0, count: FormatLimit.storedFrame + 1)
     let table = SeekTable(frames: [.init(storedSize: UInt32(stored.count), contentSize: 1000)])
     let error = try fault(stored + table.encoded())
     #expect(
-      error?.reason.contains("a frame that cannot be") == true, "\(error?.reason ?? "nothing")")
+      error?.reason.contains("a frame of invalid size") == true, "\(error?.reason ?? "nothing")")
     let index = IndexBuilder(packs: [
       .init(
         id: Blake2b.hash([1]), size: 1 << 30,
@@ -73,10 +73,10 @@ import Testing
     #expect(refusal?.kind == .damaged)
   }
 
-  @Test func aFrameOfNothingCannotBe() throws {
+  @Test func emptyFrameIsRefused() throws {
     let table = SeekTable(frames: [.init(storedSize: 4, contentSize: 0)])
     let error = try fault([1, 2, 3, 4] + table.encoded())
     #expect(
-      error?.reason.contains("a frame that cannot be") == true, "\(error?.reason ?? "nothing")")
+      error?.reason.contains("a frame of invalid size") == true, "\(error?.reason ?? "nothing")")
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Repositories that someone has tampered with: what is read is right, or refused by name.
+/// Manipulated repositories: data is either read correctly or refused by name.
 @Suite struct HostileRepositoryTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -33,7 +33,7 @@ import Testing
     try storage.save(bytes, as: path, by: RepositoryLayout.leases.appending("x"))
   }
 
-  /// Puts another index in the place of the only one.
+  /// Replaces the only index.
   private func forge(_ change: (inout IndexBuilder) -> Void) throws {
     let object = try onlyIndex()
     var builder = IndexBuilder()
@@ -49,7 +49,7 @@ import Testing
     try replace(RepositoryLayout.index(Blake2b.hash(bytes)), with: bytes)
   }
 
-  /// Reads all files: each gives its bytes or an error, and nothing else. Counts the errors.
+  /// Reads all files: each must give its bytes or an error. Returns the number of errors.
   private func damage() -> Int {
     var errors = 0
     guard let reader = try? repository.beginReading() else { return files.count }
@@ -58,7 +58,7 @@ import Testing
         if let bytes = try reader.bytes(at: ByteString(file.name), in: snapshot) {
           #expect(bytes == file.bytes)
         } else {
-          Issue.record("\(file.name) has vanished without an error")
+          Issue.record("\(file.name) is missing without an error")
         }
       } catch {
         #expect(error is StoreError)
@@ -68,7 +68,7 @@ import Testing
     return errors
   }
 
-  @Test func everyFlippedByteOfAPackIsFoundOrHarmless() throws {
+  @Test func everyFlippedByteOfAPackIsDetectedOrHarmless() throws {
     let object = try onlyIndex()
     var found = 0
     var bytesInAll = 0
@@ -85,11 +85,11 @@ import Testing
       try replace(path, with: good)
     }
     #expect(damage() == 0)
-    // What a read does not need: members' headers, frames' checksums, contents, seek table.
+    // A read does not need member headers, frame checksums, contents and the seek table.
     #expect(found > bytesInAll / 4)
   }
 
-  @Test func everyTruncationOfAPackIsFoundOrHarmless() throws {
+  @Test func everyTruncationOfAPackIsDetectedOrHarmless() throws {
     let object = try onlyIndex()
     for number in 0..<object.packs {
       let path = RepositoryLayout.pack(object.pack(number).id)
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func oneLostPackCostsItsFilesOnly() throws {
+  @Test func lostPackLosesOnlyItsFiles() throws {
     let other = [("d", [UInt8](repeating: 1, count: 99))]
     let second = try repository.back(up: other, sequence: 2)
     for object in try IndexLoading.loadAll(from: storage).objects {
@@ -117,7 +117,7 @@ import Testing
     #expect(error?.kind == .damaged)
   }
 
-  @Test func anIndexThatLiesOfPlacesGivesNoWrongBytes() throws {
+  @Test func wrongOffsetsInTheIndexGiveNoWrongBytes() throws {
     try forge { builder in
       for number in builder.records.indices where builder.records[number].kind == .data {
         builder.records[number].offset &+= 1
@@ -126,7 +126,7 @@ import Testing
     #expect(damage() == 3)
   }
 
-  @Test func anIndexThatLiesOfLengthsGivesNoWrongBytes() throws {
+  @Test func wrongLengthsInTheIndexGiveNoWrongBytes() throws {
     try forge { builder in
       for number in builder.records.indices where builder.records[number].kind == .data {
         builder.records[number].length -= 1
@@ -135,16 +135,16 @@ import Testing
     #expect(damage() == 3)
   }
 
-  @Test func anIndexThatLiesOfPacksGivesNoWrongBytes() throws {
+  @Test func wrongPacksInTheIndexGiveNoWrongBytes() throws {
     try forge { builder in
       for number in builder.records.indices { builder.records[number].pack ^= 1 }
     }
-    // It is refused whole, for places outside of the frames, and so the packs are asked.
+    // It is refused completely because of locations outside the frames, so the packs are used.
     #expect(damage() == 0)
   }
 
-  /// A file may hold a tree's bytes; it is not found as one.
-  @Test func aFileWithATreesBytesIsNoTree() throws {
+  /// A file may contain the bytes of a tree, but is not found as a tree.
+  @Test func fileContentIsNotUsedAsATree() throws {
     let bytes = TreeCoding.encodePage([
       TreeEntryCoding.encode(TreeEntry(name: "evil", node: .symlink(target: "/etc")))
     ])
@@ -156,7 +156,7 @@ import Testing
   }
 
   /// A frame whose header claims 100 GB, and one whose content is a million times its size.
-  @Test(arguments: [100 << 30, 1 << 24]) func aFrameThatClaimsTooMuch(claim: Int) throws {
+  @Test(arguments: [100 << 30, 1 << 24]) func oversizedFrameClaimIsRefused(claim: Int) throws {
     var frame: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0xe4]
     for shift in 0..<8 { frame.append(UInt8(truncatingIfNeeded: claim >> (8 * shift))) }
     frame += [0x01, 0x00, 0x00, 1, 2, 3, 4]
@@ -179,7 +179,7 @@ import Testing
     #expect(error?.reason.contains("\(claim)") == true)
   }
 
-  @Test func aPageThatIsNotTheOneItsDirectoryNames() throws {
+  @Test func wrongPageOfADirectoryIsRefused() throws {
     let session = try repository.beginWriting()
     let page = { (names: [ByteString]) throws in
       try session.storeTree(names.map { TreeEntry(name: $0, node: .fifo) })
@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  @Test func contentThatLiesOfItsPieces() throws {
+  @Test func contentWithWrongPiecesIsRefused() throws {
     let session = try repository.beginWriting()
     let blob = try session.storeBytes([1, 2, 3], kind: .data)
     let list = try session.storeBytes(
@@ -226,7 +226,7 @@ import Testing
     #expect(try reader.bytes(of: truth) == [1, 2, 3])
   }
 
-  @Test func aPathLongerThanItMayBeIsRefused() throws {
+  @Test func pathThatIsTooLongIsRefused() throws {
     let session = try repository.beginWriting()
     let name = ByteString([UInt8](repeating: 0x61, count: 255))
     var tree = try session.storeTree([])
@@ -240,7 +240,7 @@ import Testing
     #expect(error?.reason.contains("65536") == true)
   }
 
-  @Test func strangeNamesInTheDirectoriesAreIgnored() throws {
+  @Test func unknownNamesInDirectoriesAreIgnored() throws {
     for path in [
       "index/x.index", "index/README", "snapshots/\(snapshot.id.hex).json.tmp", "packs/00/x",
     ] {
@@ -253,7 +253,7 @@ import Testing
 }
 
 @Suite struct TwoWritersTests {
-  @Test func bothSnapshotsAreWhole() throws {
+  @Test func concurrentWritersMakeCompleteSnapshots() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
     var random = SeededBytes(seed: 41)

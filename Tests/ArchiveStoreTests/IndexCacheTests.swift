@@ -20,7 +20,7 @@ import Testing
     repository = try Repository.create(in: storage, program: "test")
   }
 
-  /// What was read of index objects since the last call.
+  /// Returns the number of index objects read since the last call.
   private func indexLoads() -> Int {
     storage.state.withLock { state in
       defer { state.events = [] }
@@ -34,7 +34,7 @@ import Testing
 
   private func copies() throws -> [ByteString] { try names().filter { $0 != VerifiedCopies.name } }
 
-  /// Opens the repository by a cache and expects every file of a snapshot.
+  /// Opens the repository with a cache and expects every file of a snapshot.
   private func expectWhole(_ snapshot: StoredSnapshot, _ cache: IndexCache) throws {
     let reader = try repository.beginReading(cache: cache)
     for (name, bytes) in files {
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func anObjectIsCopiedOnce() throws {
+  @Test func objectIsCopiedOnce() throws {
     let snapshot = try repository.back(up: files)
     _ = indexLoads()
     try expectWhole(snapshot, IndexCache(directory: path))
@@ -64,7 +64,7 @@ import Testing
     #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
-  @Test func aWritersOwnObjectIsCopiedToo() throws {
+  @Test func objectOfTheWriterIsCopied() throws {
     let cache = IndexCache(directory: path)
     let session = try repository.beginWriting(cache: cache)
     let blob = try session.storeBytes([1, 2, 3], kind: .data)
@@ -79,7 +79,7 @@ import Testing
     #expect(indexLoads() == 0)
   }
 
-  @Test func copiesOfWhatIsGoneAreRemoved() throws {
+  @Test func copiesOfRemovedObjectsAreRemoved() throws {
     let first = try repository.back(up: files)
     let cache = IndexCache(directory: path)
     try expectWhole(first, cache)
@@ -91,15 +91,16 @@ import Testing
     try Data([1]).write(to: URL(fileURLWithPath: leftOver))
     try expectWhole(try repository.back(up: files, sequence: 2), cache)
     #expect(try !names().contains(old[0]))
-    #expect(try copies().count == 2, "what was written just now may be in use")
+    #expect(try copies().count == 2, "a new copy may be in use")
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSinceNow: -7200)], ofItemAtPath: leftOver)
     _ = try repository.beginReading(cache: cache)
     #expect(try copies().count == 1)
   }
 
-  /// Each byte of a copy is flipped, each length cut off: it is made again, and all is found.
-  @Test func aDamagedCopyIsReplaced() throws {
+  /// Each byte of a copy is flipped, each length truncated: the copy is replaced, and all blobs are
+  /// found.
+  @Test func damagedCopyIsReplaced() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
     let place = URL(
@@ -122,8 +123,8 @@ import Testing
     }
   }
 
-  /// A copy that was changed in place, with its old time, is noticed by its time of change.
-  @Test func aChangedCopyIsNotTrusted() throws {
+  /// A copy changed in place with its old modification time is detected by its change time.
+  @Test func changedCopyIsNotTrusted() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
     let name = try copies()[0]
@@ -139,7 +140,7 @@ import Testing
     #expect(indexLoads() == 1)
   }
 
-  /// The notes of all copies as they are now.
+  /// Returns the current verification notes of all copies.
   private func notes(_ cache: IndexCache) throws -> [VerifiedCopies.Note] {
     let directory = try Directory.open(path: path)
     let ids = try #require(cache.copies?.notes.withLock { $0.ids })
@@ -148,9 +149,9 @@ import Testing
     }
   }
 
-  /// A copy that went bad though its note says that it is whole is found by who doubts the notes, at
-  /// once or ahead.
-  @Test(arguments: [false, true]) func aDoubtedCopyIsHeldAgainstItsID(isAhead: Bool) throws {
+  /// A copy that was damaged although its note says that it is intact is detected after the notes
+  /// are invalidated, at once or in advance.
+  @Test(arguments: [false, true]) func invalidatedCopyIsVerifiedAgain(isAhead: Bool) throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
     let file = try Directory.open(path: path).openOrCreate(try copies()[0])
@@ -166,8 +167,9 @@ import Testing
     #expect(try isMapped(cache))
   }
 
-  /// What was held against its id ahead is not again by the next who doubts, but is by those after it.
-  @Test func aCopyIsCheckedOnceForEachDoubt() throws {
+  /// A copy verified in advance is not verified again by the next invalidation, but by those after
+  /// it.
+  @Test func copyIsVerifiedOnceForEachInvalidation() throws {
     for number in 1...3 {
       let bytes = SeededBytes.some(seed: UInt64(number), count: 300_000 / (number * number))
       let snapshot = try repository.back(up: [("\(number)", bytes)], sequence: UInt64(number))
@@ -190,9 +192,9 @@ import Testing
     #expect(trusted() == notes.count)
   }
 
-  /// Without notes, with damaged ones or those of another run of the kernel, copies are held against
-  /// their ids again, and not read from the repository.
-  @Test func damagedNotesCostACheckOnly() throws {
+  /// Without notes, or with damaged ones or those of another boot, copies are checked against their
+  /// IDs again, and not read from the repository.
+  @Test func damagedNotesOnlyCauseAVerification() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
     let place = URL(fileURLWithPath: directory("cache/index/checked"))
@@ -215,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func aDirectoryThatOthersCanWriteToIsNotUsed() throws {
+  @Test func directoryWritableByOthersIsNotUsed() throws {
     let snapshot = try repository.back(up: files)
     _ = try Directory.make(path: path)
     try Directory.open(path: path).setPermissions(0o777)
@@ -225,7 +227,7 @@ import Testing
     #expect(try !isMapped(cache))
   }
 
-  @Test func aLinkInTheCacheIsNotFollowed() throws {
+  @Test func linkInTheCacheIsNotFollowed() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
     let name = try copies()[0]
@@ -238,8 +240,8 @@ import Testing
     #expect(try cache.status(name).kind == .file)
   }
 
-  /// Whatever call of the cache fails, what is read is right.
-  @Test func everySystemCallFails() throws {
+  /// Whichever call of the cache fails, correct data is read.
+  @Test func everyFailedSystemCallIsHarmless() throws {
     let snapshot = try repository.back(up: files)
     let counting = Faults.Plan(at: .max, number: 28)
     try Faults.inject(counting) { try expectWhole(snapshot, IndexCache(directory: path)) }
@@ -254,8 +256,8 @@ import Testing
     }
   }
 
-  /// The repository's own damage is told, cache or not.
-  @Test func aDamagedObjectIsTold() throws {
+  /// Damage in the repository itself is reported with and without a cache.
+  @Test func damagedObjectIsReported() throws {
     try repository.back(up: files)
     let id = try #require(try RepositoryListing.indexes(storage).first)
     var bytes = try storage.load(RepositoryLayout.index(id), limit: 1 << 20)

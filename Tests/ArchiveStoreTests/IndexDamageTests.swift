@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Index objects that are damaged or gone: the packs themselves say what is in them.
+/// Damaged or missing index objects: the contents recorded in the packs are used.
 @Suite struct IndexDamageTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -15,7 +15,7 @@ import Testing
   private let many = (0..<20).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 300)) }
   private let few = [("few", SeededBytes.some(seed: 99, count: 700))]
 
-  /// Two backups of such sizes that each has an index object of its own.
+  /// Makes two backups whose sizes give each its own index object.
   init() throws {
     repository = try Repository.create(in: storage, program: "test")
     first = try repository.back(up: many)
@@ -26,7 +26,7 @@ import Testing
     try RepositoryListing.indexes(storage).map { RepositoryLayout.index($0) }
   }
 
-  /// Reads every file of both snapshots; gives what the reader remarked.
+  /// Reads every file of both snapshots and returns the reader's remarks.
   private func readAll() throws -> [StoreError] {
     let reader = try repository.beginReading()
     for (name, bytes) in many {
@@ -54,7 +54,7 @@ import Testing
       try storage.remove(path)
       try storage.makeDirectories([path.name], in: path.directory)
     case .newer:
-      // Of a version that is to come, under the name of its own bytes.
+      // A future version, under the hash of its bytes.
       var bytes = try storage.load(path, limit: 1 << 20)
       bytes[8] = 2
       try storage.remove(path)
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test(arguments: Damage.allCases) func everythingIsRead(_ kind: Damage) throws {
+  @Test(arguments: Damage.allCases) func damagedIndexLosesNothing(_ kind: Damage) throws {
     #expect(try readAll().isEmpty)
     let objects = try indexes()
     #expect(objects.count == 2)
@@ -82,14 +82,14 @@ import Testing
     #expect(try readAll().isEmpty)
   }
 
-  @Test func withoutAnyIndex() throws {
+  @Test func everythingIsReadWithoutAnIndex() throws {
     for path in try indexes() { try storage.remove(path) }
     #expect(try readAll().count == 1)
     try storage.remove(RepositoryLayout.indexes)
     #expect(try readAll().count == 1)
   }
 
-  @Test func everyByteOfAnIndex() throws {
+  @Test func everyFlippedByteOfAnIndexIsHarmless() throws {
     let path = try #require(try indexes().max { try size($0) < size($1) })
     let good = try storage.load(path, limit: 1 << 20)
     for place in stride(from: 0, to: good.count, by: 17) {
@@ -102,8 +102,8 @@ import Testing
 
   private func size(_ path: ObjectPath) throws -> UInt64 { try storage.status(path)?.size ?? 0 }
 
-  /// With the index gone a damaged pack costs what is in it, and nothing else.
-  @Test func aDamagedPackBeside() throws {
+  /// Without the index a damaged pack loses only its contents.
+  @Test func damagedPackLosesOnlyItsContents() throws {
     let reader = try repository.beginReading()
     let blob = BlobID(kind: .data, digest: Blake2b.hash(few[0].1))
     let pack = try #require(reader.locate(blob)).pack
@@ -114,10 +114,10 @@ import Testing
     #expect(storeError { try other.bytes(at: "few", in: second) }?.kind == .damaged)
   }
 
-  /// What only a damaged index object names is stored again, so that the new snapshot needs nothing
-  /// of the old packs.
+  /// Blobs named only by a damaged index object are stored again, so that the new snapshot does not
+  /// need the old packs.
   @Test(arguments: [Damage.removed, .flipped, .cut])
-  func aWriterDoesNotRelyOnIt(_ kind: Damage) throws {
+  func writerDoesNotRelyOnADamagedIndex(_ kind: Damage) throws {
     let old = try RepositoryListing.packs(storage)
     for path in try indexes() { try damage(path, kind) }
     let session = try repository.beginWriting()
@@ -136,8 +136,8 @@ import Testing
     #expect(found.costs.values.contains { $0.contains(second.id) })
   }
 
-  /// The damaged object stays for whoever repairs: merging leaves it alone.
-  @Test func aDamagedIndexIsNotMerged() throws {
+  /// The damaged object stays until a repair: merging does not change it.
+  @Test func damagedIndexIsNotMerged() throws {
     let paths = try indexes()
     for path in paths { try damage(path, .flipped) }
     for number in 3..<12 {
@@ -147,7 +147,7 @@ import Testing
     _ = try readAll()
   }
 
-  @Test(arguments: Damage.allCases) func aCheckNamesIt(_ kind: Damage) throws {
+  @Test(arguments: Damage.allCases) func checkNamesTheDamagedIndex(_ kind: Damage) throws {
     let path = try #require(try indexes().first)
     try damage(path, kind)
     for reading in [CheckReading.trees, .everything] {
@@ -158,8 +158,8 @@ import Testing
     }
   }
 
-  /// Packs that nobody needs are no reason to call the index damaged.
-  @Test func anInterruptedRunsPacksAreNoDamage() throws {
+  /// Unused packs do not make the index damaged.
+  @Test func packsOfAnInterruptedRunAreNoDamage() throws {
     let before = try indexes().map { ($0, try storage.load($0, limit: 1 << 20)) }
     let session = try repository.beginWriting()
     _ = try session.storeFile(logicalPath: "folders/x/y", bytes: [1, 2, 3])
@@ -173,14 +173,14 @@ import Testing
   }
 }
 
-/// Blobs that lie in two packs.
+/// Blobs in two packs.
 @Suite struct SecondCopyTests {
   private let storage = WatchedStorage(MemoryStorage())
   private let repository: Repository
   private let bytes = SeededBytes.some(seed: 3, count: 4000)
   private var blob: BlobID { BlobID(kind: .data, digest: Blake2b.hash(bytes)) }
 
-  /// Two writers that do not know of each other store the same; their index objects are merged.
+  /// Two concurrent writers store the same data; their index objects are merged.
   init() throws {
     repository = try Repository.create(in: storage, program: "test")
     let sessions = [try repository.beginWriting(), try repository.beginWriting()]
@@ -204,7 +204,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1], ["flipped", "cut", "removed"])
-  func theOtherIsTaken(damaged: Int, how: String) throws {
+  func intactCopyOfABlobIsUsed(damaged: Int, how: String) throws {
     let places = try places()
     #expect(places.count == 2)
     let path = RepositoryLayout.pack(places[damaged].pack)
@@ -215,14 +215,14 @@ import Testing
     }
     #expect(try repository.beginReading().readBlob(blob) == bytes)
     let taken = try delivered()
-    #expect(taken == (damaged == 0 ? [] : [blob.digest]), "the delivery goes by the first place")
+    #expect(taken == (damaged == 0 ? [] : [blob.digest]), "the delivery uses the first location")
     let other = RepositoryLayout.pack(places[1 - damaged].pack)
     try change(other) { $0[900] ^= 1 }
     #expect(storeError { try repository.beginReading().readBlob(blob) }?.kind == .damaged)
   }
 
   /// The same without any index.
-  @Test func theOtherIsTakenWithoutAnIndex() throws {
+  @Test func intactCopyOfABlobIsUsedWithoutAnIndex() throws {
     let places = try places()
     for id in try RepositoryListing.indexes(storage) {
       try storage.remove(RepositoryLayout.index(id))
@@ -259,9 +259,9 @@ import Testing
   }
 }
 
-/// What a pack that is gone costs a reader in time.
+/// The time that a missing pack costs a reader.
 @Suite struct GonePackTests {
-  @Test func theIndexIsListedOnceForAPack() throws {
+  @Test func indexIsListedOnceForAMissingPack() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")
     let files = (0..<60).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 100)) }

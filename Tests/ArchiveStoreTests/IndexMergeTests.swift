@@ -4,14 +4,14 @@ import Testing
 @testable import ArchiveStore
 
 @Suite struct IndexMergePlanTests {
-  /// The sizes that are left when a plan is carried out, if nothing is in two objects.
+  /// Returns the sizes after a plan is executed, if no entry is in two objects.
   private func left(_ sizes: [Int], _ plan: IndexMergePlan) -> [Int] {
     let merged = Set(plan.groups.joined())
     let others = sizes.indices.filter { !merged.contains($0) }.map { sizes[$0] }
     return (others + plan.groups.map { group in group.reduce(0) { $0 + sizes[$1] } }).sorted()
   }
 
-  @Test func noneHasMoreThanHalfOfTheNext() {
+  @Test func sizesAreGeometricAfterAMerge() {
     var random = SeededBytes(seed: 8)
     for _ in 0..<300 {
       let sizes = (0..<random.number(0..<12)).map { _ in random.number(1..<1000) }
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func whatIsGeometricStays() {
+  @Test func geometricSizesAreNotMerged() {
     #expect(IndexMergePlan(sizes: []).groups.isEmpty)
     #expect(IndexMergePlan(sizes: [5]).groups.isEmpty)
     #expect(IndexMergePlan(sizes: [30, 100, 20]).groups == [[0, 2]])
@@ -32,7 +32,7 @@ import Testing
     #expect(IndexMergePlan(sizes: [50, 100]).groups.isEmpty)
   }
 
-  @Test func noneIsLargerThanAnIndexMayBe() {
+  @Test func mergedIndexIsWithinItsLimit() {
     #expect(IndexMergePlan(sizes: [60, 60], limit: 100).groups.isEmpty)
     #expect(IndexMergePlan(sizes: [60, 60, 40], limit: 100).groups.count == 1)
   }
@@ -47,7 +47,7 @@ import Testing
       frames: [FrameLocation(offset: UInt64(number), stored: 2000, plain: 4 << 20)])
   }
 
-  /// An object over some packs, with blobs in them.
+  /// Makes an object over some packs, with blobs in them.
   private static func object(
     _ packs: [Int], _ blobs: [(blob: Int, pack: Int)], kind: BlobKind = .data
   ) throws -> IndexObject {
@@ -79,7 +79,7 @@ import Testing
     return Set(IndexSet([object]).findAll(id).map(\.pack))
   }
 
-  @Test func nothingIsLost() throws {
+  @Test func mergeLosesNothing() throws {
     let objects = [
       try Self.object([1, 2], (0..<3000).map { ($0, $0 % 2 + 1) }),
       try Self.object([3], (3000..<3500).map { ($0, 3) }),
@@ -97,12 +97,12 @@ import Testing
     for number in 0..<50 {
       #expect(merged.find(BlobID(kind: .tree, digest: Self.digest(number))) != nil)
     }
-    // The order of the objects is of no matter.
+    // The order of the objects does not matter.
     #expect(try Self.merge(objects.reversed())?.id == merged.id)
     #expect(try Self.merge([merged] + objects)?.id == merged.id)
   }
 
-  @Test func everyCopyOfABlobIsNamed() throws {
+  @Test func mergedIndexNamesEveryCopy() throws {
     let objects = try (1...20).map { try Self.object([$0], [(7, $0), (100 + $0, $0)]) }
     let merged = try #require(try Self.merge(objects))
     #expect(merged.blobs == 40)
@@ -114,8 +114,9 @@ import Testing
     #expect(isFound == isAmongTheFirst)
   }
 
-  /// Entries of a pack that is gone are dropped where the blob is elsewhere, else they are evidence.
-  @Test func packsThatAreGone() throws {
+  /// Entries of a missing pack are dropped if the blob is in another pack, and kept as evidence
+  /// otherwise.
+  @Test func entriesOfMissingPacksAreDropped() throws {
     let objects = [
       try Self.object([1], [(1, 1), (2, 1)]), try Self.object([2], [(1, 2)]),
       try Self.object([3], [(1, 3)]),
@@ -128,7 +129,7 @@ import Testing
     #expect(Self.packs(1, in: lost).count == 3)
   }
 
-  @Test func contradictionsAreLeftAlone() throws {
+  @Test func contradictoryIndexesAreNotMerged() throws {
     let first = try Self.object([1], [(1, 1)])
     var builder = IndexBuilder()
     builder.packs = [.init(id: Self.digest(-1), size: 4000, frames: Self.pack(1).frames)]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The index made anew from the packs.
+/// Rebuilding the index from the packs.
 @Suite struct IndexRepairTests {
   private let memory = MemoryStorage()
   private let storage: WatchedStorage
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  /// Two backups of such sizes that each has an index object of its own.
+  /// Makes two backups whose sizes give each its own index object.
   init() throws {
     storage = WatchedStorage(memory)
     repository = try Repository.create(in: storage, program: "test")
@@ -34,7 +34,7 @@ import Testing
     try memory.change(RepositoryLayout.index(id)) { $0[$0.count - 20] ^= 1 }
   }
 
-  /// All is found by the index alone, and nothing is amiss.
+  /// Expects everything to be found with the index alone, without remarks.
   private func expectWhole(_ what: String = "") throws {
     let found = try Checked(repository, .everything)
     #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(what): \(found.findings)")
@@ -55,7 +55,7 @@ import Testing
     try IndexRepair(repository, isDry: dry).run()
   }
 
-  @Test func aWholeIndexStaysAsItIs() throws {
+  @Test func intactIndexIsNotChanged() throws {
     let before = try indexes()
     let report = try repair()
     #expect(report.isIdle && report.written.isEmpty && before.count == 2)
@@ -78,7 +78,7 @@ import Testing
     #expect(try indexes() == now && changes.isEmpty, "\(changes)")
     let report = try repair()
     #expect(report.packs == dry.packs && report.blobs == dry.blobs && report.written.count == 1)
-    // What is made again with the same bytes is written, and not removed; a dry run says the same.
+    // An object rebuilt with the same bytes is written and not removed; a dry run reports the same.
     #expect(dry.removed == report.removed)
     #expect(Set(report.removed).isDisjoint(with: report.written))
     #expect(Set(report.removed + report.written).isSuperset(of: damaged))
@@ -92,7 +92,7 @@ import Testing
     session.abandon()
   }
 
-  @Test func allObjectsAreGone() throws {
+  @Test func missingIndexIsRebuilt() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
     try expectRead("before") { $0.count == 1 }
     let report = try repair()
@@ -101,8 +101,8 @@ import Testing
     try expectWhole()
   }
 
-  /// While a pack cannot be read a damaged object may be the last that tells of it: it stays.
-  @Test func nothingIsRemovedBesideAPackThatCannotBeRead() throws {
+  /// As long as a pack is unreadable, a damaged object may be the last one that names it: it stays.
+  @Test func nothingIsRemovedBesideAnUnreadablePack() throws {
     let damaged = try #require(try indexes().first)
     let object = try IndexLoading.open(damaged, from: memory)
     let pack = object.pack(0).id
@@ -115,8 +115,8 @@ import Testing
     #expect(try indexes().contains(damaged))
   }
 
-  /// What a later version wrote is not for this one to remove.
-  @Test func anObjectOfALaterVersionStays() throws {
+  /// Objects of a later version are not removed.
+  @Test func objectOfALaterVersionIsKept() throws {
     let path = RepositoryLayout.index(try #require(try indexes().first))
     var bytes = try memory.load(path, limit: 1 << 20)
     bytes[8] = 2
@@ -129,7 +129,7 @@ import Testing
     try expectRead("the later one stays") { $0.map(\.code) == [.unsupported] }
   }
 
-  @Test func anotherProgramHasTheRight() throws {
+  @Test func anotherProgramHoldsThePruneLease() throws {
     for id in try indexes() { try flip(id) }
     let right = try #require(try PruneLease(Lease(memory)))
     let error = storeError { try repair() }
@@ -138,8 +138,8 @@ import Testing
     #expect(try repair().packs == 4)
   }
 
-  /// An hour goes by while packs are read: nobody takes the lease away, nor the right to remove, as both
-  /// are touched each minute.
+  /// Packs are read for an hour: neither the lease nor the prune lease expires, because both are
+  /// touched each minute.
   @Test func bothLeasesAreTouchedWhilePacksAreRead() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
     let clock = Atomic<Int>(0)
@@ -161,8 +161,8 @@ import Testing
     #expect(alive >= 2 + 2 * 4, "\(touches.withLock { $0 })")
   }
 
-  /// The right goes to another program while packs are read: nothing is written.
-  @Test func theRightIsTakenAwayWhilePacksAreRead() throws {
+  /// Another program takes the prune lease while packs are read: nothing is written.
+  @Test func repairStopsWhenThePruneLeaseIsLost() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
     let clock = Atomic<Int>(0)
     storage.state.withLock { state in
@@ -181,8 +181,8 @@ import Testing
     #expect(try indexes().isEmpty)
   }
 
-  /// It ends before the next pack, changes nothing and leaves no lease.
-  @Test(arguments: [false, true]) func itEndsEarlyWhenItIsAskedTo(dry: Bool) throws {
+  /// The repair ends before the next pack, changes nothing and leaves no lease.
+  @Test(arguments: [false, true]) func repairEndsOnRequest(dry: Bool) throws {
     for id in try indexes() { try flip(id) }
     let now = try indexes()
     let counters = ProgressCounters()
@@ -197,9 +197,11 @@ import Testing
     #expect(try self.repair(dry: dry).packs == 4)
   }
 
-  /// Each call fails, once or from then on, as after a kill: what could be read before can be read,
-  /// and the next repair ends the work.
-  @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {
+  /// Each call fails, once or permanently, as after a kill: readable data stays readable, and the
+  /// next repair completes the work.
+  @Test(arguments: [false, true]) func repairSurvivesEveryFailedStorageCall(staysBroken: Bool)
+    throws
+  {
     let good = try indexes().map { id in
       (id, try memory.load(RepositoryLayout.index(id), limit: 1 << 20))
     }

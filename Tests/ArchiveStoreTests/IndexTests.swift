@@ -7,7 +7,7 @@ import Testing
 @Suite struct IndexTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
-  /// An index of so many data blobs, and of a tree and a list, in two packs.
+  /// Makes an index of `blobs` data blobs, and of a tree and a list, in two packs.
   private static func builder(blobs: Int) -> IndexBuilder {
     var builder = IndexBuilder()
     builder.packs = [
@@ -53,8 +53,8 @@ import Testing
     }
   }
 
-  /// A file with a tree's bytes is not found as a tree.
-  @Test func aBlobIsFoundAsItsKindOnly() throws {
+  /// A file with the bytes of a tree is not found as a tree.
+  @Test func blobIsFoundOnlyAsItsKind() throws {
     let object = try open(Self.builder(blobs: 5).encode())
     #expect(object.find(BlobID(kind: .tree, digest: Self.digest(0)))?.length == 99)
     #expect(object.find(BlobID(kind: .data, digest: Self.digest(0)))?.length == 10)
@@ -62,7 +62,7 @@ import Testing
     #expect(object.find(BlobID(kind: .list, digest: Self.digest(0))) == nil)
   }
 
-  @Test func setRelisesOnlyOnPacksThatStay() throws {
+  @Test func setReliesOnlyOnExistingPacks() throws {
     let object = try open(Self.builder(blobs: 5).encode())
     let data = BlobID(kind: .data, digest: Self.digest(3))
     let tree = BlobID(kind: .tree, digest: Self.digest(0))
@@ -77,7 +77,7 @@ import Testing
     #expect(some.contains(tree))
   }
 
-  /// The layout of the document, byte by byte, of an index with one blob.
+  /// The documented layout, byte by byte, of an index with one blob.
   @Test func goldenBytes() throws {
     var builder = IndexBuilder()
     builder.packs = [
@@ -95,14 +95,14 @@ import Testing
     #expect(Hex.encode(builder.encode()) == expected.filter { $0 != " " })
   }
 
-  @Test func bytesThatAreNotTheIdsAreRefused() {
+  @Test func bytesThatDoNotMatchTheIDAreRefused() {
     let bytes = Self.builder(blobs: 5).encode()
     let error = storeError { try IndexObject(id: Self.digest(0), bytes: bytes) }
     #expect(error?.code == .damaged)
   }
 
-  /// A large object is read in pieces: it is the same, and one that is damaged is refused all the same.
-  @Test(arguments: [1000, 1 << 20, 4 << 20]) func isReadInPieces(length: Int) throws {
+  /// A large object is read in pieces with the same result, and a damaged one is refused.
+  @Test(arguments: [1000, 1 << 20, 4 << 20]) func largeIndexIsReadInPieces(length: Int) throws {
     let storage = MemoryStorage()
     _ = try Repository.create(in: storage, program: "test")
     let bytes = Self.builder(blobs: 2000).encode()
@@ -123,7 +123,7 @@ import Testing
     #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .missing)
   }
 
-  /// Any byte of the structure may be changed by someone who can make the id anew.
+  /// Any byte may be changed by an attacker who recomputes the ID.
   @Test func everyFlippedByteIsRefusedOrHarmless() throws {
     let bytes = Self.builder(blobs: 20).encode()
     var refused = 0
@@ -151,7 +151,7 @@ import Testing
     #expect(storeError { try open(bytes + [0]) }?.code == .damaged)
   }
 
-  @Test func anIndexThatLiesIsRefused() throws {
+  @Test func inconsistentIndexIsRefused() throws {
     let good = Self.builder(blobs: 3)
     var lies: [String: IndexBuilder] = [:]
     var lie = good
@@ -196,7 +196,7 @@ import Testing
     #expect(throws: Never.self) { try open(good.encode()) }
   }
 
-  @Test func aNewerVersionIsRefusedByName() {
+  @Test func newerVersionIsRefused() {
     var bytes = Self.builder(blobs: 1).encode()
     bytes[8] = 2
     let error = storeError { try open(bytes) }

@@ -4,14 +4,15 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Several trees walked as one, held against walks of each.
+/// Several trees walked together, compared with separate walks.
 @Suite struct JointWalkTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// A tree of directories in directories whose entries are the same in all variants of a seed but for some.
+  /// Makes a tree of nested directories whose entries are the same in all variants of a seed, with
+  /// few exceptions.
   private func makeTree(
     _ session: WritingSession, depth: Int, names: Int, variant: UInt64, _ random: inout SeededBytes
   ) throws -> TreeReference {
@@ -19,7 +20,7 @@ import Testing
     for number in 0..<names {
       let name = ByteString("\(number)" + (number % 3 == 0 ? "" : "-\(number % 7)"))
       let chance = random.next() % 16
-      // What differs from variant to variant.
+      // The entries that differ between variants.
       if chance == variant % 16 { continue }
       let modified = Timestamp(seconds: chance == (variant + 1) % 16 ? Int64(variant) : 7)
       if depth > 0, number % 4 == 0 {
@@ -46,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: [UInt64(1), 2, 3], [1, 2, 5])
-  func itGivesWhatEachWalkGives(seed: UInt64, count: Int) throws {
+  func jointWalkEqualsSeparateWalks(seed: UInt64, count: Int) throws {
     let session = try repository.beginWriting()
     var trees: [TreeReference] = []
     for variant in 0..<count {
@@ -87,8 +88,8 @@ import Testing
     }
   }
 
-  /// Directories of many pages: pages that all have are passed over, and nothing else.
-  @Test func pagesThatAllHaveArePassedOver() throws {
+  /// Directories of many pages: exactly the common pages are skipped.
+  @Test func commonPagesAreSkipped() throws {
     let session = try repository.beginWriting()
     let all = (0..<9000).map { number in
       TreeEntry(name: ByteString("name \(number)"), node: .fifo)
@@ -116,8 +117,8 @@ import Testing
     #expect(count == 9001)
   }
 
-  /// What all have alike is not read: it may even be gone.
-  @Test func whatIsAlikeIsNotRead() throws {
+  /// Common subtrees are not read: they may even be missing.
+  @Test func commonSubtreesAreNotRead() throws {
     var session = try repository.beginWriting()
     let same = try session.storeTree([TreeEntry(name: "deep", node: .fifo)])
     _ = try session.finish(repository.makeSnapshot(same))
@@ -147,7 +148,7 @@ import Testing
     #expect(damaged == [[0, 1]])
   }
 
-  @Test func itStopsAndSkips() throws {
+  @Test func walkStopsAndSkipsOnRequest() throws {
     let session = try repository.beginWriting()
     let below = try session.storeTree([TreeEntry(name: "x", node: .fifo)])
     let trees = try [1, 2].map { number in
@@ -170,7 +171,7 @@ import Testing
     }
   }
 
-  /// Deeper than directories may lie in directories is told once, and ends nothing else.
+  /// Excessive depth is reported once, and does not end the walk.
   @Test func deepTreesAreDamage() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([])

@@ -24,7 +24,7 @@ import Testing
     return objects.flatMap { object in (0..<object.packs).map { object.pack($0).id } }
   }
 
-  @Test func aWriterHasALeaseThatIsAlive() throws {
+  @Test func writerHoldsALiveLease() throws {
     let session = try repository.beginWriting()
     let lease = try onlyLease()
     #expect(lease.name.count == 32)
@@ -33,8 +33,8 @@ import Testing
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// It tells that it is alive each minute, however often it is asked to.
-  @Test func aLeaseIsTouchedEachMinute() throws {
+  /// The lease is touched once a minute, however often this is requested.
+  @Test func leaseIsTouchedEachMinute() throws {
     let clock = Atomic<Int>(1_000)
     let watched = WatchedStorage(storage)
     let lease = try Lease(watched, clock: { Double(clock.load(ordering: .relaxed)) })
@@ -48,13 +48,13 @@ import Testing
     lease.release()
   }
 
-  @Test func aSessionThatIsDroppedReleasesItsLease() throws {
+  @Test func discardedSessionReleasesItsLease() throws {
     do { _ = try repository.beginWriting() }
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// Prune takes the lease away: no snapshot comes, and the error says so.
-  @Test func aLeaseThatWasTakenAway() throws {
+  /// Prune removes the lease: no snapshot is made, and the error says so.
+  @Test func lostLeasePreventsTheSnapshot() throws {
     let session = try repository.beginWriting()
     let content = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])
     let tree = try session.storeTree([TreeEntry(name: "a", node: .file(content))])
@@ -66,8 +66,9 @@ import Testing
     #expect(try repository.snapshots().snapshots.isEmpty)
   }
 
-  /// Several threads meet the loss at once, and whichever ends the run: each of them says what it is.
-  @Test func eachThreadSaysThatTheLeaseWasTaken() throws {
+  /// Several threads detect the loss at once, and any of them may end the run: each reports the
+  /// reason.
+  @Test func everyThreadReportsTheLostLease() throws {
     let lease = try Lease(storage)
     let (first, second) = (
       try storage.startObject(in: lease.path), try storage.startObject(in: lease.path)
@@ -85,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func aCondemnedPackIsNotReliedOn() throws {
+  @Test func writerDoesNotRelyOnACondemnedPack() throws {
     let files = [("a", [UInt8]("content".utf8))]
     let first = try repository.back(up: files, sequence: 1)
     let id = try storage.condemn(try packsOfIndex())
@@ -100,17 +101,17 @@ import Testing
     #expect(second.snapshot.totals.stored > 0)
   }
 
-  @Test func aPackThatIsNotThereIsNotReliedOn() throws {
+  @Test func writerDoesNotRelyOnAMissingPack() throws {
     try repository.back(up: [("a", [7, 8])], sequence: 1)
     for pack in try packsOfIndex() { try storage.remove(RepositoryLayout.pack(pack)) }
     let second = try repository.back(up: [("a", [7, 8])], sequence: 2)
     #expect(second.snapshot.totals.stored > 0)
     let reader = try repository.beginReading()
-    // The older index names packs that are gone; of both indexes the reader must find the blob.
+    // The older index names missing packs; the reader must find the blob in either index.
     #expect(storeError { try reader.bytes(at: "a", in: second) } == nil)
   }
 
-  @Test func aBrokenCondemnedObjectStopsAWriter() throws {
+  @Test func damagedCondemnedObjectStopsAWriter() throws {
     _ = try storage.condemn([])
     let name = try #require(try storage.list(RepositoryLayout.condemned).first)
     let path = RepositoryLayout.condemned.appending(name)
@@ -121,11 +122,11 @@ import Testing
     }
   }
 
-  @Test func aReaderLoadsTheIndexAgainWhenAPackIsGone() throws {
+  @Test func readerReloadsTheIndexWhenAPackIsMissing() throws {
     let first = try repository.back(up: [("a", [1, 2, 3])], sequence: 1)
     let reader = try repository.beginReading()
     let old = try packsOfIndex()
-    // Another program writes the blobs anew and removes the old packs and their index.
+    // Another program stores the blobs again and removes the old packs and their index.
     let indexes = try RepositoryListing.indexes(storage)
     for id in indexes { try storage.remove(RepositoryLayout.index(id)) }
     try repository.back(up: [("a", [1, 2, 3])], sequence: 2)

@@ -4,15 +4,15 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Directories of several pages of which some are not to be had: each reader gives what is on the others,
-/// and says between which names the lost ones lie.
+/// Directories of several pages, some of them lost: each reader returns the entries of the other
+/// pages, and reports between which names the lost ones are.
 @Suite struct LostPagesTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Stores a directory of these pages, some of which the table names and nothing holds.
+  /// Stores a directory of these pages; some are named by the table but not stored.
   private func store(
     _ pages: [[TreeEntry]], lost: Set<Int>, _ session: WritingSession
   ) throws -> TreeReference {
@@ -32,8 +32,8 @@ import Testing
     return try repository.beginReading()
   }
 
-  /// Four pages of three entries, the middle one of each a directory with a file; no page has the bytes of
-  /// one in another set.
+  /// Makes four pages of three entries, the middle one a directory with a file; pages of different
+  /// sets have different bytes.
   private func pages(_ below: TreeReference, set: Int) -> [[TreeEntry]] {
     ["a", "b", "c", "d"].map { page in
       (0..<3).map { number in
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// Of pages that follow one another and are lost one finding tells.
+  /// Returns one finding for each run of consecutive lost pages.
   private func runs(_ lost: Set<Int>) -> [LostNames] {
     var runs: [LostNames] = []
     let last: [ByteString] = ["a2", "b2", "c2", "d2"]
@@ -59,7 +59,7 @@ import Testing
     return runs
   }
 
-  @Test(arguments: [0, 32 << 20]) func aWalkGoesOnBehindEachPage(budget: Int) throws {
+  @Test(arguments: [0, 32 << 20]) func walkContinuesAfterALostPage(budget: Int) throws {
     let session = try repository.beginWriting()
     let below = try session.storeTree([TreeEntry(name: "in", node: .fifo)])
     let sets = (0..<16).map { set in Set((0..<4).filter { set & 1 << $0 != 0 }) }
@@ -80,7 +80,8 @@ import Testing
         case .lost(let names, let error):
           #expect(path.isEmpty && error.code == .missing)
           #expect(error.reason.contains("'\(names.last)'"))
-          #expect(paths.allSatisfy { !(names.after ?? "" < $0.components[0]) }, "told in its place")
+          #expect(
+            paths.allSatisfy { !(names.after ?? "" < $0.components[0]) }, "reported in name order")
           found.append(names)
         }
         return .enter
@@ -95,8 +96,8 @@ import Testing
     }
   }
 
-  /// A name that is looked up is in doubt only where the page is lost that it would be on.
-  @Test func aLookupReadsThePageOfTheName() throws {
+  /// The result of a lookup is unknown only if the page of the name is lost.
+  @Test func lookupReadsOnlyThePageOfTheName() throws {
     let session = try repository.beginWriting()
     let below = try session.storeTree([TreeEntry(name: "in", node: .fifo)])
     let tree = try store(pages(below, set: 1), lost: [0, 2], session)
@@ -113,9 +114,9 @@ import Testing
     }
   }
 
-  /// Two trees with pages of their own, any of them lost: what is known of each is told, and of what the
-  /// other may have lost that is said.
-  @Test(arguments: 0..<60) func treesSideBySide(seed: Int) throws {
+  /// Two trees with some pages of their own, any of them lost: the known entries of each are
+  /// returned, and entries that the other may have lost are marked.
+  @Test(arguments: 0..<60) func jointWalkReportsLostPages(seed: Int) throws {
     var random = SeededBytes(seed: UInt64(seed) + 500)
     let session = try repository.beginWriting()
     var trees: [TreeReference] = []
@@ -123,7 +124,7 @@ import Testing
       TreeEntry(name: ByteString("n\(number + 10)"), node: .fifo)
     }
     for tree in 0..<2 {
-      // Most entries are those of the other, and so are some pages.
+      // Most entries are common to both trees, and so are some pages.
       let entries = common.compactMap { entry -> TreeEntry? in
         guard random.number(0..<9) == 0 else { return entry }
         if random.number(0..<2) == 0 { return nil }
@@ -155,7 +156,7 @@ import Testing
         for entry in entries { for tree in entry.trees { told[tree][path] = entry.entry } }
         for tree in 0..<2 where known[tree][path] == nil {
           let isLost = lost[tree].contains { $0.contains(path) }
-          // A page that both have lost may lie there: then neither has the name.
+          // A page lost in both may contain it: then neither has the name.
           if differencesOnly, !unknown.contains(tree) { continue }
           #expect(unknown.contains(tree) == isLost, "\(path) in \(tree)")
         }
@@ -169,8 +170,8 @@ import Testing
     }
   }
 
-  /// A check names what is lost behind a lost page, too.
-  @Test func aCheckLooksAtAllPages() throws {
+  /// A check also finds damage after a lost page.
+  @Test func checkReadsAllPages() throws {
     let session = try repository.beginWriting()
     let content = Content(size: 3, level: 0, pieces: [.blob(.some, length: 3)])
     let pages = [
@@ -191,7 +192,7 @@ import Testing
 }
 
 extension [TreeEntry] {
-  /// Cuts after each entry that ends a piece.
+  /// Splits after each entry that ends a piece.
   fileprivate func chunked(after isEnd: (TreeEntry) -> Bool) -> [[TreeEntry]] {
     var pieces: [[TreeEntry]] = [[]]
     for entry in self {

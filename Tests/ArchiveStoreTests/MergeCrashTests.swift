@@ -6,10 +6,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A run that ends inside a merge: each call to the system from the merge's first on fails, and all
-/// after it, which leaves on the disk what a kill at that call leaves. `MergeKillTests` kills.
+/// A run that ends during a merge: every system call from one of the merge's calls on fails, which
+/// leaves the same state on disk as a kill at that call. `MergeKillTests` kills processes.
 @Suite struct MergeCrashTests {
-  @Test func atEachCallToTheSystem() throws {
+  @Test func mergeFailsAtEachSystemCall() throws {
     let calls = try CrashedMerge.calls()
     #expect(calls.count > 40, "\(calls)")
     var (old, both, merged) = (0, 0, 0)
@@ -20,7 +20,7 @@ import Testing
       try Faults.inject(plan) { try crash.finish() }
       #expect(plan.hasFired, "call \(number)")
       let now = Set(try RepositoryListing.indexes(crash.storage))
-      // The objects that are replaced go only when what replaces them is there.
+      // Replaced objects are removed only after their replacement exists.
       switch (now.isSuperset(of: before), now.count) {
       case (true, 2): old += 1
       case (true, 3): both += 1
@@ -37,7 +37,7 @@ import Testing
   }
 }
 
-/// A repository with a backup, and another one that ends with a merge.
+/// A repository with a backup, and another backup that ends with a merge.
 private struct CrashedMerge {
   let storage: WatchedStorage
   private let directory: TestSupport.TemporaryDirectory
@@ -60,7 +60,7 @@ private struct CrashedMerge {
     snapshot = repository.makeSnapshot(tree, sequence: 2)
   }
 
-  /// The numbers of the calls, counted from the end of the session, that a merge makes.
+  /// Returns the numbers of the calls of a merge, counted from the end of the session.
   static func calls() throws -> ClosedRange<Int> {
     let crash = try CrashedMerge()
     let plan = Faults.Plan(at: .max, number: 5)
@@ -76,10 +76,10 @@ private struct CrashedMerge {
     return (begin.count.withLock { $0 } + 1)...plan.count
   }
 
-  /// Ends the session. The snapshot is there before the merge begins, so nothing fails.
+  /// Ends the session. The snapshot exists before the merge begins, so this does not fail.
   func finish() throws { _ = try session.finish(snapshot) }
 
-  /// All that was backed up is whole, by the index alone.
+  /// Expects all backups to be complete, with the index alone.
   func expectWhole(_ what: String, count: Int = 2) throws {
     let repository = try Repository.open(LocalStorage(path: directory.path("repo")))
     let found = try Checked(repository, .everything)
@@ -94,8 +94,8 @@ private struct CrashedMerge {
     #expect(reader.remarks.isEmpty, "\(what): \(reader.remarks)")
   }
 
-  /// The next backup goes on as ever; an hour later the right to remove is free again, but where its
-  /// holder ended before its first sign of life, which is given it then.
+  /// Expects the next backup to work. An hour later the prune lease has expired, unless its holder
+  /// ended before its first touch, which sets its time then.
   func expectMergedByTheNext(_ what: String) throws {
     let prune = try? Directory.open(path: directory.path("repo/leases/prune"))
     let isAlive = try prune?.statusIfPresent("alive") != nil
@@ -111,7 +111,7 @@ private struct CrashedMerge {
   }
 }
 
-/// A number that another closure sets.
+/// A number set by another closure.
 private final class Box: Sendable {
   let count = Mutex(0)
 }

@@ -13,7 +13,7 @@ import Testing
     ("\(number)", SeededBytes.some(seed: UInt64(number), count: 64 + number % 7))
   }
 
-  /// Each snapshot has the file of its number and all before it that its backup was given.
+  /// Expects each snapshot to have the file of its number and all earlier files of its backup.
   private static func expectAll(
     _ storage: any Storage, count: Int, _ sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -29,7 +29,7 @@ import Testing
         #expect(bytes == Self.file(number).bytes, sourceLocation: sourceLocation)
       }
     }
-    // Nothing had to be found by the packs' own tables.
+    // Nothing had to be found in the packs' own tables.
     #expect(reader.remarks.isEmpty, "\(reader.remarks)", sourceLocation: sourceLocation)
   }
 
@@ -52,7 +52,7 @@ import Testing
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// A session's checkpoints are merged while it goes on, and what they have stays known to it.
+  /// The checkpoints of a session are merged during the session, and it still knows their contents.
   @Test func checkpointsAreMerged() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
@@ -78,7 +78,7 @@ import Testing
   }
 
   /// A blob that the session may not rely on is not relied on after a merge either.
-  @Test func anotherWritersPacksAreNotReliedOnByAMerge() throws {
+  @Test func mergeDoesNotMakePacksOfOthersReliable() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
     let session = try repository.beginWriting()
@@ -93,9 +93,10 @@ import Testing
     #expect(session.statistics.newBlobs == 2)
   }
 
-  /// Each storage call of a backup that merges fails, once or from then on, as after a crash: every
-  /// snapshot is whole, by the index alone, and the next backup goes on.
-  @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {
+  /// Each storage call of a merging backup fails, once or permanently, as after a crash: every
+  /// snapshot is complete with the index alone, and the next backup works.
+  @Test(arguments: [false, true]) func mergeSurvivesEveryFailedStorageCall(staysBroken: Bool) throws
+  {
     var last = 0
     var merged = 0
     for number in stride(from: 1, to: 10_000, by: 1) {
@@ -120,10 +121,10 @@ import Testing
       if storage.state.withLock(\.calls) < number { break }
     }
     #expect(last > 30)
-    #expect(merged > 10, "calls of the merge failed, and no backup did for it")
+    #expect(merged > 10, "merge calls failed without failing the backup")
   }
 
-  @Test func aRightThatAnotherHas() throws {
+  @Test func pruneLeaseOfAnotherIsRespected() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
@@ -148,9 +149,9 @@ import Testing
     try Self.expectAll(storage, count: 7)
   }
 
-  /// An hour without a sign of life, by the store's clock, and the right is another's; what had it
-  /// notices.
-  @Test func aRightWhoseHolderIsDead() throws {
+  /// After an hour without a touch, by the clock of the store, the prune lease can be taken; the
+  /// previous holder notices.
+  @Test func expiredPruneLeaseIsTaken() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
@@ -165,14 +166,14 @@ import Testing
     #expect(try Self.indexes(storage) < 3)
     #expect(try storage.list(RepositoryLayout.leases) == [dead.path.name])
     #expect(try !right.isHeld())
-    // What gives back what it lost takes nothing from the next holder.
+    // Releasing a lost lease does not affect the next holder.
     let next = try #require(try PruneLease(Lease(storage)))
     right.release()
     #expect(try next.isHeld())
   }
 
-  /// A holder that ended before its first sign of life gets an hour from when it is found.
-  @Test func aRightWithoutASignOfLife() throws {
+  /// A holder that ended before its first touch has an hour from its discovery.
+  @Test func untouchedPruneLeaseExpiresAfterAnHour() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     _ = try Repository.create(in: storage, program: "test")
@@ -189,9 +190,9 @@ import Testing
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
-  /// Who looks for the right while another gives it back finds the directory without a sign of life, and
-  /// gives it one: that does not keep the directory.
-  @Test(arguments: 1...3) func aRightThatIsSoughtWhileItIsGivenBack(times: Int) throws {
+  /// A program that requests the lease during its release finds the directory without a touch, and
+  /// touches it: this does not prevent the removal of the directory.
+  @Test(arguments: 1...3) func pruneLeaseRequestedDuringItsRelease(times: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -214,9 +215,9 @@ import Testing
     #expect(try PruneLease(seeker) != nil)
   }
 
-  /// The directory goes, the one who gives the right back does not hear of it, and another takes the right:
-  /// that one keeps it.
-  @Test func aRightThatAnotherHasByNowIsNotRemoved() throws {
+  /// The directory is removed, the releasing program gets an error, and another program takes the
+  /// lease: that one keeps it.
+  @Test func releaseKeepsThePruneLeaseOfAnother() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -235,8 +236,8 @@ import Testing
     #expect(try next.isHeld())
   }
 
-  /// What cannot be marked as one's own is given back at once.
-  @Test(arguments: [2, 3]) func aRightThatCannotBeMarked(call: Int) throws {
+  /// A lease that cannot be marked is released at once.
+  @Test(arguments: [2, 3]) func unmarkedPruneLeaseIsReleased(call: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -247,15 +248,15 @@ import Testing
     #expect(try memory.status(PruneLease.path) == nil)
   }
 
-  /// Where the right is taken away between, nothing is removed any more.
-  @Test func aRightThatIsTakenAway() throws {
+  /// If the lease is lost meanwhile, nothing more is removed.
+  @Test func lostPruneLeaseStopsTheRemoval() throws {
     let memory = MemoryStorage()
     let storage = WatchedStorage(memory)
     let repository = try Repository.create(in: storage, program: "test")
     try repository.back(up: [Self.file(1)], sequence: 1)
     storage.state.withLock { state in
       state.action = { event in
-        // The merged object, which is the second of this run.
+        // The merged object, the second one of this run.
         guard event.hasPrefix("commit index/"), (try? Self.indexes(memory)) == 2 else { return }
         try? memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("taken"))
       }
@@ -269,8 +270,8 @@ import Testing
     try Self.expectAll(memory, count: 3)
   }
 
-  /// What a reader has listed is replaced before it is read.
-  @Test func aReaderThatListedBefore() throws {
+  /// Objects listed by a reader are replaced before they are read.
+  @Test func readerFindsReplacedObjects() throws {
     let memory = MemoryStorage()
     let storage = WatchedStorage(memory)
     let repository = try Repository.create(in: memory, program: "test")
@@ -296,7 +297,7 @@ import Testing
     #expect(reader.remarks.isEmpty)
   }
 
-  @Test func condemnedPacksStayNamed() throws {
+  @Test func condemnedPacksStayInTheIndex() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
     try repository.back(up: [Self.file(1)], sequence: 1)
@@ -311,8 +312,8 @@ import Testing
     try Self.expectAll(storage, count: 2)
   }
 
-  /// Who does not know what prune has to know removes no index object.
-  @Test func anUnknownFeatureOfPrune() throws {
+  /// A program that does not know a feature required for prune removes no index object.
+  @Test func unknownPruneFeaturePreventsRemoval() throws {
     let storage = MemoryStorage()
     _ = try Repository.create(in: storage, program: "test")
     try storage.change(RepositoryLayout.settings) { text in
@@ -342,8 +343,8 @@ import Testing
     }
   }
 
-  /// Several programs back up at once: all snapshots are whole by the index alone.
-  @Test func writersAtOnce() throws {
+  /// Several programs back up at once: all snapshots are complete with the index alone.
+  @Test func concurrentWritersMergeSafely() throws {
     let directory = TemporaryDirectory()
     let path = ByteString(directory("repo"))
     _ = try Repository.create(in: LocalStorage.create(path: path), program: "test")

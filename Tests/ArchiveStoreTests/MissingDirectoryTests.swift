@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies leave empty directories out: a repository without them is as good as before, and one that lost a
-/// directory with something in it is not.
+/// Some copies omit empty directories: a repository without them is valid, but one that lost a
+/// directory with contents is not.
 @Suite struct MissingDirectoryTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -15,7 +15,8 @@ import Testing
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Removes all empty directories, as a copy by rclone lacks them; gives how many of them were for packs.
+  /// Removes all empty directories, as in a copy by rclone, and returns how many of them were for
+  /// packs.
   private func removeEmptyDirectories() throws -> Int {
     var packs = 0
     for name in RepositoryLayout.packDirectories {
@@ -56,7 +57,7 @@ import Testing
     #expect(reader.remarks.isEmpty)
   }
 
-  @Test func emptyDirectoriesAreRemarkedOnAndMadeAgain() throws {
+  @Test func emptyDirectoriesAreReportedAndRecreated() throws {
     let first = try repository.back(up: files)
     let packs = try removeEmptyDirectories()
     #expect(packs == 254 || packs == 255)
@@ -73,10 +74,10 @@ import Testing
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// A repository in which nothing was stored yet has nothing but empty directories.
-  @Test func aNewRepositoryLosesAllOfThem() throws {
+  /// An empty repository contains only empty directories.
+  @Test func newRepositoryWorksWithoutItsDirectories() throws {
     #expect(try removeEmptyDirectories() == 256)
-    // `packs` was empty by then, too.
+    // `packs` was empty by then as well.
     #expect(try storage.status(RepositoryLayout.packs) == nil)
     #expect(try Checked(repository, .everything).damaged.isEmpty)
     #expect(try repository.snapshots().snapshots.isEmpty)
@@ -84,8 +85,8 @@ import Testing
     try expectAllDirectories()
   }
 
-  /// What another program makes at the same moment is there.
-  @Test func anotherProgramMakesThemToo() throws {
+  /// A directory that another program creates at the same moment exists.
+  @Test func directoriesMayBeCreatedConcurrently() throws {
     _ = try removeEmptyDirectories()
     let rival = WatchedStorage(storage)
     rival.state.withLock { state in
@@ -101,7 +102,7 @@ import Testing
 
   // MARK: - Directories that were not empty
 
-  @Test func packsThatAreGoneAreDamageAndStopAWriter() throws {
+  @Test func missingPacksAreDamageAndStopAWriter() throws {
     let first = try repository.back(up: files)
     try removeWithContents(RepositoryLayout.packs)
     let found = try Checked(repository, .trees)
@@ -109,12 +110,12 @@ import Testing
     #expect(found.costs.values.first == [first.id])
     let error = storeError { try repository.beginWriting() }
     #expect(error?.kind == .damaged && error?.hint?.contains("an empty directory") == true)
-    #expect("\(error as Any)".contains("the snapshots need what was in it"))
+    #expect("\(error as Any)".contains("snapshots need its content"))
     #expect(try storage.status(RepositoryLayout.packs) == nil)
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  @Test func oneDirectoryOfPacksThatIsGoneStopsAWriter() throws {
+  @Test func missingPackDirectoryStopsAWriter() throws {
     try repository.back(up: files)
     let pack = try #require(try RepositoryListing.packs(storage).first)
     let directory = RepositoryLayout.pack(pack).directory
@@ -127,7 +128,7 @@ import Testing
     try expectReadable(try repository.back(up: files, sequence: 2))
   }
 
-  @Test func anIndexThatIsGoneIsMadeAnew() throws {
+  @Test func missingIndexIsRebuilt() throws {
     let first = try repository.back(up: files)
     try removeWithContents(RepositoryLayout.indexes)
     let found = try Checked(repository, .everything)
@@ -142,7 +143,7 @@ import Testing
     #expect(try repository.back(up: files, sequence: 2).snapshot.totals.stored == 0)
   }
 
-  @Test func snapshotsThatAreGoneAreDamageAndStopAWriter() throws {
+  @Test func missingSnapshotsAreDamageAndStopAWriter() throws {
     try repository.back(up: files)
     try removeWithContents(RepositoryLayout.snapshots)
     #expect(try Checked(repository, .trees).damaged == ["snapshots"])
@@ -150,13 +151,14 @@ import Testing
     let error = storeError { try repository.beginWriting() }
     #expect(error?.code == .missing && error?.subject == "snapshots" && error?.hint != nil)
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
-    // An empty directory would say that there was no snapshot: a repair of the index makes none.
+    // An empty directory would mean that there was no snapshot: a repair of the index does not
+    // create it.
     #expect(try IndexRepair(repository).run().written.isEmpty)
     #expect(try Checked(repository, .trees).damaged == ["snapshots"])
   }
 
-  /// Packs alone tell that index and snapshots were not empty.
-  @Test func indexAndSnapshotsThatAreGoneAreDamage() throws {
+  /// Only the packs show that index and snapshots were not empty.
+  @Test func missingIndexAndSnapshotsAreDamage() throws {
     try repository.back(up: files)
     try removeWithContents(RepositoryLayout.indexes)
     try removeWithContents(RepositoryLayout.snapshots)
@@ -165,13 +167,13 @@ import Testing
     #expect(error?.subject == "index" && error?.hint?.contains("repair index") == true)
     #expect(try IndexRepair(repository).run().written.count == 1)
     #expect(storeError { try repository.beginWriting() }?.subject == "snapshots")
-    // As the hint says: then all is stored already.
+    // As the hint says: then everything is stored already.
     try storage.makeDirectories([RepositoryLayout.snapshots.name], in: .root)
     #expect(try repository.back(up: files).snapshot.totals.stored == 0)
   }
 
-  /// Without an index only the snapshots tell that there were packs.
-  @Test func packsThatAreGoneWithTheIndexAreDamage() throws {
+  /// Without an index only the snapshots show that there were packs.
+  @Test func missingPacksAndIndexAreDamage() throws {
     try repository.back(up: files)
     for id in try RepositoryListing.indexes(storage) {
       try storage.remove(RepositoryLayout.index(id))
@@ -181,8 +183,8 @@ import Testing
     #expect(storeError { try repository.beginWriting() }?.subject == "packs")
   }
 
-  /// Of a link, a file or a pipe in its place nobody makes a directory.
-  @Test func somethingElseInADirectoriesPlaceIsDamage() throws {
+  /// A link, a file or a pipe at its path is not replaced by a directory.
+  @Test func otherFileTypeInsteadOfADirectoryIsDamage() throws {
     let directory = TemporaryDirectory()
     let place = directory("repo")
     let storage = try LocalStorage.create(path: ByteString(place))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs that several threads hand over to be closed while another one waits for those before.
+/// Packs that several threads submit for closing while another thread waits for earlier ones.
 @Suite struct PackClosingTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -18,9 +18,9 @@ import Testing
     _ = try pack.append(PackFrame(stored: bytes, plain: bytes.count, blobs: []))
   }
 
-  /// A disk that is slow: one pack is being closed, one waits for that, and threads wait to hand over
-  /// theirs when a checkpoint begins. None is lost.
-  @Test func aCheckpointLosesNoPackThatWaits() throws {
+  /// A slow disk: one pack is being closed, one waits, and threads wait to submit theirs when a
+  /// checkpoint begins. None is lost.
+  @Test func checkpointLosesNoWaitingPack() throws {
     let watched = WatchedStorage(storage)
     let gate = BoundedQueue<Int>(capacity: 1)
     watched.state.withLock { state in
@@ -33,7 +33,7 @@ import Testing
       try Self.fill(pack)
       threads.submit { #expect(throws: Never.self) { try packs.closeSoon(pack) } }
     }
-    // The pauses make it likely that they meet; what holds does not depend on it.
+    // The pauses make a conflict likely; the result does not depend on it.
     Host.pause(seconds: 0.1)
     threads.submit { #expect(throws: Never.self) { try packs.wait() } }
     Host.pause(seconds: 0.1)
@@ -44,7 +44,7 @@ import Testing
     #expect(packs.unindexed.map(\.number) == [0, 1, 2, 3, 4])
   }
 
-  @Test func manyThreadsAndManyCheckpoints() throws {
+  @Test func concurrentCheckpointsLoseNoPack() throws {
     let packs = RunPacks(try Lease(storage), RunStatus(place: "test"))
     let threads = try Workers(count: 4, capacity: 4, name: "test")
     let done = BoundedQueue<Int>(capacity: 3)
@@ -72,8 +72,8 @@ import Testing
     #expect(packs.areAllClosed && packs.counts.packs == 300)
   }
 
-  /// Where the run is over a pack is not closed any more, and whoever hands it over is told.
-  @Test func nothingIsClosedWhenTheRunIsOver() throws {
+  /// After the end of the run packs are not closed, and submitting one gives an error.
+  @Test func packsAreNotClosedAfterTheRun() throws {
     let status = RunStatus(place: "test")
     let packs = RunPacks(try Lease(storage), status)
     let pack = try packs.open(isReadSoon: false)
@@ -82,7 +82,7 @@ import Testing
     #expect(packs.counts.packs == 0 && !packs.areAllClosed)
   }
 
-  @Test func noSnapshotReliesOnAPackThatIsNotClosed() throws {
+  @Test func snapshotReliesOnlyOnClosedPacks() throws {
     let session = try repository.beginWriting()
     let tree = try session.storeTree([])
     let pack = try session.packs.open(isReadSoon: false)

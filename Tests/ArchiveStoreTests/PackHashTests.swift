@@ -3,13 +3,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Bytes of packs that are gathered and hashed together.
+/// Bytes of several packs that are collected and hashed together.
 @Suite struct PackHashTests {
-  /// Portions, and bytes of each; also where blocks do not fill them.
+  /// The number and size of portions, also sizes that are no multiple of a block.
   private static let rooms = [(64, 1024), (8, 1000), (5, 128), (2, 77)]
 
-  /// Packs that get pieces of all sizes in turn, and end one after the other, others following.
-  @Test(arguments: rooms) func eachPackHasItsDigest(count: Int, size: Int) {
+  /// Packs that receive pieces of all sizes in turn, end one after another, and are followed by
+  /// others.
+  @Test(arguments: rooms) func everyPackHasItsDigest(count: Int, size: Int) {
     var random = SeededBytes(seed: 41)
     let hashes = PackHashes(count: count, size: size)
     for number in 0..<12 {
@@ -23,8 +24,8 @@ import Testing
     }
   }
 
-  /// None has a portion that is full.
-  @Test func morePacksThanPortions() {
+  /// No pack has a full portion.
+  @Test func morePacksThanPortionsAreHashed() {
     let hashes = PackHashes(count: 4, size: 500)
     var packs = (0..<20).map { OpenPack($0, hashes) }
     for round in 0..<3 {
@@ -34,7 +35,7 @@ import Testing
     #expect(hashes.gathered == 0)
   }
 
-  @Test func aPackOfNothing() {
+  @Test func emptyPackIsHashed() {
     let hashes = PackHashes(count: 4, size: 500)
     var hash = PackHash(of: 1, with: hashes)
     #expect(hash.finish() == Blake2b.hash([]))
@@ -42,8 +43,8 @@ import Testing
     #expect(hash.finish() == Blake2b.hash([]))
   }
 
-  /// Nothing is hashed before there is no more room, and then as much of each pack as makes some.
-  @Test func asMuchWaitsAsThereIsRoomFor() {
+  /// Nothing is hashed before the space is used up, and then enough of each pack to free some.
+  @Test func bytesAreBufferedUpToTheLimit() {
     let hashes = PackHashes(count: 16, size: 1000)
     var packs = (0..<4).map { OpenPack($0, hashes) }
     for index in packs.indices { packs[index].append([UInt8](repeating: 1, count: 4000)) }
@@ -53,8 +54,8 @@ import Testing
     for index in packs.indices { packs[index].expectDigest() }
   }
 
-  /// What is given up makes room, whichever way it ends.
-  @Test func aPackThatIsDroppedLeavesNothing() {
+  /// A dropped pack frees its space, however it ends.
+  @Test func droppedPackFreesItsBuffer() {
     let hashes = PackHashes(count: 4, size: 100)
     var other = OpenPack(1, hashes)
     other.append([1, 2, 3])
@@ -69,7 +70,7 @@ import Testing
     other.expectDigest()
   }
 
-  @Test func aPackByItselfIsHashedAtOnce() {
+  @Test func singlePackIsHashedAtOnce() {
     var hash = PackHash(of: 1, with: nil)
     hash.append([1, 2])
     hash.append([3])
@@ -77,7 +78,7 @@ import Testing
   }
 }
 
-/// A pack's hash, and all bytes that it has got.
+/// A pack's hash and all bytes appended to it.
 private struct OpenPack {
   private let hash: Box
   private var bytes: [UInt8] = []

@@ -6,13 +6,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// What is whole in damaged packs is stored again, and the index names them no more.
+/// The intact blobs of damaged packs are stored again, and the index no longer names these packs.
 @Suite struct PackRepairTests {
   private static let files = (0..<20).map { number in
     ("file-\(number)", SeededBytes.some(seed: UInt64(number), count: 2000))
   }
 
-  /// A repository with two backups, in a storage of which each call can fail.
+  /// A repository with two backups, in a storage whose calls can fail.
   private struct Fixture {
     let memory = MemoryStorage()
     let storage: WatchedStorage
@@ -26,12 +26,12 @@ import Testing
       _ = try repository.back(up: [("other", [1, 2, 3])], sequence: 2)
     }
 
-    /// The pack of the files, the largest.
+    /// Returns the pack of the files, the largest.
     func pack() throws -> Digest {
       try #require(try RepositoryListing.packSizes(memory).max { $0.value < $1.value }?.key)
     }
 
-    /// Changes a byte in the middle, and has a check record the pack.
+    /// Changes a byte in the middle, and runs a check that records the pack.
     func damage() throws -> Digest {
       let pack = try pack()
       try memory.change(RepositoryLayout.pack(pack)) { $0[$0.count / 2] ^= 0xff }
@@ -43,7 +43,7 @@ import Testing
       try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
     }
 
-    /// What an hour without a sign of life does to what could not be given back.
+    /// Removes leases that could not be released, as after an hour without a touch.
     func takeLeasesAway() throws {
       for name in try memory.list(RepositoryLayout.leases) {
         let lease = RepositoryLayout.leases.appending(name)
@@ -56,7 +56,7 @@ import Testing
       try PackRepair(repository, isDry: dry).run()
     }
 
-    /// The files that can be read whole.
+    /// Returns the names of the files that can be read completely.
     func readable() throws -> Set<String> {
       let reader = try Repository.open(memory).beginReading()
       return Set(
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func whatIsWholeIsStoredAgainAndThePackIsSetAside() throws {
+  @Test func intactBlobsAreStoredAgainAndThePackIsMovedAway() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
     let readable = try fixture.readable()
@@ -86,7 +86,7 @@ import Testing
     #expect(try fixture.memory.load(RepositoryLayout.setAside(pack), limit: 1 << 20) == bytes)
     #expect(try fixture.readable() == readable)
     #expect(try fixture.repair().isIdle)
-    // What is lost is told of the snapshot, and of no object any more.
+    // The loss is reported for the snapshot, and no longer for an object.
     let checked = try Checked(fixture.repository, .everything)
     #expect(checked.damaged.isEmpty && checked.costs.count == 1, "\(checked.findings)")
     _ = try fixture.repository.back(up: Self.files, sequence: 3)
@@ -95,7 +95,7 @@ import Testing
     #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
   }
 
-  @Test func aMissingPackIsNamedNoMore() throws {
+  @Test func missingPackIsRemovedFromTheIndex() throws {
     let fixture = try Fixture()
     let pack = try fixture.pack()
     try fixture.memory.remove(RepositoryLayout.pack(pack))
@@ -106,8 +106,8 @@ import Testing
     #expect(try fixture.readable().count == Self.files.count)
   }
 
-  /// What a backup stored again meanwhile is not stored a third time.
-  @Test func whatIsElsewhereIsNeitherSavedNorLost() throws {
+  /// Blobs that a backup has stored again are not stored a third time.
+  @Test func blobsInOtherPacksAreNeitherStoredNorLost() throws {
     let fixture = try Fixture()
     _ = try fixture.damage()
     _ = try fixture.repository.back(up: Self.files, sequence: 3)
@@ -119,7 +119,7 @@ import Testing
     #expect(try fixture.readable().count == Self.files.count)
   }
 
-  @Test func aPackThatIsWholeAgainStays() throws {
+  @Test func packThatIsIntactAgainIsKept() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
     try fixture.memory.change(RepositoryLayout.pack(pack)) { $0[$0.count / 2] ^= 0xff }
@@ -130,8 +130,8 @@ import Testing
     #expect(try Checked(fixture.repository, .everything).findings.isEmpty)
   }
 
-  /// Condemned packs are for prune to move back or to remove.
-  @Test func condemnedPacksAreLeftAlone() throws {
+  /// Only prune moves condemned packs back or removes them.
+  @Test func condemnedPacksAreNotRepaired() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
     let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\"\(pack.hex)\"]}"
@@ -139,7 +139,7 @@ import Testing
       Array(text.utf8), RepositoryLayout.condemned.appending("one.json"))
     #expect(try fixture.repair().isIdle)
     #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
-    // Nor is it forgotten when others are repaired: prune may move it back.
+    // It stays condemned when others are repaired: prune may move it back.
     let other = try #require(
       try RepositoryListing.packSizes(fixture.memory).min { $0.value < $1.value }?.key)
     try fixture.memory.change(RepositoryLayout.pack(other)) { $0.removeLast(9) }
@@ -147,7 +147,7 @@ import Testing
     #expect(Set(try DamageRecords(fixture.memory).packs.keys) == [pack])
   }
 
-  @Test func anotherProgramHasTheRight() throws {
+  @Test func anotherProgramHoldsThePruneLease() throws {
     let fixture = try Fixture()
     _ = try fixture.damage()
     let right = try #require(try PruneLease(Lease(fixture.memory)))
@@ -156,8 +156,8 @@ import Testing
     #expect(try fixture.repair().lostBlobs == 1)
   }
 
-  /// Whatever call fails, no file that could be read is lost, and the next repair ends it.
-  @Test(arguments: [false, true]) func eachCallFails(staysBroken: Bool) throws {
+  /// Whichever call fails, no readable file is lost, and the next repair completes the work.
+  @Test(arguments: [false, true]) func repairSurvivesEveryFailedCall(staysBroken: Bool) throws {
     let counted = try Fixture()
     _ = try counted.damage()
     counted.storage.fail(at: nil)

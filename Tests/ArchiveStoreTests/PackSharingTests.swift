@@ -6,11 +6,11 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs that are hashed together, with packs that are full sooner than usual.
+/// Packs that are hashed together and are full earlier than usual.
 @Suite struct PackSharingTests {
   private static let target = 40_000
 
-  /// Ways of a run into a storage in memory.
+  /// Packers of a run with a storage in memory.
   private struct Fixture {
     let memory: MemoryStorage
     let storage: WatchedStorage
@@ -47,13 +47,13 @@ import Testing
       }
     }
 
-    /// What a checkpoint does.
+    /// Does the work of a checkpoint.
     func settle() throws {
       for pack in lanes.all.compactMap({ $0.takeOpen() }) { try packs.closeSoon(pack) }
       try packs.wait()
     }
 
-    /// Each pack's name is the hash of its bytes.
+    /// Expects the name of each pack to be the hash of its bytes.
     func expectRightNames() throws {
       #expect(packs.areAllClosed && gathered == 0)
       for (_, pack) in packs.unindexed {
@@ -65,117 +65,120 @@ import Testing
     var sizes: [UInt64] { packs.unindexed.map(\.pack.size) }
   }
 
-  @Test(arguments: [1, 2, 3, 8, 12]) func eachPackHasItsName(workers: Int) throws {
-    let rig = try Fixture(workers: workers)
-    try rig.append(400, seed: 51)
-    try rig.settle()
-    try rig.expectRightNames()
-    #expect(rig.sizes.count > 20)
+  @Test(arguments: [1, 2, 3, 8, 12]) func everyPackIsNamedByItsHash(workers: Int) throws {
+    let fixture = try Fixture(workers: workers)
+    try fixture.append(400, seed: 51)
+    try fixture.settle()
+    try fixture.expectRightNames()
+    #expect(fixture.sizes.count > 20)
   }
 
-  @Test(arguments: [1, 2]) func aSmallRunMakesOnePackThatIsHashedAtOnce(workers: Int) throws {
-    let rig = try Fixture(workers: workers)
-    try rig.append(8, seed: 52)
-    #expect(rig.gathered == 0)
-    try rig.settle()
-    #expect(rig.sizes.count == 1)
-    try rig.expectRightNames()
+  @Test(arguments: [1, 2]) func smallRunMakesOnePack(workers: Int) throws {
+    let fixture = try Fixture(workers: workers)
+    try fixture.append(8, seed: 52)
+    #expect(fixture.gathered == 0)
+    try fixture.settle()
+    #expect(fixture.sizes.count == 1)
+    try fixture.expectRightNames()
   }
 
-  /// Behind the first full pack there are four, whatever the workers, that get as much each.
-  @Test(arguments: [1, 2]) func fourPacksAreOpenOnceOneWasFull(workers: Int) throws {
-    let rig = try Fixture(workers: workers, room: (64, 1000))
+  /// After the first full pack four are open, whatever the number of workers, and receive equal
+  /// shares.
+  @Test(arguments: [1, 2]) func fourPacksAreOpenAfterTheFirstIsFull(workers: Int) throws {
+    let fixture = try Fixture(workers: workers, room: (64, 1000))
     let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
-    for _ in 0..<40 { try rig.lanes.append(frame) }
-    #expect(rig.lanes.ways.count == 4 && rig.gathered == 0)
-    for _ in 0..<8 { try rig.lanes.append(frame) }
-    #expect(rig.gathered == 8000)
-    #expect(rig.lanes.ways.map(\.sharedBytes) == [2000, 2000, 2000, 2000])
-    try rig.settle()
-    #expect(rig.sizes.count == 5)
-    try rig.expectRightNames()
+    for _ in 0..<40 { try fixture.lanes.append(frame) }
+    #expect(fixture.lanes.ways.count == 4 && fixture.gathered == 0)
+    for _ in 0..<8 { try fixture.lanes.append(frame) }
+    #expect(fixture.gathered == 8000)
+    #expect(fixture.lanes.ways.map(\.sharedBytes) == [2000, 2000, 2000, 2000])
+    try fixture.settle()
+    #expect(fixture.sizes.count == 5)
+    try fixture.expectRightNames()
   }
 
-  /// They are not full all at once, and so again after a checkpoint.
-  @Test func packsAreFullOneAfterTheOther() throws {
-    let rig = try Fixture(workers: 2)
+  /// The packs are full one after another, also after a checkpoint.
+  @Test func packsAreFilledOneAfterAnother() throws {
+    let fixture = try Fixture(workers: 2)
     let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
-    for _ in 0..<40 { try rig.lanes.append(frame) }
-    try rig.settle()
+    for _ in 0..<40 { try fixture.lanes.append(frame) }
+    try fixture.settle()
     for _ in 0..<2 {
-      let before = rig.packs.unindexed.count
-      for _ in 0..<(4 * 40) { try rig.lanes.append(frame) }
-      try rig.packs.wait()
-      let full = rig.sizes[before...].map { ($0 + 500) / 1000 }
+      let before = fixture.packs.unindexed.count
+      for _ in 0..<(4 * 40) { try fixture.lanes.append(frame) }
+      try fixture.packs.wait()
+      let full = fixture.sizes[before...].map { ($0 + 500) / 1000 }
       #expect(full.sorted() == [10, 20, 30, 40])
-      try rig.settle()
+      try fixture.settle()
     }
-    try rig.expectRightNames()
+    try fixture.expectRightNames()
   }
 
-  /// Nor are there more packs where hashing together gains nothing.
-  @Test func withoutLanesThereIsOneWayForEachTwoWorkers() throws {
-    let rig = try Fixture(workers: 2, shares: false)
-    try rig.append(100, seed: 53)
-    #expect(rig.lanes.ways.count == 2 && rig.lanes.all.count == 2)
-    try rig.settle()
-    try rig.expectRightNames()
+  /// There are no additional packs if hashing together is not faster.
+  @Test func withoutLanesTwoWorkersShareAPacker() throws {
+    let fixture = try Fixture(workers: 2, shares: false)
+    try fixture.append(100, seed: 53)
+    #expect(fixture.lanes.ways.count == 2 && fixture.lanes.all.count == 2)
+    try fixture.settle()
+    try fixture.expectRightNames()
   }
 
-  /// Threads that append, and one at checkpoints; never is more gathered than there is room.
+  /// Threads append while one makes checkpoints; the buffer never exceeds its limit.
   @Test func checkpointsWhileOthersAppend() throws {
-    let rig = try Fixture(workers: 6)
+    let fixture = try Fixture(workers: 6)
     let threads = try Workers(count: 5, capacity: 5, name: "test")
     let done = Atomic<Int>(0)
     for number in 0..<4 {
       threads.submit {
-        #expect(throws: Never.self) { try rig.append(300, seed: 60 + UInt64(number)) }
+        #expect(throws: Never.self) { try fixture.append(300, seed: 60 + UInt64(number)) }
         done.add(1, ordering: .sequentiallyConsistent)
       }
     }
     threads.submit {
       while done.load(ordering: .sequentiallyConsistent) < 4 {
-        #expect(throws: Never.self) { try rig.settle() }
+        #expect(throws: Never.self) { try fixture.settle() }
       }
     }
     threads.finish()
-    try rig.settle()
-    try rig.expectRightNames()
-    #expect(rig.packs.counts.packs > 60)
+    try fixture.settle()
+    try fixture.expectRightNames()
+    #expect(fixture.packs.counts.packs > 60)
   }
 
-  /// A run whose storage fails while bytes wait to be hashed ends with that, and leaves nothing.
-  @Test(arguments: [30, 45, 46, 47, 48, 49, 60, 90]) func theStorageFails(call: Int) throws {
-    let rig = try Fixture(workers: 2)
-    rig.storage.fail(at: call)
+  /// A storage failure while bytes are buffered for hashing ends the run with that error, and
+  /// leaves nothing.
+  @Test(arguments: [30, 45, 46, 47, 48, 49, 60, 90]) func storageFailureEndsTheRun(call: Int) throws
+  {
+    let fixture = try Fixture(workers: 2)
+    fixture.storage.fail(at: call)
     let error = storeError {
-      try rig.append(150, seed: 54)
-      try rig.settle()
+      try fixture.append(150, seed: 54)
+      try fixture.settle()
     }
     #expect(error?.code == .system && error?.reason == "the test says so")
-    rig.status.end()
-    rig.lanes.discard()
-    try? rig.packs.wait()
-    #expect(rig.gathered == 0)
+    fixture.status.end()
+    fixture.lanes.discard()
+    try? fixture.packs.wait()
+    #expect(fixture.gathered == 0)
   }
 
-  /// A write to a pack has failed, and its thread has not ended the run yet: another one that is at a
-  /// checkpoint must not close it.
-  @Test func aTornPackIsNotClosed() throws {
-    let rig = try Fixture(workers: 1)
-    let pack = try PackWriter(number: 1, lease: rig.lease, isReadSoon: false)
+  /// A write to a pack has failed, and its thread has not ended the run yet: a thread that makes a
+  /// checkpoint must not close the pack.
+  @Test func tornPackIsNotClosed() throws {
+    let fixture = try Fixture(workers: 1)
+    let pack = try PackWriter(number: 1, lease: fixture.lease, isReadSoon: false)
     let frame = PackFrame(stored: [1, 2, 3], plain: 3, blobs: [])
     _ = try pack.append(frame)
-    rig.storage.fail(at: 1)
+    fixture.storage.fail(at: 1)
     #expect(storeError { _ = try pack.append(frame) }?.code == .system)
     #expect(storeError { _ = try pack.close() }?.code == .invalid)
-    let events = rig.storage.state.withLock(\.events)
+    let events = fixture.storage.state.withLock(\.events)
     #expect(!events.contains { $0.hasPrefix("commit packs/") })
     pack.discard()
   }
 }
 
-/// The same by way of a session.
+/// The same with a session.
 @Suite struct SharingSessionTests {
   private static let files = (0..<24).map {
     SeededBytes.some(seed: UInt64(70 + $0), count: 60_000 + $0)
@@ -200,7 +203,7 @@ import Testing
     }
   }
 
-  @Test func aSnapshotOfPacksThatWereHashedTogether() throws {
+  @Test func snapshotOfSharedPacksIsComplete() throws {
     let repository = try Repository.create(in: storage, program: "test")
     let session = try begin(repository)
     var entries = try store(0..<14, in: session)
@@ -220,7 +223,7 @@ import Testing
     }
   }
 
-  @Test func abandoningLeavesNothing() throws {
+  @Test func abandonedSessionLeavesNothing() throws {
     let repository = try Repository.create(in: storage, program: "test")
     let session = try begin(repository)
     _ = try store(0..<20, in: session)
@@ -230,9 +233,9 @@ import Testing
     #expect(try storage.list(RepositoryLayout.indexes).isEmpty)
   }
 
-  /// One call of the storage after the other fails: where that ends the run there is no snapshot, and
-  /// nothing unfinished.
-  @Test func eachCallFails() throws {
+  /// Each storage call fails in turn: if that ends the run, there is neither a snapshot nor an
+  /// unfinished object.
+  @Test func everyFailedStorageCallLeavesNothing() throws {
     for number in 1... {
       let storage = WatchedStorage(MemoryStorage())
       let repository = try Repository.create(in: storage, program: "test")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs are held against the programs that must open them when this one is gone.
+/// Packs checked with the standard programs that must be able to open them.
 @Suite struct PackProgramTests {
   private let directory = TemporaryDirectory()
   private let repository: Repository
@@ -15,7 +15,7 @@ import Testing
     repository = try Repository.create(in: storage, program: "test")
   }
 
-  /// A hundred components of a name, which no plain header holds.
+  /// A path of a hundred components, which does not fit into a plain header.
   private static let deep = Array(repeating: "a-folder-with-a-long-name", count: 100)
     .joined(separator: "/")
 
@@ -26,7 +26,7 @@ import Testing
     ByteString("dir/" + String(repeating: "n", count: 99)), ".hidden", " ", "~", "a:b", "%s%n",
   ]
 
-  /// Makes packs of every sort: small files, parts, an attribute's blob, lists, trees.
+  /// Makes packs with all kinds of members: small files, parts, an attribute's blob, lists, trees.
   private func fill() throws -> [(path: ByteString, bytes: [UInt8])] {
     var random = SeededBytes(seed: 21)
     let session = try repository.beginWriting()
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: ["C", "C.UTF-8"])
-  func everyPackPassesTheStandardPrograms(locale: String) throws {
+  func standardProgramsAcceptEveryPack(locale: String) throws {
     _ = try fill()
     let inLocale = "export LC_ALL=\(locale);"
     #expect(packs().count >= 2)
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func filesComeOutAtTheirPaths() throws {
+  @Test func filesAreExtractedAtTheirPaths() throws {
     let files = try fill()
     for program in ["tar -x -C", "bsdtar -x -f - -C"] {
       let target = directory("out-\(program.prefix(3))")
@@ -101,7 +101,7 @@ import Testing
     return try run("cat '\(target)/.sandboxctl/parts/\(path)'/*", in: directory.path).output
   }
 
-  @Test func noPackIdComesTwice() throws {
+  @Test func packIDsAreUnique() throws {
     var ids: Set<String> = []
     for number in 0..<3 {
       let other = try Repository.create(
@@ -113,8 +113,8 @@ import Testing
     #expect(packs().count == 6)
   }
 
-  /// The pack's own tables give what the index says.
-  @Test func contentsAndSeekTableGiveTheIndex() throws {
+  /// The pack's own tables agree with the index.
+  @Test func contentsAndSeekTableAgreeWithTheIndex() throws {
     _ = try fill()
     for object in try IndexLoading.loadAll(from: repository.storage).objects {
       var blobs = 0
@@ -146,20 +146,20 @@ import Testing
     }
   }
 
-  @Test func framesKeepTheirBounds() throws {
+  @Test func framesAreWithinTheirLimits() throws {
     _ = try fill()
     for object in try IndexLoading.loadAll(from: repository.storage).objects {
       let plain = (0..<object.packs).flatMap { number in
         let pack = object.pack(number)
         return (0..<pack.frames).map { Int(object.frame(pack.firstFrame + $0).plain) }
       }
-      // A member larger than the bound is a frame of its own: 8 MiB and its headers at most.
+      // A member larger than the limit has its own frame: at most 8 MiB and its headers.
       #expect(plain.allSatisfy { $0 <= FileWriter.wholeLimit + 4096 })
       #expect(plain.contains { $0 > FrameBuilder.dataLimit / 2 })
     }
   }
 
-  /// The frames that hold file contents, each as the names of its members.
+  /// Returns the frames with file contents, each as the names of its members.
   private func members() throws -> [[String]] {
     var frames: [[String]] = []
     for object in try IndexLoading.loadAll(from: repository.storage).objects {
@@ -179,8 +179,8 @@ import Testing
     return frames.filter { !$0.contains { $0.hasPrefix(".sandboxctl/trees/") } }
   }
 
-  /// Text and photos in turn: neither is compressed with the other.
-  @Test func whatDoesNotCompressHasFramesOfItsOwn() throws {
+  /// Text and photos in turn: they are not compressed together.
+  @Test func incompressibleDataHasItsOwnFrames() throws {
     var random = SeededBytes(seed: 23)
     var files: [(name: String, bytes: [UInt8])] = []
     for number in 0..<12 {
@@ -194,7 +194,7 @@ import Testing
     }
     #expect(kinds.filter { $0 == ["noise"] }.count >= 4)
     #expect(kinds.filter { $0 == ["text"] }.count >= 2)
-    // What was left of both at the end may share one.
+    // The remainders of both at the end may share a frame.
     #expect(kinds.filter { $0.count == 2 }.count <= 1)
     let reader = try repository.beginReading()
     for file in files {
@@ -202,8 +202,8 @@ import Testing
     }
   }
 
-  /// A small run does not leave two small frames.
-  @Test func aLittleOfBothSharesAFrame() throws {
+  /// A small run does not make two small frames.
+  @Test func smallRemaindersShareAFrame() throws {
     var random = SeededBytes(seed: 24)
     let text = Array(String(repeating: "words ", count: 1000).utf8)
     let noise = random.bytes(5000)
@@ -214,7 +214,7 @@ import Testing
     #expect(try reader.bytes(at: "text", in: snapshot) == text)
   }
 
-  @Test func whatDoesNotCompressIsNotMuchLarger() throws {
+  @Test func incompressibleDataIsHardlyLarger() throws {
     var random = SeededBytes(seed: 22)
     let snapshot = try repository.back(up: [("noise", random.bytes(6 << 20))])
     #expect(snapshot.snapshot.totals.stored < (6 << 20) + 8192)
@@ -247,7 +247,7 @@ import Testing
     #expect(contents.encode() != contents.encode())
   }
 
-  @Test func contentsThatLieAreRefused() {
+  @Test func invalidContentsAreRefused() {
     var lies = [
       record(frame: 1), record(frame: 9), record(offset: 901), record(offset: .max),
       record(length: 0), record(length: UInt32(FormatLimit.blob + 1)),

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// What a backup writes and nobody reads soon does not stay in the system's memory: there it would
-/// push out what the user works with.
+/// Data that a backup writes and that is not read soon is dropped from the page cache, where it
+/// would evict the user's data.
 @Suite struct PageCacheTests {
   private let directory: TestSupport.TemporaryDirectory
   private let storage: LocalStorage
@@ -18,7 +18,7 @@ import Testing
     storage = try LocalStorage.create(path: directory.path("r"))
   }
 
-  /// How many pages of an object are in memory, and how many there are.
+  /// Returns the number of cached pages of an object and of all its pages.
   private func pages(_ path: ObjectPath) throws -> (present: Int, all: Int) {
     try PageCache.pages(of: path.components.reduce(directory.path("r")) { $0.appending($1) })
   }
@@ -36,17 +36,17 @@ import Testing
     return path
   }
 
-  @Test func anObjectLeavesOnlyWhenItIsNotReadSoon() throws {
+  @Test func objectIsDroppedUnlessItIsReadSoon() throws {
     guard canBeEmptied else { return print("skipped: the temporary directory has no disk") }
     let soon = try pages(try save("soon", isReadSoon: true))
     #expect(soon.present > soon.all * 9 / 10, "\(soon)")
-    // What was read again is there, with some that the system read ahead.
+    // Pages that were read again are cached, with some read-ahead.
     let later = try pages(try save("later", isReadSoon: false))
     #expect(later.present < later.all / 2)
   }
 
-  /// The pack of contents leaves, that of trees stays, as do index, snapshot and all others.
-  @Test func ofARunOnlyContentsLeave() throws {
+  /// The data pack is dropped; the tree pack, index, snapshot and all other objects stay.
+  @Test func onlyDataPacksAreDropped() throws {
     guard canBeEmptied else { return print("skipped: the temporary directory has no disk") }
     let repository = try Repository.create(in: storage, program: "test")
     let session = try WritingSession(repository, workers: 2, cache: nil)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A reading that somebody follows is counted, and ends when it is asked to.
+/// Observed read operations count their progress and end on request.
 @Suite struct ReadingWatchTests {
   private let repository: Repository
   private let root: TreeReference
   private static let files = 30
 
-  /// Three directories of ten files and a FIFO each.
+  /// Makes three directories of ten files and a FIFO each.
   init() throws {
     repository = try Repository.create(in: MemoryStorage(), program: "test")
     let session = try repository.beginWriting()
@@ -36,7 +36,7 @@ import Testing
   ]
 
   @Test(arguments: 0..<2)
-  func aWalkCountsFiles(_ number: Int) throws {
+  func walkCountsFiles(_ number: Int) throws {
     let watch = ReadingWatch(repository) { false }
     try Self.walks[number](try repository.beginReading(watch: watch), root)
     #expect(
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(arguments: 0..<2)
-  func aWalkEndsWhenItIsAskedTo(_ number: Int) throws {
+  func walkEndsOnRequest(_ number: Int) throws {
     let place = ProgressCounters()
     let watch = ReadingWatch(repository) {
       place.didOpen()
@@ -53,11 +53,11 @@ import Testing
     let reader = try repository.beginReading(watch: watch)
     let error = #expect(throws: StoreError.self) { try Self.walks[number](reader, root) }
     #expect(error == watch.interruption && error?.kind == .interrupted)
-    // A directory came before them.
+    // A directory precedes them.
     #expect(watch.counters.progress.filesDone == 4)
   }
 
-  @Test func aDirectoryThatIsGoneIsAnError() throws {
+  @Test func missingDirectoryIsAnError() throws {
     let gone = TreeReference(Blake2b.hash([1]))
     for walk in Self.walks {
       let watch = ReadingWatch(repository) { false }
@@ -75,7 +75,7 @@ import Testing
     #expect(progress.filesDone == blobs && progress.filesToDo == blobs)
   }
 
-  @Test func statisticsEndWhenTheyAreAskedTo() throws {
+  @Test func statisticsEndOnRequest() throws {
     let watch = ReadingWatch(repository) { true }
     let error = #expect(throws: StoreError.self) { try repository.statistics(watch: watch) }
     #expect(error == watch.interruption)

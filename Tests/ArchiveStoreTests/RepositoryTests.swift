@@ -13,7 +13,7 @@ import Testing
     return (storage, try Repository.create(in: storage, program: "test"))
   }
 
-  /// `repository.json` with a part of its text changed.
+  /// Writes `repository.json` with a part of its text changed.
   private func rewrite(_ part: String, _ other: String) throws {
     let path = directory("repo/repository.json")
     let text = try String(contentsOfFile: path, encoding: .utf8)
@@ -27,7 +27,7 @@ import Testing
     return storeError { try Repository.open(storage) }
   }
 
-  @Test func layoutOfANewRepository() throws {
+  @Test func newRepositoryHasTheDocumentedLayout() throws {
     let (_, repository) = try create()
     let names = try FileManager.default.contentsOfDirectory(atPath: directory("repo")).sorted()
     #expect(
@@ -46,7 +46,7 @@ import Testing
       try Repository.open(LocalStorage(path: ByteString(directory("repo")))).id == repository.id)
   }
 
-  @Test func settingsSayAllThatTheFormatNames() throws {
+  @Test func settingsContainAllMembersOfTheFormat() throws {
     let (_, repository) = try create()
     let text = try String(contentsOfFile: directory("repo/repository.json"), encoding: .utf8)
     let json = try JSON(parsing: text)
@@ -60,7 +60,7 @@ import Testing
     #expect(json["features"] == ["read": [], "write": [], "prune": []])
   }
 
-  @Test func aDirectoryThatHoldsSomethingIsRefused() throws {
+  @Test func nonEmptyDirectoryIsRefused() throws {
     try FileManager.default.createDirectory(
       atPath: directory("repo"), withIntermediateDirectories: true)
     _ = FileManager.default.createFile(atPath: directory("repo/x"), contents: nil)
@@ -70,7 +70,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory("repo")) == ["x"])
   }
 
-  @Test func noRepositoryThere() throws {
+  @Test func missingRepositoryIsAnError() throws {
     let empty = MemoryStorage()
     #expect(storeError { try Repository.open(empty) }?.kind == .noRepository)
     _ = try create()
@@ -88,7 +88,7 @@ import Testing
     (#""max": 4194304"#, #""max": 8388608"#, "chunking.max"),
     (#""sqlite": 16384"#, #""sqlite": 16384, "secret": "5ec2e7""#, "chunking.secret"),
   ])
-  func whatIsNotKnownIsRefusedByName(part: String, other: String, name: String) throws {
+  func unknownSettingsAreRefusedByName(part: String, other: String, name: String) throws {
     _ = try create()
     try rewrite(part, other)
     let error = try #require(try openError())
@@ -97,20 +97,20 @@ import Testing
     #expect(!error.description.contains("5ec2e7"), "a secret is not printed")
   }
 
-  @Test func noSecretOfTheCuttingIsTheFixedTable() throws {
+  @Test func missingChunkerSecretMeansTheFixedTable() throws {
     let (_, repository) = try create()
     try rewrite(#""sqlite": 16384"#, #""sqlite": 16384, "secret": null"#)
     #expect(
       try Repository.open(LocalStorage(path: ByteString(directory("repo")))).id == repository.id)
   }
 
-  @Test func damagedSettings() throws {
+  @Test func damagedSettingsAreRefused() throws {
     _ = try create()
     try rewrite("{", "[")
     #expect(try openError()?.kind == .damaged)
   }
 
-  @Test func aFeatureRefusesItsKindOfOperationOnly() throws {
+  @Test func unknownFeatureRefusesOnlyItsOperations() throws {
     let (_, repository) = try create()
     try repository.back(up: [("a", [1, 2, 3])])
     try rewrite(#""write": []"#, #""write": ["erasure"]"#)
@@ -123,7 +123,7 @@ import Testing
     #expect(try openError()?.reason.contains("\"shards\"") == true)
   }
 
-  @Test func snapshotsAreFoundByPrefixAndByLatest() throws {
+  @Test func snapshotsAreFoundByPrefixAndLatest() throws {
     let (_, repository) = try create()
     #expect(storeError { try repository.snapshot(matching: "latest") }?.code == .noSnapshot)
     let first = try repository.back(up: [("a", [1])], sequence: 1)
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test func aDamagedSnapshotDoesNotHideTheOthers() throws {
+  @Test func damagedSnapshotDoesNotHideOthers() throws {
     let (_, repository) = try create()
     let first = try repository.back(up: [("a", [1])], sequence: 1)
     let second = try repository.back(up: [("a", [2])], sequence: 2)
@@ -153,7 +153,7 @@ import Testing
     #expect(listing.damaged.map(\.code) == [.damaged])
   }
 
-  @Test func errorsHaveAKindForEachCode() {
+  @Test func everyErrorCodeHasAKind() {
     let kinds = StoreError.Code.allCases.map { StoreError($0, "use", "x", "y").kind }
     #expect(Set(kinds) == Set(StoreError.Kind.allCases))
     #expect(StoreError(.busy, "use", "x", "y").description == "cannot use 'x': y")

@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func filesAndDirectoriesComeBack() throws {
+  @Test func filesAndDirectoriesAreReadBack() throws {
     var random = SeededBytes(seed: 11)
     let session = try repository.beginWriting()
     var files: [(name: ByteString, bytes: [UInt8])] = [
@@ -106,7 +106,7 @@ import Testing
       0, 1, 100, ContentWriter.smallFile, ContentWriter.smallFile + 1, 3_000_001,
       ContentWriter.wholeFile, ContentWriter.wholeFile + 1,
     ], [false, true])
-  func bytesInMemoryAreStoredAsThoseThatCome(count: Int, isDatabase: Bool) throws {
+  func bytesInMemoryAreStoredLikeStreamedBytes(count: Int, isDatabase: Bool) throws {
     var random = SeededBytes(seed: 15)
     var bytes = random.bytes(count)
     if isDatabase && count >= 16 {
@@ -123,16 +123,16 @@ import Testing
       try file.append(bytes.span.extracting((count / 3)..<count))
     }
     #expect(whole == inPortions)
-    // A database's many pieces are in lists, which are blobs of their own.
+    // The many pieces of a database are in lists, which are blobs themselves.
     #expect(isDatabase ? isNew >= UInt64(count) : isNew == UInt64(count))
     #expect(session.statistics.newBytes == isNew)
     #expect(session.statistics.knownBytes == isNew)
     session.abandon()
   }
 
-  /// The same members come of a file in memory and of one that comes in portions, whatever of it is
-  /// known already and repeats within it.
-  @Test func membersAreTheSameInMemory() throws {
+  /// A file in memory and a file read in portions give the same members, whatever part is already
+  /// known or repeats.
+  @Test func membersInMemoryEqualStreamedMembers() throws {
     var random = SeededBytes(seed: 16)
     let large = random.bytes(4 << 20)
     let (known, new) = (Array(large.prefix(5 << 19)), random.bytes(1_000_000))
@@ -171,7 +171,7 @@ import Testing
     #expect(inMemory.map { $0.contains(whole) } == [false, false, false, true, false, true, false])
   }
 
-  /// The names of all members of a repository's packs.
+  /// Returns the names of all members of a repository's packs.
   private func names(in repository: Repository) throws -> Set<[UInt8]> {
     let storage = repository.storage
     var names: Set<[UInt8]> = []
@@ -189,7 +189,7 @@ import Testing
     return names
   }
 
-  @Test func statisticsCountWhatWasKnown() throws {
+  @Test func statisticsCountKnownBlobs() throws {
     let session = try repository.beginWriting()
     _ = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])
     _ = try session.storeFile(logicalPath: "folders/x/b", bytes: [1, 2, 3])
@@ -203,7 +203,7 @@ import Testing
     #expect(try packs() == 0)
   }
 
-  @Test func aChangeInALargeFileStoresItsPiecesOnly() throws {
+  @Test func changeInALargeFileStoresOnlyItsPieces() throws {
     var random = SeededBytes(seed: 14)
     var bytes = DatabaseHead.bytes + random.bytes(20 << 20)
     try repository.back(up: [("db", bytes)], sequence: 1)
@@ -216,13 +216,13 @@ import Testing
     #expect(try repository.beginReading().bytes(at: "db", in: snapshot) == bytes)
   }
 
-  /// The bytes of lists, which are blobs too.
+  /// Returns the bytes of lists, which are blobs as well.
   private func listBytes(_ session: WritingSession) -> UInt64 {
     session.known.records(ofPacks: [0, RunBlobs.unplaced]).filter { $0.kind == .list }
       .reduce(0) { $0 + UInt64($1.length) }
   }
 
-  @Test func theSameEntriesGiveTheSameTree() throws {
+  @Test func equalEntriesGiveEqualTrees() throws {
     let other = try Repository.create(in: MemoryStorage(), program: "other")
     let entries = TreeCodingTests.samples.filter {
       if case .directory = $0.node { false } else { true }
@@ -258,7 +258,7 @@ import Testing
     #expect(try reader.entry(at: "zzz", in: tree) == nil)
   }
 
-  @Test func walkGoesInOrderAndObeys() throws {
+  @Test func walkIsOrderedAndFollowsTheVisitor() throws {
     let session = try repository.beginWriting()
     let leaf = try session.storeTree([
       TreeEntry(name: "f", node: .fifo), TreeEntry(name: "g", node: .fifo),
@@ -283,8 +283,8 @@ import Testing
     #expect(paths == ["a", "a/f"])
   }
 
-  /// With no room for the directories above, each is read again on the way back.
-  @Test func aWalkInLittleMemoryGivesTheSame() throws {
+  /// With no memory for the parent directories, each is read again on the way back.
+  @Test func walkWithLittleMemoryGivesTheSame() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([TreeEntry(name: "f", node: .fifo)])
     for _ in 0..<5 {
@@ -327,7 +327,7 @@ import Testing
     #expect(error?.reason.contains("4096") == true)
   }
 
-  @Test func attributesComeBack() throws {
+  @Test func attributesAreReadBack() throws {
     var random = SeededBytes(seed: 15)
     let (short, long) = (random.bytes(512), random.bytes(513))
     let session = try repository.beginWriting()
@@ -343,7 +343,7 @@ import Testing
     #expect(try entry.attributes.map { try reader.value(of: $0) } == [long, short])
   }
 
-  @Test func whatCannotBeStoredIsRefusedAndTheSessionGoesOn() throws {
+  @Test func invalidEntryIsRefusedAndTheSessionContinues() throws {
     let session = try repository.beginWriting()
     for path in ["", "/etc/passwd", "a//b", "a/../b", "a/.", "a/"] as [ByteString] {
       #expect(storeError { try session.storeFile(logicalPath: path, bytes: [1]) }?.code == .invalid)
@@ -360,8 +360,8 @@ import Testing
     #expect(try repository.snapshots().snapshots == [snapshot])
   }
 
-  /// What the caller's reading throws comes through, and what was read till then does no harm.
-  @Test func anErrorOfTheReaderLeavesTheSessionWhole() throws {
+  /// Errors of the caller's reader are passed on, and the bytes read before do no harm.
+  @Test func readerErrorDoesNotHarmTheSession() throws {
     struct ReadError: Error {}
     var random = SeededBytes(seed: 16)
     let bytes = random.bytes(10 << 20)
@@ -378,7 +378,7 @@ import Testing
     #expect(try repository.beginReading().bytes(at: "a", in: snapshot) == bytes)
   }
 
-  @Test func aSessionEndsOnce() throws {
+  @Test func sessionEndsOnce() throws {
     let session = try repository.beginWriting()
     let tree = try session.storeTree([])
     _ = try session.finish(repository.makeSnapshot(tree))
@@ -388,7 +388,7 @@ import Testing
     #expect(try repository.snapshots().snapshots.count == 1)
   }
 
-  @Test func aFileIsFinishedBeforeTheNext() throws {
+  @Test func filesMustBeFinishedInTurn() throws {
     let session = try repository.beginWriting()
     let writer = try session.makeWriter()
     var late: FileWriter?

@@ -4,14 +4,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Small files that are stored together.
+/// Small files stored together.
 @Suite struct SmallFilesTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Files beside one another: of each size around what matters, twice the same, and one that overlaps.
+  /// Makes adjacent files: of each size around a limit, two equal ones, and one that overlaps.
   private func files(_ bytes: inout [UInt8]) -> [SmallFile] {
     var random = SeededBytes(seed: 5)
     var files: [SmallFile] = []
@@ -28,8 +28,8 @@ import Testing
     return files
   }
 
-  /// What comes of it is what comes of one after the other.
-  @Test func theyAreStoredAsOneByOne() throws {
+  /// The result is the same as when stored one by one.
+  @Test func batchEqualsSingleFiles() throws {
     var bytes: [UInt8] = []
     let files = files(&bytes)
     let session = try repository.beginWriting()
@@ -56,14 +56,14 @@ import Testing
     }
   }
 
-  @Test func noneAreNone() throws {
+  @Test func emptyBatchStoresNothing() throws {
     let session = try repository.beginWriting()
     let bytes: [UInt8] = []
     #expect(try session.withWriter { try $0.storeFiles([], of: bytes.span) }.isEmpty)
     #expect(session.statistics.newBlobs == 0)
   }
 
-  @Test func aPathThatNoMemberCanHaveIsRefused() throws {
+  @Test func invalidPathIsRefused() throws {
     let session = try repository.beginWriting()
     let bytes: [UInt8] = [1, 2, 3]
     let files = [

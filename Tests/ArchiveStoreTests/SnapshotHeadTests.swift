@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Snapshots are listed and chosen by their heads, which the host keeps.
+/// Snapshots are listed and selected by their heads, which the host caches.
 @Suite struct SnapshotHeadTests {
   private let memory = MemoryStorage()
   private let watched: WatchedStorage
@@ -21,7 +21,7 @@ import Testing
     repository = try Repository.create(in: watched, program: "test")
   }
 
-  /// A snapshot with a table of classes, of some apps, as members of a head go.
+  /// Makes a snapshot with a table of classes and of some apps, like those of real heads.
   private func make(_ sequence: UInt64) -> Snapshot {
     var snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
     snapshot.apps = (0..<3).map { number in
@@ -48,20 +48,20 @@ import Testing
     return id
   }
 
-  /// How many snapshots a step reads.
+  /// Returns the number of snapshots read by a step.
   private func reads(_ body: () throws -> Void) rethrows -> Int {
     watched.state.withLock { $0.events = [] }
     try body()
     return watched.state.withLock(\.events).count { $0.hasPrefix("load snapshots/") }
   }
 
-  @Test func aThousandSnapshotsAreReadOnceAndNeverAgain() throws {
+  @Test func snapshotHeadsAreReadOnce() throws {
     for sequence in 1...1000 { try put(make(UInt64(sequence))) }
     #expect(try reads { _ = try repository.heads(cache: cache) } == 1000)
     var heads = try repository.heads(cache: cache)
     #expect(try reads { heads = try repository.heads(cache: cache) } == 0)
     #expect(heads.heads.count == 1000 && heads.damaged.isEmpty)
-    // No tables are in memory.
+    // Tables are not kept in memory.
     #expect(heads.heads.allSatisfy { $0.members.classes.isEmpty && $0.device.containers.isEmpty })
     let source = make(1).source
     let latest = try reads {
@@ -76,13 +76,13 @@ import Testing
       #expect(history.sequence == 1000 && history.last?.snapshot.sequence == 999)
     }
     #expect(history == 1)
-    // The next run reads the one that is new.
+    // The next run reads only the new one.
     try put(make(1001))
     #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
     #expect(watched.state.withLock(\.events).count <= 4)
   }
 
-  @Test func cachedHeadsSayWhatTheSnapshotsSay() throws {
+  @Test func cachedHeadsEqualTheSnapshots() throws {
     for sequence in 1...12 { try put(make(UInt64(sequence))) }
     let whole = try repository.snapshots().snapshots.map { SnapshotHead($0) }
     #expect(try repository.heads().heads == whole)
@@ -97,21 +97,21 @@ import Testing
     #expect(head.device.root == snapshot.device.root)
   }
 
-  @Test func theFileFollowsTheRepository() throws {
+  @Test func cacheFollowsTheRepository() throws {
     let first = try put(make(1))
     let second = try put(make(2))
     _ = try repository.heads(cache: cache)
     try memory.remove(RepositoryLayout.snapshot(first))
     #expect(try repository.heads(cache: cache).heads.map(\.id) == [second])
     #expect(cache.load().keys.map { $0 } == [second])
-    // One of a damaged snapshot is not kept.
+    // The head of a damaged snapshot is not cached.
     try memory.change(RepositoryLayout.snapshot(second)) { $0[20] ^= 1 }
     let heads = try repository.heads(cache: cache)
     #expect(heads.heads.isEmpty && heads.damaged.count == 1)
     #expect(cache.load().isEmpty)
   }
 
-  @Test func aDamagedFileIsMadeAgain() throws {
+  @Test func damagedCacheIsRebuilt() throws {
     for sequence in 1...3 { try put(make(UInt64(sequence))) }
     let expected = try repository.heads(cache: cache).heads
     let place = try Directory.open(path: ByteString(directory("cache")))
@@ -123,7 +123,7 @@ import Testing
       return bytes
     }
     cases += [[], [10], Array(whole.dropLast(70)), Array(whole.dropFirst(10)), whole + whole]
-    // Whole by its hash, and of a later version, or of heads that say nothing.
+    // With a valid hash, but of a later version, or with empty heads.
     for text in ["sandboxctl-snapshot-heads 2\n", "sandboxctl-snapshot-heads 1\nx\n", ""] {
       cases.append(Array(text.utf8) + Array((Blake2b.hash(Array(text.utf8)).hex + "\n").utf8))
     }
@@ -141,15 +141,16 @@ import Testing
     }
   }
 
-  @Test func aDirectoryThatOthersCanWriteToIsNotUsed() throws {
+  @Test func directoryWritableByOthersIsNotUsed() throws {
     try put(make(1))
     _ = try repository.heads(cache: cache)
     try Directory.open(path: ByteString(directory("cache"))).setPermissions(0o777)
     #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
   }
 
-  /// A head may outlive its object: bytes that a disk lost leave size and time as they were.
-  @Test func aSnapshotThatProvesDamagedIsSkippedAndNamed() throws {
+  /// A head may be cached longer than its object is readable: lost sectors do not change its size
+  /// and time.
+  @Test func damagedSnapshotIsSkippedAndNamed() throws {
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
     let ids = try (UInt64(1)...3).map { sequence in
@@ -176,7 +177,7 @@ import Testing
     #expect(found.id == ids[1])
     #expect(skipped.map(\.subject) == ["snapshots/\(ids[2].hex).json"])
     #expect(heads.heads.map(\.id) == Array(ids.prefix(2)) && heads.damaged == skipped)
-    // A run goes by the last that is whole, and `check` reads all.
+    // A run uses the last intact snapshot, and `check` reads all.
     let history = try repository.history(of: found.snapshot.source, scope: .device, cache: cache)
     #expect(history.last?.id == ids[1] && history.sequence == 3)
     let read = try repository.snapshots(cache: cache) { _ in true }

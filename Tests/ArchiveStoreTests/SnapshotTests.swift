@@ -7,7 +7,7 @@ import Testing
 @Suite struct SnapshotTests {
   private static let digest = Blake2b.hash(Array("x".utf8))
 
-  /// A snapshot that has everything.
+  /// A snapshot with all members.
   private static var full: Snapshot {
     var snapshot = Snapshot(
       repository: digest, source: digest, sequence: 7,
@@ -74,7 +74,7 @@ import Testing
     #expect(String(decoding: snapshot.encode(), as: UTF8.self) == expected + "\n")
   }
 
-  @Test func theHeadIsInTheFirst4KiBHoweverLongTheTablesAre() throws {
+  @Test func headIsInTheFirst4KiB() throws {
     var snapshot = Self.full
     snapshot.device.containers = (0..<500).map {
       ContainerRecord(
@@ -100,7 +100,7 @@ import Testing
       ])
   }
 
-  /// Snapshots of before the order was fixed have another.
+  /// Older snapshots have another order.
   @Test func membersMayComeInAnyOrder() throws {
     let members = try #require(Self.full.json.members)
     let line = JSON.object(members.reversed()).compactBytes + [UInt8(ascii: "\n")]
@@ -110,7 +110,7 @@ import Testing
     #expect(head == SnapshotHead(StoredSnapshot(id: id, snapshot: Self.full)))
   }
 
-  @Test func onlyLine1IsRead() throws {
+  @Test func onlyTheFirstLineIsRead() throws {
     #expect(try read(Self.full.encode() + Array("a signature".utf8)) == Self.full)
   }
 
@@ -135,8 +135,9 @@ import Testing
     }
   }
 
-  /// What a restore needs has to be there; of all else nothing (docs/repository-format.md, "Snapshot").
-  @Test func whatIsMissingIsBorne() throws {
+  /// Members that a restore needs are required; all others are optional (docs/repository-format.md,
+  /// "Snapshot").
+  @Test func optionalMembersMayBeMissing() throws {
     let all = try JSON(parsing: Array(Self.full.encode().dropLast())).members ?? []
     let needed: Set = ["format", "version", "repository", "time", "tree"]
     #expect(needed.isSubset(of: Set(all.map(\.name))))
@@ -152,7 +153,7 @@ import Testing
     let few = try read(Array((least + "\n").utf8))
     #expect(few.tree == Self.full.tree && few.time == Self.full.time)
     #expect(few.host.isEmpty && few.sequence == 0 && few.scope == .device && few.totals.files == 0)
-    // Parts of a member are no more than the whole of it.
+    // The parts of an optional member are optional as well.
     let empty = all.map { member in
       ["device", "scope", "policy", "totals"].contains(member.name)
         ? JSON.Member(member.name, .object([])) : member
@@ -160,7 +161,7 @@ import Testing
     _ = try read(Array((JSON.object(empty).compact + "\n").utf8))
   }
 
-  @Test func version2IsRefusedByName() {
+  @Test func version2IsRefused() {
     let text = String(decoding: Self.full.encode(), as: UTF8.self)
     let changed = text.replacingFirst(#""version":1"#, with: #""version":2"#)
     let error = storeError { try read(Array(changed.utf8)) }
@@ -202,7 +203,7 @@ extension String {
     #expect(Timestamp(rfc3339: text) == time)
   }
 
-  @Test func timesWithOffsets() {
+  @Test func timesWithOffsetsAreRead() {
     let time = Timestamp(rfc3339: "2026-11-01T12:30:00.12+02:00")
     #expect(time == Timestamp(seconds: 1_793_529_000, nanoseconds: 120_000_000))
     #expect(Timestamp(rfc3339: "2026-11-01t05:30:00-05:00")?.seconds == 1_793_529_000)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// What a run finds of the runs before it.
+/// The history of earlier runs that a backup finds.
 @Suite struct SourceHistoryTests {
   private let memory = MemoryStorage()
   private let repository: Repository
@@ -30,9 +30,9 @@ import Testing
     return snapshot
   }
 
-  /// The heads alone say what all snapshots, read whole and put in order, would: with clocks that go
-  /// back, equal times, several scopes, and runs of the same number.
-  @Test func itIsWhatTheListingSays() throws {
+  /// The heads alone give the same result as all snapshots read completely and sorted: with clocks
+  /// set back, equal times, several scopes, and equal sequence numbers.
+  @Test func historyEqualsTheListing() throws {
     var random = Seeded(4)
     for _ in 0..<120 {
       let source = Int.random(in: 0..<3, using: &random)
@@ -54,8 +54,8 @@ import Testing
     #expect(nothing.last == nil && nothing.sequence == 0)
   }
 
-  /// One damaged snapshot hides no other, and one whose rest cannot be read is not the last.
-  @Test func whatCannotBeReadIsPassedOver() throws {
+  /// A damaged snapshot hides no other, and a partly unreadable one is not the last.
+  @Test func unreadableSnapshotsAreSkipped() throws {
     let first = try put(make(0, 1, seconds: 1_793_000_000))
     let cut = try put(make(0, 2, seconds: 1_793_000_001))
     try memory.change(RepositoryLayout.snapshot(cut)) { $0.removeLast(20) }
@@ -64,7 +64,7 @@ import Testing
     _ = try put(foreign)
     #expect(try repository.history(of: sources[0], scope: .device).last?.id == first)
     #expect(try repository.history(of: sources[0], scope: .device).sequence == 1)
-    // Its head is whole, and another member is none of a snapshot.
+    // Its head is intact, but another member is invalid.
     let text = String(decoding: make(0, 3, seconds: 1_793_000_003).encode(), as: UTF8.self)
     let odd = Array(text.replacing("\"duration_ms\":0", with: "\"duration_ms\":[]").utf8)
     try memory.put(odd, RepositoryLayout.snapshot(Blake2b.hash(odd)))
@@ -72,8 +72,8 @@ import Testing
     #expect(history.last?.id == first && history.sequence == 3)
   }
 
-  /// Each snapshot is read once, and the one that is meant once more.
-  @Test func eachIsReadOnce() throws {
+  /// Each snapshot is read once, and the selected one a second time.
+  @Test func everySnapshotIsReadOnce() throws {
     for number in 1...20 {
       _ = try put(make(0, UInt64(number), seconds: 1_793_000_000 + Int64(number)))
     }
@@ -85,8 +85,8 @@ import Testing
     #expect(events.count { $0.hasPrefix("load snapshots/") } == 21 && events.count == 22)
   }
 
-  /// A snapshot that no reader would take is refused before it is stored.
-  @Test func whatCouldNotBeReadAgainIsNotStored() throws {
+  /// A snapshot that no reader would accept is refused before it is stored.
+  @Test func invalidSnapshotIsNotStored() throws {
     var deep: JSON = 1
     for _ in 0..<20 { deep = ["a": deep] }
     let session = try repository.beginWriting()

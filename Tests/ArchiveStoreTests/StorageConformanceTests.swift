@@ -4,7 +4,7 @@ import Foundation
 import SystemIO
 import Testing
 
-/// What every storage must do, run on each implementation.
+/// Requirements on every storage, tested with each implementation.
 @Suite struct StorageConformanceTests {
   enum Kind: String, CaseIterable, Sendable {
     case local
@@ -34,7 +34,7 @@ import Testing
     #expect(storage.canRename)
   }
 
-  @Test(arguments: Kind.allCases) func bounds(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func limitsAreEnforced(kind: Kind) throws {
     let storage = try make(kind)
     try storage.save([1, 2, 3, 4], as: path("objects/a"), by: path("lease"))
     #expect(storeError { try storage.load(path("objects/a"), limit: 3) }?.code == .damaged)
@@ -44,7 +44,7 @@ import Testing
       storeError { try storage.load(path("objects/a"), offset: 9, count: 1) }?.code == .damaged)
   }
 
-  @Test(arguments: Kind.allCases) func tellsWhatIsMissing(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func missingObjectsAreReported(kind: Kind) throws {
     let storage = try make(kind)
     #expect(storeError { try storage.load(path("objects/a"), limit: 3) }?.code == .missing)
     #expect(storeError { try storage.load(path("no/a"), limit: 3) }?.code == .missing)
@@ -67,8 +67,7 @@ import Testing
     #expect(try storage.list(.root) == ["lease", "objects"])
   }
 
-  @Test(arguments: Kind.allCases) func listsObjectsOfAllDirectoriesWithTheirSizes(kind: Kind) throws
-  {
+  @Test(arguments: Kind.allCases) func listsObjectsOfAllDirectoriesWithSizes(kind: Kind) throws {
     let storage = try make(kind)
     try storage.makeDirectories(["aa", "bb", "empty"], in: path("objects"))
     for (name, size) in [("top", 0), ("aa/one", 1), ("aa/two", 2), ("bb/one", 3)] {
@@ -92,7 +91,7 @@ import Testing
     #expect(error?.code == .missing)
   }
 
-  @Test(arguments: Kind.allCases) func anErrorEndsTheListingOfObjects(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func errorEndsTheListingOfObjects(kind: Kind) throws {
     let storage = try make(kind)
     for name in ["a", "b"] {
       try storage.save([], as: path("objects/" + name), by: path("lease"))
@@ -108,7 +107,7 @@ import Testing
     #expect(count == 1)
   }
 
-  @Test(arguments: Kind.allCases) func status(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func statusGivesSizeAndTime(kind: Kind) throws {
     let storage = try make(kind)
     try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
     let status = try #require(try storage.status(path("objects/a")))
@@ -117,13 +116,13 @@ import Testing
     #expect(try storage.status(path("objects"))?.isDirectory == true)
   }
 
-  @Test(arguments: Kind.allCases) func directoriesAreMadeOnce(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func directoriesAreCreatedOnce(kind: Kind) throws {
     let storage = try make(kind)
     #expect(storeError { try storage.makeDirectories(["lease"], in: .root) }?.code == .notEmpty)
     #expect(storeError { try storage.makeDirectories(["x"], in: path("no")) }?.code == .missing)
   }
 
-  @Test(arguments: Kind.allCases) func touchMovesTheTime(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func touchUpdatesTheTime(kind: Kind) throws {
     let storage = try make(kind)
     try storage.touch(path("lease/alive"))
     let first = try #require(try storage.status(path("lease/alive")))
@@ -153,7 +152,7 @@ import Testing
     #expect(try storage.list(.root) == ["lease"])
   }
 
-  @Test(arguments: Kind.allCases) func nothingIsSeenBeforeCommit(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func nothingIsVisibleBeforeCommit(kind: Kind) throws {
     let storage = try make(kind)
     let writer = try storage.startObject(in: path("lease"))
     try writer.append([1, 2])
@@ -167,7 +166,7 @@ import Testing
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  @Test(arguments: Kind.allCases) func commitFailsWhenTheLeaseIsTaken(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func commitFailsWithoutTheLease(kind: Kind) throws {
     let storage = try make(kind)
     let writer = try storage.startObject(in: path("lease"))
     try writer.append([1])
@@ -179,7 +178,7 @@ import Testing
     #expect(try storage.status(path("objects/a")) == nil)
   }
 
-  @Test func pathsLeadNowhereElse() {
+  @Test func unsafePathsAreRefused() {
     for text in ["", "/a", "a//b", "a/", ".", "..", "a/../b", "a/./b", "a\0"] {
       #expect(ObjectPath(text) == nil, "\(text)")
     }
@@ -190,7 +189,7 @@ import Testing
   }
 }
 
-/// What only files show.
+/// Properties of storage in files.
 @Suite struct LocalStorageTests {
   private let directory = TemporaryDirectory()
 
@@ -207,7 +206,7 @@ import Testing
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func filesAreForTheirOwnerOnly() throws {
+  @Test func filesAreReadableByTheirOwnerOnly() throws {
     let storage = try make()
     try storage.save([1], as: path("objects/a"), by: path("lease"))
     #expect(try mode("") == 0o700)
@@ -228,14 +227,14 @@ import Testing
     #expect(storeError { try storage.forEachObject(below: path("elsewhere")) { _, _ in } } != nil)
   }
 
-  @Test func placeThatIsNotThere() {
+  @Test func missingDirectoryIsAnError() {
     let error = storeError { try LocalStorage(path: ByteString(directory("none"))) }
     #expect(error?.kind == .noRepository)
     #expect(error?.hint != nil)
   }
 
-  /// A disk that refuses a file once: the object is made again and is whole.
-  @Test func aFailedSyncIsAnsweredByANewFile() throws {
+  /// A disk that fails to sync a file once: the object is written again and is intact.
+  @Test func failedSyncIsRetriedWithANewFile() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5)
     let bytes = [UInt8](repeating: 7, count: 3 << 20)
@@ -247,8 +246,8 @@ import Testing
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  /// The directory's sync fails after the rename: the object is made again, too.
-  @Test func aFailedSyncOfTheDirectory() throws {
+  /// The sync of the directory fails after the rename: the object is written again.
+  @Test func failedSyncOfTheDirectoryIsRetried() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 2, number: 5)
     try Faults.inject(plan) {
@@ -259,7 +258,7 @@ import Testing
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  @Test func aDiskThatRefusesTwiceIsAnError() throws {
+  @Test func secondFailedSyncIsAnError() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
     let error = storeError {
@@ -274,8 +273,8 @@ import Testing
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  /// What the disk kept of a file that it refused is not trusted: it is held against the hash.
-  @Test func makingAgainProvesTheBytes() throws {
+  /// The data of a file that failed to sync is not trusted: it is checked against the hash.
+  @Test func retryVerifiesTheBytes() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5)
     let error = storeError {

@@ -4,7 +4,7 @@ import Foundation
 import SystemIO
 import Testing
 
-/// A directory that is removed with all that is in it when the test ends.
+/// A directory that is removed with its contents when the test ends.
 final class TemporaryDirectory {
   let path: String
 
@@ -18,7 +18,7 @@ final class TemporaryDirectory {
   /// The path of a name in the directory.
   func callAsFunction(_ name: String) -> String { path + "/" + name }
 
-  /// All files below, by their paths.
+  /// Returns the paths of all files below.
   func files() -> [String] {
     let all = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return all.filter { name in
@@ -29,7 +29,7 @@ final class TemporaryDirectory {
   }
 }
 
-/// What a program gave.
+/// The output and status of a program.
 struct ProgramResult {
   let status: Int32
   let output: [UInt8]
@@ -63,7 +63,7 @@ func run(_ command: String, in directory: String) throws -> ProgramResult {
     errors: String(decoding: text, as: UTF8.self))
 }
 
-/// Random bytes that are the same for the same seed (SplitMix64).
+/// Random bytes that are the same for each seed (SplitMix64).
 struct SeededBytes {
   private var state: UInt64
 
@@ -94,7 +94,7 @@ struct SeededBytes {
 }
 
 extension Repository {
-  /// A snapshot of this repository with a root tree.
+  /// Makes a snapshot of this repository with a root tree.
   func makeSnapshot(_ tree: TreeReference, sequence: UInt64 = 1) -> Snapshot {
     Snapshot(
       repository: id, source: Blake2b.hash(Array("source".utf8)), sequence: sequence,
@@ -105,7 +105,7 @@ extension Repository {
       program: "sandboxctl test")
   }
 
-  /// Stores files of one directory and a snapshot of it.
+  /// Stores the files of one directory and a snapshot of it.
   @discardableResult
   func back(
     up files: [(name: String, bytes: [UInt8])], sequence: UInt64 = 1, cache: IndexCache? = nil
@@ -125,7 +125,7 @@ extension Repository {
 }
 
 extension WritingSession {
-  /// Stores something by a writer of its own.
+  /// Stores data with its own writer.
   func withWriter<Value>(_ body: (ContentWriter) throws -> Value) throws -> Value {
     let writer = try makeWriter()
     let result = Result { try body(writer) }
@@ -153,7 +153,7 @@ extension WritingSession {
 }
 
 extension RepositoryReader {
-  /// A file's bytes, holes as zeros.
+  /// Returns a file's bytes, with zeros for holes.
   func bytes(of content: Content) throws -> [UInt8] {
     var bytes: [UInt8] = []
     try readContent(content) { offset, piece in
@@ -171,7 +171,7 @@ extension RepositoryReader {
   }
 }
 
-/// The error that a call throws; nothing when it throws none.
+/// Returns the error thrown by a call, or nil if it throws none.
 func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
   do {
     _ = try body()
@@ -180,7 +180,7 @@ func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
 }
 
 extension SeededBytes {
-  /// So many bytes of a seed.
+  /// Returns `count` bytes of a seed.
   static func some(seed: UInt64, count: Int) -> [UInt8] {
     var random = SeededBytes(seed: seed)
     return random.bytes(count)
@@ -188,9 +188,9 @@ extension SeededBytes {
 }
 
 extension Digest {
-  /// A digest of nothing that is stored.
+  /// A digest that is not stored.
   static let some = Blake2b.hash(Array("nothing that is stored".utf8))
 }
 
-/// Lets other threads go on.
+/// Lets other threads run.
 func sleepShortly() { usleep(1000) }

@@ -6,14 +6,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Several threads that store into one session.
+/// Several threads that write to one session.
 @Suite struct ThreadTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Runs a body on so many threads at once and gives what they gave, or the first error.
+  /// Runs a body on several threads at once and returns their results, or throws the first error.
   private func together<Result: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) throws -> Result
   ) throws -> [Result] {
@@ -29,7 +29,7 @@ import Testing
     return try results.withLock { $0 }.sorted { $0.key < $1.key }.map { try $0.value.get() }
   }
 
-  /// Files of all sizes, many of them equal; the same for the same number.
+  /// Makes files of all sizes, many of them equal; equal numbers give equal files.
   private static func file(_ number: Int) -> [UInt8] {
     var random = SeededBytes(seed: UInt64(number % 150))
     switch number % 150 {
@@ -65,7 +65,7 @@ import Testing
     }.flatMap { $0 }
   }
 
-  @Test(arguments: [1, 2, 9]) func everyFileComesBack(workers: Int) throws {
+  @Test(arguments: [1, 2, 9]) func everyFileIsReadBack(workers: Int) throws {
     let files = 400
     let session = try repository.beginWriting(workers: workers)
     let tree = try session.storeTree(try store(session, workers: workers, files: files))
@@ -75,7 +75,7 @@ import Testing
       let bytes = try reader.bytes(at: ByteString("file-\(number)"), in: snapshot)
       #expect(bytes == Self.file(number), "\(number)")
     }
-    // Each blob is stored once, whoever had it first.
+    // Each blob is stored once, whichever thread had it first.
     let objects = try IndexLoading.loadAll(from: storage).objects
     let blobs = objects.flatMap { object in (0..<object.blobs).compactMap { object.record($0)?.id }
     }
@@ -84,7 +84,7 @@ import Testing
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  @Test func theTreeIsTheSameWithAnyNumberOfThreads() throws {
+  @Test func treeIsIndependentOfTheNumberOfThreads() throws {
     var trees: Set<TreeReference> = []
     for workers in [1, 3, 8] {
       let other = try Repository.create(in: MemoryStorage(), program: "test")
@@ -96,7 +96,7 @@ import Testing
   }
 
   /// All threads have the same new content at the same moment.
-  @Test func oneOfAllStoresWhatIsEqual() throws {
+  @Test func equalContentIsStoredOnce() throws {
     let session = try repository.beginWriting(workers: 8)
     let bytes = SeededBytes.some(seed: 5, count: 12 << 20)
     let contents = try together(8) { _ in
@@ -113,7 +113,7 @@ import Testing
     #expect(try repository.beginReading().bytes(at: "a", in: snapshot) == bytes)
   }
 
-  /// A large file's frames are compressed by those who have nothing else to do.
+  /// Idle threads compress frames of a large file.
   @Test func idleThreadsHelpWithALargeFile() throws {
     let session = try repository.beginWriting(workers: 3)
     let bytes = SeededBytes.some(seed: 6, count: 40 << 20)
@@ -129,7 +129,7 @@ import Testing
       }
       while helping.load(ordering: .relaxed) < 2 { sleepShortly() }
       sleepShortly()
-      // Those who help may still be on their way to the queue.
+      // Helping threads may still be on their way to the queue.
       let end = Host.monotonicSeconds() + 600
       while offered.load(ordering: .relaxed) == 0, Host.monotonicSeconds() < end {
         if session.queue.offer(PlainFrame(bytes: [1, 2, 3], blobs: [], members: 1)) {
@@ -150,9 +150,9 @@ import Testing
     session.abandon()
   }
 
-  /// The buffer of a frame that another thread compressed is used again, and not a copy of it: each
-  /// would cost the kernel a thousand page faults.
-  @Test func aHelperGivesTheBufferBack() throws {
+  /// The buffer of a frame compressed by another thread is reused without a copy, each of which
+  /// would cost a thousand page faults.
+  @Test func helperReturnsTheBuffer() throws {
     let session = try repository.beginWriting(workers: 2)
     defer { session.abandon() }
     let writer = try session.makeWriter()
@@ -175,7 +175,7 @@ import Testing
     buffer.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
   }
 
-  @Test func nobodyHelpsWhenNobodyIsIdle() throws {
+  @Test func busyThreadsDoNotHelp() throws {
     let queue = FrameQueue(workers: 4)
     #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
     var frames = 0
@@ -193,8 +193,9 @@ import Testing
     #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
   }
 
-  /// What a thread has claimed and not flushed, others rely on: no snapshot may come of it.
-  @Test func aWriterThatDidNotFlushPreventsTheSnapshot() throws {
+  /// Other threads rely on blobs that a thread has claimed and not flushed: this prevents a
+  /// snapshot.
+  @Test func unflushedWriterPreventsTheSnapshot() throws {
     let session = try repository.beginWriting(workers: 2)
     let lazy = try session.makeWriter()
     _ = try lazy.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])
@@ -208,8 +209,8 @@ import Testing
     #expect(try repository.snapshots().snapshots.isEmpty)
   }
 
-  /// A file whose reading failed may have claimed what another thread relies on.
-  @Test func whatAFailedReadingClaimedIsStored() throws {
+  /// A file with a read error may have claimed blobs that another thread relies on.
+  @Test func blobsClaimedByAFailedReadAreStored() throws {
     struct ReadError: Error {}
     let bytes = SeededBytes.some(seed: 7, count: 3 << 20)
     let session = try repository.beginWriting(workers: 2)
@@ -231,7 +232,7 @@ import Testing
   }
 
   /// One thread's failure ends the session for all.
-  @Test func aFailureOfOneThreadEndsAll() throws {
+  @Test func failureOfOneThreadEndsAll() throws {
     let watched = WatchedStorage(storage)
     let session = try Repository.open(watched).beginWriting(workers: 2)
     let (first, second) = (try session.makeWriter(), try session.makeWriter())
@@ -251,7 +252,7 @@ import Testing
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  @Test func abandoningEndsTheOtherThreadsSteps() throws {
+  @Test func abandoningStopsTheOtherThreads() throws {
     let session = try repository.beginWriting(workers: 3)
     let started = Atomic<Int>(0)
     let errors = try together(3) { number in
@@ -281,8 +282,8 @@ import Testing
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// A run that is interrupted behind its checkpoint: the next stores nothing again.
-  @Test func whatACheckpointHasIsKnownToTheNextRun() throws {
+  /// A run interrupted after its checkpoint: the next run stores nothing again.
+  @Test func nextRunKnowsTheCheckpoint() throws {
     let files = (0..<20).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 50_000)) }
     let first = try repository.beginWriting()
     try first.withWriter { writer in
@@ -306,7 +307,7 @@ import Testing
     }
   }
 
-  @Test func aRunGoesOnBehindACheckpoint() throws {
+  @Test func runContinuesAfterACheckpoint() throws {
     let session = try repository.beginWriting()
     let writer = try session.makeWriter()
     var entries: [TreeEntry] = []
@@ -328,8 +329,8 @@ import Testing
     #expect(try reader.bytes(at: "other-3", in: snapshot) == Array("other-3".utf8))
   }
 
-  /// What a writer gathers is not part of a checkpoint, and comes with the next.
-  @Test func whatIsNotFlushedComesLater() throws {
+  /// Data collected by a writer is not part of a checkpoint, and is in the next one.
+  @Test func unflushedDataIsInTheNextCheckpoint() throws {
     let session = try repository.beginWriting()
     let writer = try session.makeWriter()
     let content = try writer.storeFile(logicalPath: "folders/x/a", bytes: [1, 2])
@@ -342,7 +343,7 @@ import Testing
     #expect(try repository.beginReading().bytes(at: "a", in: snapshot) == [1, 2])
   }
 
-  @Test func packsAreClosedBeforeTheIndex() throws {
+  @Test func packsAreClosedBeforeTheIndexIsWritten() throws {
     let watched = WatchedStorage(storage)
     let session = try Repository.open(watched).beginWriting()
     _ = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2])
@@ -355,7 +356,7 @@ import Testing
     #expect(events().count == 4)
   }
 
-  @Test func oneIsDueAfterEnoughBytes() throws {
+  @Test func checkpointIsDueAfterEnoughBytes() throws {
     let lease = try Lease(storage)
     let packs = RunPacks(lease, RunStatus(place: "test"))
     #expect(!packs.isIndexDue)
@@ -375,7 +376,7 @@ import Testing
     #expect(packs.counts.packs == 4)
   }
 
-  @Test func aSessionTellsWhatItListed() throws {
+  @Test func sessionKnowsListedSnapshotsAndBlobs() throws {
     let first = try repository.back(up: [("a", [1])])
     let session = try repository.beginWriting()
     #expect(session.holds(snapshot: first.id))

@@ -7,7 +7,7 @@ import Testing
 @Suite struct TreeCodingTests {
   static let digest = Blake2b.hash(Array("x".utf8))
 
-  /// An entry of each type, with all that an entry can have.
+  /// An entry of each type with all possible members.
   static let samples: [TreeEntry] = [
     TreeEntry(name: "a", node: .file(.empty)),
     TreeEntry(
@@ -90,13 +90,13 @@ import Testing
     }
   }
 
-  @Test func orderIsKept() {
+  @Test func entriesOutOfOrderAreRefused() {
     let (a, b) = (Self.samples[0], Self.samples[1])
     #expect(refusal(page([b, a]))?.reason.contains("out of order") == true)
-    #expect(refusal(page([a, a]))?.reason.contains("comes twice") == true)
+    #expect(refusal(page([a, a]))?.reason.contains("is a duplicate") == true)
   }
 
-  @Test func valuesOutOfBoundsAreRefused() {
+  @Test func valuesOutOfRangeAreRefused() {
     let long = Attribute(name: "user.a", value: .inline([UInt8](repeating: 0, count: 513)))
     let short = Attribute(name: "user.a", value: .blob(Self.digest, length: 512))
     let (a, b) = (
@@ -131,21 +131,21 @@ import Testing
     }
   }
 
-  /// Bytes that only somebody else's encoder would write.
-  @Test func foreignBytesAreRefused() {
+  /// Bytes that only another encoder would write.
+  @Test func nonCanonicalBytesAreRefused() {
     let bad = [
       "", "00", "80", "a0a0", "a100", "a10080", "bfff", "a10081a0",
       // an unknown key below 128, a key twice, keys out of order
       "a10081a20041611100", "a10081a20041610041 62", "a10081a201010041 61",
-      // defaults that are written: type 0, owner 0, mode 0644, size 0, seconds 0, no pieces
+      // explicit defaults: type 0, owner 0, mode 0644, size 0, seconds 0, no pieces
       "a10081a20041610100", "a10081a20041610300", "a10081a2004161021901a4",
       "a10081a20041610700", "a10081a20041610500", "a10081a20041610880", "a10081a20041610e80",
-      // a key against the type: target of a file, size of a directory, none for a directory or a link
+      // a key that does not fit the type: target of a file, size of a directory, none for a directory or a link
       "a10081a20041610b4178", "a10081a30041610101 0701", "a10081a20041610101", "a10081a20041610102",
       "a10081a20041610c01",
-      // a type that is not known, an owner of more than 32 bits, a name that is text
+      // an unknown type, an owner of more than 32 bits, a name that is text
       "a10081a20041610107", "a10081a2004161031b0000000100000000", "a10081a1006161",
-      // a number not in its shortest form, an extension that is not whole
+      // a number not in its shortest form, a truncated extension
       "a10081a2004161031801", "a10081a2004161188081",
       // entries and pages in one blob, a table of one page, both names equal
       "a20081a1004161018182416158 20", "a1018182416158 20" + String(repeating: "00", count: 32),
@@ -186,12 +186,12 @@ import Testing
     #expect(entry.fault != nil)
   }
 
-  @Test func aClaimOfManyEntriesTakesNoMemory() {
+  @Test func claimedEntriesAllocateNoMemory() {
     #expect(refusal([0xa1, 0x00, 0x9b, 0, 0, 0, 0xff, 0, 0, 0, 0]) != nil)
     #expect(refusal([0xa1, 0x00, 0x81, 0xa1, 0x00, 0x5b, 0, 0, 0, 0xff, 0, 0, 0, 0]) != nil)
   }
 
-  @Test func deviceNumbersAreThoseOfLinux() {
+  @Test func deviceNumbersAreEncodedAsOnLinux() {
     let number = DeviceNumber(linux: 0x0123_4567_89ab_cdef)
     #expect(number.linux == 0x0123_4567_89ab_cdef)
     #expect(DeviceNumber(linux: 0x0103) == DeviceNumber(major: 1, minor: 3))
@@ -217,7 +217,7 @@ import Testing
     #expect(try pages(names(256)) == [0..<256])
   }
 
-  @Test func pagesKeepTheirBounds() throws {
+  @Test func pagesAreWithinTheirLimits() throws {
     let names = names(60_000)
     let pages = try pages(names)
     #expect(pages.count > 5)
@@ -231,7 +231,7 @@ import Testing
     }
   }
 
-  @Test func anInsertionMovesFewPages() throws {
+  @Test func insertionMovesFewPages() throws {
     var list = names(60_000)
     let before = Set(try pages(list).map { Array(list[$0]) })
     list.append("name-1020000x")
@@ -240,7 +240,7 @@ import Testing
     #expect(before.subtracting(after).count <= 2)
   }
 
-  @Test func pagesOfLargeEntriesEndEarlier() throws {
+  @Test func pagesOfLargeEntriesAreShorter() throws {
     let pages = try pages(names(40), size: 1 << 20)
     #expect(pages.count == 10)
     #expect(pages.allSatisfy { $0.count == 4 })

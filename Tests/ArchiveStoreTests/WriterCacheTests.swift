@@ -7,7 +7,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Writing sessions that search the host's copies of index objects.
+/// Writing sessions that use the host's copies of index objects.
 @Suite struct WriterCacheTests {
   private let memory: MemoryStorage
   private let storage: WatchedStorage
@@ -33,7 +33,7 @@ import Testing
     func set(_ isSet: Bool) { state.withLock { $0 = isSet } }
   }
 
-  /// Has `action` called before each call of the storage.
+  /// Calls `action` before each call of the storage.
   private func before(_ action: (@Sendable (String) -> Void)?) {
     storage.state.withLock { $0.action = action }
   }
@@ -48,7 +48,8 @@ import Testing
 
   private func indexes() throws -> [Digest] { try RepositoryListing.indexes(memory) }
 
-  /// What of index objects was read while a session began that has to know all these.
+  /// Returns how many index objects were read at the start of a session that must know all these
+  /// files.
   private func reads(knowing files: [(String, [UInt8])], _ cache: IndexCache) throws -> Int {
     storage.state.withLock { $0.events = [] }
     let session = try repository.beginWriting(cache: cache)
@@ -67,7 +68,7 @@ import Testing
     #expect(reader.remarks.isEmpty, "\(reader.remarks)")
   }
 
-  @Test func anObjectIsReadOnceInAHostsLife() throws {
+  @Test func objectIsReadOncePerHost() throws {
     try repository.back(up: many)
     try repository.back(up: few, sequence: 2)
     let count = try indexes().count
@@ -84,8 +85,8 @@ import Testing
     #expect(session.known.objects.count == count)
   }
 
-  /// A backup leaves copies of what it has written itself, merged objects among them.
-  @Test func whatIsWrittenIsThereForTheNext() throws {
+  /// A backup leaves copies of the objects that it has written, including merged ones.
+  @Test func writtenObjectsAreCachedForTheNextBackup() throws {
     for number in 1...9 {
       let file = ("\(number)", SeededBytes.some(seed: UInt64(number), count: 90))
       try repository.back(up: [file], sequence: UInt64(number), cache: cache)
@@ -95,8 +96,8 @@ import Testing
     #expect(try indexes().count < 5)
   }
 
-  /// Copies say nothing of what the repository has.
-  @Test func whatIsNotListedIsNotReliedOn() throws {
+  /// A copy does not prove that the repository has the object.
+  @Test func unlistedObjectsAreNotReliedOn() throws {
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
     let bytes = try memory.load(RepositoryLayout.index(id), limit: 1 << 20)
@@ -105,7 +106,7 @@ import Testing
     #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
     #expect(copies().isEmpty)
     session.abandon()
-    // Its packs go, and the object stays.
+    // Its packs are removed, and the object stays.
     try memory.put(bytes, RepositoryLayout.index(id))
     #expect(try reads(knowing: many, cache) == 1)
     let packs = try RepositoryListing.packs(memory)
@@ -122,8 +123,8 @@ import Testing
     try expectAll([last], many)
   }
 
-  /// A copy that is whole, but of something else, is not the object that its name says.
-  @Test(arguments: [false, true]) func aForgedCopyIsNotBelieved(hasNotes: Bool) throws {
+  /// A valid copy of another object is not the object of its name.
+  @Test(arguments: [false, true]) func forgedCopyIsNotTrusted(hasNotes: Bool) throws {
     try repository.back(up: many, cache: cache)
     let pack = try #require(try RepositoryListing.packs(memory).first)
     let absent = blob([1, 2, 3])
@@ -143,15 +144,15 @@ import Testing
     #expect(try Data(contentsOf: place) == good)
   }
 
-  /// A writer finds what a note of an earlier check, by the file's size and times, hides.
-  @Test func aWriterBelievesNoNote() throws {
+  /// A writer detects damage that a note of an earlier check, by the file's size and times, hides.
+  @Test func writerDoesNotTrustNotes() throws {
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
     let name = ByteString(id.hex + ".index")
     let place = try Directory.open(path: path)
     let good = try place.file(name).readAll(limit: 1 << 20)
     try place.openOrCreate(name).write([0xff], at: 200)
-    // As if the disk had changed it, and not a program.
+    // As if the disk had changed it, not a program.
     var notes = VerifiedCopies(in: place)
     notes.insert(VerifiedCopies.Note(id: id, try place.status(name)))
     notes.save(in: place)
@@ -162,9 +163,9 @@ import Testing
     #expect(try reads(knowing: many, cache) == 0)
   }
 
-  /// The host goes on by its whole copy, which says what the packs hold; a merge replaces the damaged
-  /// object by one that is whole.
-  @Test(arguments: ["flipped", "cut"]) func aMergeHealsByACopy(_ how: String) throws {
+  /// The host continues with its intact copy, which names the contents of the packs; a merge
+  /// replaces the damaged object with an intact one.
+  @Test(arguments: ["flipped", "cut"]) func mergeRepairsAnObjectFromItsCopy(_ how: String) throws {
     var snapshots = [try repository.back(up: many, cache: cache)]
     let damaged = try #require(try indexes().first)
     try memory.change(RepositoryLayout.index(damaged)) { bytes in
@@ -172,14 +173,14 @@ import Testing
     }
     #expect(try repository.beginReading().remarks.count == 1)
     let session = try repository.beginWriting(cache: cache)
-    // A look at the size costs nothing; `check` looks at the bytes.
+    // Checking the size is free; `check` reads the bytes.
     let told = how == "cut" ? ["index/\(damaged.hex).index"] : []
     #expect(session.damagedIndexes.map(\.subject) == told)
     #expect(session.damagedIndexes.allSatisfy { $0.hint?.contains("repair index") == true })
     #expect(session.contains(blob(many[3].1)))
     session.abandon()
     #expect(try reads(knowing: many, cache) == 0)
-    // The host that has no copy relies on nothing of it, and merges without it.
+    // A host without a copy does not rely on it, and merges without it.
     let other = try repository.beginWriting(
       cache: IndexCache(directory: ByteString(directory("other"))))
     #expect(!other.contains(blob(many[3].1)) && other.damagedIndexes.count == 1)
@@ -195,19 +196,19 @@ import Testing
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// A merged object is read again from where it was written to, though a copy of it is there: else
-  /// what the disk lost would be gone with the objects that had it.
-  @Test func whatWasMergedIsReadFromTheRepository() throws {
+  /// A merged object is read again from the repository although a copy exists: otherwise data that
+  /// the disk lost would be lost with the replaced objects.
+  @Test func mergedObjectIsReadFromTheRepository() throws {
     let first = try repository.back(up: many, cache: cache)
     let others = (0..<25).map { ("o\($0)", SeededBytes.some(seed: UInt64(50 + $0), count: 60)) }
     before { [isFailing] in isFailing.set($0.contains("/replaced-")) }
     let second = try repository.back(up: others, sequence: 2, cache: cache)
     isFailing.set(false)
     let old = try indexes()
-    #expect(old.count == 3, "none of the two was removed")
+    #expect(old.count == 3, "neither of the two was removed")
     let sizes = try old.map { try memory.status(RepositoryLayout.index($0))?.size ?? 0 }
     let merged = old[try #require(sizes.indices.max { sizes[$0] < sizes[$1] })]
-    // The same is merged once more, and this time the disk loses what is written.
+    // The same objects are merged once more, and this time the disk loses the written data.
     let (isWritten, isLost) = (Flag(), Flag())
     before { [memory] event in
       if event == "commit index/\(merged.hex).index" { return isWritten.set(true) }
@@ -228,34 +229,35 @@ import Testing
     }
   }
 
-  /// The calls about files, which are the cache's alone: the repository is in memory.
+  /// The file operations, which only the cache uses: the repository is in memory.
   private static let filing = Set(SystemError.Operation.allCases)
     .subtracting([.startThread, .random])
 
-  /// Whatever call of the cache fails, the backup is made, and the next one is not misled.
+  /// Whichever call of the cache fails, the backup is made, and the next one works correctly.
   @Test(arguments: [5, 28] as [Int32], [false, true])
-  func noCallOfTheCacheCostsABackup(_ number: Int32, staysBroken: Bool) throws {
+  func failedCacheCallDoesNotFailABackup(_ number: Int32, staysBroken: Bool) throws {
     var call = 0
     var plan: Faults.Plan
     repeat {
       call += 1
-      let rig = try WriterCacheTests()
-      let first = try rig.repository.back(up: rig.many, cache: rig.cache)
+      let fixture = try WriterCacheTests()
+      let first = try fixture.repository.back(up: fixture.many, cache: fixture.cache)
       plan = Faults.Plan(
         failing: Self.filing, at: call, number: number, staysBroken: staysBroken)
       let second = try Faults.inject(plan) {
-        try rig.repository.back(up: rig.few, sequence: 2, cache: rig.cache)
+        try fixture.repository.back(up: fixture.few, sequence: 2, cache: fixture.cache)
       }
-      let third = try rig.repository.back(
-        up: [("x", [1])], sequence: 3, cache: rig.cache)
+      let third = try fixture.repository.back(
+        up: [("x", [1])], sequence: 3, cache: fixture.cache)
       #expect(third.snapshot.totals.stored > 0)
-      #expect(try rig.reads(knowing: rig.many + rig.few, rig.cache) == 0, "call \(call)")
-      try rig.expectAll([first, second], rig.many + rig.few)
+      #expect(
+        try fixture.reads(knowing: fixture.many + fixture.few, fixture.cache) == 0, "call \(call)")
+      try fixture.expectAll([first, second], fixture.many + fixture.few)
     } while plan.hasFired && call < 500
     #expect(call > 15 && call < 500)
   }
 
-  /// Programs that have one cache in hand at once take from each other no more than copies.
+  /// Programs that share a cache at the same time only lose copies to each other.
   @Test func sessionsShareACache() throws {
     let first = try repository.back(up: many, cache: cache)
     let sessions = [
@@ -280,9 +282,9 @@ import Testing
     try expectAll(snapshots, many + own)
   }
 
-  /// Where the directory cannot be used, sessions read the repository as if there were none.
+  /// If the directory cannot be used, sessions read the repository as without a cache.
   @Test(arguments: ["others can write", "a file", "no name"])
-  func anUnusableDirectoryCostsTime(_ how: String) throws {
+  func unusableDirectoryIsIgnored(_ how: String) throws {
     switch how {
     case "others can write":
       _ = try Directory.make(path: path)

@@ -22,12 +22,12 @@ import Testing
   }
 
   @Test(arguments: ["Z", "Zg", "Zg=", "Zh==", "Zg==Zg==", "Zm9v=", "Zm 9v", "Zm9-", "====", "="])
-  func refuses(text: String) {
+  func invalidTextIsRefused(text: String) {
     #expect(Base64.decode(text.utf8) == nil)
     if text != "Zh==" { #expect(Base64.decode(text.utf8, strayBits: true) == nil) }
   }
 
-  @Test func bitsThatMeanNothingMayBeAccepted() {
+  @Test func unusedBitsAreIgnoredOnRequest() {
     #expect(Base64.decode("Zh==".utf8, strayBits: true) == Array("f".utf8))
     #expect(Base64.decode("Zm9=".utf8, strayBits: true) == Array("fo".utf8))
   }

@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 23, 24, 255, 256, 70_000])
-  func countsElementsAfterwards(count: Int) throws {
+  func writesElementCountsAfterwards(count: Int) throws {
     var later = CBOREncoder()
     later.beginArray()
     for number in 0..<count { later.integer(Int64(number)) }
@@ -100,7 +100,7 @@ import Testing
     return encoder.finish()
   }()
 
-  @Test func readsAMapAndKeepsWhatItDoesNotKnow() throws {
+  @Test func readsAMapAndKeepsUnknownEntries() throws {
     var decoder = CBORDecoder([9, 9] + Self.entry + [9], range: 2..<(2 + Self.entry.count))
     #expect(try decoder.kind() == .map)
     #expect(try decoder.beginMap() == 4)
@@ -125,7 +125,7 @@ import Testing
     #expect(Hex.encode(kept.finish()) == "a118c8a12062c3a9")
   }
 
-  @Test func takesDigests() throws {
+  @Test func writesAndReadsDigests() throws {
     let digest = Blake2b.hash([1])
     #expect(Self.encode { $0.digest(digest) } == "5820" + digest.hex)
     var decoder = try Self.decoder("5820" + digest.hex)
@@ -134,7 +134,7 @@ import Testing
     #expect(failure { () throws(CodecError) in try short.digest() }?.kind == .malformed)
   }
 
-  @Test func tellsNullFromOther() throws {
+  @Test func distinguishesNullFromOtherValues() throws {
     var decoder = try Self.decoder("82f601")
     try decoder.beginArray()
     #expect(try decoder.nextElement())
@@ -161,17 +161,17 @@ import Testing
     ("a201000000", .malformed, 3), ("a200000000", .malformed, 3), ("a220000000", .malformed, 3),
     ("a22000" + "2000", .malformed, 3), ("a1616100", .malformed, 1), ("a18000", .malformed, 1),
     ("a1f400", .malformed, 1), ("a11bffffffffffffffff00", .unsupported, 1),
-    // Cut off, or more claimed than there is.
+    // Truncated, or with a length beyond the end.
     ("", .truncated, 0), ("18", .truncated, 0), ("19ff", .truncated, 0), ("41", .truncated, 0),
     ("5b7fffffffffffffff00", .truncated, 0), ("7bffffffffffffffff00", .truncated, 0),
     ("82" + "00", .truncated, 0), ("8200" + "18", .truncated, 2), ("a2" + "0000", .truncated, 0),
     ("9b7fffffffffffffff00", .truncated, 0), ("bb7fffffffffffffff0000", .truncated, 0),
-    // Behind the item.
+    // Trailing bytes.
     ("0000", .malformed, 1), ("8000", .malformed, 1),
-    // Text that is none.
+    // Invalid text.
     ("61ff", .malformed, 1), ("62c080", .malformed, 1), ("63eda080", .malformed, 1),
   ])
-  func refuses(hex: String, kind: CodecError.Kind, offset: Int) throws {
+  func refusesInvalidEncodings(hex: String, kind: CodecError.Kind, offset: Int) throws {
     var decoder = try Self.decoder(hex)
     let error = failure { () throws(CodecError) in
       try decoder.skip()
@@ -202,7 +202,7 @@ import Testing
       try kind("430102" + "03") { (d) throws(CodecError) in _ = try d.bytes(limit: 2) } == .limit)
   }
 
-  @Test func boundsDepth() throws {
+  @Test func limitsDepth() throws {
     let deep = String(repeating: "81", count: 31) + "80"
     var decoder = try Self.decoder(deep)
     #expect(throws: Never.self) { try decoder.skip() }
@@ -214,9 +214,9 @@ import Testing
     #expect(failure { () throws(CodecError) in try endless.skip() }?.kind == .limit)
   }
 
-  /// Whatever is accepted is the only encoding of what it says.
+  /// Every accepted encoding is the only encoding of its value.
   @Test(arguments: [UInt64(1), 2, 3])
-  func acceptsOnlyWhatItWouldWrite(seed: UInt64) {
+  func acceptsOnlyCanonicalEncodings(seed: UInt64) {
     var random = Seeded(seed)
     var accepted = 0
     for round in 0..<20_000 {

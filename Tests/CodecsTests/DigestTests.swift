@@ -2,7 +2,7 @@ import Codecs
 import Testing
 
 @Suite struct DigestTests {
-  @Test func agreesWithTheKnownDigests() {
+  @Test func agreesWithKnownDigests() {
     #expect(
       Blake2b.hash([]).hex == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8")
     #expect(
@@ -18,7 +18,7 @@ import Testing
     #expect(String(decoding: sum.output.prefix(64), as: UTF8.self) == Blake2b.hash(bytes).hex)
   }
 
-  @Test func takesPiecesAndBeginsAgain() {
+  @Test func hashesPiecesAndCanBeReused() {
     var random = Seeded(8)
     let bytes = random.bytes(10_000)
     var hash = Blake2b()
@@ -49,7 +49,7 @@ import Testing
     #expect(Hex.decode("00ff") == [0, 255])
   }
 
-  @Test func comparesAsItsBytesDo() throws {
+  @Test func isOrderedLikeItsBytes() throws {
     var random = Seeded(9)
     var digests = (0..<500).map { _ in Blake2b.hash(random.bytes(8)) }
     digests += try (0..<32).map { place in
@@ -61,7 +61,7 @@ import Testing
     #expect(digests.sorted().map(\.bytes) == byBytes)
   }
 
-  @Test func countsLeadingZeroBitsAndGivesItsPrefix() throws {
+  @Test func countsLeadingZeroBitsAndReturnsItsPrefix() throws {
     var bytes = [UInt8](repeating: 0, count: 32)
     #expect(Digest(bytes)?.leadingZeroBitCount == 256)
     bytes[9] = 0x10

@@ -2,13 +2,13 @@ import Codecs
 import Testing
 
 @Suite struct GearChunkerTests {
-  /// 24 MiB that do not compress.
+  /// 24 MiB of incompressible bytes.
   static let noise: [UInt8] = {
     var random = Seeded(2026)
     return random.bytes(24 << 20)
   }()
 
-  /// The chunks' lengths of a whole content, as a file of it is cut.
+  /// Returns the chunk lengths of a content that is cut like a file.
   static func lengths(_ content: [UInt8]) -> [Int] {
     let chunker = GearChunker()
     var lengths: [Int] = []
@@ -31,8 +31,8 @@ import Testing
         == "2da3c5e4afdae6a75759f7ff833cfc7067849be1641b3c8c892a147247db83f5")
   }
 
-  /// The places were computed by another program, in Python, from the rule as it is documented.
-  @Test func cutsWhereTheFormatSays() {
+  /// The offsets were computed by a Python program from the documented rule.
+  @Test func cutsAtTheDocumentedOffsets() {
     #expect(
       Blake2b.hash(Self.noise).hex
         == "ee3513290579d0c8a5bf174e9f10a7e767b48a9aa6438d3da5e2cdfa22d14932")
@@ -46,7 +46,7 @@ import Testing
       Self.lengths([UInt8](repeating: 0, count: 9 << 20)) == [4_194_304, 4_194_304, 1_048_576])
   }
 
-  @Test func movesOnlyTheCutsNearAnInsertion() {
+  @Test func insertionMovesOnlyNearbyCuts() {
     func ends(_ lengths: [Int]) -> [Int] {
       lengths.reduce(into: []) { $0.append(($0.last ?? 0) + $1) }
     }
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func needsMoreOrTheEnd() throws {
+  @Test func needsEnoughBytesOrTheEnd() throws {
     let chunker = GearChunker()
     func cut(_ count: Int, isLast: Bool) -> Int? {
       chunker.cut(in: Self.noise.span.extracting(0..<count), isLast: isLast)
@@ -82,7 +82,7 @@ import Testing
       chunker.cut(in: zeros.span.extracting(0..<(zeros.count - 1)), isLast: false) == nil)
   }
 
-  @Test func keepsToItsBounds() {
+  @Test func chunksAreWithinTheirLimits() {
     let lengths = Self.lengths(Self.noise)
     #expect(lengths.reduce(0, +) == Self.noise.count)
     for length in lengths.dropLast() {

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Codecs
 
-/// Hashing several runs at once gives what libsodium, and what others, give of each, whatever the
-/// instructions.
+/// Hashing several runs at once gives the digests of libsodium and of independent implementations,
+/// with all instruction sets.
 @Suite struct HashLanesTests {
-  /// The numbers of lanes that this processor has instructions for.
+  /// The numbers of lanes that this processor supports.
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 
   private func expectSame(_ runs: [Range<Int>], of bytes: [UInt8], in lanes: Int) {
@@ -14,7 +14,7 @@ import Testing
     #expect(digests == wanted, "\(lanes) lanes: \(runs)")
   }
 
-  @Test(arguments: widths) func eachLengthAroundABlocks(lanes: Int) {
+  @Test(arguments: widths) func lengthsAroundABlockAreHashed(lanes: Int) {
     var random = Seeded(21)
     let bytes = random.bytes(700)
     for length in 0...400 {
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test(arguments: widths) func eachNumberOfRuns(lanes: Int) {
+  @Test(arguments: widths) func anyNumberOfRunsIsHashed(lanes: Int) {
     var random = Seeded(22)
     let bytes = random.bytes(40_000)
     for count in 0...40 {
@@ -35,14 +35,14 @@ import Testing
     }
   }
 
-  @Test(arguments: widths) func longRunsBesideShortOnes(lanes: Int) {
+  @Test(arguments: widths) func longAndShortRunsAreHashedTogether(lanes: Int) {
     var random = Seeded(23)
     let bytes = random.bytes(3 << 20)
     let short = (0..<20).map { ($0 * 150)..<($0 * 150 + $0 * 20) }
     expectSame([1..<(3 << 20)] + short + [0..<(2 << 20)], of: bytes, in: lanes)
   }
 
-  @Test(arguments: widths) func oneBitMoreIsAnotherDigest(lanes: Int) {
+  @Test(arguments: widths) func differentBitsGiveDifferentDigests(lanes: Int) {
     var bytes = [UInt8](repeating: 0, count: 16 * 384)
     let runs = (0..<16).map { ($0 * 384)..<($0 * 384 + 384) }
     let before = Blake2b.hashInLanes(runs, bytes.span, lanes)
@@ -51,10 +51,10 @@ import Testing
     #expect(before.indices.filter { before[$0] != after[$0] } == [5])
   }
 
-  // MARK: - What is used
+  // MARK: - Choice of the implementation
 
-  /// Some alone, some together, each at its place.
-  @Test(arguments: [0] + widths) func eachRunHasItsOwnDigest(lanes: Int) {
+  /// Some runs are hashed alone, some together, each with its own digest.
+  @Test(arguments: [0] + widths) func everyRunHasItsOwnDigest(lanes: Int) {
     var random = Seeded(24)
     let bytes = random.bytes(100_000)
     let short = (0..<25).map { ($0 * 300)..<($0 * 300 + 300 - $0) }
@@ -65,14 +65,14 @@ import Testing
     }
   }
 
-  @Test(arguments: [0] + widths) func nothingIsThereToHash(lanes: Int) {
+  @Test(arguments: [0] + widths) func emptyRunsAreHashed(lanes: Int) {
     let nothing = Blake2b.hash([])
     #expect(Blake2b.hash([], of: [UInt8]().span, lanes: lanes) == [])
     #expect(
       Blake2b.hash([0..<0, 0..<0], of: [UInt8]().span, lanes: lanes) == [nothing, nothing])
   }
 
-  @Test func whatIsLongerThanAllOthersIsHashedAlone() {
+  @Test func muchLongerRunsAreHashedAlone() {
     #expect(Blake2b.countAlone([]) == 0)
     #expect(Blake2b.countAlone([7]) == 1)
     #expect(Blake2b.countAlone([7, 7]) == 0)
@@ -81,8 +81,8 @@ import Testing
     #expect(Blake2b.countAlone([90, 50, 50, 10]) == 0)
   }
 
-  @Test func lanesThatHashWronglyAreNotUsed() {
-    #expect(Blake2b.lanes == Blake2b.processorLanes, "this processor hashes right")
+  @Test func incorrectLanesAreNotUsed() {
+    #expect(Blake2b.lanes == Blake2b.processorLanes, "this processor hashes correctly")
     let honest = { (runs: [Range<Int>], bytes: Span<UInt8>, _: Int) in
       runs.map { Blake2b.hash(bytes.extracting($0)) }
     }
@@ -101,15 +101,15 @@ import Testing
       0,
       [
         { _, _, _ in
-          Issue.record("a processor without lanes was asked")
+          Issue.record("a processor without lanes was used")
           return []
         }
       ])
     #expect(none == 0)
   }
 
-  /// The other way that is asked: it is of streams, and right.
-  @Test(arguments: widths) func streamsAreAsked(lanes: Int) {
+  /// The second implementation used for verification, with streams, gives the correct digests.
+  @Test(arguments: widths) func hashingInStreamsAgrees(lanes: Int) {
     var random = Seeded(26)
     let bytes = random.bytes(3000)
     let runs = (0..<30).map { $0..<($0 * 97 + 5) }

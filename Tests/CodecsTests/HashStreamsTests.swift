@@ -2,12 +2,12 @@ import Testing
 
 @testable import Codecs
 
-/// Streams that are hashed together give what libsodium gives of each, however their bytes come.
+/// Streams hashed together give the digests of libsodium, however their bytes are divided.
 @Suite struct HashStreamsTests {
-  /// The numbers of lanes that this processor has instructions for; with none libsodium does it.
+  /// The numbers of lanes that this processor supports; with 0 libsodium is used.
   private static let widths = [0, 4, 8].filter { $0 <= Blake2b.processorLanes }
 
-  /// Each portion has a run for every stream.
+  /// Returns the digests of streams; each portion has a run for every stream.
   private func digests(
     _ portions: [[Range<Int>]], of bytes: [UInt8], in lanes: Int
   ) -> [Digest] {
@@ -16,14 +16,14 @@ import Testing
     return streams.map { $0.finish() }
   }
 
-  /// What libsodium gives of all that came to each stream.
+  /// Returns libsodium's digests of all bytes of each stream.
   private func wanted(_ portions: [[Range<Int>]], of bytes: [UInt8]) -> [Digest] {
     portions[0].indices.map { number in
       Blake2b.hash(portions.flatMap { Array(bytes[$0[number]]) })
     }
   }
 
-  @Test(arguments: widths) func eachLengthAroundABlocksInTwoPortions(lanes: Int) {
+  @Test(arguments: widths) func lengthsAroundABlockAreHashedInTwoPortions(lanes: Int) {
     var random = Seeded(31)
     let bytes = random.bytes(700)
     for length in 0...390 {
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test(arguments: widths) func eachNumberOfStreams(lanes: Int) {
+  @Test(arguments: widths) func anyNumberOfStreamsIsHashed(lanes: Int) {
     var random = Seeded(32)
     let bytes = random.bytes(40_000)
     for count in 1...20 {
@@ -51,14 +51,14 @@ import Testing
     }
   }
 
-  @Test(arguments: widths) func byteForByte(lanes: Int) {
+  @Test(arguments: widths) func singleBytesAreHashed(lanes: Int) {
     var random = Seeded(33)
     let bytes = random.bytes(900)
     let portions = (0..<300).map { at in (0..<3).map { (at + 300 * $0)..<(at + 300 * $0 + 1) } }
     #expect(digests(portions, of: bytes, in: lanes) == wanted(portions, of: bytes))
   }
 
-  @Test(arguments: widths) func manyBytesBesideFew(lanes: Int) {
+  @Test(arguments: widths) func longAndShortStreamsAreHashedTogether(lanes: Int) {
     var random = Seeded(34)
     let bytes = random.bytes(2 << 20)
     let portions = [
@@ -68,7 +68,7 @@ import Testing
     #expect(digests(portions, of: bytes, in: lanes) == wanted(portions, of: bytes))
   }
 
-  @Test(arguments: widths) func aStreamGoesOnBehindItsDigest(lanes: Int) {
+  @Test(arguments: widths) func streamContinuesAfterItsDigest(lanes: Int) {
     var streams = [Blake2b.Stream(lanes: lanes)]
     let bytes = Array("abc".utf8)
     #expect(streams[0].finish() == Blake2b.hash([]))
@@ -80,7 +80,7 @@ import Testing
     #expect(streams[0].finish().hex == abc)
   }
 
-  @Test(arguments: widths) func aCopyGoesItsOwnWay(lanes: Int) {
+  @Test(arguments: widths) func copiesAreIndependent(lanes: Int) {
     var streams = [Blake2b.Stream(lanes: lanes)]
     let bytes = [UInt8](0..<200)
     Blake2b.Stream.update(&streams, by: [0..<100], of: bytes.span)
@@ -90,13 +90,13 @@ import Testing
     #expect(copies[0].finish() == Blake2b.hash(bytes))
   }
 
-  @Test(arguments: widths) func noBytesAndNoStreams(lanes: Int) {
+  @Test(arguments: widths) func emptyStreamsAreHashed(lanes: Int) {
     var none: [Blake2b.Stream] = []
     Blake2b.Stream.update(&none, by: [], of: [UInt8]().span)
     #expect(digests([[0..<0, 0..<0]], of: [], in: lanes) == [Blake2b.hash([]), Blake2b.hash([])])
   }
 
-  @Test func streamsAreInLanesWhereTheseCanBeTrusted() {
+  @Test func streamsUseOnlyVerifiedLanes() {
     #expect(Blake2b.Stream.gainsTogether == (Blake2b.processorLanes > 0))
     var streams = [Blake2b.Stream(), Blake2b.Stream()]
     Blake2b.Stream.update(&streams, by: [0..<3, 1..<2], of: [7, 8, 9].span)

@@ -3,19 +3,20 @@ import Testing
 
 @testable import Codecs
 
-/// What hashing in lanes is held against that is not libsodium, and what it must not read.
+/// Checks of hashing in lanes against implementations other than libsodium, and of memory that it
+/// must not read.
 @Suite struct HashWitnessTests {
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 
-  /// The digests of RFC 7693's example, with 32 bytes of output, and of nothing.
-  @Test(arguments: widths) func knownDigests(lanes: Int) {
+  /// The digests of the example of RFC 7693 with 32 bytes of output, and of no bytes.
+  @Test(arguments: widths) func agreesWithKnownDigests(lanes: Int) {
     let digests = Blake2b.hashInLanes([0..<3, 0..<0, 0..<3], Array("abc".utf8).span, lanes)
     let abc = "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319"
     let nothing = "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"
     #expect(digests.map(\.hex) == [abc, nothing, abc])
   }
 
-  /// Python has its code from BLAKE2's authors.
+  /// Python uses the code of BLAKE2's authors.
   @Test(arguments: widths) func agreesWithPython(lanes: Int) throws {
     var random = Seeded(25)
     let bytes = random.bytes(60_000)
@@ -39,8 +40,8 @@ import Testing
     #expect(Blake2b.hashInStreams(runs, bytes.span, lanes).map(\.hex) == lines)
   }
 
-  /// The bytes end with a page, behind which nothing may be read: this process would end.
-  @Test(arguments: widths) func readsNothingBehindARun(lanes: Int) throws {
+  /// The bytes end with a page, after which a read would end this process.
+  @Test(arguments: widths) func readsNothingAfterARun(lanes: Int) throws {
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     let flags = MAP_PRIVATE | MAP_ANONYMOUS
     let start = try #require(mmap(nil, 2 * page, PROT_READ | PROT_WRITE, flags, -1, 0))
@@ -53,11 +54,11 @@ import Testing
     let runs = (0...400).map { (page - $0)..<page }
     let wanted = runs.map { Blake2b.hash(bytes.extracting($0)) }
     #expect(Blake2b.hashInLanes(runs, bytes, lanes) == wanted)
-    // Each by itself, so that no lane reads for another.
+    // Each run separately, so that no lane reads for another.
     #expect(runs.flatMap { Blake2b.hashInLanes([$0], bytes, lanes) } == wanted)
     #expect(Blake2b.hashInStreams(runs, bytes, lanes) == wanted)
     #expect(runs.flatMap { Blake2b.hashInStreams([$0], bytes, lanes) } == wanted)
-    // All that a stream is given ends there.
+    // All bytes of a stream end there.
     var streams = runs.map { _ in Blake2b.Stream(lanes: lanes) }
     for _ in 0..<3 { Blake2b.Stream.update(&streams, by: runs, of: bytes) }
     let thrice = runs.map { run in

@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  /// What is not wanted is looked at all the same, and not kept.
+  /// Unwanted members are validated but not kept.
   @Test func onlyWantedMembersAreKept() throws {
     let text = #"{"a":[1,{"b":2}],"n\u00e9":"\ud83d\ude00","b":{"a":3},"c":null}"#
     let read = try JSON(parsing: Array(text.utf8), keeping: ["b", "c", "né"])
@@ -60,8 +60,8 @@ import Testing
     }
   }
 
-  /// Small values take more memory than text: their number is bounded, kept or not.
-  @Test func valuesAreBounded() throws {
+  /// Small values need more memory than their text: their number is limited, kept or not.
+  @Test func numberOfValuesIsLimited() throws {
     let text = Array("{\"a\":[1,[2,3],{\"b\":4}]}".utf8)
     for wanted: Set<String>? in [nil, []] {
       #expect(throws: Never.self) {
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func isReadByAnotherReader() throws {
+  @Test func isReadByFoundation() throws {
     let foreign = try JSONSerialization.jsonObject(with: Data(sample.compactBytes))
     let object = try #require(foreign as? [String: Any])
     #expect(object["name"] as? String == "a\"b\\c\n\u{1}é\u{7F}\u{2028}😀")
@@ -88,7 +88,7 @@ import Testing
     #expect(value[2]?.double?.sign == .minus)
   }
 
-  @Test func givesItsParts() {
+  @Test func returnsItsParts() {
     #expect(sample["zero"]?.integer == 0)
     #expect(sample["zero"]?.double == 0)
     #expect(sample["list"]?[4]?.bool == true)
@@ -100,7 +100,7 @@ import Testing
     #expect(sample.string == nil)
   }
 
-  @Test func tellsNamesApartByTheirBytes() throws {
+  @Test func comparesNamesByTheirBytes() throws {
     let value = try JSON(parsing: "{\"\u{E9}\": 1, \"e\u{301}\": 2}")
     #expect(value["\u{E9}"]?.integer == 1)
     #expect(value["e\u{301}"]?.integer == 2)
@@ -116,7 +116,7 @@ import Testing
     ("9223372036854775808", "1:1"), ("[1e999]", "1:2"), ("'a'", "1:1"), ("[NaN]", "1:2"),
     ("// c\n1", "1:1"),
   ])
-  func refuses(text: String, place: String) {
+  func refusesInvalidText(text: String, place: String) {
     let error = failure { () throws(CodecError) in try JSON(parsing: text) }
     #expect(error?.mark?.description == place, "\(text): \(error?.description ?? "")")
     #expect(error?.format == .json)
@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  @Test func boundsDepthAndSize() throws {
+  @Test func limitsDepthAndSize() throws {
     let deep = String(repeating: "[", count: 128) + String(repeating: "]", count: 128)
     #expect(throws: Never.self) { try JSON(parsing: deep) }
     let error = failure { () throws(CodecError) in try JSON(parsing: "[" + deep + "]") }
@@ -144,11 +144,11 @@ import Testing
     )
   }
 
-  @Test func findsAmong10000NamesThatComeTwice() throws {
+  @Test func findsADuplicateAmong10000Names() throws {
     let names = (0..<10_000).map { "\"n\($0)\":0" }.joined(separator: ",")
     #expect(try JSON(parsing: "{\(names)}").members?.count == 10_000)
     let error = failure { () throws(CodecError) in try JSON(parsing: "{\(names),\"n77\":1}") }
-    #expect(error?.reason == "the name 'n77' comes twice")
+    #expect(error?.reason == "duplicate name 'n77'")
   }
 
   @Test(arguments: [UInt64(1), 2, 3])

@@ -14,11 +14,11 @@ import Testing
     return bytes + PaxMember.end
   }
 
-  /// Members of every kind, with what needs an extended header and what does not.
+  /// Members of every kind, with values that need an extended header and values that do not.
   private static let members: [(PaxMember, [UInt8])] = {
     var plain = PaxMember(path: text("a file"), kind: .file(size: 3), mode: 0o640)
     (plain.owner, plain.group, plain.modified) = (1000, 100, 1_700_000_000)
-    (plain.userName, plain.groupName) = ("somebody", "users")
+    (plain.userName, plain.groupName) = ("owner", "users")
     var fine = PaxMember(path: text("nanoseconds"), kind: .file(size: 0), mode: 0o4755)
     (fine.modified, fine.nanoseconds) = (1_700_000_000, 7)
     var old = PaxMember(path: text("before 1970"), kind: .file(size: 0), mode: 0o644)
@@ -43,15 +43,15 @@ import Testing
   }()
 
   @Test(arguments: ["tar", "bsdtar"], ["C", "C.UTF-8"])
-  func isListedWithoutAWord(program: String, locale: String) throws {
+  func isListedWithoutMessages(program: String, locale: String) throws {
     let archive = Self.archive(Self.members)
     let list = try run(["env", "LC_ALL=" + locale, program, "-tvf", "-"], input: archive)
     #expect(list.status == 0 && list.errors == "", "\(list.errors)")
     #expect(list.output.split(separator: 0x0A).count == Self.members.count)
   }
 
-  /// Python's reader tells each field.
-  @Test func eachFieldIsRead() throws {
+  /// Python's reader returns each field.
+  @Test func everyFieldIsRead() throws {
     let script = """
       import sys, tarfile
       for m in tarfile.open(fileobj=sys.stdin.buffer, mode="r|", encoding="utf-8",
@@ -64,7 +64,7 @@ import Testing
     let lines = String(decoding: result.output, as: UTF8.self).split(separator: "\n")
     #expect(
       lines.map(String.init) == [
-        "0|0o640|1000|100|somebody|users|3|1700000000.0|0|0|6|0",
+        "0|0o640|1000|100|owner|users|3|1700000000.0|0|0|6|0",
         "0|0o4755|0|0|||0|1700000000.0|0|0|11|0", "0|0o644|0|0|||0|-1.5|0|0|11|0",
         "0|0o644|4000000000|2097152|||0|1099511627776.0|0|0|13|0",
         "0|0o644|0|0|||0|0.0|0|0|10|0", "0|0o644|0|0|||0|0.0|0|0|250|0",
@@ -95,8 +95,8 @@ import Testing
         == Set(files.map(\.0.path)))
   }
 
-  /// A size of more than 8 GiB stands in the extended header, whose length counts itself.
-  @Test func aLargeSizeIsARecord() {
+  /// A size of more than 8 GiB is in the extended header, whose length includes itself.
+  @Test func largeSizeIsInTheExtendedHeader() {
     let member = PaxMember(path: Self.text("large"), kind: .file(size: 1 << 40), mode: 0o644)
     let header = member.header()
     #expect(header.count == 3 * 512)
@@ -107,7 +107,7 @@ import Testing
   }
 
   /// Lengths around a power of ten, where the digits of the length change the length.
-  @Test func recordsCountTheirOwnDigits() throws {
+  @Test func recordLengthsIncludeTheirDigits() throws {
     for count in 70...120 {
       var member = PaxMember(path: Self.text("x"), kind: .fifo, mode: 0o644)
       let value = [UInt8](repeating: UInt8(ascii: "v"), count: count)

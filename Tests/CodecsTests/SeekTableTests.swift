@@ -57,7 +57,7 @@ import Testing
     #expect(found.contentSize == 30_000)
   }
 
-  @Test func refusesWhatIsNone() throws {
+  @Test func refusesInvalidTables() throws {
     func error(_ change: (inout [UInt8]) -> Void) -> CodecError? {
       var bytes = Self.summed.encoded()
       change(&bytes)
@@ -79,7 +79,7 @@ import Testing
         == .limit)
   }
 
-  @Test func ignoresFlagsThatAreUnused() throws {
+  @Test func ignoresUnusedFlags() throws {
     var bytes = Self.summed.encoded()
     bytes[bytes.count - 5] |= 3
     #expect(try SeekTable(bytes) == Self.summed)

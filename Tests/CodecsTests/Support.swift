@@ -2,7 +2,7 @@ import Codecs
 import Foundation
 import Testing
 
-/// SplitMix64: the same numbers on every machine for a seed.
+/// A SplitMix64 generator: the same numbers for a seed on every machine.
 struct Seeded: RandomNumberGenerator {
   var state: UInt64
 
@@ -16,7 +16,7 @@ struct Seeded: RandomNumberGenerator {
     return value ^ (value >> 31)
   }
 
-  /// Bytes that do not compress.
+  /// Returns incompressible bytes.
   mutating func bytes(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 8)
@@ -31,7 +31,7 @@ struct Seeded: RandomNumberGenerator {
     return bytes
   }
 
-  /// A copy of bytes with some of them changed, removed or repeated.
+  /// Returns a copy of bytes with some of them changed, removed or repeated.
   mutating func damage(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...4, using: &self) where !bytes.isEmpty {
@@ -47,14 +47,14 @@ struct Seeded: RandomNumberGenerator {
   }
 }
 
-/// What a program printed and how it ended.
+/// The output and the exit status of a program.
 struct Output {
   var status: Int32
   var output: [UInt8]
   var errors: String
 }
 
-/// A program of the system with bytes on its standard input.
+/// Runs a program of the system with bytes on its standard input.
 func run(_ arguments: [String], input: [UInt8] = [], directory: String? = nil) throws -> Output {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -88,7 +88,7 @@ final class TemporaryDirectory {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// The error that reading gives; a test fails where there is none.
+/// Returns the error thrown by a read; without one the test fails.
 func failure<Value>(
   _ body: () throws(CodecError) -> Value, at location: SourceLocation = #_sourceLocation
 ) -> CodecError? {

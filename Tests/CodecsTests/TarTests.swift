@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite struct TarTests {
-  /// Names of every kind that a file system may hold.
+  /// Names of every kind that a file system can contain.
   static let names: [[UInt8]] = {
     func text(_ text: String) -> [UInt8] { Array(text.utf8) }
     func run(_ letter: String, _ count: Int) -> String { String(repeating: letter, count: count) }
@@ -38,7 +38,7 @@ import Testing
     return buffer
   }
 
-  @Test func takesAnyNameByBytes() throws {
+  @Test func storesAnyNameByBytes() throws {
     let archive = try Self.archive(Self.names)
     let members = try TarReader.members(of: archive)
     #expect(members.map(\.member.path) == Self.names)
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(arguments: ["tar", "bsdtar"], ["C", "C.UTF-8"])
-  func isListedWithoutAWord(program: String, locale: String) throws {
+  func isListedWithoutMessages(program: String, locale: String) throws {
     let archive = try Self.archive(Self.names)
     let list = try run(["env", "LC_ALL=" + locale, program, "-tf", "-"], input: archive)
     #expect(list.status == 0)
@@ -85,7 +85,7 @@ import Testing
     #expect(list.output.split(separator: 0).map { Array($0) } == Self.names)
   }
 
-  @Test func writesPosixHeadersWhereTheyDo() throws {
+  @Test func writesPOSIXHeadersWherePossible() throws {
     var writer = try TarWriter()
     var buffer: [UInt8] = []
     try writer.append(
@@ -137,7 +137,7 @@ import Testing
   }
 
   @Test(arguments: [(Int64.min, Int64(0)), (-1, 0), (.max, 0o777_7777_7777)])
-  func writesTheNearestTime(given: Int64, written: Int64) throws {
+  func writesTheNearestPossibleTime(given: Int64, written: Int64) throws {
     var writer = try TarWriter()
     var buffer: [UInt8] = []
     for path in [[0x61], [UInt8](repeating: 0x61, count: 200)] {
@@ -147,7 +147,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 511, 512, 513, 100_000])
-  func takesContentInPieces(size: Int) throws {
+  func storesContentInPieces(size: Int) throws {
     var random = Seeded(5)
     let content = random.bytes(size)
     var writer = try TarWriter()
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test func refusesWhatAHeaderWouldChange() throws {
+  @Test func refusesValuesThatDoNotFitAHeader() throws {
     func kind(_ member: TarMember, _ content: [UInt8] = []) throws -> CodecError.Kind? {
       var writer = try TarWriter()
       var buffer: [UInt8] = []
@@ -190,9 +190,9 @@ import Testing
     #expect(try kind(other) == .unrepresentable)
   }
 
-  /// Frames of whole members, in any order, are an archive once the end blocks are behind them.
+  /// Frames of whole members, in any order, form an archive if the end blocks follow.
   @Test(arguments: ["tar", "bsdtar"])
-  func isAnArchiveInIndependentFrames(program: String) throws {
+  func independentFramesFormAnArchive(program: String) throws {
     var writer = try TarWriter()
     var compressor = try ZstdCompressor()
     var table = SeekTable()
@@ -228,7 +228,7 @@ import Testing
     }
   }
 
-  @Test func boundsWhatItReads() throws {
+  @Test func limitsWhatItReads() throws {
     let archive = try Self.archive([[0x61], [0x62], [0x63]])
     func kind(_ archive: [UInt8], _ limits: TarReader.Limits) -> CodecError.Kind? {
       do throws(CodecError) {

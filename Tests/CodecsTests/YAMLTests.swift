@@ -91,18 +91,18 @@ import Testing
     ("# only\n", "2:1", .malformed), ("a: \u{7}", "1:4", .malformed), ("a: @x", "1:4", .malformed),
     ("x: \"\\q\"", "1:5", .malformed), ("%YAML 9.0\n---\na", "1:1", .malformed),
   ])
-  func refuses(text: String, place: String, kind: CodecError.Kind) {
+  func refusesInvalidText(text: String, place: String, kind: CodecError.Kind) {
     let error = failure { () throws(CodecError) in try YAML.parse(text) }
     #expect(error?.mark?.description == place, "\(text): \(error?.description ?? "")")
     #expect(error?.kind == kind, "\(text): \(error?.description ?? "")")
   }
 
-  @Test func saysWhereTheUnfinishedBegan() {
+  @Test func reportsTheStartOfAnUnfinishedNode() {
     let error = failure { () throws(CodecError) in try YAML.parse("a:\n  b: [1, 2\nc: 3") }
     #expect(
       error?.description == "cannot read YAML: did not find expected ',' or ']', "
         + "while parsing a flow sequence that begins at 2:6, at line 3, column 2")
-    #expect(error?.hint == "correct the text at that place")
+    #expect(error?.hint == "correct the text at that position")
   }
 
   @Test func refusesInvalidUTF8AndOtherEncodings() {
@@ -114,7 +114,7 @@ import Testing
     #expect(failure { () throws(CodecError) in try YAML.parse(utf16) }?.kind == .malformed)
   }
 
-  @Test func boundsSizeDepthAndNodes() throws {
+  @Test func limitsSizeDepthAndNodes() throws {
     let long = "a: " + String(repeating: "x", count: 4 << 20)
     #expect(failure { () throws(CodecError) in try YAML.parse(long) }?.kind == .limit)
     func nested(_ depth: Int) -> String {

@@ -2,7 +2,7 @@ import Codecs
 import Testing
 
 @Suite struct ZstdTests {
-  /// Text that compresses to about a third, always the same.
+  /// Returns text that compresses to about a third, always the same.
   static func text(_ count: Int) -> [UInt8] {
     var random = Seeded(UInt64(count))
     var bytes: [UInt8] = []
@@ -45,7 +45,7 @@ import Testing
     #expect(try run(["zstd", "-t", "-q"], input: file).status == 0)
   }
 
-  @Test func givesTheSameFrameAfterAnyOther() throws {
+  @Test func frameIsIndependentOfPreviousFrames() throws {
     var compressor = try ZstdCompressor()
     let content = Self.text(100_000)
     let first = try compressor.compress(content)
@@ -56,7 +56,7 @@ import Testing
     #expect(try compressor.compress(content, by: ZstdMethod(level: 19)).count < first.count)
   }
 
-  @Test func eachMethodMakesFramesOfItsOwn() throws {
+  @Test func everyMethodMakesDifferentFrames() throws {
     let methods = [
       ZstdMethod(level: 2), ZstdMethod(level: 2, matcher: .wideFast),
       ZstdMethod(level: 2, matcher: .wideFull),
@@ -76,7 +76,7 @@ import Testing
     #expect(frames.count == methods.count)
   }
 
-  /// Words of a few, and noise between them.
+  /// Returns words of a small vocabulary with noise between them.
   private static func values(_ count: Int, _ random: inout Seeded) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -97,13 +97,13 @@ import Testing
     #expect(stored.count < content.count * 3 / 4)
   }
 
-  @Test func refusesLevelsThatAreNone() {
+  @Test func refusesInvalidLevels() {
     let error = failure { () throws(CodecError) in try ZstdCompressor(ZstdMethod(level: 23)).method
     }
-    #expect(error?.description == "cannot write zstd frame: there is no level 23")
+    #expect(error?.description == "cannot write zstd frame: invalid level 23")
   }
 
-  @Test func refusesMoreThanTheLimitBeforeItDecodes() throws {
+  @Test func refusesOversizedContentBeforeDecoding() throws {
     var compressor = try ZstdCompressor()
     var decompressor = try ZstdDecompressor()
     let frame = try compressor.compress([UInt8](repeating: 1, count: 1 << 20))
@@ -113,7 +113,7 @@ import Testing
     }
     #expect(error?.kind == .limit)
     #expect(buffer == [9])
-    // A header that claims 2^62 bytes, and nothing behind it.
+    // A header that claims 2^62 bytes without content.
     let claim: [UInt8] =
       [0x28, 0xB5, 0x2F, 0xFD, 0xE4] + [0, 0, 0, 0, 0, 0, 0, 0x40] + [1, 0, 0, 1, 2, 3, 4]
     #expect(
@@ -148,8 +148,8 @@ import Testing
     #expect(try decompressor.decompress(frame, limit: 5000) == content)
   }
 
-  /// Who holds the bytes against hashes of their own gets them, and all else is refused as before.
-  @Test func passesAChecksumOverWhereToldTo() throws {
+  /// A caller that verifies the bytes itself gets them, and other errors are refused as before.
+  @Test func ignoresAWrongChecksumOnRequest() throws {
     var compressor = try ZstdCompressor()
     var decompressor = try ZstdDecompressor(passesChecksumOver: true)
     let content = Self.text(50_000)
@@ -172,7 +172,7 @@ import Testing
   }
 
   @Test(arguments: [UInt64(1), 2, 3])
-  func neverGivesOtherContentForDamage(seed: UInt64) throws {
+  func damagedFramesNeverGiveOtherContent(seed: UInt64) throws {
     var random = Seeded(seed)
     var compressor = try ZstdCompressor()
     var decompressor = try ZstdDecompressor()
@@ -193,7 +193,7 @@ import Testing
     #expect(refused > 2_500, "seed \(seed)")
   }
 
-  @Test func tellsWhatMakesContentSmaller() throws {
+  @Test func choosesTheMethodForSmallerContent() throws {
     var probe = try CompressionProbe()
     var random = Seeded(4)
     func expect(

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Offload, reinstall and uninstall as a user has them.
+/// Offload, reinstall and uninstall through the command line.
 @Suite struct AppRemovalTests {
   private static let app = "org.example.notebook"
 
@@ -19,7 +19,7 @@ import Testing
     return cli
   }
 
-  /// The hash of each file of the device, but for the program's own.
+  /// The hash of each file of the device, except the program's own files.
   private func files(_ cli: CommandLine, _ device: ByteString = "device") throws -> [ByteString:
     Int]
   {
@@ -32,7 +32,7 @@ import Testing
     return apps?.first { $0["id"] as? String == Self.app }?["installed"] as? Bool
   }
 
-  @Test func thereAndBack() throws {
+  @Test func offloadedAndUninstalledAppIsRestored() throws {
     let cli = try prepare()
     let before = try files(cli)
     let dry = try cli.succeed("offload notebook --root device --dry-run")
@@ -49,8 +49,9 @@ import Testing
     #expect(try files(cli).filter { kept[$0.key] != nil } == kept)
     #expect(try files(cli).count < before.count)
     #expect(try isInstalled(cli) == false)
-    #expect(try cli.run("offload notebook --root device --repo repo").code == 1, "it is done")
-    // It takes nothing away, so there is no snapshot that could hold less.
+    #expect(
+      try cli.run("offload notebook --root device --repo repo").code == 1, "already offloaded")
+    // Reinstalling removes nothing, so it makes no snapshot and no remark about one.
     let told = try cli.succeed("reinstall New.app --root device")
     #expect(!told.contains("not held") && !told.contains("saved what"), "\(told)")
     #expect(try isInstalled(cli) == true)
@@ -59,7 +60,7 @@ import Testing
     #expect(try isInstalled(cli) == nil)
     let list = try cli.succeed("snapshots --repo repo --json")
     #expect(list.contains("\"uninstall\""), "\(list)")
-    // What went comes back from the snapshot that was made before.
+    // The snapshot made before the removal restores the app.
     _ = try cli.succeed(
       "restore latest --app notebook --in-place --repo repo --no-snapshot --quiet")
     let restored = try cli.succeed("apps --root device")

@@ -17,7 +17,7 @@ struct AppUpdateFixture {
     try makePackage("New.app", version: "9.0", build: "999")
   }
 
-  /// Makes a package of the app that is installed, with another version.
+  /// Makes a package of the installed app with another version.
   func makePackage(_ name: String, version: String, build: String) throws {
     let bundle = try #require(
       try cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/bundle" })
@@ -43,13 +43,13 @@ struct AppUpdateFixture {
     }
   }
 
-  /// The device, as this process sees it.
+  /// The device as this process sees it.
   func device() throws -> Device {
     try DeviceFinder(layout: .coreSimulator, machineID: "m", systemFlatpak: nil)
       .find(cli.directory.path("device"))
   }
 
-  /// What is below a container of the device, but for the platform's own metadata.
+  /// The entries below a container of the device, except the platform's own metadata.
   func records(_ container: Container) throws -> [ByteString: TreeRecord] {
     let inner = ByteString(container.absolutePath.bytes.dropFirst(cli.directory.path.count + 1))
     return try TreeRecord.all(in: cli.directory, inner).filter {
@@ -62,7 +62,7 @@ struct AppUpdateFixture {
     return try container.map { try records($0) } ?? [:]
   }
 
-  /// The files of all the device's containers but bundles, by logical path, with their bytes' hashes.
+  /// The files of all containers of the device except bundles, by logical path, with their hashes.
   func data() throws -> [ByteString: Int?] {
     var found: [ByteString: Int?] = [:]
     for container in try device().containers where container.kind != .bundle {
@@ -73,7 +73,7 @@ struct AppUpdateFixture {
     return found
   }
 
-  /// The app's version, as the device has it.
+  /// The version of the app on the device.
   func version() throws -> ByteString? {
     try device().apps.first { $0.identifier.bytes == ByteString(Self.app) }?.version
   }

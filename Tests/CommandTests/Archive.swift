@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the world's programs say of a pack.
+/// Checks of a pack by standard programs.
 enum Archive {
-  /// Each pack passes `zstd -t`, bears its BLAKE2b-256 as its name, and is listed by GNU tar and by
-  /// bsdtar without a word to standard error.
+  /// Checks that a pack passes `zstd -t`, is named by its BLAKE2b-256, and is listed by GNU tar and
+  /// bsdtar without a message on standard error.
   static func check(_ pack: String) throws {
     let test = try Program.run("zstd", ["-t", "-q", pack])
     #expect(test.code == 0, "\(pack): \(test.errors)")
@@ -17,7 +17,7 @@ enum Archive {
     let bsd = try Program.run("bsdtar", ["-tvf", pack], environment: ["LC_ALL": "C.UTF-8"])
     #expect(bsd.code == 0 && bsd.errors.isEmpty, "bsdtar: \(bsd.errors)")
     let members = gnu.output.split(separator: "\n").count
-    #expect(members >= 2, "a member, and the contents")
+    #expect(members >= 2, "at least one member and the contents")
     #expect(gnu.output.contains(".sandboxctl/contents"))
   }
 }

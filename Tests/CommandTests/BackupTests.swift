@@ -5,7 +5,7 @@ import Testing
 
 /// Backups and restores of directories and of the sample device by the built program.
 @Suite struct BackupTests {
-  @Test func aDirectoryComesBackAsItWas() throws {
+  @Test func restoredDirectoryEqualsTheSource() throws {
     let cli = try CommandLine()
     try OddTree.make(in: cli.directory, at: "tree")
     _ = try cli.succeed("init repo --plain")
@@ -15,7 +15,7 @@ import Testing
     #expect(try OddTree.listing(cli.directory, "tree").count > 30)
   }
 
-  @Test func whatIsStoredIsNotStoredAgain() throws {
+  @Test func storedContentIsNotStoredAgain() throws {
     let cli = try CommandLine()
     try cli.directory.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/one")
     try cli.directory.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/two")
@@ -42,7 +42,7 @@ import Testing
     for pack in packs { try Archive.check(pack) }
   }
 
-  @Test func aSampleDeviceIsBackedUpByPolicyAndComesBack() throws {
+  @Test func sampleDeviceIsBackedUpByPolicyAndRestored() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -61,7 +61,7 @@ import Testing
     #expect(try cli.succeed("snapshots --repo repo").isEmpty)
   }
 
-  @Test func aFileThatCannotBeReadIsNamedAndTheRestIsStored() throws {
+  @Test func unreadableFileIsNamedAndTheRestIsStored() throws {
     let cli = try CommandLine()
     try cli.directory.write("secret", at: "tree/closed")
     try cli.directory.write("open", at: "tree/open")
@@ -82,7 +82,7 @@ import Testing
     #expect(!listed.contains("closed"))
   }
 
-  @Test func theRepositoryIsLeftOutOfItself() throws {
+  @Test func repositoryIsExcludedFromItsBackup() throws {
     let cli = try CommandLine()
     try cli.directory.write("kept", at: "tree/kept")
     _ = try cli.succeed("init tree/inner/repo --plain")
@@ -94,8 +94,8 @@ import Testing
     #expect(!listed.contains("repository.json"))
   }
 
-  /// Silence is for success: an exit status of 3 has its reason told.
-  @Test func aQuietBackupSaysWhyItIsNotStrictlyWhole() throws {
+  /// Even with `--quiet`, exit status 3 comes with its reason.
+  @Test func quietBackupReportsWhyItIsIncomplete() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/file")
@@ -111,6 +111,6 @@ import Testing
     #expect(
       strict.errors
         == "sandboxctl: warning: folders/tree/disk (\(cli.directory.path("tree/disk"))): another file "
-        + "system is mounted there, which is not entered ('backup --cross-mounts' does)\n")
+        + "system is mounted there and is skipped ('backup --cross-mounts' includes it)\n")
   }
 }

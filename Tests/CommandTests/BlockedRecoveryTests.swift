@@ -2,15 +2,16 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An interrupted operation that cannot be made good now, as its app runs: commands on that app are
-/// refused, with what hinders them; those on others say that it waits, and do their work.
+/// An interrupted operation that cannot be recovered yet because its app is running: commands on
+/// this app are refused with the reason; commands on other apps say that the recovery is postponed,
+/// and do their work.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct BlockedRecoveryTests {
   private static let left =
     "cannot finish the interrupted restore of 'apps/org.example.notebook/data': "
 
-  @Test func otherAppsGoOn() throws {
-    let (rig, note) = try InterruptedRestoreTests.interrupted()
-    let cli = rig.cli
+  @Test func otherAppsAreNotBlocked() throws {
+    let (fixture, note) = try InterruptedRestoreTests.interrupted()
+    let cli = fixture.cli
     let app = try OpenFileHolder(of: "\(note)")
     defer { app.end() }
     for command in [
@@ -37,8 +38,8 @@ import Testing
       #expect(outcome.errors.contains("error: \(Self.left)"), "\(command): \(outcome.errors)")
       #expect(outcome.errors.contains("process \(app.process) "), "\(command)")
     }
-    #expect(try rig.text(note) == "spoilt", "nobody went on with it")
-    // Who shares a group is not settled while an app may be without its bundle.
+    #expect(try fixture.text(note) == "spoilt", "the operation was not continued")
+    // The users of a group are unknown as long as an app may lack its bundle.
     let group = try cli.run(
       "restore latest --app reader --in-place --repo repo --no-snapshot --with-groups")
     #expect(group.code == 1)
@@ -46,22 +47,22 @@ import Testing
     #expect(group.errors.contains("error: \(why)\(Self.left)"), "\(group.errors)")
   }
 
-  @Test func theRecoveryNamesWhatHindersIt() throws {
-    let (rig, note) = try InterruptedRestoreTests.interrupted()
+  @Test func recoveryNamesWhatBlocksIt() throws {
+    let (fixture, note) = try InterruptedRestoreTests.interrupted()
     let app = try OpenFileHolder(of: "\(note)")
     defer { app.end() }
-    let told = try rig.cli.run("recover --root device")
+    let told = try fixture.cli.run("recover --root device")
     #expect(told.code == 1 && told.output.isEmpty, "\(told.output)")
     #expect(told.errors.contains("error: \(Self.left)"), "\(told.errors)")
-    let outcome = try rig.cli.run("recover --root device --json")
+    let outcome = try fixture.cli.run("recover --root device --json")
     #expect(outcome.code == 1 && outcome.errors.contains("\"exit_status\":1"), "\(outcome.errors)")
     let answer = try CommandLine.object(outcome.output.split(separator: "\n")[0])
     let operations = answer["operations"] as? [[String: Any]] ?? []
     #expect(operations.map { $0["outcome"] as? String } == ["left"])
     #expect((operations.first?["reason"] as? String)?.hasPrefix(Self.left) == true)
     app.end()
-    let finished = try rig.cli.succeed("recover --root device")
+    let finished = try fixture.cli.succeed("recover --root device")
     #expect(finished.contains("finished the interrupted restore"), "\(finished)")
-    #expect(try rig.text(note) != "spoilt")
+    #expect(try fixture.text(note) != "spoilt")
   }
 }

@@ -6,7 +6,7 @@ import Testing
 /// Compares two trees: names, types, modes, owners, sizes, times to the nanosecond, links, extended
 /// attributes, holes and bytes.
 enum ChangeDetector {
-  /// Two trees below a directory are the same, their roots' own metadata aside.
+  /// Expects two trees below a directory to be the same, except the metadata of their roots.
   static func expectSame(
     _ directory: TemporaryDirectory, _ expected: ByteString, _ actual: ByteString,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -15,8 +15,8 @@ enum ChangeDetector {
     #expect(found.isEmpty, "\(found)", sourceLocation: sourceLocation)
   }
 
-  /// What differs, in words, nothing where all is the same. By the benchmarks' own program where it
-  /// is, else by `OddTree.listing`.
+  /// Describes the differences, or is empty if there are none. Uses the benchmarks'
+  /// `verify_tree.py` if it is available, else `OddTree.listing`.
   static func differences(
     _ directory: TemporaryDirectory, _ expected: ByteString, _ actual: ByteString
   ) throws -> String {
@@ -43,7 +43,8 @@ enum ChangeDetector {
     }.joined(separator: "\n")
   }
 
-  /// What there is to know of each entry; a name of a file that has its others elsewhere is its only one.
+  /// The record of each entry. A hard-linked file whose other names are elsewhere counts as having
+  /// one name.
   private static func listing(
     _ directory: TemporaryDirectory, _ path: ByteString
   ) throws -> [ByteString: TreeRecord] {

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// That the comparison which the other tests rely on sees what differs.
+/// The comparison that the other tests rely on finds every difference.
 @Suite struct ChangeDetectorTests {
   private static func twoTrees() throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory("comparison")
@@ -12,7 +12,7 @@ import Testing
     return directory
   }
 
-  @Test func treesThatAreTheSameAreSame() throws {
+  @Test func equalTreesAreEqual() throws {
     let directory = try Self.twoTrees()
     try ChangeDetector.expectSame(directory, "one", "two")
     #expect(try OddTree.listing(directory, "one") == OddTree.listing(directory, "two"))
@@ -27,7 +27,7 @@ import Testing
     "ln -sfn folder/inner two/link", "rm two/fifo && touch two/fifo", "rmdir 'two/nothing in it'",
     "cp --sparse=never two/sparse two/full && mv two/full two/sparse && touch -r one/sparse two/sparse",
   ])
-  func treesThatDifferAreNot(_ change: String) throws {
+  func changedTreesDiffer(_ change: String) throws {
     let directory = try Self.twoTrees()
     let outcome = try Program.run("/bin/bash", ["-ec", change], in: directory.url)
     #expect(outcome.code == 0, "\(outcome.errors)")
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(.enabled(if: Shared.has(RealDevicePaths.material)))
-  func theRealDevicesListIsReadWhole() throws {
+  func listOfTheRealDeviceIsReadCompletely() throws {
     let paths = try RealDevicePaths.load()
     #expect(paths.count == 65_624)
     #expect(Set(paths).count == paths.count)

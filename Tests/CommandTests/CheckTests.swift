@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What `check` says, and with which exit status.
+/// The output and the exit status of `check`.
 @Suite struct CheckTests {
   private static func make() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
@@ -15,7 +15,7 @@ import Testing
     return cli
   }
 
-  @Test func whatAPersonSees() throws {
+  @Test func textOutputIsAsRecorded() throws {
     let cli = try Self.make()
     var transcript = Transcript(cli)
     try transcript.run("check --repo repo", exits: 0)
@@ -31,7 +31,7 @@ import Testing
     try transcript.expectSnapshot("check")
   }
 
-  @Test func whatAProgramGets() throws {
+  @Test func jsonOutputNamesDamageAndCost() throws {
     let cli = try Self.make()
     let whole = try cli.jsonLines("check --read-data --json --repo repo")
     #expect(whole.count == 1)
@@ -49,8 +49,8 @@ import Testing
     #expect((lines[2]["summary"] as? [String: Any])?["costs"] as? Int == 1)
   }
 
-  /// Nobody who may only read needs more to check.
-  @Test func itWritesNothing() throws {
+  /// Read permission is sufficient to check.
+  @Test func checkDoesNotChangeTheRepository() throws {
     let cli = try Self.make()
     let before = try OddTree.listing(cli.directory, "repo")
     for line in ["check", "check --read-data", "check --read-data-subset 50%"] {

@@ -2,34 +2,34 @@ import Foundation
 import SystemIO
 import TestSupport
 
-/// What `classify` says of one entry of a device.
+/// The answer of `classify` for one entry of a device.
 struct ClassifiedEntry {
   /// The logical path.
   let path: ByteString
-  /// Where it is.
+  /// The real path.
   let realPath: ByteString
   let type: String
-  /// `-` for a container's root, which has none.
+  /// The data class; `-` for a container's root, which has none.
   let dataClass: String
-  /// What becomes of it in a backup that is not encrypted: always, when-changed or never.
+  /// The policy decision for an unencrypted backup: always, when-changed or never.
   let backup: String
-  /// What a backup does with it: kept, bare or left-out.
+  /// How a backup stores it: the value of the JSON member `stored`.
   let stored: String
-  /// What a restore does with it.
+  /// The policy decision for a restore.
   let restore: String
 
-  /// Whether the policy keeps it for its own sake.
+  /// Whether the policy itself includes the entry.
   var isKept: Bool { backup != "never" }
 
   fileprivate init(_ object: [String: Any]) throws {
     func text(_ name: String) throws -> String {
       guard let value = object[name] as? String else {
-        throw Program.Failure(description: "classify says no '\(name)': \(object)")
+        throw Program.Failure(description: "classify gives no '\(name)': \(object)")
       }
       return value
     }
     guard let path = object.path(), let realPath = object.path("real_path") else {
-      throw Program.Failure(description: "classify says no path: \(object)")
+      throw Program.Failure(description: "classify gives no path: \(object)")
     }
     (self.path, self.realPath) = (path, realPath)
     type = try text("type")
@@ -45,15 +45,16 @@ struct ClassifiedEntry {
 }
 
 extension CommandLine {
-  /// What `classify` says of each entry of a device; of the user's own when `device` is nil.
+  /// Returns the answer of `classify` for each entry of a device, or of the user's own device if
+  /// `device` is nil.
   func classification(of device: String?) throws -> [ClassifiedEntry] {
     let root = device.map { " --root \($0)" } ?? ""
     return try jsonLines("classify --json --for unencrypted\(root)")
       .map { try ClassifiedEntry($0) }
   }
 
-  /// The containers of a device as `apps` tells them: what they are called, where they are, and the
-  /// JSON itself.
+  /// Returns the containers of a device as listed by `apps`: their logical paths, their real paths,
+  /// and the JSON itself.
   func containers(
     of device: String?
   ) throws -> [(path: ByteString, realPath: ByteString, json: [String: Any])] {
@@ -66,7 +67,7 @@ extension CommandLine {
 }
 
 extension [String: Any] {
-  /// A path of a JSON answer: its bytes in base 64 where it is not UTF-8.
+  /// Returns a path of a JSON answer, which is in Base64 unless it is UTF-8.
   func path(_ name: String = "path") -> ByteString? {
     if let encoded = self[name + "_b64"] as? String {
       return Data(base64Encoded: encoded).map { ByteString($0) }
@@ -76,7 +77,7 @@ extension [String: Any] {
 }
 
 extension ByteString {
-  /// The path one component up; empty for a path of one component.
+  /// The path without its last component; empty for a path of one component.
   var directoryPath: ByteString {
     let slash = UInt8(ascii: "/")
     guard let last = bytes.lastIndex(of: slash) else { return "" }

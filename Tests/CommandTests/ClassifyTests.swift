@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `classify` and `explain`: the same answer however it is asked for.
+/// `classify` and `explain` give the same answer in every form.
 @Suite struct ClassifyTests {
   private static func sample() throws -> CommandLine {
     let cli = try CommandLine()
@@ -11,7 +11,7 @@ import Testing
     return cli
   }
 
-  /// The words of a verdict in a JSON answer.
+  /// The members of a decision in a JSON answer.
   private static func verdict(_ object: [String: Any]) -> [String] {
     ["class", "backup", "update", "purge", "restore"].map { key in
       guard let terms = object[key] as? [String: Any] else {
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  @Test func theTextSaysWhatTheJSONSays() throws {
+  @Test func textAndJSONAgree() throws {
     let cli = try Self.sample()
     let lines = try cli.succeed("classify --root device --all").split(separator: "\n")
     let objects = try cli.jsonLines("classify --root device --json")
@@ -58,8 +58,8 @@ import Testing
     #expect(sums.count >= 8)
   }
 
-  /// A logical path, a real one and one in an app's data mean the same entries.
-  @Test func aPathMayBeGivenInThreeWays() throws {
+  /// A logical path, a real path and a path in an app's data select the same entries.
+  @Test func pathIsAcceptedInThreeForms() throws {
     let cli = try Self.sample()
     let logical = "apps/org.example.notebook/data/Library/Caches"
     let entries = try cli.jsonLines("classify --root device --json \(logical)")
@@ -72,10 +72,11 @@ import Testing
     }
   }
 
-  /// Where no mark is, the paths alone give what the device gives.
+  /// Without exclusion marks, paths alone give the same answer as the device.
   @Test func pathsFromStandardInputNeedNoFiles() throws {
     let cli = try Self.sample()
-    // A copy without attributes, files that mark directories, and files that others beside them judge.
+    // A copy without extended attributes, marker files, and files whose class depends on other
+    // files.
     let plain = try Program.run(
       "/bin/sh",
       [
@@ -105,7 +106,7 @@ import Testing
     }
   }
 
-  @Test func theCommandLineHasTheLastWord() throws {
+  @Test func commandLineOverridesThePolicy() throws {
     let cli = try Self.sample()
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(
@@ -118,7 +119,7 @@ import Testing
     #expect(listed.contains(data.appending("Documents/Inbox/Itinerary.pdf")))
   }
 
-  @Test func theDestinationCounts() throws {
+  @Test func destinationChangesTheDecision() throws {
     let cli = try Self.sample()
     func kept(_ options: String) throws -> [ByteString: String] {
       let objects = try cli.jsonLines("classify --root device --json \(options)")
@@ -130,7 +131,7 @@ import Testing
     let local = try kept("")
     #expect(local.values.contains("bundle"))
     #expect(try !kept("--for cloud").values.contains("bundle"))
-    // A file has a mark for each of these destinations.
+    // One file is marked for each of these destinations.
     let edition: ByteString =
       "apps/org.example.reader/data/Library/Application Support/Editions/2026-03-01.edition"
     let token: ByteString =
@@ -138,7 +139,7 @@ import Testing
     #expect(local[edition] != nil && local[token] != nil)
     #expect(try kept("--for cloud")[edition] == nil)
     #expect(try kept("--for unencrypted")[token] == nil)
-    // The platform leaves out what no guide names, and keeps what we leave out.
+    // The platform excludes data that no guide names, and includes some that our policy excludes.
     let platform = try kept("--as-platform")
     let data: ByteString = "apps/org.example.darkroom/data"
     let invented = data.appending("Darkroom Exports/Print.png")
@@ -147,7 +148,7 @@ import Testing
     #expect(local[view] == nil && platform[view] != nil)
   }
 
-  @Test func explainEndsWithWhatClassifySays() throws {
+  @Test func explainAgreesWithClassify() throws {
     let cli = try Self.sample()
     for object in try cli.jsonLines("classify --root device --json").filter({
       $0["path_b64"] == nil
@@ -163,7 +164,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotBeLookedIntoIsNamedAndTheRestJudged() throws {
+  @Test func unreadableDirectoryIsNamedAndTheRestClassified() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/locked/below")
     try cli.directory.write("x", at: "tree/open")
@@ -179,8 +180,8 @@ import Testing
     #expect(outcome.output.contains("  folders/tree/locked/\n"))
   }
 
-  /// The answer for the destination that is asked for, in both forms.
-  @Test func anExplanationSaysWhatBecomesOfItThere() throws {
+  /// `explain` answers for the selected destination, in both forms.
+  @Test func explanationIsForTheSelectedDestination() throws {
     let cli = try Self.sample()
     try cli.directory.write(
       """
@@ -195,7 +196,7 @@ import Testing
     #expect(try cli.json("\(line) --for cloud")["backup"] as? String == "never")
   }
 
-  @Test func anExplanationIsReadable() throws {
+  @Test func explanationIsAsRecorded() throws {
     let cli = try Self.sample()
     var transcript = Transcript(cli)
     let data = "apps/org.example.darkroom/data"

@@ -2,17 +2,17 @@ import Foundation
 import SystemIO
 import TestSupport
 
-/// The built program in a directory of its own, with a home of its own, as a new user has it.
+/// The built program in its own directory and home directory, as a new user runs it.
 struct CommandLine {
   let directory: TemporaryDirectory
 
-  /// Makes the directory; with `inMemory` where no disk is waited for, for trees of many files.
+  /// Makes the directory; with `inMemory` on a file system in memory, for trees of many files.
   init(inMemory: Bool = false) throws {
     directory = try TemporaryDirectory("command", inMemory: inMemory)
     _ = try Directory.make(path: directory.path("home"))
   }
 
-  /// The program that the package built, beside the tests' own bundle.
+  /// The built program, next to the test bundle.
   static let program: String = {
     let tests = URL(fileURLWithPath: ProcessInfo.processInfo.arguments[0])
     var place = tests.deletingLastPathComponent()
@@ -22,12 +22,12 @@ struct CommandLine {
     return place.appendingPathComponent("sandboxctl").path
   }()
 
-  /// All of the environment that the program gets.
+  /// The complete environment of the program.
   var environment: [String: String] {
     ["HOME": directory.string + "/home", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC"]
   }
 
-  /// Runs the program in the directory, with nothing of this process's environment.
+  /// Runs the program in the directory, without the environment of this process.
   func run(
     _ arguments: [String], under wrapper: [String] = [], environment added: [String: String] = [:],
     input: [UInt8] = []
@@ -38,13 +38,13 @@ struct CommandLine {
       cleanEnvironment: true, in: directory.url, input: input, timeout: 1800)
   }
 
-  /// Runs a command line that is written as in a shell, without quotes; `wrapper` is a program that
-  /// runs it, as `strace`.
+  /// Runs a command line written as in a shell, without quotes; `wrapper` is a program that runs
+  /// it, for example `strace`.
   func run(_ line: String, under wrapper: [String] = []) throws -> Program.Outcome {
     try run(Self.words(line), under: wrapper)
   }
 
-  /// Runs a command that has to succeed; gives its output.
+  /// Runs a command that must succeed and returns its output.
   func succeed(_ line: String) throws -> String {
     let outcome = try run(line)
     guard outcome.code == 0 else {
@@ -53,8 +53,8 @@ struct CommandLine {
     return outcome.output
   }
 
-  /// Runs a command that has to succeed on one processor, and so in one thread: what it stores lies
-  /// in the order of the names.
+  /// Runs a command that must succeed on one processor, and therefore in one thread, so that it
+  /// stores entries in the order of their names.
   func succeedInOrder(_ line: String) throws {
     let outcome = try run(line, under: ["taskset", "-c", "0"])
     guard outcome.code == 0 else {
@@ -62,8 +62,8 @@ struct CommandLine {
     }
   }
 
-  /// Runs the program as a user without privileges, who has no configuration; as the present one when
-  /// that is not root.
+  /// Runs the program as a user without privileges and without a configuration; as the current user
+  /// unless that is root.
   func runAsNobody(_ line: String) throws -> Program.Outcome {
     guard Host.userID == 0 else { return try run(line) }
     return try run(
@@ -77,10 +77,10 @@ struct CommandLine {
 }
 
 extension CommandLine {
-  /// The JSON object that a successful command answers.
+  /// Returns the JSON object printed by a command that must succeed.
   func json(_ line: String) throws -> [String: Any] { try Self.object(try succeed(line)) }
 
-  /// The JSON objects that a successful command answers, a line each.
+  /// Returns the JSON objects, one a line, printed by a command that must succeed.
   func jsonLines(_ line: String) throws -> [[String: Any]] {
     try succeed(line).utf8.split(separator: UInt8(ascii: "\n")).map { try Self.object($0) }
   }
@@ -100,14 +100,14 @@ extension CommandLine {
 }
 
 extension CommandLine {
-  /// The paths of a repository's packs, sorted.
+  /// Returns the sorted paths of a repository's packs.
   func packs(_ repository: String = "repo") throws -> [String] {
     let directory = directory.string + "/" + repository + "/packs"
     return try FileManager.default.subpathsOfDirectory(atPath: directory)
       .filter { $0.hasSuffix(".tar.zst") }.sorted().map { directory + "/" + $0 }
   }
 
-  /// The ids of a repository's snapshots, the oldest first.
+  /// Returns the IDs of a repository's snapshots, the oldest first.
   func snapshots(_ repository: String = "repo") throws -> [String] {
     try jsonLines("snapshots --json --repo \(repository)").compactMap { $0["id"] as? String }
   }

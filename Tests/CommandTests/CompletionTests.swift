@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The completion scripts know every command and option, and bash completes with its own.
+/// The completion scripts contain every command and option, and the bash script completes words.
 @Suite struct CompletionTests {
   @Test(arguments: ["bash", "zsh", "fish"])
-  func eachCommandAndOptionIsKnown(_ shell: String) throws {
+  func everyCommandAndOptionIsCompleted(_ shell: String) throws {
     let cli = try CommandLine()
     let script = try cli.succeed("--generate-completion-script \(shell)")
     for command in try HelpTree.commands(cli) {
@@ -17,10 +17,10 @@ import Testing
       let plain = shell == "fish" ? "-l \(option.name)" : written
       #expect(script.contains(written) || script.contains(plain), "\(command) \(option.name)")
     }
-    #expect(!script.contains("configured-repo"), "what is not for people is not offered")
+    #expect(!script.contains("configured-repo"), "internal options are not offered")
   }
 
-  /// What bash offers for the last of some words.
+  /// Returns the completions that bash offers for the last of the words.
   private func completions(_ cli: CommandLine, _ words: String...) throws -> [String] {
     let quoted = (["sandboxctl"] + words).map { "'\($0)'" }.joined(separator: " ")
     let script = """

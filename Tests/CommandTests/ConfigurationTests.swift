@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The user's configuration file: what it may say, what goes before it, and its mistakes.
+/// The user's configuration file: its settings, their precedence, and mistakes in it.
 @Suite struct ConfigurationTests {
   private let cli: CommandLine
 
@@ -28,18 +28,18 @@ import Testing
     try cli.jsonLines("snapshots --json --repo \(repository)")
   }
 
-  // MARK: - What holds
+  // MARK: - Settings
 
-  @Test func whatIsSetHoldsForAllCommandsThatHaveIt() throws {
+  @Test func settingAppliesToAllCommandsWithTheOption() throws {
     try configure("repo: \(repository)\n")
     _ = try cli.succeed(Self.backup)
     #expect(try cli.jsonLines("snapshots --json").count == 1)
     #expect(try cli.succeed("ls latest:folders/tree").contains("kept"))
-    // A command without the option is none the worse.
+    // A command without this option still works.
     #expect(try cli.run("policy list").code == 0)
   }
 
-  @Test func theCommandLineWinsThenTheEnvironmentThenTheFile() throws {
+  @Test func commandLinePrecedesEnvironmentAndFile() throws {
     for name in ["named", "of-the-environment"] {
       _ = try cli.succeed("init \(name) --plain --no-default")
     }
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func oneCommandsOptionsAreItsOwn() throws {
+  @Test func commandOptionsApplyToThatCommandOnly() throws {
     try configure(
       """
       repo: \(repository)
@@ -69,13 +69,13 @@ import Testing
     let shown = try cli.jsonLines("snapshots --json")
     #expect(shown.count == 1)
     #expect(shown.first?["tags"] as? [String] == ["nightly", "laptop"])
-    // What the command line gives takes the place of the whole list; a flag is taken back.
+    // An option of the command line replaces the whole list, and a flag can be negated.
     #expect(try cli.succeed(Self.backup + " --tag by-hand --no-quiet").contains("snapshot"))
     #expect(try cli.jsonLines("snapshots --json").last?["tags"] as? [String] == ["by-hand"])
     #expect(try cli.jsonLines("snapshots list --json --last 5").count == 3)
   }
 
-  @Test func aProfileGoesBeforeTheFileAndTheEnvironment() throws {
+  @Test func profilePrecedesFileAndEnvironment() throws {
     _ = try cli.succeed("init stick --plain --no-default")
     try configure(
       """
@@ -102,7 +102,7 @@ import Testing
   @Test func everyOptionCanBeSet() throws {
     let options = try HelpTree.options(cli)
     #expect(options.count > 60)
-    // In a profile that is not chosen, so that they are looked at and not used.
+    // In a profile that is not selected: the options are checked but not used.
     var lines = ["profiles:", "  all:"]
     var last: [String] = []
     for (command, option) in options {
@@ -119,7 +119,7 @@ import Testing
     #expect(outcome.code == 0, "\(outcome.errors)")
   }
 
-  @Test func aFileOfNothingSetsNothing() throws {
+  @Test func emptyFileSetsNothing() throws {
     for text in ["", "\n", "# only a remark\n", "---\n", "{}\n", "profiles: {}\n"] {
       try configure(text)
       #expect(try cli.run("policy list").code == 0, "\(text)")
@@ -128,7 +128,7 @@ import Testing
 
   // MARK: - Mistakes
 
-  /// Files with one mistake each: the place that is named, and what is said of it.
+  /// Files with one mistake each, the position and the text of the error.
   private static let mistakes: [(text: String, place: String, says: String)] = [
     ("repo: /a\nrpo: /b\n", "2:1", "there is no option or command 'rpo'"),
     ("backup:\n  qiet: true\n", "2:3", "the command 'backup' has no option 'qiet'"),
@@ -143,7 +143,7 @@ import Testing
     ("backup: quick\n", "1:9", "the command 'backup' is text; expected a mapping"),
     ("profiles:\n  a: 3\n", "2:6", "the profile 'a' is a number; expected a mapping"),
     ("- repo\n", "1:1", "the file is a list; expected a mapping"),
-    ("repo: /a\nrepo: /b\n", "2:1", "the key 'repo' comes twice"),
+    ("repo: /a\nrepo: /b\n", "2:1", "duplicate key 'repo'"),
     ("repo: &a /a\n", "1:7", "anchor"),
     ("a: b: c\n", "1:5", "mapping values are not allowed"),
     ("quiet: true\nbackup:\n  keep-free: much\n", "3:14", "the value 'much' is invalid"),
@@ -154,7 +154,7 @@ import Testing
   ]
 
   @Test(arguments: mistakes.indices)
-  func aMistakeIsNamedWithItsPlace(_ index: Int) throws {
+  func mistakeIsReportedWithItsPosition(_ index: Int) throws {
     let (text, place, says) = Self.mistakes[index]
     try configure(text)
     let line = text.contains("layout") ? "backup --root tree" : Self.backup
@@ -165,11 +165,11 @@ import Testing
     #expect(outcome.errors.contains("sandboxctl: hint: "))
     #expect([1, 2, 10].contains(outcome.code))
     #expect(try cli.packs().isEmpty)
-    // Help is given all the same.
+    // Help works nevertheless.
     #expect(try cli.run("backup --help").code == 0)
   }
 
-  @Test func aFileThatIsTooLargeOrUnreadableIsRefused() throws {
+  @Test func fileThatIsTooLargeOrUnreadableIsRefused() throws {
     try configure("# " + String(repeating: "x", count: 2 << 20) + "\n")
     let large = try cli.run("policy list")
     #expect(large.code == 1 && large.errors.contains("larger than"), "\(large.errors)")
@@ -179,9 +179,9 @@ import Testing
     #expect(directory.code == 1 && directory.errors.contains("config.yaml"), "\(directory.errors)")
   }
 
-  // MARK: - What init writes
+  // MARK: - Configuration written by init
 
-  @Test func initMakesBackupAloneWork() throws {
+  @Test func backupNeedsNoOptionsAfterInit() throws {
     _ = try cli.succeed("init elsewhere --plain")
     let text = try configured()
     #expect(text.hasSuffix("repo: \(cli.directory.string)/elsewhere\n"), "\(text)")
@@ -206,7 +206,7 @@ import Testing
     #expect(try configured() == "# only a remark\nrepo: \(cli.directory.string)/newer\n")
   }
 
-  @Test func initQuotesWhatYAMLWouldRead() throws {
+  @Test func initQuotesValuesForYAML() throws {
     _ = try cli.run(["init", "a: \"b\" # ü", "--plain"])
     _ = try cli.succeed(Self.backup)
     #expect(try cli.run(["snapshots", "--json", "--repo", "a: \"b\" # ü"]).output.contains("id"))
@@ -216,7 +216,7 @@ import Testing
     "repo: /somewhere/else   # that one\n", "{exclude: ['*.iso']}\n",
     "# none\nrepo: '/somewhere/else'\nquiet: false\n",
   ])
-  func initChangesNothingThatIsSaidAlready(_ text: String) throws {
+  func initKeepsAnExistingSetting(_ text: String) throws {
     try configure(text)
     let outcome = try cli.run("init new --plain")
     #expect(outcome.code == 0)
@@ -236,7 +236,7 @@ import Testing
     #expect(try link.status("config.yaml").kind == .symlink)
   }
 
-  @Test func initGoesOnWithoutAPlaceForTheFile() throws {
+  @Test func initSucceedsWithoutAConfigurationDirectory() throws {
     let outcome = try cli.run(
       ["init", "new", "--plain"],
       environment: ["XDG_CONFIG_HOME": "/dev/null/none"])

@@ -2,11 +2,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Corpora that others made, with all that backups lose: one of apps with 660 MB, small ones of many
-/// files, of databases and of media. `verify_tree.py`, by the same hands, compares.
+/// Corpora of the benchmarks with everything that backups tend to lose: one of apps with 660 MB,
+/// and small ones of many files, of databases and of media. The benchmarks' `verify_tree.py`
+/// compares the results.
 @Suite(.serialized, .enabled(if: Shared.has("bench/make_corpus.py")))
 struct CorpusTests {
-  @Test func aDeviceComesBackLessWhatIsNeverBackedUp() throws {
+  @Test func deviceIsRestoredExceptExcludedData() throws {
     let cli = try CommandLine()
     try Self.makeCorpus(cli, at: "device", seed: Seeded.fresh().seed)
     _ = try cli.succeed("init repo --plain")
@@ -18,7 +19,7 @@ struct CorpusTests {
     try PolicyComparison.expectRestored(cli, device: "device", back: "back")
   }
 
-  @Test func aDirectoryComesBackWhole() throws {
+  @Test func directoryIsRestoredCompletely() throws {
     let cli = try CommandLine()
     try Self.makeCorpus(cli, at: "corpus", seed: Seeded.fresh().seed)
     _ = try cli.succeed("init repo --plain")
@@ -37,7 +38,7 @@ struct CorpusTests {
   }
 
   @Test(arguments: [("many", 0.01), ("bigdb", 0.01), ("media", 0.005)])
-  func aSmallCorpusComesBackDayAfterDay(_ profile: String, _ scale: Double) throws {
+  func smallCorpusIsRestoredEachDay(_ profile: String, _ scale: Double) throws {
     let cli = try CommandLine(inMemory: true)
     let seed = Seeded.fresh().seed
     try Self.makeCorpus(cli, at: "corpus", profile: profile, scale: scale, seed: seed)
@@ -50,8 +51,8 @@ struct CorpusTests {
     _ = try cli.succeed("check --read-data --repo repo")
   }
 
-  /// Changes the corpus as a day of use does, and backs it up: it comes back as it is now, into a new
-  /// directory and over what there was the day before.
+  /// Changes the corpus like a day of use and backs it up, then restores it into a new directory
+  /// and over the state of the day before.
   private static func expectNextDay(_ cli: CommandLine, _ profile: String, seed: UInt64) throws {
     _ = try cli.succeed("restore latest:folders/corpus --to into --repo repo")
     let script = Shared.path("bench/mutate_corpus.py")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A backup by Debian's own cron, with nothing of a login's environment; and what runs that meet do.
+/// A backup run by Debian's cron without a login environment, and concurrent runs.
 @Suite struct CronTests {
   private let cli: CommandLine
 
@@ -16,8 +16,8 @@ import Testing
     }
   }
 
-  /// Runs cron in a namespace of its own, whose only crontab is that of this test, until the job's
-  /// shell has written `status`, at most 450 seconds: cron begins jobs with each minute.
+  /// Runs cron in its own namespace, whose only crontab is that of this test, until the job's shell
+  /// has written `status`, for at most 450 seconds; cron starts jobs at each full minute.
   private static let script = """
     set -e
     mount -t tmpfs tmpfs /var/spool/cron
@@ -40,19 +40,20 @@ import Testing
     crontab -l > left
     """
 
-  @Test func aBackupIsMadeUnderCron() throws {
+  @Test func backupRunsUnderCron() throws {
     guard Host.userID == 0, Program.exists("cron"), try Mount.isPermitted() else {
       print("skipped: a cron of its own needs root, mounts and the package cron")
       return
     }
     let root = cli.directory.string
-    // The job's shell notes what the job gets and what it says.
+    // The job's shell records its environment and its output.
     let shell = "#!/bin/sh\nenv > environment; /bin/sh \"$@\" > said 2>&1; echo $? > status\n"
     try cli.directory.write(shell, at: "shell")
     _ = try Program.run("chmod", ["755", root + "/shell"])
     let table = "# not ours\nSHELL=\(root)/shell\nHOME=\(root)\n 7 7 7 7 7  echo \\% \n"
     try cli.directory.write(table, at: "table")
-    // The job begins in HOME, in which the test's home is `home`: the apps are below it.
+    // The job starts in HOME, which contains the test's home directory `home`: the apps are below
+    // it.
     let apps = ["-ec", "mv home/.var . ; exec \"$@\"", "sh"]
     let outcome = try cli.run(
       [],
@@ -76,9 +77,9 @@ import Testing
     String(decoding: try cli.directory.read(path), as: UTF8.self)
   }
 
-  // MARK: - Two runs at once
+  // MARK: - Concurrent runs
 
-  /// Runs a script while another process has the lock of the source; it lets go when `held` goes.
+  /// Runs a script while another process holds the lock of the source, until `held` is removed.
   private func whileLocked(_ script: String) throws -> Program.Outcome {
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup")
@@ -93,21 +94,21 @@ import Testing
     return try cli.run([], under: ["bash", "-c", text])
   }
 
-  @Test func aSecondRunEndsAtOnceWithBusy() throws {
+  @Test func secondRunExitsAtOnceAsBusy() throws {
     let outcome = try whileLocked(
       """
       timeout 600 "$0" backup --quiet; echo $?
       timeout 600 strace -f -o trace -e trace=openat "$0" backup --lock-wait 1s --json; echo $?
       """)
     #expect(outcome.output == "11\n11\n", "\(outcome.errors)")
-    #expect(outcome.errors.contains("another backup of the same source is going on"))
+    #expect(outcome.errors.contains("another backup of the same source is in progress"))
     #expect(outcome.errors.contains("--lock-wait"))
-    // It has not looked at what it would have stored.
+    // It has not scanned the source.
     #expect(try !text("trace").contains("\"kept\""))
     #expect(try cli.snapshots().count == 1)
   }
 
-  @Test func aRunThatWaitsGoesOn() throws {
+  @Test func waitingRunContinuesAfterTheFirst() throws {
     let outcome = try whileLocked(
       """
       (timeout 1500 "$0" backup --quiet --lock-wait 20m; echo $? > status) &
@@ -115,11 +116,11 @@ import Testing
       while [ ! -s status ]; do sleep 0.05; done; cat status
       """)
     #expect(outcome.output == "0\n", "\(outcome.errors)")
-    // What came while it waited is in the snapshot.
+    // The snapshot contains the file that was written during the wait.
     #expect(try cli.succeed("ls latest:App/data").contains("later"))
   }
 
-  @Test func aWaitEndsWhenItIsAskedTo() throws {
+  @Test func waitEndsOnASignal() throws {
     let outcome = try whileLocked(
       """
       strace -f -o trace -e trace=flock env --default-signal=TERM "$0" backup --lock-wait 10m &
@@ -131,12 +132,12 @@ import Testing
     #expect(outcome.output == "130\n", "\(outcome.errors)")
   }
 
-  @Test func theScanEndsWhenItIsAskedTo() throws {
+  @Test func scanEndsOnASignal() throws {
     for number in 0..<3000 {
       try cli.directory.write("x", at: ByteString("home/.var/app/org.example.App/data/\(number)/x"))
     }
     _ = try cli.succeed("init repo --plain")
-    // Each listing takes a fifth of a second: the whole scan minutes, however late the shell asks.
+    // Each listing takes 0.2 seconds, so that the whole scan would take minutes.
     let script = """
       strace -f -o trace -e trace=getdents64 -e inject=getdents64:delay_enter=200000 \
         env --default-signal=TERM "$0" backup &
@@ -153,9 +154,9 @@ import Testing
     #expect(try cli.snapshots().isEmpty)
   }
 
-  // MARK: - How far it is
+  // MARK: - Progress
 
-  @Test func eachSecondAnEventIsALine() throws {
+  @Test func progressIsOneLineEachSecond() throws {
     try cli.directory.write([UInt8](repeating: 1, count: 100_000), at: "tree/file")
     _ = try cli.succeed("init repo --plain")
     let outcome = try cli.run(

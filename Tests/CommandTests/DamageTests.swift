@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a damaged repository costs: what is damaged, and nothing else.
+/// Damage to a repository loses the damaged data and nothing else.
 @Suite struct DamageTests {
   /// A repository with one backup of a directory with two files, each in a frame of its own.
   static func make() throws -> CommandLine {
@@ -17,9 +17,9 @@ import Testing
     return cli
   }
 
-  @Test func aDamagedPackCostsTheFilesInIt() throws {
+  @Test func damagedPackLosesOnlyItsFiles() throws {
     let cli = try Self.make()
-    // The largest pack holds the files; its first megabyte is the first one's.
+    // The largest pack contains the files; its first megabyte belongs to the first one.
     try cli.flip(byte: 1_000_000, of: try cli.largestPack())
     var transcript = Transcript(cli)
     try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 13)
@@ -36,20 +36,20 @@ import Testing
     #expect(damaged.compactMap { $0.path() } == ["a-first"])
   }
 
-  @Test func aMissingPackCostsTheFilesInIt() throws {
+  @Test func missingPackLosesOnlyItsFiles() throws {
     let cli = try Self.make()
     try FileManager.default.removeItem(atPath: cli.largestPack())
     var transcript = Transcript(cli)
     try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 13)
     #expect(try cli.names(in: "back").isEmpty)
     try transcript.expectSnapshot("damage-missing-pack")
-    // What is lost is stored anew by the next backup, and is whole again.
+    // The next backup stores the lost data again and completes it.
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     _ = try cli.succeed("restore latest:folders/tree --to whole --repo repo")
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
-  @Test func aDamagedSnapshotLeavesTheOthers() throws {
+  @Test func damagedSnapshotDoesNotAffectOthers() throws {
     let cli = try Self.make()
     try cli.directory.write("more", at: "tree/d-fourth")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
@@ -64,7 +64,7 @@ import Testing
     #expect(named.code == 13, "\(named.errors)")
     _ = try cli.succeed("restore \(ids[0]):folders/tree --to back --repo repo")
     #expect(try cli.names(in: "back") == ["a-first", "b-second", "c-third"])
-    // A backup goes on, and says nothing of what it does not need.
+    // A backup continues and does not mention damage that does not affect it.
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
   }
 
@@ -80,15 +80,16 @@ import Testing
     #expect(restore.errors.contains(".tar.zst"), "\(restore.errors)")
   }
 
-  /// A directory whose tree is damaged is lost with what is below it; what is beside it is restored.
-  @Test func aDamagedTreeCostsWhatIsBelowIt() throws {
+  /// A directory with a damaged tree is lost with its descendants; its siblings are restored.
+  @Test func damagedTreeLosesOnlyItsDescendants() throws {
     let cli = try CommandLine()
     try cli.directory.write("one", at: "tree/lost/deeper/one")
     try cli.directory.write("two", at: "tree/two")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     let first = try cli.packs()
-    // The second backup stores the changed directories' trees, and relies on the first for the other.
+    // The second backup stores the trees of the changed directories and refers to the first for the
+    // other.
     try cli.directory.write("three", at: "tree/beside/three")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
@@ -102,9 +103,9 @@ import Testing
     #expect(try !cli.isThere("back/lost/deeper/one"))
   }
 
-  /// A damaged byte in the trees of a large directory costs the names on a page of it: what is beside them
-  /// comes back, and no less than by recover.py, which wants frames whole.
-  @Test func aDamagedPageCostsTheNamesOnIt() throws {
+  /// A damaged byte in the trees of a large directory loses the names on one page. The other pages
+  /// are restored, at least as many as by recover.py, which needs whole frames.
+  @Test func damagedPageLosesOnlyItsNames() throws {
     let cli = try CommandLine(inMemory: true)
     for number in 0..<12_000 { try cli.directory.write([], at: ByteString("tree/name \(number)")) }
     for number in 0..<10 { try cli.directory.write("in", at: ByteString("tree/sub/\(number)")) }
@@ -129,7 +130,7 @@ import Testing
       for name in ["ours", "theirs"] { try cli.directory.directory.removeTree(ByteString(name)) }
       try cli.flip(byte: place, of: pack)
     }
-    #expect(counts.count > 1, "each time another page: \(counts)")
+    #expect(counts.count > 1, "a different page each time: \(counts)")
   }
 
   static func holdsTrees(_ pack: String) throws -> Bool {
@@ -141,7 +142,7 @@ import Testing
     let name = try #require(try cli.names(in: "repo/index").first)
     let path = "\(cli.directory.string)/repo/index/\(name)"
     try cli.flip(byte: 100, of: path)
-    // As on a host that has no whole copy of it.
+    // As on a host without an intact copy of it.
     try FileManager.default.removeItem(atPath: cli.directory.string + "/home/.cache")
     var transcript = Transcript(cli)
     try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 0)
@@ -154,7 +155,7 @@ import Testing
   }
 
   @Test(arguments: ["", "{", "{}", "[]", #"{"format":"sandboxctl","version":99}"#])
-  func aRepositoryFileThatIsNoneIsRefused(_ text: String) throws {
+  func invalidRepositoryFileIsRefused(_ text: String) throws {
     let cli = try Self.make()
     try cli.directory.write(text, at: "repo/repository.json")
     for line in ["snapshots --repo repo", "backup --layout folder --root tree --repo repo"] {
@@ -167,7 +168,7 @@ import Testing
 }
 
 extension CommandLine {
-  /// The largest pack of the repository `repo`.
+  /// Returns the path of the largest pack of the repository `repo`.
   func largestPack() throws -> String {
     let sizes = try packs().map { pack in
       (try FileManager.default.attributesOfItem(atPath: pack)[.size] as? Int ?? 0, pack)

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases through the commands: backed up as they are in use, restored, and opened by SQLite.
+/// Databases through the commands: backed up in use, restored, and opened by SQLite.
 @Suite struct DatabaseCommandTests {
-  /// Real databases with logs, and how many rows their tables have without and with the log.
+  /// A real database with a log, and the row counts of its tables without and with the log.
   private struct Real: CustomTestStringConvertible {
     let archive: String
     let name: ByteString
@@ -25,7 +25,8 @@ import Testing
       whole: 4),
   ]
 
-  /// The rows of all tables, as the fixtures' README counts them; the directory may be written to.
+  /// Prints the rows of all tables, as counted in the fixtures' README; the directory must be
+  /// writable.
   private static let count = """
     import sqlite3, sys
     connection = sqlite3.connect(sys.argv[1])
@@ -46,7 +47,7 @@ import Testing
     try #require(Int(try python(count, [path], in: directory)))
   }
 
-  /// Makes a repository and backs `tree` up; gives the outcome.
+  /// Makes a repository, backs `tree` up and returns the outcome.
   static func backup(
     _ cli: CommandLine, _ more: String = "", under wrapper: [String] = []
   ) throws -> Program.Outcome {
@@ -58,7 +59,7 @@ import Testing
   }
 
   @Test(.enabled(if: Shared.has(material)), arguments: real)
-  private func realDatabasesComeBackWithTheirLogs(real: Real) throws {
+  private func realDatabasesAreRestoredWithTheirLogs(real: Real) throws {
     let cli = try CommandLine()
     let archive = Shared.path("\(Self.material)/\(real.archive)")
     let unzip = """
@@ -76,7 +77,7 @@ import Testing
       let (was, now) = (ByteString("tree").appending(name), ByteString("back").appending(name))
       #expect(try cli.directory.read(was) == cli.directory.read(now), "\(name)")
     }
-    // The backup has opened nothing by SQLite: the directory is as it was.
+    // The backup has not opened the database with SQLite: the directory is unchanged.
     #expect(try Directory.open(path: cli.directory.path("tree")).names() == names)
     #expect(try Self.rows("back/\(real.name)", in: cli.directory) == real.whole)
     let dumped = try cli.run("dump latest:folders/tree/\(real.name) --repo repo")
@@ -86,9 +87,9 @@ import Testing
     #expect((databases as? [[String: Any]])?.first?["how"] as? String == "watching")
   }
 
-  /// The same database where the policy of a device decides: the group's data with its log.
+  /// The same database on a device, where the policy decides: the data of a group with its log.
   @Test(.enabled(if: Shared.has(material)))
-  func aRealDatabaseOfADeviceComesBack() throws {
+  func realDatabaseOfADeviceIsRestored() throws {
     let cli = try CommandLine()
     let unzip = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall('disk')"
     _ = try Self.python(
@@ -103,9 +104,9 @@ import Testing
     #expect(try Self.rows(group + "/NoteStore.sqlite", in: cli.directory) == 832)
   }
 
-  // MARK: - Bad input
+  // MARK: - Invalid input
 
-  @Test func whatOnlyLooksLikeADatabaseIsKeptByteForByte() throws {
+  @Test func falseDatabasesAreStoredByteForByte() throws {
     let cli = try CommandLine()
     var random = Seeded(11)
     let files: [(ByteString, [UInt8])] = [
@@ -114,7 +115,7 @@ import Testing
       ("magic.db", Array("SQLite format 3\0".utf8)), ("short.db", Array("SQLite form".utf8)),
       ("magic.db-wal", random.bytes(10_000)), ("magic.db-journal", [0xd9, 0xd5, 0x05, 0xf9]),
       ("lonely-wal", random.bytes(5000)), ("lonely-shm", random.bytes(100)),
-      // SQLCipher's pages have no header that tells: the first 16 bytes are salt.
+      // SQLCipher's pages have no recognizable header: the first 16 bytes are a salt.
       ("secret.db", random.bytes(40_960)), ("secret.db-wal", random.bytes(20_000)),
       ("secret.db-shm", random.bytes(32_768)),
     ]
@@ -133,7 +134,7 @@ import Testing
       databases?.sorted() == ["empty", "magic", "secret"].map { "folders/tree/\($0).db" })
   }
 
-  @Test func aDirectoryNamedAsADatabaseIsADirectory() throws {
+  @Test func directoryNamedLikeADatabaseIsADirectory() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/store.db/inner")
     try cli.directory.write("log", at: "tree/store.db-wal")
@@ -142,8 +143,8 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
-  /// Locked by somebody who does not write: it stands still, and nobody has to let go.
-  @Test(arguments: ["wal", "delete"]) func aDatabaseThatIsLockedForEverIsRead(mode: String) throws {
+  /// A lock holder that does not write: the database is stable and can be read despite the lock.
+  @Test(arguments: ["wal", "delete"]) func permanentlyLockedDatabaseIsRead(mode: String) throws {
     let cli = try CommandLine()
     _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
@@ -169,8 +170,8 @@ import Testing
     print(*connection.execute("SELECT count(*), max(n) FROM t").fetchone())
     """
 
-  /// Locked for ever by somebody who writes all the time: taken as it stands, which is said.
-  @Test func aDatabaseThatNeverHoldsStillIsTakenAsItStands() throws {
+  /// A lock holder that writes permanently: the database is copied unlocked, which is reported.
+  @Test func permanentlyChangingDatabaseIsCopiedUnlocked() throws {
     let cli = try CommandLine()
     try cli.directory.write(
       "SQLite format 3\0" + String(repeating: "page", count: 400_000), at: "tree/db")
@@ -182,7 +183,7 @@ import Testing
       file = os.open("tree/db", os.O_RDWR)
       fcntl.lockf(file, fcntl.LOCK_EX, 512, 0x40000000)
       """, connects: false, forever: "os.pwrite(file, os.urandom(8), 16)", in: cli)
-    // Each reading takes long, so that the writer gets its turn meanwhile, on most machines.
+    // Slow reads give the writer time to write meanwhile, on most machines.
     let slowly = [
       "strace", "-f", "-o", "/dev/null", "-e", "trace=pread64", "-e",
       "inject=pread64:delay_exit=100000",
@@ -203,8 +204,8 @@ import Testing
     #expect(try cli.directory.read("back/db").count == cli.directory.read("tree/db").count)
   }
 
-  /// A directory in which nothing can be made: no lock file, no index of the log.
-  @Test func aDatabaseOnAReadOnlyFileSystemIsRead() throws {
+  /// A read-only directory, in which neither a lock file nor an index of the log can be created.
+  @Test func databaseOnAReadOnlyFileSystemIsRead() throws {
     let cli = try CommandLine()
     _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
@@ -225,8 +226,8 @@ import Testing
     #expect(try Self.python(Self.numbers, ["back/db"], in: cli.directory) == "300 299")
   }
 
-  /// A writer that was killed in a transaction: what it had written to the database is undone.
-  @Test func aHotJournalComesBackWithItsDatabase() throws {
+  /// A writer killed in a transaction: its writes to the database are rolled back.
+  @Test func hotJournalIsRestoredWithItsDatabase() throws {
     let cli = try CommandLine()
     _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
@@ -245,14 +246,14 @@ import Testing
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
     #expect(try cli.directory.read("back/db-journal") == journal)
     #expect(try Self.python(Self.numbers, ["back/db"], in: cli.directory) == "200 199")
-    // The database alone is what the journal undoes.
+    // The database file alone contains the transaction that the journal rolls back.
     let alone = try cli.run("dump latest:folders/tree/db --repo repo")
     try cli.directory.write(alone.standardOutput, at: "alone")
     #expect((try? Self.python(Self.numbers, ["alone"], in: cli.directory)) != "200 199")
   }
 }
 
-/// A program that has a database open in `tree/db` until it is told to end.
+/// A program that has a database open in `tree/db` until `end`.
 final class Holder {
   private let process = Process()
   private let input = Pipe()
@@ -263,8 +264,8 @@ final class Holder {
     connection.execute("PRAGMA synchronous=OFF")
     """
 
-  /// Runs statements of Python, with a `connection` unless the file is no database, then waits, doing
-  /// `forever` again and again.
+  /// Runs Python statements, with a `connection` unless the file is no database, then waits and
+  /// repeats `forever`.
   init(
     _ statements: String, connects: Bool = true, forever: String = "time.sleep(0.01)",
     in cli: CommandLine
@@ -292,7 +293,7 @@ final class Holder {
     process.waitUntilExit()
   }
 
-  /// Kills it, so that it closes nothing.
+  /// Kills the program, so that it closes nothing.
   func kill() {
     Foundation.kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()

@@ -3,7 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `sandboxctl backup` alone: the user's own devices and repository, from a bare home.
+/// `sandboxctl backup` without options: the user's devices and default repository, from an empty
+/// home directory.
 @Suite struct DefaultsTests {
   private let cli: CommandLine
 
@@ -29,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func withoutADeviceNothingIsMade() throws {
+  @Test func withoutADeviceNothingIsCreated() throws {
     let outcome = try cli.run("backup")
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("there is no device to work on"))
@@ -40,7 +41,7 @@ import Testing
     #expect(try cli.directory.directory.directory("home").names().isEmpty)
   }
 
-  @Test func theFirstBackupMakesTheUsersOwnRepository() throws {
+  @Test func firstBackupCreatesTheDefaultRepository() throws {
     try makeApps()
     let first = try cli.run("backup")
     #expect(first.code == 0, "\(first.errors)")
@@ -53,7 +54,7 @@ import Testing
     let made = try Directory.open(path: cli.directory.path(ByteString(Self.repository)))
     #expect(try made.status().permissions == 0o700)
     #expect(try cli.succeed("ls latest:Browser/data").contains("bookmarks"))
-    // Each run says it, but not one that is to be quiet.
+    // Each run prints the note except with `--quiet`.
     #expect(try cli.run("backup").errors.hasPrefix(Self.note))
     let quiet = try cli.run("backup --quiet")
     #expect(quiet.code == 0 && quiet.output.isEmpty && quiet.errors.isEmpty)
@@ -64,14 +65,14 @@ import Testing
     _ = try cli.succeed("check --read-data")
   }
 
-  @Test func aRepositoryThatSomebodyChoseIsNotMade() throws {
+  @Test func chosenRepositoryIsNotCreated() throws {
     try makeApps()
     for line in ["backup --repo none", "backup --repo /nowhere/else"] {
       #expect(try cli.run(line).code == 10)
     }
     let environment = ["SANDBOXCTL_REPOSITORY": cli.directory.string + "/none"]
     #expect(try cli.run(["backup"], environment: environment).code == 10)
-    // What is in the own one's place and is none is left alone.
+    // Other files at the default path are left alone.
     try cli.directory.write("mine", at: ByteString(Self.repository + "/letter"))
     let outcome = try cli.run("backup")
     #expect(outcome.code == 10)
@@ -82,7 +83,7 @@ import Testing
       ])
   }
 
-  @Test func anotherDisksRepositoryIsNotRemindedOf() throws {
+  @Test func repositoryOnAnotherDiskGivesNoReminder() throws {
     guard try Mount.isPermitted() else { return }
     try makeApps()
     let disk = try Mount(on: cli.directory.directory, at: cli.directory.path, "disk")
@@ -95,7 +96,7 @@ import Testing
     #expect(!outcome.errors.contains("same disk"), "\(outcome.errors)")
   }
 
-  @Test func theReportNamesTheLargestReason() throws {
+  @Test func reportNamesTheLargestExclusion() throws {
     try makeApps()
     try Program.moveAside(cli, "home/.var/app/org.example.Games", to: "games")
     let lines = try cli.succeed("backup").split(separator: "\n").map(String.init)
@@ -111,13 +112,13 @@ import Testing
     #expect(
       lines.last
         == "next: sandboxctl restore latest --app browser --to look     sandboxctl ls latest")
-    // What is advised works.
+    // The suggested commands work.
     _ = try cli.succeed("restore latest --app browser --to look")
     _ = try cli.succeed("ls latest")
     #expect(try cli.directory.read("look/data/data/bookmarks").count == 300)
   }
 
-  @Test func whatIsAdvisedIsForTheSameRepository() throws {
+  @Test func suggestedCommandsNameTheRepository() throws {
     try makeApps()
     _ = try cli.run(["init", "a disk", "--plain", "--no-default"])
     let output = try cli.run(["backup", "--repo", "a disk"]).output
@@ -127,7 +128,7 @@ import Testing
 }
 
 extension Program {
-  /// Moves something to another place and leaves a link to it.
+  /// Moves an entry and leaves a link to it at the old path.
   fileprivate static func moveAside(_ cli: CommandLine, _ path: String, to name: String) throws {
     let root = cli.directory.string
     let outcome = try run(

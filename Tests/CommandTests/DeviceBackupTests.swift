@@ -3,15 +3,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What is backed up of a device, and what a snapshot says of it.
+/// Backups of a device and the contents of their snapshots.
 @Suite struct DeviceBackupTests {
   @Test func anAppIsBackedUpWithItsGroups() throws {
-    let rig = try DeviceRestoreFixture()
-    let data = try rig.place("apps/org.example.notebook/data", of: "device")
-    try rig.change(data.appending("Documents/new.txt"), to: "new")
-    let report = try rig.cli.json("backup --root device --app Notebook --repo repo --json")
+    let fixture = try DeviceRestoreFixture()
+    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    try fixture.change(data.appending("Documents/new.txt"), to: "new")
+    let report = try fixture.cli.json("backup --root device --app Notebook --repo repo --json")
     let id = try #require(report["snapshot"] as? String)
-    let snapshot = try rig.cli.json("snapshots show \(id) --json --repo repo")
+    let snapshot = try fixture.cli.json("snapshots show \(id) --json --repo repo")
     let scope = try #require(snapshot["scope"] as? [String: Any])
     #expect(scope["kind"] as? String == "apps")
     #expect(scope["apps"] as? [String] == [DeviceRestoreFixture.notebook])
@@ -21,35 +21,35 @@ import Testing
     let groups = apps.first?["groups"] as? [[String: Any]] ?? []
     #expect(groups.map { $0["id"] as? String } == ["group.org.example.library"])
     #expect(groups.first?["known"] as? Bool == true)
-    let top = try rig.cli.jsonLines("ls \(id) --recursive --json --repo repo")
+    let top = try fixture.cli.jsonLines("ls \(id) --recursive --json --repo repo")
       .compactMap { $0.path() }.filter { $0.components.count == 2 }
     #expect(top == ["apps/org.example.notebook", "groups/group.org.example.library"])
-    // The latest is the device's; of the app it is this one.
+    // The latest snapshot of the device is the first one; that of the app is the new one.
     let new = "apps/org.example.notebook/data/Documents/new.txt"
-    #expect(try rig.cli.run("dump latest:\(new) --repo repo").code == 1)
-    _ = try rig.cli.succeed("restore latest --app notebook --to app --repo repo")
-    #expect(try rig.text(rig.cli.directory.path("app/data/Documents/new.txt")) == "new")
-    // What is known of the other apps stays: only what is new since is opened.
-    let whole = try rig.cli.json("backup --root device --repo repo --json")
-    #expect(whole["parent"] as? String != id, "the parent is of the same scope")
+    #expect(try fixture.cli.run("dump latest:\(new) --repo repo").code == 1)
+    _ = try fixture.cli.succeed("restore latest --app notebook --to app --repo repo")
+    #expect(try fixture.text(fixture.cli.directory.path("app/data/Documents/new.txt")) == "new")
+    // Knowledge of the other apps is kept: only new files are opened.
+    let whole = try fixture.cli.json("backup --root device --repo repo --json")
+    #expect(whole["parent"] as? String != id, "the parent has the same scope")
   }
 
-  @Test func anAppThatTheDeviceLacksOrTwoHaveIsRefused() throws {
-    let rig = try DeviceRestoreFixture()
-    var said = Transcript(rig.cli)
+  @Test func missingOrAmbiguousAppIsRefused() throws {
+    let fixture = try DeviceRestoreFixture()
+    var said = Transcript(fixture.cli)
     try said.run("backup --root device --app nobody --repo repo", exits: 1)
-    try rig.addTwin(of: "org.example.notebook", as: "com.another.notebook", on: "device")
+    try fixture.addTwin(of: "org.example.notebook", as: "com.another.notebook", on: "device")
     try said.run("backup --root device --app notebook --repo repo", exits: 1)
-    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
+    _ = try fixture.cli.succeed("backup --root device --repo repo --quiet")
     try said.run("restore latest --app notebook --in-place --repo repo", exits: 1)
     try said.run("restore latest:notebook/Documents --in-place --repo repo", exits: 1)
     try said.expectSnapshot("app-names")
   }
 
-  /// Once what a run found has stood still for two seconds the next one asks for no attribute but of
-  /// the directory with a tag in it, whose content may change while the directory stays as it is.
-  @Test(.enabled(if: Strace.isPermitted)) func marksAreLookedForOnlyWhereSomethingChanged() throws {
-    // On a disk: what lies in memory is read each time.
+  /// Entries that have not changed for two seconds are not asked for attributes again, except the
+  /// directory with a tag file, whose content may change while the directory's times stay the same.
+  @Test(.enabled(if: Strace.isPermitted)) func exclusionMarksAreReadOnlyAfterChanges() throws {
+    // On a disk: entries of a file system in memory are read each time.
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain --no-default")
@@ -63,7 +63,7 @@ import Testing
         .matches(of: /(?:listxattr(?:at)?|syscall_0x1d1)\(/).count
     }
     #expect(try asked() > 200)
-    // The directories that come back empty are looked at each time, as the snapshot has their
+    // Directories that are restored empty are read each time because the snapshot has their
     // attributes: Caches and tmp of five containers, and the Caches of a group.
     let emptied = 11
     var last = Int.max
@@ -72,9 +72,9 @@ import Testing
       last = try asked()
     }
     #expect(last <= emptied + 2)
-    // What is marked from now on is left out.
-    let rig = "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450"
-    let notes = try cli.directory.directory.directory(ByteString(rig + "/Documents/Notes"))
+    // Entries marked from now on are excluded.
+    let container = "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450"
+    let notes = try cli.directory.directory.directory(ByteString(container + "/Documents/Notes"))
     let name: ByteString = "Groceries.md"
     let path = "apps/org.example.notebook/data/Documents/Notes"
     #expect(try cli.succeed("ls latest:\(path) --repo repo").contains(name.description))
@@ -84,18 +84,18 @@ import Testing
     #expect(try !cli.succeed("ls latest:\(path) --repo repo").contains(name.description))
   }
 
-  @Test func aDanglingContainerRootIsSaid() throws {
-    let rig = try DeviceRestoreFixture()
-    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+  @Test func danglingContainerRootIsReported() throws {
+    let fixture = try DeviceRestoreFixture()
+    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
     let directory = try Directory.open(path: data.directoryPath)
     let name = try #require(data.lastComponent)
     try directory.removeTree(name)
     try directory.createLink(name, to: "/nowhere/at/all")
-    let backup = try rig.cli.run("backup --root device --repo repo")
+    let backup = try fixture.cli.run("backup --root device --repo repo")
     #expect(backup.errors.contains("it is a link to '/nowhere/at/all', which does not exist"))
-    // A restore in place does not go through it, and names it.
-    let first = try #require(try rig.cli.snapshots().first)
-    let restore = try rig.cli.run("restore \(first) --app notebook --in-place --repo repo")
+    // A restore in place does not follow the link, and names it.
+    let first = try #require(try fixture.cli.snapshots().first)
+    let restore = try fixture.cli.run("restore \(first) --app notebook --in-place --repo repo")
     #expect(restore.code == 1)
     #expect(restore.errors.contains("is a link to '/nowhere/at/all', which is not there"))
     #expect(try directory.target(of: name) == "/nowhere/at/all")
@@ -103,7 +103,7 @@ import Testing
 }
 
 extension DeviceRestoreFixture {
-  /// Adds a data container that says it is another app's.
+  /// Adds a data container whose metadata names another app.
   func addTwin(of app: String, as other: String, on device: String) throws {
     let place = try place(ByteString("apps/\(app)/data"), of: device)
     let twin = place.directoryPath.appending("AAAAAAAA-0000-4000-8000-000000000000")

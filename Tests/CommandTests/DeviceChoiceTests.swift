@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `--device NAME`: one of the devices that are there.
+/// `--device NAME` selects one of the available devices.
 @Suite struct DeviceChoiceTests {
   private let cli: CommandLine
   private static let udid = "11111111-2222-4333-8444-555555555555"
 
-  /// A directory with two devices, the second one called otherwise.
+  /// Makes a directory with two devices, the second under another name.
   init() throws {
     cli = try CommandLine(inMemory: true)
     _ = try Directory.make(path: cli.directory.path("devices"))
@@ -33,12 +33,12 @@ import Testing
   }
 
   @Test(arguments: ["Old iPhone", "old iphone", "second", udid, "udid:\(udid)"])
-  func aDeviceIsChosenByItsName(_ name: String) throws {
+  func deviceIsSelectedByItsName(_ name: String) throws {
     let found = try root(["--root", "devices", "--device", name])
     #expect(found == cli.directory.string + "/devices/second")
   }
 
-  @Test func eachCommandThatTakesARootTakesAName() throws {
+  @Test func everyCommandWithARootAcceptsAName() throws {
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --root devices --device second --repo repo --quiet")
     let snapshot = try #require(try cli.jsonLines("snapshots --json --repo repo").first)
@@ -61,23 +61,23 @@ import Testing
     }
   }
 
-  @Test func aNameOfTwoIsNotClear() throws {
+  @Test func nameOfTwoDevicesIsAmbiguous() throws {
     try rename("devices/first", "Old iPhone", "99999999-2222-4333-8444-555555555555")
     let outcome = try cli.run(["apps", "--root", "devices", "--device", "Old iPhone"])
-    #expect(outcome.code == 1 && outcome.errors.contains("several devices are called so"))
+    #expect(outcome.code == 1 && outcome.errors.contains("several devices have this name"))
     #expect(outcome.errors.contains(Self.udid) && outcome.errors.contains("99999999-2222"))
     #expect(try root(["--root", "devices", "--device", Self.udid]) != nil)
   }
 
-  @Test func aDirectoryOfDevicesSaysHowToChoose() throws {
+  @Test func directoryOfDevicesGivesAHint() throws {
     let outcome = try cli.run("apps --root devices")
     #expect(outcome.code == 1 && outcome.errors.contains("it is none, but holds some"))
     #expect(outcome.errors.contains("choose one with '--device NAME': "), "\(outcome.errors)")
     #expect(outcome.errors.contains("'Old iPhone' (\(Self.udid), coresimulator)"))
   }
 
-  /// Without a root those of this user are meant, a Mac user's simulators among them.
-  @Test func aUsersOwnDevicesHaveNamesToo() throws {
+  /// Without a root the names are those of this user's devices, including a Mac user's simulators.
+  @Test func devicesOfTheUserHaveNames() throws {
     try cli.directory.write("x", at: "home/.var/app/org.example.A/data/x")
     try cli.directory.write("x", at: "home/snap/reader/7/x")
     try Directory.open(path: cli.directory.path("home/snap/reader")).createLink("current", to: "7")
@@ -90,12 +90,12 @@ import Testing
         == home + "/Library/Developer/CoreSimulator/Devices/\(Self.udid)")
     let outcome = try cli.run("apps --device nobody")
     #expect(outcome.code == 1 && outcome.errors.contains("'\(home)/snap' (snap)"), "\(outcome)")
-    // What changes an app never takes the one that is there by default, but the one that is named.
+    // Commands that change an app never use the default device, only the named one.
     #expect(try cli.run("uninstall reader --dry-run").code == 2)
     #expect(try cli.succeed("uninstall reader --device snap --dry-run").contains("snap remove"))
   }
 
-  @Test func whoHasNoDeviceIsToldSo() throws {
+  @Test func missingDeviceIsReported() throws {
     let outcome = try cli.run("apps --device iPad")
     #expect(outcome.code == 1 && outcome.errors.contains("there is no device to work on"))
   }

@@ -2,13 +2,14 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// All that is in a device, with its trash and safe harbor, whatever the UUIDs of its containers and the
-/// names of the operations whose trash it is: two that are equal have lost nothing against each other.
+/// All entries of a device with its trash and safe harbor, independent of the UUIDs of its
+/// containers and the names of trash operations: equal values have lost nothing against each other.
 struct DeviceContent: Equatable {
   struct Entry: Equatable {
     let kind: FileKind
     let permissions: UInt16
-    /// Of files only: directories get another time when something in them goes.
+    /// The modification time of a file; nil for a directory, whose time changes when an entry is
+    /// removed.
     let modified: Timestamp?
     let content: Int?
     let target: ByteString?
@@ -18,7 +19,7 @@ struct DeviceContent: Equatable {
 
   private(set) var entries: [ByteString: Entry] = [:]
 
-  /// Reads a device that lies in a directory.
+  /// Reads a device in a directory.
   init(_ directory: TemporaryDirectory, _ device: ByteString = "device") throws {
     for (path, record) in try TreeRecord.all(in: directory, device) {
       let name = path.lastComponent ?? ""
@@ -37,8 +38,8 @@ struct DeviceContent: Equatable {
     }
   }
 
-  /// What the program keeps for itself: locks, journals, and directories that are left empty. An operation's
-  /// directory in the trash counts.
+  /// Whether an entry is the program's own: a lock, a journal, or an empty directory. The
+  /// directories of operations in the trash count as data.
   private static func isOwn(_ path: ByteString, _ record: TreeRecord) -> Bool {
     let parts = path.components
     guard parts.first == ".sandboxctl" else { return false }
@@ -46,7 +47,7 @@ struct DeviceContent: Equatable {
     return parts[1] != "trash" && (parts[1] != "safe-harbor" || record.kind == .directory)
   }
 
-  /// A path with one word for each UUID and each operation.
+  /// Returns a path with a placeholder for each UUID and each operation.
   private static func general(_ path: ByteString) -> ByteString {
     var parts = path.components
     if parts.count > 2, parts[0] == ".sandboxctl", parts[1] == "trash" { parts[2] = "operation" }
@@ -59,7 +60,7 @@ struct DeviceContent: Equatable {
     return name.count == 36 && [8, 13, 18, 23].allSatisfy { name[name.startIndex + $0] == dash }
   }
 
-  /// The bytes' hashes of all files of the app's Documents that lie in a place, by their paths in it.
+  /// Returns the hashes of all files of the app's Documents in a location, by their paths in it.
   func documents(in place: Location) -> [ByteString: Int] {
     var found: [ByteString: Int] = [:]
     for (path, entry) in entries {
@@ -80,7 +81,7 @@ struct DeviceContent: Equatable {
     return parts[1] == "trash" ? .trash : .harbor
   }
 
-  /// What is otherwise here than there, for a message.
+  /// Describes the differences for a message.
   func differences(from other: Self) -> [String] {
     Set(entries.keys).union(other.entries.keys).filter { entries[$0] != other.entries[$0] }.sorted()
       .map { path in

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a backup says of the device itself.
+/// Remarks of a backup about the device itself.
 @Suite struct DeviceRemarkTests {
-  @Test func aDirectoryOfContainersThatCannotBeReadIsNoQuietGap() throws {
+  @Test func unreadableContainerDirectoryIsReported() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let extensions = "device/data/Containers/Data/PluginKitPlugin"
@@ -18,7 +18,7 @@ import Testing
     #expect(try cli.runAsNobody("ls latest:apps --repo repo").output.contains("notebook"))
   }
 
-  @Test func aLinkOnTheWayIsFollowedAndSaid() throws {
+  @Test func linkedContainerDirectoryIsFollowedAndReported() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let root = try Directory.open(path: cli.directory.path)
@@ -34,7 +34,7 @@ import Testing
     #expect(listed.contains("Documents"))
   }
 
-  @Test func anUnknownVersionIsSaidOnce() throws {
+  @Test func unknownVersionIsReportedOnce() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     try Directory.open(path: cli.directory.path("device")).remove("device.plist")
@@ -46,8 +46,9 @@ import Testing
     #expect(!told.errors.contains(note))
   }
 
-  /// Once for the device, however many containers it has, by each command that decides by it.
-  @Test func eachCommandSaysAnUnknownVersionOnce() throws {
+  /// Each command that depends on the version reports it once for a device, whatever the number of
+  /// containers.
+  @Test func everyCommandReportsAnUnknownVersionOnce() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     try Directory.open(path: cli.directory.path("device")).remove("device.plist")
@@ -63,7 +64,7 @@ import Testing
     }
   }
 
-  /// Of a kind that an app has several of there is one word, and how many.
+  /// Several containers of one kind are listed as one word with a count.
   @Test func containersOfOneKindAreCounted() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

@@ -4,12 +4,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The sample device, backed up, and other devices to restore it to.
+/// The sample device, a backup of it, and other devices to restore to.
 struct DeviceRestoreFixture {
   let cli: CommandLine
   static let notebook = "org.example.notebook"
 
-  /// Makes the sample in `device` and backs it up to `repo`, by a policy or by its own.
+  /// Makes the sample in `device` and backs it up to `repo`, with a policy or the device's own.
   init(policy: String? = nil, inMemory: Bool = true) throws {
     cli = try CommandLine(inMemory: inMemory)
     _ = try cli.succeed("sample device")
@@ -19,7 +19,7 @@ struct DeviceRestoreFixture {
     _ = try cli.succeed("backup --root device --repo repo --quiet\(choice)")
   }
 
-  /// Makes a device without any app.
+  /// Makes a device without apps.
   func makeEmptyDevice(_ name: String) throws {
     let list = try PropertyList.dictionary([
       .init("UDID", .string("11111111-2222-4333-8444-555555555555")),
@@ -31,19 +31,19 @@ struct DeviceRestoreFixture {
       path: cli.directory.path(ByteString("\(name)/data/Containers/Data/Application")))
   }
 
-  /// The real path of a container of a device, by its logical path.
+  /// Returns the real path of a container of a device for its logical path.
   func place(_ container: ByteString, of device: String) throws -> ByteString {
     try #require(
       try cli.containers(of: device).first { $0.path == container }?.realPath, "\(container)")
   }
 
-  /// Restores, and gives what the program says as JSON.
+  /// Restores and returns the JSON output.
   @discardableResult
   func restore(_ arguments: String) throws -> [String: Any] {
     try cli.json("restore \(arguments) --repo repo --json")
   }
 
-  /// Removes all containers of a device and keeps the directories that they lie in.
+  /// Removes all containers of a device and keeps their parent directories.
   func removeContainers(of device: String) throws {
     for container in try cli.containers(of: device) {
       try Directory.open(path: container.realPath.directoryPath)

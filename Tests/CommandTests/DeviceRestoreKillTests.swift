@@ -3,63 +3,63 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A restore into a device that is killed at any moment: a container that is made is not there, or whole;
-/// in one that is there each file is.
+/// A restore into a device that is killed at any moment: a new container is missing or complete,
+/// and so is each file of an existing container.
 @Suite(.serialized) struct DeviceRestoreKillTests {
-  @Test func aContainerIsOldOrNew() throws {
+  @Test func containerIsMissingOrComplete() throws {
     var random = Seeded.fresh()
-    let rig = try DeviceRestoreFixture(policy: "everything")
+    let fixture = try DeviceRestoreFixture(policy: "everything")
     let restore = "restore latest --in-place --repo repo --quiet"
-    try rig.removeContainers(of: "device")
+    try fixture.removeContainers(of: "device")
     var moments = Moments(4)
-    try moments.measure { _ = try rig.cli.succeed(restore) }
-    let all = try rig.cli.containers(of: "original")
+    try moments.measure { _ = try fixture.cli.succeed(restore) }
+    let all = try fixture.cli.containers(of: "original")
     while let moment = moments.next(using: &random) {
-      try rig.removeContainers(of: "device")
-      let isKilled = try moments.run(rig.cli, restore, at: moment)
+      try fixture.removeContainers(of: "device")
+      let isKilled = try moments.run(fixture.cli, restore, at: moment)
       if isKilled { moments.count += 1 }
-      let present = try rig.cli.containers(of: "device")
+      let present = try fixture.cli.containers(of: "device")
       #expect(present.count == all.count || isKilled)
       for container in present {
         let source = try #require(all.first { $0.path == container.path }?.realPath)
-        try ChangeDetector.expectSame(rig.cli.directory, source, container.realPath)
+        try ChangeDetector.expectSame(fixture.cli.directory, source, container.realPath)
       }
     }
     #expect(moments.count == 4, "in \(moments.round) rounds")
-    // What a killed run left behind is no container, and goes with the next run.
-    _ = try rig.cli.succeed(restore)
-    #expect(try rig.cli.containers(of: "device").count == all.count)
+    // The remains of a killed run are no container, and the next run removes them.
+    _ = try fixture.cli.succeed(restore)
+    #expect(try fixture.cli.containers(of: "device").count == all.count)
     for directory in Set(all.map(\.realPath.directoryPath)) {
       let names = try Directory.open(path: directory).names()
       #expect(!names.contains { $0.description.hasPrefix(".sandboxctl") })
     }
   }
 
-  /// Into containers that are there: each file is as it was or as stored, what gave way is there or in
-  /// the trash, and after the recovery the same command completes it.
-  @Test func whatIsMergedIsOldOrNew() throws {
+  /// Into existing containers: each file is as before or as stored, the replaced files are in place
+  /// or in the trash, and after the recovery the same command completes the restore.
+  @Test func mergedFileIsOldOrNew() throws {
     var random = Seeded.fresh()
-    let rig = try DeviceRestoreFixture(policy: "everything")
+    let fixture = try DeviceRestoreFixture(policy: "everything")
     let restore = "restore latest --in-place --repo repo --no-snapshot --quiet"
-    try rig.spoilSomeFiles(of: "device", &random)
-    _ = try Program.run("cp", ["-a", "device", "spoilt"], in: rig.cli.directory.url)
+    try fixture.spoilSomeFiles(of: "device", &random)
+    _ = try Program.run("cp", ["-a", "device", "spoilt"], in: fixture.cli.directory.url)
     var moments = Moments(4)
-    try moments.measure { _ = try rig.cli.succeed(restore) }
+    try moments.measure { _ = try fixture.cli.succeed(restore) }
     while let moment = moments.next(using: &random) {
-      try rig.cli.directory.directory.removeTree("device")
-      _ = try Program.run("cp", ["-a", "spoilt", "device"], in: rig.cli.directory.url)
-      if try moments.run(rig.cli, restore, at: moment) { moments.count += 1 }
-      try rig.expectOldOrNew("killed after \(moment) s")
-      _ = try rig.cli.succeed("recover --root device --quiet")
-      try rig.expectOldOrNew("recovered")
-      _ = try rig.cli.succeed(restore)
-      // Where a database changed the index of its log was removed, which this policy keeps, too.
-      _ = try rig.cli.succeed(restore)
-      for container in try rig.cli.containers(of: "original") {
+      try fixture.cli.directory.directory.removeTree("device")
+      _ = try Program.run("cp", ["-a", "spoilt", "device"], in: fixture.cli.directory.url)
+      if try moments.run(fixture.cli, restore, at: moment) { moments.count += 1 }
+      try fixture.expectOldOrNew("killed after \(moment) s")
+      _ = try fixture.cli.succeed("recover --root device --quiet")
+      try fixture.expectOldOrNew("recovered")
+      _ = try fixture.cli.succeed(restore)
+      // The index of a changed database's log was removed, which this policy includes.
+      _ = try fixture.cli.succeed(restore)
+      for container in try fixture.cli.containers(of: "original") {
         let inner = ByteString(
-          container.realPath.bytes.dropFirst(rig.cli.directory.path("original").count + 1))
+          container.realPath.bytes.dropFirst(fixture.cli.directory.path("original").count + 1))
         let differences = try ChangeDetector.differences(
-          rig.cli.directory, ByteString("original").appending(inner),
+          fixture.cli.directory, ByteString("original").appending(inner),
           ByteString("device").appending(inner))
         #expect(differences.isEmpty, "\(container.path): \(differences)")
       }
@@ -69,8 +69,8 @@ import Testing
 }
 
 extension DeviceRestoreFixture {
-  /// Gives every third of the apps' own files another content; by its bundle and by the platform's
-  /// metadata an app would no longer be known.
+  /// Changes the content of every third of the apps' own files. Without its bundle and the
+  /// platform's metadata an app would not be recognized.
   func spoilSomeFiles(of device: String, _ random: inout Seeded) throws {
     for path in try files(of: device)
     where (path.contains("/Documents/") || path.contains("/Library/"))
@@ -81,14 +81,14 @@ extension DeviceRestoreFixture {
     }
   }
 
-  /// Each file of the containers has its bytes of `spoilt` or those of `original`, and those of `spoilt`
-  /// are there or in the trash.
+  /// Expects each file of the containers to have its bytes of `spoilt` or of `original`, and the
+  /// bytes of `spoilt` to be in place or in the trash.
   func expectOldOrNew(_ what: String) throws {
     var kept: Set<[UInt8]> = []
     for path in try files(of: "device", "/.sandboxctl/trash") {
       kept.insert(try cli.directory.read(ByteString("device/.sandboxctl/trash/\(path)")))
     }
-    // The index of a database's log goes with the log.
+    // The index of a database's log is removed with the log.
     for path in try files(of: "spoilt") where !path.hasSuffix("-shm") {
       let old = try cli.directory.read(ByteString("spoilt/\(path)"))
       let found = try cli.directory.read(ByteString("device/\(path)"))
@@ -98,8 +98,8 @@ extension DeviceRestoreFixture {
     }
   }
 
-  /// The files below a directory of a device, but for what is staged or the program's own, as far as their
-  /// names are text.
+  /// Returns the files below a directory of a device whose names are text, except staged files and
+  /// the program's own.
   private func files(of device: String, _ inner: String = "/data/Containers") throws -> [String] {
     let top = cli.directory.string + "/" + device
     guard let all = FileManager.default.enumerator(atPath: top + inner) else { return [] }

@@ -4,12 +4,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Whole containers that come back to a device.
+/// Restores of whole containers to a device.
 @Suite struct DeviceRestoreTests {
-  @Test func byThePolicyEverythingContainersComeBackAsTheyWere() throws {
-    let rig = try DeviceRestoreFixture(policy: "everything")
-    try rig.removeContainers(of: "device")
-    let report = try rig.restore("latest --in-place")
+  @Test func policyEverythingRestoresContainersExactly() throws {
+    let fixture = try DeviceRestoreFixture(policy: "everything")
+    try fixture.removeContainers(of: "device")
+    let report = try fixture.restore("latest --in-place")
     #expect(report["policy"] as? String == "everything")
     let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
       $0["fate"] as? String
@@ -19,38 +19,39 @@ import Testing
       "data/Containers/Data/Application", "data/Containers/Data/PluginKitPlugin",
       "data/Containers/Shared/AppGroup", "data/Containers/Bundle/Application",
     ] {
-      for name in try Directory.open(path: rig.cli.directory.path("original").appending(directory))
-        .names()
-      {
+      for name in try Directory.open(
+        path: fixture.cli.directory.path("original").appending(directory)
+      )
+      .names() {
         let container = directory.appending(name)
         try ChangeDetector.expectSame(
-          rig.cli.directory, ByteString("original").appending(container),
+          fixture.cli.directory, ByteString("original").appending(container),
           ByteString("device").appending(container))
       }
     }
-    // Once more there is nothing to do, and nothing to save.
-    let again = try rig.restore("latest --in-place")
+    // A second run has nothing to restore and nothing to save.
+    let again = try fixture.restore("latest --in-place")
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
     #expect(again["saved"] is NSNull)
   }
 
-  /// A directory that comes back empty is as it was: what an app hid from others stays hidden.
+  /// A directory restored empty keeps its metadata: an app's private directory stays private.
   @Test(arguments: ["latest --in-place", "latest --to-device other"])
-  func whatComesBackEmptyHasItsOwnMetadata(words: String) throws {
-    let rig = try DeviceRestoreFixture()
-    try rig.makeEmptyDevice("other")
+  func directoryRestoredEmptyKeepsItsMetadata(words: String) throws {
+    let fixture = try DeviceRestoreFixture()
+    try fixture.makeEmptyDevice("other")
     let data: ByteString = "apps/org.example.notebook/data"
     let caches = try Directory.open(
-      path: rig.place(data, of: "device").appending("Library/Caches"))
+      path: fixture.place(data, of: "device").appending("Library/Caches"))
     try caches.setPermissions(0o2751)
     try caches.attributes.set("user.hidden", to: [1, 0, 2])
     try caches.setModified(Timestamp(seconds: 1_000_000_000, nanoseconds: 7))
-    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
+    _ = try fixture.cli.succeed("backup --root device --repo repo --quiet")
     let device = words.contains("other") ? "other" : "device"
-    if device == "device" { try rig.removeContainers(of: "device") }
-    _ = try rig.restore(words)
+    if device == "device" { try fixture.removeContainers(of: "device") }
+    _ = try fixture.restore(words)
     let restored = try Directory.open(
-      path: rig.place(data, of: device).appending("Library/Caches"))
+      path: fixture.place(data, of: device).appending("Library/Caches"))
     let status = try restored.status()
     #expect(status.permissions == 0o2751)
     #expect(status.modified == Timestamp(seconds: 1_000_000_000, nanoseconds: 7))
@@ -58,34 +59,34 @@ import Testing
     #expect(try restored.names().isEmpty)
   }
 
-  @Test func byThePolicyOfThePlatformItIsTheSourceLessWhatIsNeverBackedUp() throws {
-    let rig = try DeviceRestoreFixture()
-    try rig.removeContainers(of: "device")
-    _ = try rig.restore("latest --in-place")
-    let entries = try rig.cli.classification(of: "original")
+  @Test func platformPolicyRestoresAllButExcludedData() throws {
+    let fixture = try DeviceRestoreFixture()
+    try fixture.removeContainers(of: "device")
+    _ = try fixture.restore("latest --in-place")
+    let entries = try fixture.cli.classification(of: "original")
     let tree = ExpectedTree(entries)
-    let expected = rig.cli.directory.path("expected")
+    let expected = fixture.cli.directory.path("expected")
     try tree.make(at: expected)
-    let empties = try rig.addEmptyDirectories(entries, tree, to: expected)
+    let empties = try fixture.addEmptyDirectories(entries, tree, to: expected)
     #expect(empties.contains { $0.hasSuffix("data/Library/Caches") })
     #expect(empties.contains { $0.hasSuffix("data/tmp") })
-    for container in try rig.cli.containers(of: "original") where tree.stored[container.path] != nil
-    {
-      let actual = try rig.restored(container.path, on: "device")
+    for container in try fixture.cli.containers(of: "original")
+    where tree.stored[container.path] != nil {
+      let actual = try fixture.restored(container.path, on: "device")
       let name = container.realPath.lastComponent
-      #expect(actual.lastComponent == name || actual.isWithin(rig.harbor(on: "device")))
+      #expect(actual.lastComponent == name || actual.isWithin(fixture.harbor(on: "device")))
       try ChangeDetector.expectSame(
-        rig.cli.directory, ByteString("expected").appending(container.path), actual)
+        fixture.cli.directory, ByteString("expected").appending(container.path), actual)
     }
   }
 
-  @Test func anotherDeviceGetsContainersOfItsOwn() throws {
-    let rig = try DeviceRestoreFixture()
-    try rig.makeEmptyDevice("other")
-    let report = try rig.restore("latest --to-device other")
+  @Test func anotherDeviceGetsNewContainers() throws {
+    let fixture = try DeviceRestoreFixture()
+    try fixture.makeEmptyDevice("other")
+    let report = try fixture.restore("latest --to-device other")
     let data: ByteString = "apps/org.example.notebook/data"
-    let place = try rig.place(data, of: "other")
-    let old = try rig.place(data, of: "device")
+    let place = try fixture.place(data, of: "other")
+    let old = try fixture.place(data, of: "device")
     let uuid = try #require(place.lastComponent)
     #expect(uuid != old.lastComponent && uuid.count == 36)
     // The metadata names the app and the new directory.
@@ -96,7 +97,7 @@ import Testing
     #expect(metadata["MCMMetadataIdentifier"]?.stringValue == "org.example.notebook")
     #expect(metadata["MCMMetadataUUID"]?.stringValue == uuid)
     #expect(metadata["MCMMetadataContentClass"]?.integerValue == 2)
-    // The link into the container itself leads to the new one, in the device's own words.
+    // The link into the same container points to the new container, in the device's own form.
     let link = try Directory.open(path: place.appending("Documents")).target(of: "Latest.md")
     #expect(
       link
@@ -105,42 +106,44 @@ import Testing
     let relinked = (report["relinked"] as? [[String: Any]] ?? []).compactMap { $0.path() }
     #expect(relinked == [data.appending("Documents/Latest.md")])
     #expect((report["foreign_links"] as? [Any])?.isEmpty == false)
-    // All apps are there with all their containers; one that was not installed waits.
+    // All apps exist with all their containers; the data of one that was not installed waits.
     let orphan: ByteString = "apps/com.example.podcast/data"
-    let names = { (device: String) in try rig.cli.containers(of: device).map(\.path).sorted() }
+    let names = { (device: String) in try fixture.cli.containers(of: device).map(\.path).sorted() }
     #expect(try names("other") == names("device").filter { $0 != orphan })
-    #expect(rig.isThere(rig.cli.directory.path("other/.sandboxctl/safe-harbor").appending(orphan)))
-    // A second time the containers are found by identifier, and nothing is made again.
-    let again = try rig.restore("latest --to-device other")
+    #expect(
+      fixture.isThere(fixture.cli.directory.path("other/.sandboxctl/safe-harbor").appending(orphan))
+    )
+    // The second time the containers are found by identifier, and none is created.
+    let again = try fixture.restore("latest --to-device other")
     let fates = (again["containers"] as? [[String: Any]] ?? []).compactMap { $0["fate"] as? String }
     #expect(Set(fates) == ["merge", "harbor"])
-    #expect(try rig.place(data, of: "other") == place)
+    #expect(try fixture.place(data, of: "other") == place)
     let restored = try #require(again["restored"] as? [String: Any])
     #expect(restored["files"] as? Int == 0 && restored["links"] as? Int == 0, "\(again)")
   }
 
   @Test func dataOfAMissingAppWaitsInTheSafeHarbor() throws {
-    let rig = try DeviceRestoreFixture()
-    try rig.makeEmptyDevice("other")
-    let report = try rig.restore(
+    let fixture = try DeviceRestoreFixture()
+    try fixture.makeEmptyDevice("other")
+    let report = try fixture.restore(
       "latest:apps/\(DeviceRestoreFixture.notebook)/data --to-device other")
     let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
       $0["fate"] as? String
     }
     #expect(fates == ["harbor"])
-    let waiting = rig.cli.directory.path(
+    let waiting = fixture.cli.directory.path(
       "other/.sandboxctl/safe-harbor/apps/org.example.notebook/data")
-    #expect(rig.isThere(waiting.appending("Documents/Notes")))
-    let apps = try rig.cli.json("apps --json --root other")
+    #expect(fixture.isThere(waiting.appending("Documents/Notes")))
+    let apps = try fixture.cli.json("apps --json --root other")
     let harbors = apps["safe_harbors"] as? [[String: Any]] ?? []
     #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreFixture.notebook])
     let containers = harbors.first?["containers"] as? [[String: Any]] ?? []
     let paths = containers.compactMap { $0.path() }
     #expect(paths == [ByteString("apps/\(DeviceRestoreFixture.notebook)/data")])
-    #expect(try rig.cli.succeed("apps --root other").contains("safe harbor for"))
-    #expect((apps["apps"] as? [Any])?.isEmpty == true, "what waits is no app of the device")
-    // It is merged into what waits already.
-    let again = try rig.restore(
+    #expect(try fixture.cli.succeed("apps --root other").contains("safe harbor for"))
+    #expect((apps["apps"] as? [Any])?.isEmpty == true, "waiting data is no app of the device")
+    // It is merged into the waiting data.
+    let again = try fixture.restore(
       "latest:apps/\(DeviceRestoreFixture.notebook)/data --to-device other")
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
@@ -151,14 +154,14 @@ extension DeviceRestoreFixture {
     cli.directory.path(ByteString(device)).appending(".sandboxctl/safe-harbor")
   }
 
-  /// Where a container came to: its place on the device, or the safe harbor.
+  /// Returns the location of a restored container: its path on the device, or the safe harbor.
   func restored(_ container: ByteString, on device: String) throws -> ByteString {
     let found = try cli.containers(of: device).first { $0.path == container }?.realPath
     return found ?? harbor(on: device).appending(container)
   }
 
-  /// Adds to an expected tree the directories that come back empty, as they were on the device: the
-  /// topmost that are left out and whose `restore` says so. Gives their logical paths.
+  /// Adds to an expected tree the directories that are restored empty, as they were on the device:
+  /// the topmost excluded ones whose `restore` requires it. Returns their logical paths.
   func addEmptyDirectories(
     _ entries: [ClassifiedEntry], _ tree: ExpectedTree, to expected: ByteString
   ) throws -> [String] {
@@ -178,27 +181,28 @@ extension DeviceRestoreFixture {
   }
 }
 
-/// What a device lacks room for.
+/// Restores that do not fit on a device.
 @Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct DeviceRestoreSpaceTests {
-  @Test func whatDoesNotFitIsNotBegun() throws {
-    let rig = try DeviceRestoreFixture()
-    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+  @Test func restoreThatDoesNotFitIsNotStarted() throws {
+    let fixture = try DeviceRestoreFixture()
+    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
     var random = Seeded(7)
     let file = try Directory.open(path: data.appending("Documents")).create("large")
     try file.write(random.bytes(20_000_000))
     try file.close()
-    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
-    let mount = try Mount(on: rig.cli.directory.directory, at: rig.cli.directory.path, "small")
+    _ = try fixture.cli.succeed("backup --root device --repo repo --quiet")
+    let mount = try Mount(
+      on: fixture.cli.directory.directory, at: fixture.cli.directory.path, "small")
     defer { withExtendedLifetime(mount) {} }
-    try rig.makeEmptyDevice("small/other")
-    let outcome = try rig.cli.run("restore latest --to-device small/other --repo repo")
+    try fixture.makeEmptyDevice("small/other")
+    let outcome = try fixture.cli.run("restore latest --to-device small/other --repo repo")
     #expect(outcome.code == 1)
-    #expect(outcome.errors.contains("are to be written, and"), "\(outcome.errors)")
-    #expect(outcome.errors.contains("hint: free space there"))
-    #expect(try rig.cli.containers(of: "small/other").isEmpty)
-    #expect(try rig.cli.snapshots().count == 2, "nothing was saved either")
-    // A part of it fits.
-    _ = try rig.cli.succeed("restore latest --app reader --to-device small/other --repo repo")
+    #expect(outcome.errors.contains("are needed, but only"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: free space on the volume"))
+    #expect(try fixture.cli.containers(of: "small/other").isEmpty)
+    #expect(try fixture.cli.snapshots().count == 2, "no snapshot was made either")
+    // A part of the snapshot fits.
+    _ = try fixture.cli.succeed("restore latest --app reader --to-device small/other --repo repo")
   }
 }

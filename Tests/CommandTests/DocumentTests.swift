@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the project says of the program, held against the program.
+/// The documents of the project checked against the program.
 @Suite struct DocumentTests {
-  @Test func theManPagesSayWhatTheHelpSays() throws {
+  @Test func manPagesMatchTheHelp() throws {
     let cli = try CommandLine()
     let made = cli.directory.string + "/man"
     let tool = Shared.packageRoot.appendingPathComponent("Tools/make-man.py").path
@@ -16,17 +16,17 @@ import Testing
       let written = Shared.packageRoot.appendingPathComponent("Man/\(page)")
       let kept = try? String(contentsOf: written, encoding: .utf8)
       let now = try String(contentsOfFile: made + "/" + page, encoding: .utf8)
-      #expect(kept == now, "Man/\(page) is not what the help says: 'make man' writes it anew")
+      #expect(kept == now, "Man/\(page) differs from the help: run 'make man'")
     }
   }
 
-  @Test func theReadmeShowsWhatTheTourPrints() throws {
+  @Test func readmeMatchesTheTour() throws {
     let tool = Shared.packageRoot.appendingPathComponent("Tools/readme-tour.py").path
     let readme = Shared.packageRoot.appendingPathComponent("README.md").path
     let outcome = try Program.run(
       "python3", ["-B", tool, "--check", CommandLine.program, readme])
     #expect(
       outcome.code == 0,
-      "'make readme' writes the README's tour anew\n\(outcome.output)\(outcome.errors)")
+      "the README's tour is outdated: run 'make readme'\n\(outcome.output)\(outcome.errors)")
   }
 }

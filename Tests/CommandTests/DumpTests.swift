@@ -13,7 +13,7 @@ import Testing
     return cli
   }
 
-  @Test func aFilesBytesAreAsTheyWere() throws {
+  @Test func dumpedFileHasTheOriginalBytes() throws {
     let cli = try CommandLine()
     var random = Seeded(3)
     let bytes = random.bytes(3_000_000)
@@ -30,8 +30,8 @@ import Testing
     }
   }
 
-  /// An extracted archive is the tree, whatever is in it.
-  @Test func aDirectoryIsAnArchiveThatGivesItBack() throws {
+  /// Extracting the archive gives the tree, whatever it contains.
+  @Test func dumpedDirectoryIsACompleteArchive() throws {
     let cli = try Self.odd()
     let archive = try cli.run("dump latest:folders/tree --repo repo")
     #expect(archive.code == 0, "\(archive.errors)")
@@ -45,7 +45,7 @@ import Testing
     let wanted = try OddTree.listing(cli.directory, "tree")
     let found = try OddTree.listing(cli.directory, "back")
     let differences = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
-    // An archive has no sockets, and its holes are zeros.
+    // An archive contains no sockets, and its holes are zeros.
     #expect(
       differences.allSatisfy { name in
         name.description.contains("socket") || name.description.contains("sparse")
@@ -56,7 +56,7 @@ import Testing
     #expect(listed.code == 0 && listed.errors.isEmpty, "\(listed.errors)")
   }
 
-  @Test func aDatabasesLogIsNamedAndComesWithTar() throws {
+  @Test func logOfADatabaseIsNamedAndIncludedInTar() throws {
     let cli = try CommandLine()
     try cli.directory.write("database", at: "tree/db")
     try cli.directory.write("log", at: "tree/db-wal")
@@ -71,8 +71,9 @@ import Testing
     #expect(listed.output == "db\ndb-wal\n", "\(listed.errors)")
   }
 
-  /// What is damaged is left out of an archive and never half in it; a file alone ends before it.
-  @Test func damageIsLeftOut() throws {
+  /// A damaged file is omitted from an archive, never truncated; the output of a single file ends
+  /// before the damage.
+  @Test func damagedFileIsOmitted() throws {
     let cli = try CommandLine()
     var random = Seeded(7)
     for name: ByteString in ["tree/a-first", "tree/b-second"] {
@@ -93,20 +94,20 @@ import Testing
     #expect(whole.starts(with: file.standardOutput))
   }
 
-  /// A reader that has enough ends it, without a word.
-  @Test func aReaderMayGoAway() throws {
+  /// A reader that closes the pipe ends the command without a message.
+  @Test func closedPipeEndsTheDump() throws {
     let cli = try Self.odd()
     var random = Seeded(8)
     try cli.directory.write(random.bytes(2_000_000), at: "tree/large")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    let line = "\(CommandLine.program) dump latest:directories --repo repo | head -c 100 | wc -c"
+    let line = "\(CommandLine.program) dump latest:folders --repo repo | head -c 100 | wc -c"
     let outcome = try Program.run(
       "/bin/sh", ["-c", line], environment: cli.environment, cleanEnvironment: true,
       in: cli.directory.url)
     #expect(outcome.output.contains("100") && outcome.errors.isEmpty, "\(outcome.errors)")
   }
 
-  @Test func aTerminalGetsNoArchive() throws {
+  @Test func archiveIsNotWrittenToATerminal() throws {
     let cli = try Self.odd()
     let line = "\(CommandLine.program) dump latest --repo repo"
     let outcome = try Program.run(

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What is said when a command cannot do what was asked, and with which exit status.
+/// Error messages and exit statuses of commands that fail.
 @Suite struct ErrorTests {
-  @Test func withoutADevice() throws {
+  @Test func missingDeviceIsAnError() throws {
     let cli = try CommandLine()
     try cli.directory.write("text", at: "file")
     _ = try Directory.make(path: cli.directory.path("empty"))
@@ -22,7 +22,7 @@ import Testing
     try transcript.expectSnapshot("errors-no-device")
   }
 
-  @Test func whereNobodyMayLook() throws {
+  @Test func inaccessibleDeviceIsAnError() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "device/data/Containers/Data/x")
     _ = try cli.succeed("init repo --plain")
@@ -40,7 +40,7 @@ import Testing
     try transcript.expectSnapshot("errors-not-permitted")
   }
 
-  @Test func withoutARepository() throws {
+  @Test func missingRepositoryIsAnError() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try Directory.make(path: cli.directory.path("empty"))
@@ -56,7 +56,7 @@ import Testing
     #expect(try !cli.isThere("back"))
   }
 
-  @Test func withWrongWords() throws {
+  @Test func wrongArgumentsAreUsageErrors() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -92,7 +92,7 @@ import Testing
     #expect(try !cli.isThere("other"))
   }
 
-  @Test func whatIsNotFound() throws {
+  @Test func unknownNamesAreErrors() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -113,7 +113,7 @@ import Testing
     #expect(try !cli.isThere("back"))
   }
 
-  @Test func whatIsInTheWay() throws {
+  @Test func existingTargetIsAnError() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -136,7 +136,7 @@ import Testing
     #expect(try cli.snapshots().count == 1)
   }
 
-  /// With `--json` a failure is one JSON object on standard error, and nothing is said besides.
+  /// With `--json` a failure is one JSON object on standard error, and nothing else is printed.
   @Test(arguments: [
     ("apps --json --root nowhere", Int32(1)), ("classify --json --root nowhere", 1),
     ("snapshots --json --repo nowhere", 10), ("init other --json", 2),
@@ -144,7 +144,7 @@ import Testing
     ("backup --json --root nowhere --repo repo", 1), ("backup --json --frobnicate", 2),
     ("policy lint --json nowhere.yaml", 1),
   ])
-  func aFailureIsJSONWhereTheAnswerIs(_ line: String, _ code: Int32) throws {
+  func failureIsJSONWithTheJSONOption(_ line: String, _ code: Int32) throws {
     let cli = try CommandLine()
     _ = try cli.succeed("init repo --plain")
     let outcome = try cli.run(line)
@@ -156,8 +156,8 @@ import Testing
     #expect(failure["hint"] == nil || failure["hint"] is String)
   }
 
-  /// Nothing of the output gets lost in silence.
-  @Test func anOutputThatCannotBeWrittenIsAFailure() throws {
+  /// A failed write of the output is an error.
+  @Test func failedOutputIsAnError() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let outcome = try Program.run(
@@ -169,15 +169,15 @@ import Testing
 }
 
 extension CommandLine {
-  /// Gives back the permission to remove what a test has closed.
+  /// Restores the permission to remove entries that a test made inaccessible.
   func open() { _ = try? Program.run("chmod", ["-R", "u+rwX", directory.string]) }
 
-  /// Whether something is at a path in the directory.
+  /// Whether an entry exists at a path in the directory.
   func isThere(_ path: ByteString) throws -> Bool {
     try Directory.open(path: directory.path).statusIfPresent(path) != nil
   }
 
-  /// The names in a directory of the directory, sorted.
+  /// Returns the sorted names in a subdirectory.
   func names(in path: ByteString) throws -> [ByteString] {
     try Directory.open(path: directory.path(path)).names()
   }

@@ -1,10 +1,10 @@
 import SystemIO
 import TestSupport
 
-/// The tree that a whole snapshot of a device has to come back as: what its policy keeps, and the
-/// directories on the way to it, at logical paths.
+/// The tree that restoring a whole snapshot of a device must give: the entries included by its
+/// policy and their parent directories, at logical paths.
 struct ExpectedTree {
-  /// What is in it, by logical path.
+  /// The entries by logical path.
   private(set) var stored: [ByteString: ClassifiedEntry] = [:]
 
   init(_ entries: [ClassifiedEntry]) {
@@ -18,8 +18,8 @@ struct ExpectedTree {
     }
   }
 
-  /// Makes the tree: files are other names of the device's own, so that their metadata, holes and
-  /// links among each other are the same and nothing is copied.
+  /// Makes the tree. Its files are hard links to the device's own, so that their metadata, holes
+  /// and mutual links are the same and nothing is copied.
   func make(at root: ByteString) throws {
     let entries = stored.sorted { $0.key < $1.key }.map(\.value)
     var above: Set<ByteString> = [""]
@@ -63,7 +63,8 @@ struct ExpectedTree {
     try target.setModified(status.modified)
   }
 
-  /// The directories above containers exist on no device: their metadata is always the same.
+  /// The directories above containers do not exist on any device: their metadata is always the
+  /// same.
   private static func setMadeUp(_ path: ByteString) throws {
     let directory = try Directory.open(path: path)
     if Host.userID == 0 { try directory.setOwner(user: 0, group: 0) }

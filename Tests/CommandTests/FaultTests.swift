@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// System calls that fail, each once: strace makes the n-th call of a kind fail, for n = 1, 2, 3 …
-/// until the program makes no more of them.
+/// Failing system calls: strace makes the n-th call of a kind fail, for n = 1, 2, 3 … until the
+/// program makes no more of them.
 @Suite(.serialized, .enabled(if: Strace.isPermitted))
 struct FaultTests {
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
@@ -22,10 +22,10 @@ struct FaultTests {
     return cli
   }
 
-  /// A failing disk from the n-th call on, or a single failure that cannot be got over: the error is
-  /// told, no snapshot appears, nothing unfinished stays, and the next backup succeeds. The host has no
-  /// place for copies of the index, whose writing may fail: `WriterCacheTests` and `BackupFaultTests`
-  /// have that.
+  /// A disk that fails from the n-th call on, or a single unrecoverable failure: the error is
+  /// reported, no snapshot appears, nothing unfinished is left, and the next backup succeeds. The
+  /// host has no directory for copies of the index, whose writes may fail: see `WriterCacheTests`
+  /// and `BackupFaultTests`.
   @Test(arguments: [
     Fault("write", "ENOSPC", .once, "no space"), Fault("write", "EIO", .once, "input/output"),
     Fault("fsync", "EIO", .fromThenOn, "input/output"),
@@ -33,7 +33,7 @@ struct FaultTests {
     Fault("renameat,renameat2", "EIO", .fromThenOn, "input/output"),
     Fault("mkdirat", "EACCES", .once, "permission denied"),
   ])
-  func aBackupThatFailsLeavesNoSnapshot(_ fault: Fault) throws {
+  func failedBackupLeavesNoSnapshot(_ fault: Fault) throws {
     let cli = try Self.prepare()
     for name in try cli.names(in: Self.caches) {
       let place = Self.caches.appending(name)
@@ -49,7 +49,7 @@ struct FaultTests {
       }
       let what = "\(fault), call \(number)"
       if outcome.code == 0, try cli.snapshots().count > before.count {
-        // All that is left after the snapshot is to merge the index, which may wait.
+        // After the snapshot only the index has to be merged, which can be postponed.
         #expect(number > 1, "\(what)")
         return false
       }
@@ -69,8 +69,8 @@ struct FaultTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "new")
   }
 
-  /// One fsync that fails costs nothing: what was not made durable is written again.
-  @Test func aBackupGetsOverOneFailedSync() throws {
+  /// A single failed fsync has no effect: the data is written again.
+  @Test func backupSurvivesOneFailedSync() throws {
     let cli = try Self.prepare()
     let fault = Fault("fsync", "EIO", .once, "input/output")
     try fault.forEachCall { number, strace in
@@ -88,9 +88,9 @@ struct FaultTests {
     for pack in try cli.packs() { try Archive.check(pack) }
   }
 
-  /// A snapshot that is in its place, but whose name the disk refuses to keep, is no success: what
-  /// is said tells that it is there, and the next run makes another one.
-  @Test func aSnapshotWhoseNameIsNotDurableIsAFailure() throws {
+  /// A snapshot that exists but whose name may not be durable is a failure: the error says that it
+  /// exists, and the next run makes another one.
+  @Test func snapshotThatIsNotDurableIsAFailure() throws {
     let cli = try Self.prepare()
     let before = try cli.snapshots().count
     let strace = try Strace("fsync", "EIO", "1+", on: [cli.directory.string + "/repo/snapshots"])
@@ -101,10 +101,10 @@ struct FaultTests {
     let id = try #require(made.last).prefix(8)
     #expect(
       outcome.errors.hasPrefix(
-        "sandboxctl: error: cannot make sure that the disk keeps 'snapshot \(id)': it was written and "
-          + "is listed, but is not known to be durable: input/output"),
+        "sandboxctl: error: cannot make durable 'snapshot \(id)': it was written and "
+          + "is listed, but may not be durable: input/output"),
       "\(outcome.errors)")
-    #expect(outcome.errors.contains("hint: after a loss of power it may be gone"))
+    #expect(outcome.errors.contains("hint: it may be lost after a power failure"))
     _ = try cli.succeed(Self.backup)
     #expect(try cli.snapshots().count == before + 2)
     #expect(try cli.names(in: "repo/leases").isEmpty)
@@ -112,14 +112,14 @@ struct FaultTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "new")
   }
 
-  /// A restore that fails leaves nothing behind, neither the target nor what was made beside it; when
-  /// all has its place and only the last flush fails, all is there.
+  /// A failed restore leaves neither a target nor temporary files; if only the last flush fails,
+  /// the restore is complete.
   @Test(arguments: [
     Fault("pwrite64", "ENOSPC", .once, "no space"),
     Fault("renameat,renameat2", "EACCES", .once, "permission"),
     Fault("syncfs", "EIO", .once, "input/output"),
   ])
-  func aRestoreThatFailsLeavesNothing(_ fault: Fault) throws {
+  func failedRestoreLeavesNothing(_ fault: Fault) throws {
     let cli = try Self.prepare()
     _ = try cli.succeed(Self.backup)
     let target = try Directory.make(path: cli.directory.path("target"))
@@ -142,10 +142,10 @@ struct FaultTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "target/back")
   }
 
-  /// A thread of its own brings what is restored to the disk while it is written, where it is much:
-  /// 68 MiB are more than the 64 from which on it does.
+  /// A separate thread flushes restored data while it is written, from 64 MiB on; here it is 68
+  /// MiB.
   @Test(arguments: [(1, 1), (136, 2)])
-  func aRestoreOfMuchIsSyncedMeanwhile(files: Int, threads: Int) throws {
+  func largeRestoreIsFlushedMeanwhile(files: Int, threads: Int) throws {
     let cli = try CommandLine()
     for number in 1...files {
       let bytes = [UInt8](repeating: UInt8(number), count: 512 << 10)
@@ -161,8 +161,8 @@ struct FaultTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
-  /// A file on a bad sector is named; everything else is stored.
-  @Test func aFileWhoseDiskFailsIsLeftOut() throws {
+  /// A file on a bad sector is reported; everything else is stored.
+  @Test func fileOnABadSectorIsSkipped() throws {
     let cli = try Self.prepare()
     let strace = try Strace(
       "pread64,read", "EIO", "1+", on: [cli.directory.string + "/tree/second"])

@@ -3,13 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Real Flatpak apps: found, classified, backed up and restored, as the device that is the user's
-/// own.
+/// Real Flatpak apps: found, classified, backed up and restored on the user's own device.
 @Suite(.enabled(if: Shared.has(FlatpakLab.material)))
 struct FlatpakTests {
   private static let app = "org.example.Hello"
 
-  @Test func anInstalledAppIsFoundWithWhatIsInstalled() throws {
+  @Test func installedAppIsFoundWithItsDetails() throws {
     let cli = try CommandLine()
     let lab = try FlatpakLab(in: cli.directory)
     let device = try cli.json("apps --json")
@@ -29,7 +28,7 @@ struct FlatpakTests {
     #expect(installed["runtime"] as? String == runtime.filter { !$0.isNewline })
   }
 
-  @Test func dataComesBackLessWhatIsNeverBackedUp() throws {
+  @Test func dataIsRestoredExceptExcludedData() throws {
     let cli = try CommandLine()
     let lab = try FlatpakLab(in: cli.directory, apps: [Self.app, "org.example.Other"])
     try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
@@ -40,7 +39,7 @@ struct FlatpakTests {
     _ = try cli.succeed("backup --repo repo")
     _ = try cli.succeed("restore latest --to back --repo repo")
     try PolicyComparison.expectRestored(cli, device: nil, back: "back")
-    // The part alone is the same as that part of the whole.
+    // Restored alone, the part equals the same part of the whole.
     _ = try cli.succeed("restore latest:apps/\(Self.app)/data --to part --repo repo")
     let whole: ByteString = "back/apps/org.example.Hello/data"
     try ChangeDetector.expectSame(cli.directory, whole, "part")
@@ -53,7 +52,7 @@ struct FlatpakTests {
     #expect(!kept.keys.contains { $0.isWithin("cache/deep") || $0.isWithin("cache/blob") })
   }
 
-  @Test func backupAloneWorksFromABareHome() throws {
+  @Test func backupNeedsNoOptionsInAnEmptyHome() throws {
     let cli = try CommandLine()
     _ = try FlatpakLab(in: cli.directory)
     #expect(Set(cli.environment.keys) == ["HOME", "PATH", "TZ"])
@@ -75,7 +74,7 @@ struct FlatpakTests {
     #expect(try cli.directory.read("look/data/config/settings.ini") == cli.directory.read(settings))
   }
 
-  @Test func overridesAreAnAppsSettings() throws {
+  @Test func overridesBelongToTheAppsSettings() throws {
     let cli = try CommandLine()
     let lab = try FlatpakLab(in: cli.directory)
     try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
@@ -90,21 +89,21 @@ struct FlatpakTests {
     #expect(String(decoding: wanted, as: UTF8.self).contains("wayland"))
   }
 
-  @Test func onABareMachineTheDataComesBackWithTheCommandsThatInstallTheApps() throws {
+  @Test func restoreOnANewMachineGivesTheInstallCommands() throws {
     let cli = try CommandLine()
     let lab = try FlatpakLab(in: cli.directory)
     try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
     try cli.directory.write("a note", at: "home/.var/app/org.example.Hello/data/notes/first.txt")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")
-    // What was installed is in the snapshot.
+    // The snapshot lists the installed apps.
     let snapshot = try cli.json("snapshots show latest --json --repo repo")
     let app = try #require((snapshot["apps"] as? [[String: Any]])?.first)
     let installed = try #require(app["flatpak"] as? [String: Any])
     let commit = try lab.flatpak(["info", "--user", "--show-commit", Self.app])
     #expect(installed["commit"] as? String == commit.filter { !$0.isNewline })
     #expect(installed["branch"] as? String == "stable" && installed["origin"] as? String == "lab")
-    // A home in which Flatpak was never used.
+    // A home directory in which Flatpak was never used.
     _ = try Directory.make(path: cli.directory.path("bare"))
     let bare = cli.directory.string + "/bare"
     let outcome = try cli.run(
@@ -124,7 +123,7 @@ struct FlatpakTests {
     #expect(
       try cli.directory.read(ByteString("bare").appending(overrides))
         == cli.directory.read(ByteString("home").appending(overrides)))
-    // Where it is installed there is nothing to install, and what the device has is left.
+    // If the app is installed, there is nothing to install, and the device's data is kept.
     let again = try cli.run("restore latest --in-place --repo repo --json")
     #expect(again.code == 0, "\(again.errors)")
     let report = try CommandLine.object(again.output)

@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A volume that is full: nothing is half done, and what was there stays readable.
+/// A full volume: nothing is left half done, and existing data stays readable.
 @Suite(.serialized, .enabled(if: SmallVolume.isPermitted))
 struct FullDiskTests {
-  @Test func aBackupThatDoesNotFitLeavesTheEarlierOne() throws {
+  @Test func backupThatDoesNotFitKeepsTheEarlierOne() throws {
     let cli = try CommandLine()
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=9m")
     defer { volume.unmount() }
@@ -26,15 +26,15 @@ struct FullDiskTests {
     for pack in try cli.packs("small/repo") { try Archive.check(pack) }
     _ = try cli.succeed("restore latest:folders/tree --to back --repo small/repo")
     #expect(try cli.names(in: "back") == ["first"])
-    // Once there is room the same command succeeds.
+    // With enough space the same command succeeds.
     try volume.grow("size=64m")
     _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")
     _ = try cli.succeed("restore latest:folders/tree --to whole --repo small/repo")
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
-  /// What no look beforehand can know: the volume is full when the run is under way.
-  @Test func aVolumeThatFillsMeanwhileKeepsTheEarlierBackup() throws {
+  /// A volume that fills up during the run, which no check beforehand can detect.
+  @Test func volumeThatFillsUpKeepsTheEarlierBackup() throws {
     let cli = try CommandLine()
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=64m,nr_inodes=1000")
     defer { volume.unmount() }
@@ -44,10 +44,10 @@ struct FullDiskTests {
     let before = try cli.snapshots("small/repo")
     try cli.directory.write("second", at: "tree/second")
     let free = try Directory.open(path: cli.directory.path("small")).space().availableInodes
-    // The lease, its sign of life and one pack have room.
+    // There is room for the lease, its touched copy and one pack.
     try volume.grow("nr_inodes=\(1000 - free + 3)")
     let outcome = try cli.run("backup --layout folder --root tree --repo small/repo --quiet")
-    #expect(outcome.code == 1 && outcome.errors.contains("no space or no inode left"))
+    #expect(outcome.code == 1 && outcome.errors.contains("no space or inodes left"))
     #expect(try cli.snapshots("small/repo") == before)
     #expect(try cli.names(in: "small/repo/leases").isEmpty)
     try volume.grow("nr_inodes=1000")
@@ -56,7 +56,7 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
-  @Test func aRestoreThatDoesNotFitIsNotBegun() throws {
+  @Test func restoreThatDoesNotFitIsNotStarted() throws {
     let cli = try CommandLine()
     var random = Seeded(4)
     for number in 0..<4 {
@@ -77,17 +77,18 @@ struct FullDiskTests {
     #expect(space.count == 1 && space[0]["path"] as? String == "small")
     #expect(space[0]["bytes_needed"] as? Int == 4 * 489 * 4096)
     #expect(space[0]["bytes_free"] as? Int == 4 << 20)
-    // Four files and their directory, and the directory that they are staged in with the two in it.
+    // Four files and their directory, and the staging directory with its two subdirectories.
     #expect(space[0]["entries_needed"] as? Int == 8)
     #expect(space[0]["entries_free"] as? Int ?? 0 > 8)
     #expect(space[0]["fits"] as? String == "no")
     #expect(try cli.names(in: "small").isEmpty)
-    // A part of it has room.
+    // A part of the snapshot fits.
     _ = try cli.succeed("restore latest:folders/tree/1 --to small/one --repo repo")
   }
 
-  /// Holes take no room, whether the file's entry tells of them or lists do; nor do further names.
-  @Test func whatTakesNoRoomIsNotCounted() throws {
+  /// Holes need no space, whether recorded in the file's entry or in lists; neither do additional
+  /// hard links.
+  @Test func holesAndHardLinksNeedNoSpace() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(5)
     let tree = try Directory.make(path: cli.directory.path("tree"))
@@ -114,14 +115,14 @@ struct FullDiskTests {
     #expect(space["bytes_needed"] as? Int == needed && space["fits"] as? String == "yes")
     _ = try cli.succeed(line)
     try ChangeDetector.expectSame(cli.directory, "tree", "small/back")
-    // All of that volume but this was needed.
+    // All of that volume except this much was needed.
     let free = try Directory.open(path: cli.directory.path("small")).space().available
     #expect(free + UInt64(needed) == 4 << 20)
   }
 
-  /// What a killed run staged is removed before anything is refused; a dry run cannot know how much that
-  /// gives, and says so.
-  @Test func whatAKilledRunLeftIsNotInTheWay() throws {
+  /// Staged files of a killed run are removed before anything is refused; a dry run cannot know how
+  /// much space that frees, and says so.
+  @Test func remainsOfAKilledRunDoNotBlockARestore() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(7)
     try cli.directory.write(random.bytes(2_000_000), at: "tree/file")
@@ -141,10 +142,10 @@ struct FullDiskTests {
     #expect(try cli.names(in: "small") == ["back"])
   }
 
-  /// Into a directory that is there: full by bytes or by inodes, everything in it is as it was; with room
-  /// the same command succeeds.
+  /// Into an existing directory on a volume without bytes or inodes: everything in it stays as it
+  /// was; with enough space the same command succeeds.
   @Test(arguments: ["size=6m", "size=64m,nr_inodes=60"])
-  func aRestoreIntoADirectoryThatDoesNotFitLeavesItAsItWas(_ options: String) throws {
+  func restoreThatDoesNotFitKeepsTheDirectory(_ options: String) throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(6)
     let volume = try SmallVolume(at: cli.directory.string + "/small", options)
@@ -164,16 +165,16 @@ struct FullDiskTests {
       "restore latest:folders/tree --to small/into --repo repo --overwrite always --delete --quiet"
     let outcome = try cli.run(merge)
     let reason =
-      options.contains("nr") ? "files and directories are to be made" : "are to be written, and"
+      options.contains("nr") ? "files and directories are needed" : "are needed, but only"
     #expect(outcome.code == 1 && outcome.errors.contains(reason), "\(outcome.errors)")
-    #expect(outcome.errors.contains("hint: free space there"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: free space on the volume"), "\(outcome.errors)")
     #expect(try cli.records("small/into") == before)
     try volume.grow("size=64m,nr_inodes=1000")
     _ = try cli.succeed(merge)
     try ChangeDetector.expectSame(cli.directory, "tree", "small/into")
   }
 
-  @Test func aNewDirectoryForWhichInodesLackIsNotMade() throws {
+  @Test func newDirectoryIsNotCreatedWithoutInodes() throws {
     let cli = try CommandLine(inMemory: true)
     for number in 0..<40 { try cli.directory.write("x", at: ByteString("tree/\(number)")) }
     _ = try cli.succeed("init repo --plain")
@@ -181,12 +182,12 @@ struct FullDiskTests {
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4m,nr_inodes=30")
     defer { volume.unmount() }
     let outcome = try cli.run("restore latest:folders/tree --to small/back --repo repo")
-    #expect(outcome.code == 1 && outcome.errors.contains("44 files and directories are to be made"))
-    #expect(outcome.errors.contains("there is room for 29"), "\(outcome.errors)")
+    #expect(outcome.code == 1 && outcome.errors.contains("44 files and directories are needed"))
+    #expect(outcome.errors.contains("there is room for only 29"), "\(outcome.errors)")
     #expect(try cli.names(in: "small").isEmpty)
   }
 
-  @Test func aRepositoryThatDoesNotFitIsNone() throws {
+  @Test func repositoryThatDoesNotFitIsNotCreated() throws {
     let cli = try CommandLine()
     for options in ["size=1m", "size=64m,nr_inodes=50"] {
       let volume = try SmallVolume(at: cli.directory.string + "/small", options)
@@ -203,7 +204,7 @@ struct FullDiskTests {
 private struct SmallVolume {
   let path: String
 
-  /// Whether this user may mount one.
+  /// Whether this user may mount a volume.
   static let isPermitted: Bool = {
     guard Host.userID == 0, let directory = try? TemporaryDirectory("mount") else { return false }
     guard let volume = try? SmallVolume(at: directory.string + "/small", "size=1m") else {
@@ -220,7 +221,7 @@ private struct SmallVolume {
     try mount(options)
   }
 
-  /// Mounts it anew, larger, with what is in it.
+  /// Makes the mounted volume larger and keeps its contents.
   func grow(_ options: String) throws { try mount("remount," + options) }
 
   private func mount(_ options: String) throws {

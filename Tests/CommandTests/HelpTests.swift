@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What the program says of itself: help, version, completions.
+/// Help, version and completion scripts.
 @Suite struct HelpTests {
-  @Test func eachCommandsHelpIsAsRecorded() throws {
+  @Test func helpOfEveryCommandIsAsRecorded() throws {
     let cli = try CommandLine()
     let commands = try HelpTree.commands(cli)
     #expect(commands.count > 10)
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func eachCommandsExamplesWork() throws {
+  @Test func examplesOfEveryCommandWork() throws {
     for command in try HelpTree.commands(CommandLine()) {
       let place = try ExampleDirectory()
       let help = try place.cli.run(command + ["--help"]).output
@@ -38,13 +38,13 @@ import Testing
     }
   }
 
-  @Test func theVersionIsTold() throws {
+  @Test func versionIsPrinted() throws {
     let outcome = try CommandLine().run("--version")
     #expect(outcome.code == 0)
     #expect(outcome.output.wholeMatch(of: /sandboxctl [0-9]+\.[0-9]+\.[0-9]+( .*)?\n/) != nil)
   }
 
-  @Test func nothingShowsTheHelp() throws {
+  @Test func noArgumentsShowTheHelp() throws {
     let cli = try CommandLine()
     let outcome = try cli.run([])
     #expect(outcome.code == 0)
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: ["bash", "zsh", "fish"])
-  func aCompletionScriptIsMade(_ shell: String) throws {
+  func completionScriptIsPrinted(_ shell: String) throws {
     let cli = try CommandLine()
     let outcome = try cli.run("--generate-completion-script \(shell)")
     #expect(outcome.code == 0 && outcome.errors.isEmpty)
@@ -64,8 +64,8 @@ import Testing
   }
 }
 
-/// A directory as the help's examples expect it: `device` is a sample device and `repo` a repository
-/// with a backup of it, unless the examples make them.
+/// A directory as the examples of the help expect it: `device` is a sample device and `repo` a
+/// repository with a backup of it, unless the examples create them.
 private struct ExampleDirectory {
   let cli: CommandLine
 
@@ -75,7 +75,7 @@ private struct ExampleDirectory {
     try root.makeDirectory("bin").createLink("sandboxctl", to: ByteString(CommandLine.program))
   }
 
-  /// The command lines that a help text ends with.
+  /// Returns the command lines at the end of a help text.
   static func examples(in help: String) -> [String] {
     let lines = help.components(separatedBy: "\n")
     guard let start = lines.firstIndex(where: { $0.hasPrefix("EXAMPLES:") }) else { return [] }
@@ -95,7 +95,7 @@ private struct ExampleDirectory {
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
   }
 
-  /// Makes a package as a directory and as an archive, and what the command expects of the device.
+  /// Makes a package as a directory and as an archive, and prepares the device for the command.
   private func preparePackage(for command: [String]) throws {
     let app = command == ["install"] ? "other" : "notebook"
     try cli.directory.write(
@@ -113,7 +113,7 @@ private struct ExampleDirectory {
     }
   }
 
-  /// Runs a line as a shell does.
+  /// Runs a line in a shell.
   func run(_ line: String) throws -> Program.Outcome {
     var environment = cli.environment
     environment["PATH"] = cli.directory.string + "/bin:" + (environment["PATH"] ?? "")

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// The commands of the program, by its own account.
+/// The commands of the program as listed by its own help.
 enum HelpTree {
-  /// The words of each command and group of commands, the program itself first (no words).
+  /// Returns the words of each command and command group, the program itself (no words) first.
   static func commands(_ cli: CommandLine) throws -> [[String]] {
     let dump = try cli.json("--experimental-dump-help")
     let root = try #require(dump["command"] as? [String: Any])
@@ -19,13 +19,13 @@ enum HelpTree {
       }
   }
 
-  /// An option that a command's help shows.
+  /// An option in a command's help.
   struct Option {
     let name: String
     let isFlag: Bool
   }
 
-  /// The options of each command, but for those that every command has.
+  /// Returns the options of each command, except those of all commands.
   static func options(_ cli: CommandLine) throws -> [(command: [String], option: Option)] {
     let dump = try cli.json("--experimental-dump-help")
     return options(try #require(dump["command"] as? [String: Any]), [])

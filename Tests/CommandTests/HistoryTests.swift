@@ -2,9 +2,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A device in use: a snapshot a day, each of which comes back as that day was.
+/// A device in use: one snapshot a day, each of which restores the state of its day.
 @Suite struct HistoryTests {
-  @Test func eachDayComesBack() throws {
+  @Test func everyDayIsRestored() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -26,7 +26,7 @@ import Testing
     #expect(listed.compactMap { $0["tags"] as? [String] } == (0...4).map { ["day-\($0)"] })
   }
 
-  @Test func aDayStoresWhatIsNewAlone() throws {
+  @Test func dailyBackupStoresOnlyNewData() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -37,7 +37,7 @@ import Testing
     #expect(after > 0 && after < before, "\(before), then \(after)")
   }
 
-  @Test func theTablesAreReadable() throws {
+  @Test func tablesAreAsRecorded() throws {
     let cli = try CommandLine()
     var transcript = Transcript(cli)
     try transcript.run("sample device", exits: 0)
@@ -49,8 +49,8 @@ import Testing
     try transcript.expectSnapshot("tour")
   }
 
-  /// A file alone becomes DIR itself.
-  @Test func oneFileComesBack() throws {
+  /// A single file is restored as DIR itself.
+  @Test func singleFileIsRestored() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")

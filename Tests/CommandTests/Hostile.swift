@@ -4,20 +4,20 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a program did with a hostile repository.
+/// The outcome of a program run on a hostile repository.
 struct HostileOutcome {
   let code: Int32
   let output: String
   let errors: String
-  /// The most memory that it, or a program that it ran, had at a time.
+  /// The peak memory of the program or of a program that it ran.
   let peakMebibytes: Int
 }
 
-/// A forged repository beside a file that nobody may touch, and the two readers of it.
+/// A forged repository beside a file that must not change, and the two readers of it.
 struct Hostile {
   let cli: CommandLine
 
-  /// Forges a repository: `body` gives the root of its snapshot.
+  /// Forges a repository whose snapshot has the root returned by `body`.
   init(_ body: (inout ForgedRepository) -> Digest) throws {
     var forged = ForgedRepository()
     let root = body(&forged)
@@ -31,7 +31,7 @@ struct Hostile {
     try cli.directory.write("nobody's business", at: "outside")
   }
 
-  /// Runs the program.
+  /// Runs sandboxctl.
   func ours(_ line: String) throws -> HostileOutcome {
     try measured { try cli.run(line + " --repo repo", under: $0) }
   }
@@ -51,7 +51,7 @@ struct Hostile {
       peakMebibytes: (Int(peak) ?? 0) >> 10)
   }
 
-  /// Runs a program and writes the peak of its memory, in KiB, to the file `peak`.
+  /// Runs a program and writes its peak memory in KiB to the file `peak`.
   private static let measuring = """
     import resource, subprocess, sys
     code = subprocess.run(sys.argv[1:]).returncode
@@ -59,11 +59,11 @@ struct Hostile {
     sys.exit(code)
     """
 
-  /// The memory that either reader may have, whatever the repository says.
+  /// The memory limit of both readers, whatever the repository contains.
   static let memoryBound = 300
 
-  /// Both readers restore what is sound of the latest snapshot, name what is not with these words, and
-  /// leave everything else in the directory alone.
+  /// Expects both readers to restore the valid part of the latest snapshot, to name the rest with
+  /// these words, and to leave everything else in the directory alone.
   func expectRefused(
     ours words: [String], theirs theirWords: [String], left: [ByteString] = ["good"],
     recoverOptions: String = "", sourceLocation: SourceLocation = #_sourceLocation

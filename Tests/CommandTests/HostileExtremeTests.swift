@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Repositories that break no rule and name more than there can be: no sum and no time in them ends
-/// the program. `PlanBoundTests` has more paths than there can be.
+/// Repositories that violate no rule but declare extreme values: no sum and no time in them ends
+/// the program. `PlanBoundTests` has too many paths.
 @Suite struct HostileExtremeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
@@ -16,8 +16,8 @@ import Testing
     "restore latest --to back --dry-run", "restore latest --to back --dry-run --json",
   ]
 
-  /// Sizes and times at the ends of their numbers, thrice, so that their sums are beyond them.
-  @Test func sumsAndTimesBeyondTheirNumbers() throws {
+  /// Sizes and times at the limits of their types, three times, so that their sums overflow.
+  @Test func overflowingSumsAndTimesAreHandled() throws {
     let most = UInt64(Int64.max)
     var forged = ForgedRepository()
     let times: [(String, Int64)] = [("first", .min), ("last", .max), ("old", -62_135_596_801)]

@@ -5,14 +5,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Identifiers, UUIDs and revisions that would lead a restore out of the device.
+/// Identifiers, UUIDs and revisions that would redirect a restore to a path outside the device.
 @Suite struct HostileLocationTests {
   private static let library = "Users/you/Library"
   private static let desktopFile = ".com.apple.containermanagerd.metadata.plist"
   private static let simulatorFile = ".com.apple.mobile_container_manager.metadata.plist"
   private static let udid = "11111111-2222-4333-8444-555555555555"
 
-  /// A macOS disk with one more container, whose metadata an app wrote; and another user's disk.
+  /// Makes a macOS disk with another container whose metadata an app wrote, and another user's
+  /// disk.
   private static func disk(_ place: String, _ identifier: ByteString) throws -> CommandLine {
     let cli = try CommandLine()
     let container = "disk/\(library)/\(place)"
@@ -33,7 +34,7 @@ import Testing
     ("Group Containers/group.com.evil", "../LaunchAgents" as ByteString, "groups/group.com.evil"),
     ("Containers/com.evil", "../../../outside/autostart", "apps/com.evil/data"),
   ])
-  func anIdentifierThatIsAPathIsNoPlaceOfARestore(
+  func pathAsIdentifierIsNotRestored(
     place: String, identifier: ByteString, logical: String
   ) throws {
     let cli = try Self.disk(place, identifier)
@@ -54,8 +55,8 @@ import Testing
     #expect(try cli.directory.read(ByteString(back)) == Array("hostile".utf8))
   }
 
-  /// A repository with a snapshot of one container, in which a file says "hostile"; `device` is the
-  /// text of its device record.
+  /// Makes a repository with a snapshot of one container with a file that contains "hostile";
+  /// `device` is the text of its device record.
   private static func forge(_ container: [String], device: (CommandLine) -> String) throws
     -> CommandLine
   {
@@ -89,7 +90,7 @@ import Testing
   ]
 
   @Test(arguments: uuids)
-  func aSnapshotWithAHostileUUIDIsRefusedByName(uuid: String) throws {
+  func snapshotWithAHostileUUIDIsRefused(uuid: String) throws {
     let cli = try Self.forge(["groups", "group.a"]) { cli in
       #""layout":"coresimulator","root":"\#(cli.directory.path("device"))","containers":"#
         + #"[{"path":"groups/group.a","uuid":"\#(uuid)","real_path":"/x"}]"#
@@ -109,14 +110,14 @@ import Testing
       if command.hasPrefix("find") { continue }
       #expect(read.errors.contains("'groups/group.a': its uuid "), "\(command): \(read.errors)")
     }
-    // A plain directory takes it all the same.
+    // It can still be restored into a plain directory.
     _ = try cli.succeed("restore latest --to back --repo repo")
     #expect(
       try cli.directory.read("back/groups/group.a/evil.txt") == Array("hostile".utf8))
   }
 
   @Test(arguments: ["../../outside", "..", "42/../../outside", "y1", ".ssh"])
-  func aSnapshotWithAHostileRevisionIsRefusedByName(revision: String) throws {
+  func snapshotWithAHostileRevisionIsRefused(revision: String) throws {
     let cli = try Self.forge(["apps", "hello", "revision"]) { cli in
       #""layout":"snap","root":"\#(cli.directory.path("home/snap"))","containers":"#
         + #"[{"path":"apps/hello/revision","revision":"\#(revision)","real_path":"/x"}]"#
@@ -131,8 +132,8 @@ import Testing
     #expect(try Directory.open(path: cli.directory.path("outside")).names() == ["mine"])
   }
 
-  /// A journal that a restore brought into the program's own directory would be the user's own.
-  @Test func nothingIsRestoredIntoTheProgramsOwnDirectory() throws {
+  /// A restored journal in the program's own directory would be trusted as the user's own.
+  @Test func programsOwnDirectoryIsNoRestoreTarget() throws {
     let cli = try Self.forge(["apps", ".sandboxctl", "data"]) { cli in
       #""layout":"flatpak","root":"\#(cli.directory.path("home/.var/app"))","containers":"#
         + #"[{"path":"apps/.sandboxctl/data","real_path":"/x"}]"#
@@ -145,7 +146,7 @@ import Testing
     #expect((try? apps.directory(".sandboxctl").names())?.contains("evil.txt") != true)
   }
 
-  @Test func aContainerTakesNothingOfThatName() throws {
+  @Test func reservedNameIsNotRestoredIntoAContainer() throws {
     let cli = try Self.forge(["apps", "org.example.App", "data", ".sandboxctl"]) { cli in
       #""layout":"flatpak","root":"\#(cli.directory.path("home/.var/app"))","containers":"#
         + #"[{"path":"apps/org.example.App/data","real_path":"/x"}]"#
@@ -156,18 +157,18 @@ import Testing
     #expect(
       outcome.errors.contains("not restored: apps/org.example.App/data/.sandboxctl (")
         && outcome.errors.contains(
-          "/.sandboxctl): its name is that of this program's own directory"),
+          "/.sandboxctl): its name is reserved for this program"),
       "\(outcome.errors)")
     let app = try Directory.open(path: cli.directory.path("home/.var/app/org.example.App"))
     #expect(try app.names() == ["data"])
-    // A plain directory takes it all the same.
+    // It can still be restored into a plain directory.
     _ = try cli.succeed("restore latest --to back --repo repo")
     #expect(
       try cli.directory.read("back/apps/org.example.App/data/.sandboxctl/evil.txt")
         == Array("hostile".utf8))
   }
 
-  /// As snapshots of earlier versions may hold it: the logical name gives any identifier back.
+  /// Snapshots of earlier versions may contain these: the logical name encodes any identifier.
   @Test(arguments: [
     ("macos", "other/Users/you", ["groups", "..%2FLaunchAgents"]),
     ("macos", "other/Users/you", ["apps", "..%2F..%2F..%2Foutside%2Fx", "data"]),
@@ -176,7 +177,7 @@ import Testing
     ("flatpak", "home/.var/app", ["apps", "%2E.", "settings"]),
     ("snap", "home/snap", ["apps", "..%2Foutside", "data"]),
   ])
-  func aSnapshotWithAHostileIdentifierIsRefusedByName(
+  func snapshotWithAHostileIdentifierIsRefused(
     layout: String, root: String, container: [String]
   ) throws {
     let path = container.joined(separator: "/")

@@ -4,10 +4,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What reads a repository and restores nothing, on hostile ones: each lie is refused by name, by
-/// every command that meets it and by no other, with bounded memory and status 13.
+/// Commands that read a hostile repository without restoring: each invalid part is reported by
+/// every command that reads it and by no other, with bounded memory and exit status 13.
 @Suite struct HostileReadTests {
-  @Test(arguments: HostileRow.all) func isRefused(row: HostileRow) throws {
+  @Test(arguments: HostileRow.all) func hostileRepositoryIsRefused(row: HostileRow) throws {
     let hostile = try Hostile(row.forge())
     let outcomes = try hostile.oursEach(row.commands.map { "\($0) --repo repo" })
     try #require(outcomes.count == row.commands.count)
@@ -26,7 +26,7 @@ import Testing
 }
 
 extension Hostile {
-  /// Runs the program with each line, one after another; the output is told to 1 MiB.
+  /// Runs the program with each line in turn; the output is limited to 1 MiB.
   func oursEach(_ lines: [String]) throws -> [HostileOutcome] {
     let words = String(decoding: try JSONEncoder().encode(lines), as: UTF8.self)
     let outcome = try cli.run([words], under: ["python3", "-B", "-c", Self.measuringEach])

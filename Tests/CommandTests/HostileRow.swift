@@ -2,16 +2,16 @@ import Codecs
 import TestSupport
 import Testing
 
-/// A lie, which commands meet it, and what they say.
+/// An invalid part of a repository, the commands that read it, and their messages.
 struct HostileRow: CustomTestStringConvertible, Sendable {
   let testDescription: String
-  /// The commands that have to refuse it.
+  /// The commands that must refuse it.
   let refusers: Set<String>
-  /// Commands that do their work and warn of it.
+  /// The commands that succeed with a warning.
   var warners: Set<String> = []
-  /// What each of them says.
+  /// The words of their messages.
   let words: [String]
-  /// The commands that are run.
+  /// The commands to run.
   var commands = Self.commands
   let forge: @Sendable () -> ForgedRepository
 
@@ -20,9 +20,9 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
     "find **", "dump latest", "stats latest", "stats",
   ]
 
-  /// Those that read the latest snapshot's trees.
+  /// The commands that read the trees of the latest snapshot.
   static let treeReaders: Set<String> = Set(commands).subtracting(["snapshots", "stats"])
-  /// Those that read data.
+  /// The commands that read file content.
   static let dataReaders: Set<String> = ["check --read-data", "dump latest"]
 
   static let all = trees + places + indexes + contents + frames + snapshots
@@ -31,7 +31,8 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   static let good = bytes("good\n")
   static let other = bytes("other\n")
 
-  /// Two snapshots: of a good file, then of the good file and what `body` gives.
+  /// Forges two snapshots: one of a good file, and one of the good file and the entries returned by
+  /// `body`.
   private static func forge(
     _ body: (inout ForgedRepository) -> [[UInt8]]
   ) -> ForgedRepository {
@@ -67,7 +68,7 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
           ForgedEntry.directory(bytes("twice"), forged.addTree([])),
         ])
       },
-      tree("100,000 directories in one another", []) { forged in
+      tree("100,000 nested directories", []) { forged in
         var tree = forged.addTree([])
         for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.directory([0x64], tree)]) }
         return tree
@@ -85,14 +86,16 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
         forged.add([0xa1, 0x00, 0x9b] + [UInt8](repeating: 0xff, count: 8), kind: 1)
       },
       HostileRow(
-        testDescription: "a directory that is not too deep in one place, and in another",
+        testDescription: "a directory that is too deep at one of its paths",
         refusers: ["check"],
         words: ["evil"], commands: ["check"], forge: sharedDepth),
       HostileRow(
-        testDescription: "a tree in itself", refusers: treeReaders, words: ["evil"], forge: ownTree),
+        testDescription: "a tree that contains itself", refusers: treeReaders, words: ["evil"],
+        forge: ownTree),
     ]
 
-  /// 3,000 directories in one another, in the root and below 2,000 others: whichever is looked at first.
+  /// Makes 3,000 nested directories, both in the root and below 2,000 others, before and after
+  /// these in name order.
   @Sendable private static func sharedDepth() -> ForgedRepository {
     forge { forged in
       var tree = forged.addTree([])
@@ -106,7 +109,8 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
     }
   }
 
-  /// By hash it cannot be made, so the index says so.
+  /// Makes a tree that contains itself. No such hash can be computed, so the index maps the inner
+  /// blob to the outer one.
   @Sendable private static func ownTree() -> ForgedRepository {
     let inner: [UInt8] = [0xa0]
     var forged = forge { [ForgedEntry.directory(bytes("evil"), $0.add(inner, kind: 1))] }
@@ -125,19 +129,19 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
 
   private static func twoFiles(behind filler: Int = 0) -> ForgedRepository {
     forge { forged in
-      // So much that the file's blob is in the second frame.
+      // Enough bytes to put the file's blob into the second frame.
       if filler > 0 { forged.add([UInt8](repeating: 7, count: filler), kind: 0) }
       forged.add(other, kind: 0)
       return [ForgedEntry.file(bytes("evil"), other)]
     }
   }
 
-  /// The index's entry of the file's only blob.
+  /// Makes a row with a changed index entry of the file's only blob.
   private static func place(
     _ name: String, _ refusers: Set<String>, _ words: [String], behind filler: Int = 0,
     _ change: @escaping @Sendable (inout ForgedRepository.Entry) -> Void
   ) -> HostileRow {
-    HostileRow(testDescription: "an index that lies of \(name)", refusers: refusers, words: words) {
+    HostileRow(testDescription: "an index with a wrong \(name)", refusers: refusers, words: words) {
       var forged = twoFiles(behind: filler)
       forged.changeIndex = { index in
         for number in index.entries.indices
@@ -150,11 +154,11 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   }
 
   private static let places = [
-    place("an offset", dataReaders, ["evil"]) { $0.offset += 1 },
-    place("a length", dataReaders.union(["check"]), ["evil"]) { $0.length -= 1 },
-    place("a kind", dataReaders.union(["check"]), ["evil"]) { $0.kind = 1 },
-    place("a pack", dataReaders, ["evil"]) { $0.pack = 1 },
-    place("a frame that is there", dataReaders, ["evil"], behind: 300_000) {
+    place("offset", dataReaders, ["evil"]) { $0.offset += 1 },
+    place("length", dataReaders.union(["check"]), ["evil"]) { $0.length -= 1 },
+    place("kind", dataReaders.union(["check"]), ["evil"]) { $0.kind = 1 },
+    place("pack", dataReaders, ["evil"]) { $0.pack = 1 },
+    place("but existing frame", dataReaders, ["evil"], behind: 300_000) {
       $0.frame = $0.frame == 0 ? 1 : 0
     },
   ]
@@ -175,19 +179,19 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   }
 
   private static let indexes = [
-    index("a pack that is not there") { $0.entries[0].pack = 99 },
-    index("a frame that is not there") { $0.entries[0].frame = 1000 },
+    index("a missing pack") { $0.entries[0].pack = 99 },
+    index("a missing frame") { $0.entries[0].frame = 1000 },
     index("a blob of 100 MiB") { $0.entries[0].length = 100 << 20 },
     index("a blob twice") { $0.entries.append($0.entries[0]) },
     index("a frame of 4 GiB") { $0.packs[0].frames[0].plain = 0xffff_ffff },
-    index("a frame behind its pack") { $0.packs[0].frames[0].offset = .max },
+    index("a frame after the end of its pack") { $0.packs[0].frames[0].offset = .max },
   ]
 
   private static func contents(
     _ name: String, _ change: @escaping @Sendable (inout [ForgedRepository.Entry]) -> Void
   ) -> HostileRow {
     HostileRow(
-      testDescription: "contents that lie of \(name)", refusers: ["check --read-data"],
+      testDescription: "contents with a wrong \(name)", refusers: ["check --read-data"],
       words: ["packs/"]
     ) {
       var forged = twoFiles()
@@ -197,20 +201,20 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   }
 
   private static let contents = [
-    contents("an offset") { $0[0].offset += 1 }, contents("a kind") { $0[0].kind = 1 },
-    contents("a kind that is none") { $0[0].kind = 3 }, contents("a frame") { $0[0].frame = 9 },
-    contents("a length") { $0[0].length = 9 << 20 }, contents("a pack") { $0[0].pack = 1 },
-    contents("their order") { $0.swapAt(0, 1) }, contents("an overlap") { $0[1].offset -= 1 },
+    contents("offset") { $0[0].offset += 1 }, contents("kind") { $0[0].kind = 1 },
+    contents("undefined kind") { $0[0].kind = 3 }, contents("frame") { $0[0].frame = 9 },
+    contents("length") { $0[0].length = 9 << 20 }, contents("pack") { $0[0].pack = 1 },
+    contents("order") { $0.swapAt(0, 1) }, contents("overlap") { $0[1].offset -= 1 },
   ]
 
   // MARK: - Frames, snapshots
 
-  /// A frame of 300,000 bytes that is another one.
+  /// Replacements of a frame of 300,000 bytes.
   private static let frames = [
     HostileFrame.claims100GB, .holdsAGigabyte, .wantsAWindowOf2GB, .hasNoSize, .isSkippable,
   ].map { frame in
     HostileRow(
-      testDescription: "a frame that \(frame)", refusers: dataReaders, words: ["evil"]
+      testDescription: "frame: \(frame)", refusers: dataReaders, words: ["evil"]
     ) {
       var forged = forge { forged in
         let big = [UInt8](repeating: 1, count: 300_000)
@@ -225,7 +229,7 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   }
 
   private static let snapshots = [
-    // 4 MB of text that would take 100 of memory.
+    // 4 MB of text that would need 100 MB of memory.
     HostileRow(
       testDescription: "a snapshot of two million values", refusers: ["snapshots"],
       words: ["more than 2097152 values"], commands: ["snapshots"]

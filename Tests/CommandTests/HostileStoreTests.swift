@@ -4,13 +4,13 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Packs, indexes and snapshots that lie: no wrong byte is restored, each is named, and what it does
-/// not concern is restored.
+/// Invalid packs, indexes and snapshots: no wrong byte is restored, each is named, and unaffected
+/// data is restored.
 @Suite struct HostileStoreTests {
   private static let good = Array("good\n".utf8)
   private static let other = Array("other\n".utf8)
 
-  /// A root with two files, each of one blob.
+  /// Makes a root with two files, each of one blob.
   private static func twoFiles() -> ForgedRepository {
     var forged = ForgedRepository()
     forged.add(good, kind: 0)
@@ -22,7 +22,7 @@ import Testing
     return forged
   }
 
-  /// Changes the index's entry of a blob.
+  /// Changes the index entry of a blob.
   private static func lie(
     of bytes: [UInt8], _ change: @escaping (inout ForgedRepository.Entry) -> Void
   ) -> ForgedRepository {
@@ -38,7 +38,7 @@ import Testing
 
   // MARK: - Indexes
 
-  @Test func anIndexThatLiesOfAPlace() throws {
+  @Test func indexWithWrongLocationsIsDetected() throws {
     let lies: [(inout ForgedRepository.Entry) -> Void] = [
       { $0.offset += 1 }, { $0.offset = 0 }, { $0.kind = 1 }, { $0.kind = 2 }, { $0.length -= 1 },
       { $0.pack = 1 },
@@ -47,17 +47,17 @@ import Testing
       let hostile = try Hostile(Self.lie(of: Self.other, lie))
       try hostile.expectRefused(ours: ["other"], theirs: ["damaged: other: "], left: ["good"])
       #expect(try hostile.cli.directory.read("cage/theirs/good") == Self.good, "lie \(number)")
-      // The packs tell the truth.
+      // The packs are correct.
       let without = try hostile.theirs("--without-index repo restore latest --to back")
       #expect(without.code == 0, "\(without.errors)")
       #expect(try hostile.cli.directory.read("back/other") == Self.other)
       let check = try hostile.theirs("repo verify --read-data")
-      #expect(check.code == 13 && check.errors.contains("an index says of blob "))
+      #expect(check.code == 13 && check.errors.contains("an index entry of blob "))
     }
   }
 
-  /// An index that breaks its own form is refused whole: then the packs say what is in them.
-  @Test func anIndexThatIsNoIndex() throws {
+  /// A malformed index is refused completely, and the contents of the packs are used instead.
+  @Test func malformedIndexIsRefused() throws {
     let lies: [(inout ForgedRepository.Index) -> Void] = [
       { $0.entries[0].pack = 99 }, { $0.entries[0].frame = 1000 }, { $0.entries[0].flags = 1 },
       { $0.entries[0].length = 0 }, { $0.entries[0].length = 100 << 20 },
@@ -80,8 +80,9 @@ import Testing
     }
   }
 
-  /// A tree whose directory is itself: by hash it cannot be made, so the index says so.
-  @Test func aTreeThatIsItsOwnDirectory() throws {
+  /// A tree that contains itself: no such hash can be computed, so the index maps the inner blob to
+  /// the outer one.
+  @Test func treeThatContainsItselfIsRefused() throws {
     var forged = ForgedRepository()
     let inner = forged.addTree([])
     let outer = forged.addTree([ForgedEntry.directory(Array("round".utf8), inner)])
@@ -96,7 +97,7 @@ import Testing
       ours: ["round"], theirs: ["damaged: round: "], left: ["round"])
   }
 
-  @Test func aFileThatHasTheBytesOfATree() throws {
+  @Test func fileContentIsNotUsedAsATree() throws {
     var forged = ForgedRepository()
     let evil = Array("evil".utf8)
     var inner = ForgedRepository()
@@ -115,7 +116,7 @@ import Testing
 
   // MARK: - Packs
 
-  @Test func contentsThatLie() throws {
+  @Test func wrongPackContentsAreDetected() throws {
     let lies: [(inout [ForgedRepository.Entry]) -> Void] = [
       { $0[0].offset += 1 }, { $0[0].kind = 1 }, { $0[0].kind = 3 }, { $0[0].frame = 1 },
       { $0[0].frame = 9 }, { $0[0].length = 9 << 20 }, { $0[0].pack = 1 }, { $0[0].flags = 1 },
@@ -125,7 +126,7 @@ import Testing
       var forged = Self.twoFiles()
       forged.changeContents = { entries in if entries.count == 2 { lie(&entries) } }
       let hostile = try Hostile(forged)
-      // The index tells the truth, so everything is found by it.
+      // The index is correct, so everything is found with it.
       try Recover.succeed(hostile.cli, "repo restore latest --to back")
       #expect(try hostile.cli.directory.read("back/other") == Self.other)
       let check = try hostile.theirs("repo verify --read-data")
@@ -142,8 +143,8 @@ import Testing
     }
   }
 
-  /// With the index gone ours believes the contents as little: what is not as its hash says is named, and
-  /// neither restored nor put into a new index.
+  /// Without the index sandboxctl checks the contents as well: a blob whose hash does not match is
+  /// named, and is neither restored nor added to a new index.
   private func expectNothingWrongWithoutIndex(_ hostile: Hostile) throws {
     let index = try Directory.open(path: hostile.cli.directory.path("repo/index"))
     for name in try index.names() { try index.remove(name) }
@@ -153,7 +154,7 @@ import Testing
       let isRestore = line.hasPrefix("restore")
       let run = try hostile.ours(isRestore ? "\(line) \(place)" : line)
       #expect(run.peakMebibytes < Hostile.memoryBound)
-      // A mistake of the program would end it by a signal.
+      // A bug in the program would end it with a signal.
       #expect(run.code < 128, "\(line): \(run.errors)")
       guard isRestore else { continue }
       var isWhole = true
@@ -172,8 +173,8 @@ import Testing
     }
   }
 
-  /// Frames that would decode to far more than they may, or to something else than they say.
-  @Test(arguments: HostileFrame.allCases) func framesThatClaimTooMuch(frame: HostileFrame) throws {
+  /// Frames that would decode to far more data than permitted, or not to the declared data.
+  @Test(arguments: HostileFrame.allCases) func hostileFramesAreRefused(frame: HostileFrame) throws {
     var forged = ForgedRepository()
     forged.add([UInt8](repeating: 1, count: 300_000), kind: 0)
     forged.add(Self.good, kind: 0)
@@ -183,7 +184,7 @@ import Testing
     ])
     forged.addSnapshot(root)
     forged.changeFrame = { number, bytes in
-      // The first frame of the pack of data; that of trees is small.
+      // The first frame of the data pack; that of the tree pack is small.
       if number == 0 && frame.isAbout(bytes) { bytes = frame.bytes }
     }
     let hostile = try Hostile(forged)
@@ -193,15 +194,15 @@ import Testing
     #expect(check.peakMebibytes < Hostile.memoryBound)
   }
 
-  // MARK: - Snapshots and files that are none
+  // MARK: - Invalid snapshots and files
 
   @Test(arguments: [
     ("\"version\":1", "\"version\":2", "version 2"),
-    ("\"version\":1", "\"version\":1,\"version\":1", "twice"),
+    ("\"version\":1", "\"version\":1,\"version\":1", "duplicate"),
     (ForgedRepository.id.hex, Blake2b.hash([1]).hex, "another repository"),
     ("2026-11-01T10", "2026-11-31T10", "time"), ("}}\n", "}}", "line"), ("}}\n", "}\n", "JSON"),
     ("\"user\":\"user\"", "\"user\":\("[{\"a\":" + String(repeating: "[", count: 100))", "JSON"),
-  ]) func snapshotsThatAreNone(words: String, lie: String, reason: String) throws {
+  ]) func invalidSnapshotsAreRefused(words: String, lie: String, reason: String) throws {
     var forged = Self.twoFiles()
     let root = forged.addTree([ForgedEntry.file(Array("newer".utf8), Self.good)])
     forged.addSnapshot(root) { $0.replacingOccurrences(of: words, with: lie) }
@@ -213,12 +214,12 @@ import Testing
     let ours = try hostile.ours("snapshots")
     #expect(ours.code == 13, "\(ours.errors)")
     #expect((ours.output + ours.errors).contains(isNested ? "deep" : reason), "\(ours.errors)")
-    // The other one is whole.
+    // The other snapshot is intact.
     try Recover.succeed(hostile.cli, "repo restore \(try hostile.soundSnapshot()) --to back")
     #expect(try hostile.cli.directory.read("back/other") == Self.other)
   }
 
-  @Test func whatIsNoFileIsNotWaitedFor() throws {
+  @Test func specialAndOversizedFilesAreRefused() throws {
     let hostile = try Hostile(Self.twoFiles())
     let repo = hostile.cli.directory.string + "/repo"
     let zeros = String(repeating: "0", count: 64)
@@ -245,7 +246,7 @@ import Testing
     let ours = try hostile.ours("snapshots")
     #expect(ours.code == 13 && ours.peakMebibytes < Hostile.memoryBound, "\(ours.errors)")
     let restored = try hostile.ours("restore latest --to ours")
-    // One of the snapshots that cannot be read may be the latest.
+    // One of the unreadable snapshots may be the latest.
     #expect(restored.code == 13 && restored.errors.contains("index/"), "\(restored.errors)")
     #expect(restored.peakMebibytes < Hostile.memoryBound)
     #expect(try hostile.cli.directory.read("ours/other") == Self.other)
@@ -257,7 +258,7 @@ import Testing
     ("blake2b-256", "md5", "hash"), ("{\"format\"", "[\"format\"", "repository.json"),
     ("sandboxctl-repository", "something", "repository"),
     ("\"recipients\": []", "\"recipients\": [{\"key\": 1}]", "recipients"),
-  ]) func repositoriesOfAnotherKind(words: String, lie: String, reason: String) throws {
+  ]) func repositoriesOfAnotherKindAreRefused(words: String, lie: String, reason: String) throws {
     let hostile = try Hostile(Self.twoFiles())
     let text = String(
       decoding: try hostile.cli.directory.read("repo/repository.json"), as: UTF8.self)
@@ -271,14 +272,14 @@ import Testing
 }
 
 extension Hostile {
-  /// The id of the oldest snapshot, which is sound.
+  /// Returns the ID of the oldest snapshot, which is valid.
   fileprivate func soundSnapshot() throws -> String {
     let lines = try theirs("repo list").output.split(separator: "\n")
     return String(try #require(lines.dropFirst().first).prefix(16))
   }
 }
 
-/// Frames of zstd (RFC 8878) that no compressor makes.
+/// Zstandard frames (RFC 8878) that no compressor produces.
 enum HostileFrame: String, CaseIterable, CustomTestStringConvertible {
   case claims100GB
   case claimsMore
@@ -295,7 +296,7 @@ enum HostileFrame: String, CaseIterable, CustomTestStringConvertible {
 
   var testDescription: String { rawValue }
 
-  /// Whether a frame is the one of 300,000 bytes that is to be replaced.
+  /// Whether a frame is the one of 300,000 bytes to replace.
   func isAbout(_ bytes: [UInt8]) -> Bool {
     bytes.count > 5 && bytes.count < 400 && claim(bytes) > 300_000
   }
@@ -304,7 +305,7 @@ enum HostileFrame: String, CaseIterable, CustomTestStringConvertible {
     (try? UInt64(ZstdFrame(bytes.span).contentSize)) ?? 0
   }
 
-  /// What is stored in its place. The index says that it decodes to some 301,000 bytes.
+  /// The bytes stored in its place. The index says that it decodes to about 301,000 bytes.
   var bytes: [UInt8] {
     switch self {
     case .claims100GB: Self.frame(claim: 100 << 30, blocks: 1)
@@ -324,11 +325,11 @@ enum HostileFrame: String, CaseIterable, CustomTestStringConvertible {
     }
   }
 
-  /// A tar header, 300,000 bytes and "good\n", and what fills up the last block.
+  /// A tar header, 300,000 bytes and "good\n", and the padding of the last block.
   private static let told = 512 + 300_032
   private static let checksum: [UInt8] = [1, 2, 3, 4]
 
-  /// A frame of one segment, with a size of eight bytes and a checksum.
+  /// Returns a single-segment frame with an eight-byte size and a checksum.
   private static func frame(claim: Int, blocks: Int, flags: UInt8 = 0xe4) -> [UInt8] {
     [0x28, 0xb5, 0x2f, 0xfd, flags] + number(claim) + zeros(blocks) + checksum
   }
@@ -339,7 +340,7 @@ enum HostileFrame: String, CaseIterable, CustomTestStringConvertible {
     return bytes
   }
 
-  /// Blocks of one byte repeated 131,072 times, four bytes each.
+  /// Returns four-byte blocks, each of one byte repeated 131,072 times.
   private static func zeros(_ count: Int) -> [UInt8] {
     (1...count).flatMap { number -> [UInt8] in
       let head = UInt32(131_072 << 3 | 1 << 1 | (number == count ? 1 : 0))

@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Trees that no writer makes: each is refused by name, by the program and by recover.py, and what
-/// is beside it is restored.
+/// Trees that no writer creates: sandboxctl and recover.py refuse each by name and restore its
+/// siblings.
 @Suite struct HostileTreeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-  /// A root with a good file, and a directory whose tree is `entries`.
+  /// Makes a root with a good file and a directory whose tree has the given entries.
   private static func root(
     _ forged: inout ForgedRepository, _ entries: [[UInt8]]
   ) -> Digest {
@@ -22,13 +22,13 @@ import Testing
     ])
   }
 
-  /// The directory whose tree is refused is there, empty.
+  /// The restored names: the directory with the refused tree is empty.
   private static let left: [ByteString] = ["evil", "good"]
 
   @Test(arguments: [
     "..", ".", "", "/etc/evil", "a/../../../outside", "a/b", "a\0b",
     String(repeating: "x", count: 256),
-  ]) func namesThatLeadElsewhere(name: String) throws {
+  ]) func unsafeNamesAreRefused(name: String) throws {
     let hostile = try Hostile { forged in
       Self.root(&forged, [ForgedEntry.file(Self.bytes(name))])
     }
@@ -37,18 +37,18 @@ import Testing
     #expect(try hostile.cli.names(in: "cage/theirs/evil").isEmpty)
   }
 
-  /// A link, and then a directory of the same name, whose files would go where the link leads.
-  @Test func namesThatComeTwice() throws {
+  /// A link and then a directory of the same name, whose files would be written through the link.
+  @Test func duplicateNamesAreRefused() throws {
     let hostile = try Hostile { forged in
       let below = forged.addTree([ForgedEntry.file(Self.bytes("written"))])
       let link = ForgedEntry.link(Self.bytes("twice"), to: Self.bytes("../../.."))
       return Self.root(&forged, [link, ForgedEntry.directory(Self.bytes("twice"), below)])
     }
     try hostile.expectRefused(
-      ours: ["twice"], theirs: ["twice is out of order or twice"], left: Self.left)
+      ours: ["twice"], theirs: ["twice is out of order or a duplicate"], left: Self.left)
   }
 
-  @Test func namesOutOfOrder() throws {
+  @Test func namesOutOfOrderAreRefused() throws {
     let hostile = try Hostile { forged in
       Self.root(&forged, ["b", "a"].map { ForgedEntry.file(Self.bytes($0)) })
     }
@@ -56,16 +56,16 @@ import Testing
   }
 
   @Test(arguments: ["/etc/passwd", "../../outside", "a//b", "a/./b"])
-  func hardLinkGroupsThatLeadElsewhere(group: String) throws {
+  func unsafeHardLinkGroupsAreRefused(group: String) throws {
     let hostile = try Hostile { forged in
       Self.root(
         &forged, [ForgedEntry.file(Self.bytes("linked"), linkGroup: Self.bytes(group))])
     }
     try hostile.expectRefused(
-      ours: ["evil"], theirs: ["no path for a hard-link group"], left: Self.left)
+      ours: ["evil"], theirs: ["not a valid path of a hard-link group"], left: Self.left)
   }
 
-  @Test func aHundredThousandDirectoriesInOneAnother() throws {
+  @Test func deeplyNestedDirectoriesAreRefused() throws {
     let hostile = try Hostile { forged in
       var tree = forged.addTree([])
       for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.directory([0x64], tree)]) }
@@ -80,7 +80,7 @@ import Testing
     #expect(list.peakMebibytes < Hostile.memoryBound)
   }
 
-  @Test func aPathThatIsTooLong() throws {
+  @Test func pathThatIsTooLongIsRefused() throws {
     let hostile = try Hostile { forged in
       let name = [UInt8](repeating: 0x61, count: 255)
       var tree = forged.addTree([])
@@ -90,8 +90,8 @@ import Testing
     try hostile.expectRefused(ours: ["65536"], theirs: ["65536 bytes"], left: Self.left)
   }
 
-  /// 2^60 paths from 60 trees: none is kept in memory, and each tree is verified once.
-  @Test func treesThatShareWhatIsBelow() throws {
+  /// 2^60 paths from 60 trees: paths are not kept in memory, and each tree is verified once.
+  @Test func sharedSubtreesAreVerifiedOnce() throws {
     let hostile = try Hostile { forged in
       var tree = forged.addTree([])
       for _ in 0..<60 {
@@ -104,7 +104,7 @@ import Testing
     #expect(check.peakMebibytes < Hostile.memoryBound)
   }
 
-  @Test func whatIsNotDeterministicCBOR() throws {
+  @Test func nonDeterministicCBORIsRefused() throws {
     let good = ForgedEntry.file(Self.bytes("name"))
     var key = CBOREncoder()
     key.beginMap()
@@ -117,13 +117,13 @@ import Testing
     }
     let trees: [[UInt8]] = [
       [0xa1, 0x00, 0x9f] + good + [0xff],  // an indefinite length
-      [0xa1, 0x18, 0x00, 0x81] + good,  // a key that is longer than it needs to be
-      [0xa1, 0x00, 0x81] + good + [0x00],  // something behind the tree
-      [0xa1, 0x00, 0x81] + good.dropLast(),  // cut off
+      [0xa1, 0x18, 0x00, 0x81] + good,  // a key that is not in its shortest form
+      [0xa1, 0x00, 0x81] + good + [0x00],  // trailing bytes
+      [0xa1, 0x00, 0x81] + good.dropLast(),  // truncated
       [0xa1, 0x00, 0x9b] + [UInt8](repeating: 0xff, count: 8),  // an array of 2^64 - 1
       [0xa1, 0x00, 0x81] + key.finish(), [0xa1, 0x00, 0x80], [0xa1, 0x05, 0x80], [0x80],
       [0xa1, 0x00, 0x81] + nested,
-      [0xa1, 0x00, 0x81, 0xa2, 0x00, 0x41, 0x61, 0x01, 0x00],  // a default that is written
+      [0xa1, 0x00, 0x81, 0xa2, 0x00, 0x41, 0x61, 0x01, 0x00],  // an explicit default
       [0xa1, 0x00, 0x81, 0xa2, 0x01, 0x03, 0x00, 0x41, 0x61],  // keys out of order
     ]
     let hostile = try Hostile { forged in
@@ -137,7 +137,7 @@ import Testing
       ours: names.map { "\($0)" }, theirs: names.map { "damaged: \($0): tree " }, left: names)
   }
 
-  @Test func contentsThatAreNotWhatTheySay() throws {
+  @Test func entriesThatContradictTheirContentAreRefused() throws {
     let blob = Self.bytes("three")
     let digest = Blake2b.hash(blob)
     let list = ForgedEntry.list(level: 0, [(5, digest)])
@@ -165,8 +165,8 @@ import Testing
       ours: names.map { "\($0)" }, theirs: names.map { "damaged: \($0): tree " }, left: names)
   }
 
-  /// These are sound as trees; what they ask for is not what is there. The files alone are lost.
-  @Test func filesThatAskForOtherBlobs() throws {
+  /// These trees are valid, but the referenced blobs do not match. Only the files are lost.
+  @Test func filesWithMismatchedBlobsAreLost() throws {
     let blob = Self.bytes("three")
     let digest = Blake2b.hash(blob)
     let deep = ForgedEntry.list(level: 1, [(5, Blake2b.hash([1]))])

@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A repository whose index is damaged or gone: every command goes on by what the packs say of
-/// themselves, and says so.
+/// A repository with a damaged or missing index: every command continues with the contents recorded
+/// in the packs, and says so.
 @Suite struct IndexDamageTests {
-  /// Two backups of a directory; between them one file changed.
+  /// Makes two backups of a directory with one changed file.
   private static func make() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(11)
@@ -42,13 +42,15 @@ import Testing
     "diff latest~1 latest", "versions folders/tree/b", "find b", "stats latest",
   ]
 
-  @Test(arguments: ["flipped", "cut", "removed"]) func commandsGoOn(_ how: String) throws {
+  @Test(arguments: ["flipped", "cut", "removed"]) func commandsContinueWithoutTheIndex(
+    _ how: String
+  ) throws {
     let cli = try Self.make()
     let before = try Self.lines.map { try cli.succeed($0 + " --repo repo") }
     let stored = try cli.succeed("stats --repo repo")
     try Self.damage(cli, how)
     if how != "removed" {
-      // This host's own copy of the index is whole; only sizes are compared.
+      // This host's own copy of the index is intact; only sizes are compared.
       let outcome = try cli.run(Self.lines[0] + " --repo repo")
       #expect(outcome.code == 0 && outcome.output == before[0])
       #expect(outcome.errors.contains("copy is used instead") == (how == "cut"))
@@ -74,7 +76,7 @@ import Testing
     #expect(!check.output.contains("lost "), "\(check.output)")
   }
 
-  /// Removes this host's copies of the index, and leaves all else that it keeps.
+  /// Removes this host's copies of the index and keeps its other cached data.
   private static func removeCopies(_ cli: CommandLine) throws {
     for name in try cli.names(in: caches) {
       try Directory.open(path: cli.directory.path(caches.appending(name))).removeTree("index")
@@ -83,13 +85,15 @@ import Testing
 
   private static let caches: ByteString = "home/.cache/sandboxctl"
 
-  /// A backup relies on nothing that only a damaged index object names, and of which the host has no
-  /// copy: what it needs it stores, so that its snapshot is whole without the old packs.
-  @Test(arguments: ["flipped", "cut", "removed"]) func aBackupGoesOn(_ how: String) throws {
+  /// A backup does not rely on blobs that only a damaged index object names and of which the host
+  /// has no copy: it stores them again, so its snapshot is complete without the old packs.
+  @Test(arguments: ["flipped", "cut", "removed"]) func backupContinuesWithoutTheIndex(_ how: String)
+    throws
+  {
     let cli = try Self.make()
     let packs = try cli.packs()
     try Self.damage(cli, how)
-    // Of what the repository does not list a copy is no use.
+    // Copies of unlisted objects are not used.
     if how != "removed" { try Self.removeCopies(cli) }
     let backup = try cli.run("backup --layout folder --root tree --repo repo --quiet")
     #expect(backup.code == 0)
@@ -104,9 +108,9 @@ import Testing
     #expect(!check.output.contains(last.prefix(8)), "\(check.output)")
   }
 
-  /// A host that has a whole copy of the damaged object stores nothing twice, and its next merge puts
-  /// a whole object in the damaged one's place.
-  @Test(arguments: ["flipped", "cut"]) func aBackupHealsByItsCopy(_ how: String) throws {
+  /// A host with an intact copy of the damaged object stores nothing twice, and its next merge
+  /// replaces the damaged object.
+  @Test(arguments: ["flipped", "cut"]) func backupRepairsTheIndexFromItsCopy(_ how: String) throws {
     let cli = try Self.make()
     let packs = try cli.packs()
     try Self.damage(cli, how)
@@ -128,8 +132,8 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
-  /// Of what is in two packs the whole copy is taken, though no index names it.
-  @Test func aSecondCopyIsTaken() throws {
+  /// If a blob is in two packs, the intact copy is used although no index names it.
+  @Test func secondCopyOfABlobIsUsed() throws {
     let cli = try Self.make()
     let old = try cli.packs()
     try Self.damage(cli, "removed")
@@ -142,8 +146,8 @@ import Testing
     #expect(check.code == 13 && !check.output.contains("lost "), "\(check.output)")
   }
 
-  /// Many small backups leave few index objects, and nothing behind.
-  @Test func manyBackups() throws {
+  /// Many small backups leave few index objects and no temporary files.
+  @Test func manyBackupsLeaveFewIndexObjects() throws {
     let cli = try Self.make()
     for number in 0..<14 {
       try cli.directory.write("\(number)", at: "tree/changing")

@@ -3,13 +3,13 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `init` on a terminal, where it asks what nobody has said.
+/// `init` on a terminal, where it asks for missing confirmation.
 @Suite struct InitTests {
   private let cli: CommandLine
 
   init() throws { cli = try CommandLine() }
 
-  /// Runs a command on a terminal at which somebody types.
+  /// Runs a command on a terminal with typed input.
   private func terminal(_ line: String, typing text: String) throws -> Program.Outcome {
     try cli.run(
       [], under: ["bash", "-c", "PROGRAM=$0 script -qec '$PROGRAM \(line)' /dev/null"],
@@ -19,7 +19,7 @@ import Testing
   private static let question = "Make a repository without encryption? [y/N]"
 
   @Test(arguments: ["y", "YES", " yes "])
-  func whoSaysYesGetsOne(_ answer: String) throws {
+  func yesCreatesTheRepository(_ answer: String) throws {
     let outcome = try terminal("init repo", typing: answer + "\n")
     #expect(outcome.code == 0, "\(outcome.output)")
     #expect(outcome.output.contains("a repository cannot be encrypted yet"))
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: ["\n", "n\n", "yesterday\n", "\u{4}"])
-  func anythingElseIsNo(_ answer: String) throws {
+  func anyOtherAnswerCreatesNothing(_ answer: String) throws {
     let outcome = try terminal("init repo", typing: answer)
     #expect(outcome.code == 1, "\(outcome.output)")
     #expect(outcome.output.contains(Self.question))
@@ -38,13 +38,13 @@ import Testing
     #expect(try !cli.isThere("repo") && !cli.isThere("home/.config"))
   }
 
-  @Test func whoHasSaidItIsNotAsked() throws {
+  @Test func optionReplacesTheQuestion() throws {
     let outcome = try terminal("init repo --plain", typing: "")
     #expect(outcome.code == 0 && !outcome.output.contains("[y/N]"), "\(outcome.output)")
   }
 
-  /// Nobody is there, or what is asked for is for a program: the flag is named.
-  @Test func withoutATerminalTheFlagIsNamed() throws {
+  /// Without a terminal, or with output for a program, the error names the option.
+  @Test func withoutATerminalTheErrorNamesTheOption() throws {
     for outcome in [
       try cli.run(["init", "repo"], input: Array("y\n".utf8)),
       try terminal("init repo --quiet", typing: "y\n"),

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The commands that look into a repository: diff, find, versions, dump, stats, snapshots, ls.
+/// The commands that inspect a repository: diff, find, versions, dump, stats, snapshots, ls.
 @Suite struct InspectTests {
-  /// A repository with three days of the sample device, a snapshot each.
+  /// Makes a repository with one snapshot for each of three days of the sample device.
   private static func sample() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("sample device")
@@ -19,7 +19,7 @@ import Testing
 
   private static let notes = "apps/org.example.notebook/data/Documents/Notes"
 
-  @Test func whatAPersonSees() throws {
+  @Test func textOutputIsAsRecorded() throws {
     let cli = try Self.sample()
     var transcript = Transcript(cli)
     try transcript.run("diff latest~1 latest --repo repo", exits: 0)
@@ -32,7 +32,7 @@ import Testing
     try transcript.expectSnapshot("inspect")
   }
 
-  @Test func whatCannotBeAsked() throws {
+  @Test func invalidQueriesAreErrors() throws {
     let cli = try Self.sample()
     var transcript = Transcript(cli)
     try transcript.run("diff latest~1 latest no/such --repo repo", exits: 1)
@@ -56,8 +56,8 @@ import Testing
     try transcript.expectSnapshot("errors-inspect")
   }
 
-  /// Each difference of two directories by its own means, and no other.
-  @Test func differencesAreToldApart() throws {
+  /// Each kind of difference of two directories, and no other.
+  @Test func differencesAreClassified() throws {
     let cli = try CommandLine(inMemory: true)
     for name: ByteString in ["same", "bytes", "time", "mode", "type", "gone", "old/deep/file"] {
       try cli.directory.write("one", at: ByteString("tree").appending(name))
@@ -100,7 +100,7 @@ import Testing
     let summary = try #require(lines.last?["summary"] as? [String: Any])
     #expect(summary["added"] as? Int == 3 && summary["removed"] as? Int == 4)
     #expect(summary["added_bytes"] as? Int == 2 && summary["removed_bytes"] as? Int == 6)
-    // What stands in one snapshot alone, or is no directory.
+    // Paths in only one snapshot, or of other types than directories.
     #expect(
       try cli.jsonLines("diff latest~1 latest folders/tree/new --json --repo repo").count == 4)
     #expect(
@@ -110,8 +110,8 @@ import Testing
         == "M  folders/tree/bytes\n1 modified\n")
   }
 
-  /// Directories above containers were on no device and bear no time; what is of 1970 bears that.
-  @Test func theFirstSecondIsATime() throws {
+  /// Directories above containers do not exist on devices and have no time; times in 1970 are kept.
+  @Test func timesIn1970AreKept() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("old", at: "tree/folder/old")
     let script = "cd tree; touch -d @0 folder/old directory ."
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  @Test func versionsAreTheDistinctOnes() throws {
+  @Test func versionsAreDistinct() throws {
     let cli = try Self.sample()
     let ids = try cli.snapshots()
     let changing = try cli.jsonLines("versions \(Self.notes)/Groceries.md --json --repo repo")
@@ -154,7 +154,7 @@ import Testing
     #expect(found.first?["snapshots"] as? [String] == [ids[2]])
   }
 
-  @Test func aFoundPathIsTheOneThatTheListingHas() throws {
+  @Test func foundPathsEqualListedPaths() throws {
     let cli = try Self.sample()
     for (pattern, suffix) in [("*.md", ".md"), ("**/*.md", ".md"), ("*.SQLITE -i", ".sqlite")] {
       let found = try cli.jsonLines("find \(pattern) --snapshot latest --json --repo repo")
@@ -187,7 +187,7 @@ import Testing
         == "-rws-----x    4.9 KiB  2023-11-14 22:13  folders/tree/file\n")
   }
 
-  @Test func snapshotsAreChosen() throws {
+  @Test func snapshotsAreFiltered() throws {
     let cli = try Self.sample()
     let ids = try cli.snapshots()
     let chosen = { (options: String) throws in
@@ -214,7 +214,8 @@ import Testing
     }
   }
 
-  /// Counts of the repository agree with the snapshots' own; those of a snapshot with its totals.
+  /// Counts of the repository agree with those of its snapshots, and counts of a snapshot with its
+  /// totals.
   @Test func countsAgree() throws {
     let cli = try Self.sample()
     let all = try cli.json("stats --json --repo repo")

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A restore in place that is killed at one of the calls that give things their places: nothing is lost
-/// or torn, a database never stands beside another's log, commands that read say what happened, and
-/// `recover` and the same restore make it good.
+/// A restore in place that is killed at each of the calls that move entries into place: nothing is
+/// lost or torn, a database is never beside another database's log, read-only commands report the
+/// interruption, and `recover` or the same restore completes it.
 @Suite(.serialized, .enabled(if: Strace.isPermitted))
 struct InterruptedRestoreTests {
   private static let restore =
@@ -31,7 +31,7 @@ struct InterruptedRestoreTests {
     return cli
   }
 
-  @Test func atEachMove() throws {
+  @Test func restoreKilledAtEachMoveIsRecovered() throws {
     let cli = try Self.prepare()
     var random = Seeded.fresh()
     let isThorough = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
@@ -55,12 +55,12 @@ struct InterruptedRestoreTests {
     #expect(outcomes.contains("finished"))
   }
 
-  /// Recovers, after those who only read said what happened; gives what became of it.
+  /// Recovers after read-only commands reported the interruption. Returns the outcomes.
   private static func recover(_ cli: CommandLine, _ what: String) throws -> Set<String> {
     let before = try files(cli, "tree")
     let apps = try cli.run("apps --root tree --layout folder")
     #expect(apps.code == 0)
-    #expect(try files(cli, "tree") == before, "\(what): looking changes nothing")
+    #expect(try files(cli, "tree") == before, "\(what): read-only commands change nothing")
     let answer = try cli.json("recover --root tree --layout folder --json")
     let operations = answer["operations"] as? [[String: Any]] ?? []
     #expect(
@@ -78,8 +78,8 @@ struct InterruptedRestoreTests {
     return Set(operations.compactMap { $0["outcome"] as? String })
   }
 
-  /// Each file is the old or the new one, what was there is there or in the trash, and no database
-  /// stands beside the log of another state.
+  /// Expects each file to be the old or the new one, replaced files to be in place or in the trash,
+  /// and no database beside the log of another state.
   private static func expectWhole(_ cli: CommandLine, _ what: String) throws {
     let found = try files(cli, "tree")
     for (path, text) in found {
@@ -102,7 +102,7 @@ struct InterruptedRestoreTests {
     return try files(cli, "tree/.sandboxctl/trash")
   }
 
-  /// The texts of all files below a directory, but for the program's own.
+  /// Returns the texts of all files below a directory, except the program's own.
   private static func files(_ cli: CommandLine, _ directory: String) throws -> [String: String] {
     var found: [String: String] = [:]
     let top = cli.directory.string + "/" + directory
@@ -117,32 +117,32 @@ struct InterruptedRestoreTests {
     return found
   }
 
-  // MARK: - What others say of it
+  // MARK: - Other commands
 
-  /// Kills a restore of the sample's notebook when the second of its steps is taken.
-  static func interrupted() throws -> (rig: DeviceRestoreFixture, note: ByteString) {
-    let rig = try DeviceRestoreFixture()
-    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+  /// Kills a restore of the sample's notebook at its second step.
+  static func interrupted() throws -> (fixture: DeviceRestoreFixture, note: ByteString) {
+    let fixture = try DeviceRestoreFixture()
+    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
     let note = data.appending("Documents/Notes/Recipes.md")
-    try rig.change(note, to: "spoilt")
-    _ = try rig.cli.succeed("apps --root device")
-    let before = try rig.text(note)
+    try fixture.change(note, to: "spoilt")
+    _ = try fixture.cli.succeed("apps --root device")
+    let before = try fixture.text(note)
     for call in 1...20 {
       let strace = try Strace("linkat", killingAt: call)
-      let outcome = try rig.cli.run(
+      let outcome = try fixture.cli.run(
         "restore latest --app notebook --in-place --repo repo --no-snapshot",
         under: strace.command)
       if outcome.code == 0 { break }
-      let apps = try rig.cli.run("apps --root device")
-      if apps.errors.contains("finishes it") { return (rig, note) }
+      let apps = try fixture.cli.run("apps --root device")
+      if apps.errors.contains("finishes it") { return (fixture, note) }
     }
-    Issue.record("it was never interrupted: \(before)")
-    return (rig, note)
+    Issue.record("never interrupted: \(before)")
+    return (fixture, note)
   }
 
-  @Test func whoReadsSaysSoAndChangesNothing() throws {
-    let (rig, note) = try Self.interrupted()
-    let cli = rig.cli
+  @Test func readOnlyCommandsReportTheInterruption() throws {
+    let (fixture, note) = try Self.interrupted()
+    let cli = fixture.cli
     let apps = try cli.run("apps --root device")
     #expect(apps.code == 0)
     #expect(apps.errors.contains("the restore of 'apps/org.example.notebook/data' was interrupted"))
@@ -153,64 +153,64 @@ struct InterruptedRestoreTests {
     #expect(classify.code == 0 && classify.errors.contains("was interrupted"))
     let plan = try cli.run("restore latest --app notebook --in-place --repo repo --dry-run")
     #expect(plan.code == 0 && plan.errors.contains("was interrupted"))
-    #expect(try rig.text(note) == "spoilt")
-    // What is staged is in no backup; what is stored is a state in between.
+    #expect(try fixture.text(note) == "spoilt")
+    // Staged files are not backed up; the snapshot has an intermediate state.
     let backup = try cli.run("backup --root device --repo repo")
     #expect(backup.code == 3 && backup.errors.contains("was interrupted"), "\(backup.errors)")
     #expect(!(try cli.succeed("ls latest --recursive --repo repo").contains(".sandboxctl")))
-    #expect(try rig.text(note) == "spoilt")
-    // Nor is anything thrown away that the interrupted operation kept.
+    #expect(try fixture.text(note) == "spoilt")
+    // Files kept by the interrupted operation are not deleted either.
     let trash = try cli.run("trash empty --root device")
     #expect(trash.code == 3 && trash.errors.contains("was interrupted"), "\(trash.errors)")
     let recovered = try cli.succeed("recover --root device")
     #expect(recovered.contains("finished the interrupted restore"), "\(recovered)")
-    #expect(try rig.text(note) != "spoilt")
+    #expect(try fixture.text(note) != "spoilt")
     #expect(try cli.succeed("recover --root device").contains("nothing was interrupted"))
     #expect(try cli.run("backup --root device --repo repo --quiet").code == 0)
   }
 
-  @Test func aDamagedJournalIsSaid() throws {
-    let (rig, note) = try Self.interrupted()
-    let journal = try Directory.open(path: rig.cli.directory.path("device/.sandboxctl/journal"))
+  @Test func damagedJournalIsReported() throws {
+    let (fixture, note) = try Self.interrupted()
+    let journal = try Directory.open(path: fixture.cli.directory.path("device/.sandboxctl/journal"))
     let name = try #require(try journal.names().first { $0.description.hasSuffix(".json") })
     let bytes = try #require(try journal.file(name).readAll(limit: 1 << 20))
     let file = try journal.fileForWriting(name)
     try file.truncate(to: UInt64(bytes.count / 2))
-    let apps = try rig.cli.run("apps --root device")
+    let apps = try fixture.cli.run("apps --root device")
     #expect(apps.code == 0 && apps.errors.contains("cannot read the journal"), "\(apps.errors)")
-    let backup = try rig.cli.run("backup --root device --repo repo")
+    let backup = try fixture.cli.run("backup --root device --repo repo")
     #expect(backup.code == 3 && backup.errors.contains("cannot read the journal"))
     for command in ["recover --root device", "restore latest --in-place --repo repo"] {
-      let refused = try rig.cli.run(command)
+      let refused = try fixture.cli.run(command)
       #expect(refused.code == 1, "\(command)")
       #expect(refused.errors.contains("hint: if it is damaged, remove it"), "\(refused.errors)")
-      #expect(try rig.text(note) == "spoilt")
+      #expect(try fixture.text(note) == "spoilt")
     }
     try journal.remove(name)
-    _ = try rig.cli.succeed("restore latest~1 --app notebook --in-place --repo repo")
-    #expect(try rig.text(note) != "spoilt")
+    _ = try fixture.cli.succeed("restore latest~1 --app notebook --in-place --repo repo")
+    #expect(try fixture.text(note) != "spoilt")
   }
 
-  @Test func theNextRestoreMakesItGoodFirst() throws {
-    let (rig, note) = try Self.interrupted()
-    let again = try rig.cli.run(
+  @Test func nextRestoreRecoversFirst() throws {
+    let (fixture, note) = try Self.interrupted()
+    let again = try fixture.cli.run(
       "restore latest --app notebook --in-place --repo repo --no-snapshot")
     #expect(again.code == 0)
     #expect(again.errors.contains("note: finished the interrupted restore"), "\(again.errors)")
-    #expect(try rig.text(note) != "spoilt")
-    #expect(!(try rig.cli.run("apps --root device").errors.contains("interrupted")))
+    #expect(try fixture.text(note) != "spoilt")
+    #expect(!(try fixture.cli.run("apps --root device").errors.contains("interrupted")))
   }
 
-  @Test func aRunningAppIsNotChangedByARecovery() throws {
-    let (rig, note) = try Self.interrupted()
+  @Test func recoveryDoesNotChangeARunningApp() throws {
+    let (fixture, note) = try Self.interrupted()
     let app = try OpenFileHolder(of: "\(note)")
     defer { app.end() }
-    let refused = try rig.cli.run("recover --root device")
+    let refused = try fixture.cli.run("recover --root device")
     #expect(refused.code == 1 && refused.errors.contains("process \(app.process) "))
-    #expect(try rig.text(note) == "spoilt")
-    let restore = try rig.cli.run("restore latest --app notebook --in-place --repo repo")
+    #expect(try fixture.text(note) == "spoilt")
+    let restore = try fixture.cli.run("restore latest --app notebook --in-place --repo repo")
     #expect(restore.code == 1, "\(restore.errors)")
-    #expect(try rig.cli.run("recover --root device --force").code == 0)
-    #expect(try rig.text(note) != "spoilt")
+    #expect(try fixture.cli.run("recover --root device --force").code == 0)
+    #expect(try fixture.text(note) != "spoilt")
   }
 }

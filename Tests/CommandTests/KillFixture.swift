@@ -3,8 +3,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// A small device in memory with one app, its extension and all kinds of entries in its data, a new
-/// version of the app, and no repository: so that a run of the program costs little.
+/// A small device in memory with one app, its extension and all kinds of entries in its data, and a
+/// new version of the app. There is no repository, so that a run of the program is cheap.
 struct KillFixture {
   let cli: CommandLine
   private static let app = "org.example.one"
@@ -76,13 +76,13 @@ struct KillFixture {
     try put("draft", Self.share.appending("Documents/draft"))
   }
 
-  /// The device, as this process sees it.
+  /// The device as this process sees it.
   func device() throws -> Device {
     try DeviceFinder(layout: .coreSimulator, machineID: "m", systemFlatpak: nil)
       .find(cli.directory.path("device"))
   }
 
-  /// The app's Documents, wherever they are now.
+  /// The app's Documents at their current location.
   func documents() throws -> Directory {
     let prefix = ByteString("apps/\(Self.app)/data")
     guard let data = try device().containers.first(where: { $0.logicalPrefix == prefix }) else {
@@ -91,7 +91,7 @@ struct KillFixture {
     return try Directory.open(path: data.absolutePath.appending("Documents"))
   }
 
-  /// Data that waits for the app.
+  /// Puts data for the app into the safe harbor.
   func fillHarbor() throws {
     let harbor = ByteString("device/.sandboxctl/safe-harbor/apps/\(Self.app)/data/Documents")
     try put("waits", harbor.appending("thesis.txt"))
@@ -104,7 +104,7 @@ struct KillFixture {
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// Puts a copy that was made before in the device's place.
+  /// Replaces the device with an earlier copy.
   func reset(from name: String) throws {
     try cli.directory.directory.removeTree("device")
     let outcome = try Program.run("cp", ["-a", name, "device"], in: cli.directory.url)

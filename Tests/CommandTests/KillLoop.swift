@@ -7,26 +7,26 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A command on a device that is killed again and again: after the recovery the device is as before the
-/// command or as after it, in every entry.
+/// A command on a device that is killed repeatedly: after the recovery, every entry of the device
+/// is as before or as after the command.
 ///
-/// The moments are drawn from the calls that change something, as one whole run makes them, and spread
-/// over its four phases. What a kill between two of them leaves is what one at the later of them finds,
-/// so nothing is left out; a timer's moments would lie where the machine's speed puts them, most of them
-/// in the program's start.
+/// The kills are at calls that change something, as recorded in one complete run, spread over its
+/// four phases. A kill between two such calls has the same result as one at the later call, so
+/// every case is covered. The moments of a timer would depend on the speed of the machine, and most
+/// would be in the program's start.
 struct KillLoop {
-  /// How far a command had come when it was killed.
+  /// The progress of a command when it was killed.
   enum Phase: CaseIterable {
-    /// The journal says nothing of it.
+    /// The journal does not contain the operation.
     case unheard
-    /// The journal says that it is being prepared.
+    /// The journal says that the operation is being prepared.
     case preparing
-    /// The journal has its steps.
+    /// The journal contains the steps.
     case moving
-    /// The journal is gone again.
+    /// The journal has been removed.
     case ended
 
-    /// How many of twenty kills are in it.
+    /// The number of kills in this phase out of twenty.
     var share: Int {
       switch self {
       case .unheard, .ended: 3
@@ -40,7 +40,7 @@ struct KillLoop {
 
   let before: DeviceContent
   let after: DeviceContent
-  private let rig: KillFixture
+  private let fixture: KillFixture
   private let command: String
   private let copy: String
   private let calls: [Strace.Call]
@@ -56,21 +56,21 @@ struct KillLoop {
     ).compile(PolicyRequest(layout: .coreSimulator))
   }
 
-  /// Runs the command once as a whole, on the device as it is now.
-  init(_ rig: KillFixture, _ command: String) throws {
-    (self.rig, self.command, copy) = (rig, command, "untouched")
-    try rig.copy(to: copy)
-    before = try DeviceContent(rig.cli.directory)
+  /// Runs the command once completely on the current device.
+  init(_ fixture: KillFixture, _ command: String) throws {
+    (self.fixture, self.command, copy) = (fixture, command, "untouched")
+    try fixture.copy(to: copy)
+    before = try DeviceContent(fixture.cli.directory)
     let tracer = try Strace(recording: Self.changing)
-    let outcome = try rig.cli.run(command, under: tracer.command)
+    let outcome = try fixture.cli.run(command, under: tracer.command)
     try #require(outcome.code == 0, "\(outcome.errors)")
-    after = try DeviceContent(rig.cli.directory)
+    after = try DeviceContent(fixture.cli.directory)
     calls = try tracer.recorded()
     ranges = try Self.phases(calls)
     #expect(before != after)
   }
 
-  /// The calls at which a kill is in each phase.
+  /// Returns the calls of each phase.
   private static func phases(_ calls: [Strace.Call]) throws -> [Phase: Range<Int>] {
     let writes = calls.indices.filter {
       calls[$0].name == "renameat" && calls[$0].arguments.hasSuffix(".json\"")
@@ -85,15 +85,16 @@ struct KillLoop {
     ]
   }
 
-  /// Kills it so often, and looks at the device after each recovery; with `backingUp` a backup is made once
-  /// of what was interrupted.
+  /// Kills the command repeatedly and checks the device after each recovery. With `backingUp`,
+  /// backs the interrupted state up once.
   func run(backingUp backsUp: Bool = false, _ label: String = #function) throws {
     var random = Seeded.fresh(label)
     var found = Tally(wantsBackup: backsUp)
     for phase in Phase.allCases {
       let wanted = Self.kills * phase.share / 20
       var (kills, tries) = (0, 0)
-      // Of threads each makes another share of the calls in each run, so that one may not come.
+      // The calls are distributed over threads differently in each run, so that a call may not
+      // occur.
       while kills < wanted, tries < 10 * wanted {
         tries += 1
         let call = try call(in: phase, number: kills, of: wanted, &random)
@@ -105,8 +106,8 @@ struct KillLoop {
     for phase in Phase.allCases { #expect(found.kills[phase] ?? 0 > 0, "none is \(phase)") }
   }
 
-  /// The call for one of the kills in a phase: they are spread over it, and while things get their places
-  /// every other is at a rename.
+  /// Returns the call of one kill in a phase. The calls are spread over the phase; while entries
+  /// are moved into place, every other one is a rename.
   private func call(
     in phase: Phase, number: Int, of wanted: Int, _ random: inout Seeded
   ) throws -> Strace.Call {
@@ -118,7 +119,7 @@ struct KillLoop {
     return choice[choice.startIndex + Int(part * Double(choice.count))]
   }
 
-  /// What came of the kills.
+  /// The results of the kills.
   private struct Tally: CustomStringConvertible {
     var kills: [Phase: Int] = [:]
     var recoveries = 0
@@ -129,7 +130,8 @@ struct KillLoop {
     }
   }
 
-  /// Kills the command at a call and holds the device against before and after; whether it was killed.
+  /// Kills the command at a call and compares the device with the states before and after. Returns
+  /// whether it was killed.
   private func examine(_ call: Strace.Call, _ tally: inout Tally) throws -> Bool {
     let what = "killed at \(call.name) \(call.number)"
     guard try kill(at: call) else {
@@ -152,44 +154,44 @@ struct KillLoop {
   }
 
   private func expect(_ wanted: DeviceContent, _ what: String) throws {
-    let found = try DeviceContent(rig.cli.directory)
+    let found = try DeviceContent(fixture.cli.directory)
     let differences = found.differences(from: wanted)
     #expect(differences.isEmpty, "\(what)")
   }
 
-  /// Runs the command on the device of before; whether it was killed.
+  /// Runs the command on the device in its earlier state. Returns whether it was killed.
   private func kill(at call: Strace.Call) throws -> Bool {
-    try rig.reset(from: copy)
+    try fixture.reset(from: copy)
     let tracer = try Strace(call.name, killingAt: call.number)
-    let outcome = try rig.cli.run(command, under: tracer.command)
+    let outcome = try fixture.cli.run(command, under: tracer.command)
     withExtendedLifetime(tracer) {}
     #expect([0, 137, -9].contains(outcome.code), "\(outcome.code): \(outcome.errors)")
     return outcome.code != 0
   }
 
   private func interrupted() throws -> [InterruptedOperation] {
-    try InterruptedOperation.all(on: rig.cli.directory.path("device"))
+    try InterruptedOperation.all(on: fixture.cli.directory.path("device"))
   }
 
   private func phaseNow() throws -> Phase {
     if let isMoving = try interrupted().first?.canBeFinished {
       return isMoving ? .moving : .preparing
     }
-    return try DeviceContent(rig.cli.directory) == before ? .unheard : .ended
+    return try DeviceContent(fixture.cli.directory) == before ? .unheard : .ended
   }
 
   private func recover(byProgram: Bool) throws {
     if byProgram {
-      _ = try rig.cli.succeed("recover --root device --quiet")
+      _ = try fixture.cli.succeed("recover --root device --quiet")
     } else {
-      let recovery = Recovery(try rig.device(), policy: try Self.policy.get(), isForced: true)
+      let recovery = Recovery(try fixture.device(), policy: try Self.policy.get(), isForced: true)
       for operation in try recovery.run().done { #expect(operation.failed.isEmpty) }
     }
   }
 
-  /// A backup stores what is there, and says that it is in the middle of something.
+  /// Makes a backup, which stores the current state and reports the interruption.
   private func backUp(_ what: String) throws {
-    let backup = try rig.cli.run("backup --root device --repo repo --quiet")
+    let backup = try fixture.cli.run("backup --root device --repo repo --quiet")
     #expect(backup.code == 3 && backup.errors.contains("was interrupted"), "\(what)")
   }
 }

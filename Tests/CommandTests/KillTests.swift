@@ -3,14 +3,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Work that is killed at any moment: what was there stays whole, and the next run completes it.
+/// Operations that are killed at any moment: existing data stays intact, and the next run completes
+/// the work.
 ///
 /// `make soak` does the same for longer.
 @Suite(.serialized) struct KillTests {
   private static let kills = 20
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
 
-  @Test func aBackupThatIsKilledHarmsNothing() throws {
+  @Test func killedBackupDamagesNothing() throws {
     var random = Seeded.fresh()
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain")
@@ -22,7 +23,7 @@ import Testing
       try Self.addFiles(cli, "round \(moments.round)", count: 60, &random)
       let records = try cli.records("tree")
       let isKilled = try moments.run(cli, Self.backup, at: moment)
-      // Killed after the snapshot was in place, a backup was done all the same.
+      // A backup killed after its snapshot was in place is complete.
       let what = "round \(moments.round), \(moment) s"
       let listed = try cli.snapshots()
       let new = Set(listed).subtracting(known.keys)
@@ -43,7 +44,7 @@ import Testing
     for pack in try cli.packs() { try Archive.check(pack) }
   }
 
-  @Test func aRestoreThatIsKilledLeavesNoTarget() throws {
+  @Test func killedRestoreLeavesNoPartialTarget() throws {
     var random = Seeded.fresh()
     let cli = try Self.prepared(&random)
     let wanted = try cli.records("tree")
@@ -53,7 +54,7 @@ import Testing
     while let moment = moments.next(using: &random) {
       let name = ByteString("back-\(moments.round)")
       if try moments.run(cli, restore + "\(name)", at: moment) { moments.count += 1 }
-      // All of it is there or nothing.
+      // The target is complete or missing.
       if try !cli.isThere(name) {
         try moments.measure { _ = try cli.succeed(restore + "\(name)") }
       }
@@ -61,16 +62,16 @@ import Testing
       try cli.directory.directory.removeTree(name)
     }
     #expect(moments.count == 10, "in \(moments.round) rounds")
-    // The last kill may come when the target has its place and the directory in which it was made is
-    // still there: the next restore removes that.
+    // The last kill may be after the target was moved into place and before the staging directory
+    // was removed: the next restore removes it.
     _ = try cli.succeed(restore + "last")
     try cli.directory.directory.removeTree("last")
     #expect(try cli.names(in: "") == ["home", "original", "repo", "tree", "whole"])
   }
 
-  /// Into a directory that is there, at random moments: each file is as it was or as it is stored,
-  /// whole, and the next restore completes it.
-  @Test func aRestoreIntoADirectoryThatIsKilledLeavesEachFileWhole() throws {
+  /// Into an existing directory, at random moments: each file is completely old or completely new,
+  /// and the next restore completes the work.
+  @Test func killedRestoreIntoADirectoryKeepsFilesIntact() throws {
     var random = Seeded.fresh()
     let cli = try Self.prepared(&random)
     let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
@@ -88,9 +89,9 @@ import Testing
     #expect(moments.count == Self.kills, "in \(moments.round) rounds")
   }
 
-  /// The same, killed at each of the calls that change the target.
+  /// The same, killed at each call that changes the target.
   @Test(.enabled(if: Strace.isPermitted))
-  func aRestoreIntoADirectoryThatIsKilledAtEachChange() throws {
+  func restoreIntoADirectoryIsKilledAtEachChange() throws {
     var random = Seeded(5)
     let cli = try Self.prepared(&random, count: 6)
     let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
@@ -111,13 +112,13 @@ import Testing
     #expect((8..<200).contains(kills), "\(kills)")
   }
 
-  // MARK: - Preparing
+  // MARK: - Preparation
 
   private static let merge =
     "restore latest:folders/tree --to into --repo repo --overwrite if-changed --delete --quiet"
 
-  /// A repository with a backup of the directory `tree`, and `original`: the directory as it was before
-  /// files of it were changed, came and went.
+  /// Makes a repository with a backup of the directory `tree`, and `original`, the directory before
+  /// files of it were changed, added and removed.
   private static func prepared(
     _ random: inout Seeded, count: Int = 150
   ) throws -> CommandLine {
@@ -128,14 +129,14 @@ import Testing
     try cli.directory.directory.directory("tree").removeTree("goes")
     try addFiles(cli, "first", count: count * 2 / 3, &random)
     try addFiles(cli, "new", count: count / 3, &random)
-    // A file in the place of a directory.
+    // A file instead of a directory.
     try cli.directory.write("file", at: "tree/goes")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(backup)
     return cli
   }
 
-  /// Files of up to 8 KB, in directories of fifty, and one of 1 MB.
+  /// Adds files of up to 8 KB in directories of fifty, and one of 1 MB.
   private static func addFiles(
     _ cli: CommandLine, _ name: String, count: Int, _ random: inout Seeded
   ) throws {
@@ -148,7 +149,7 @@ import Testing
     try cli.directory.write(random.bytes(1_000_000), at: top.appending("large"))
   }
 
-  // MARK: - Looking
+  // MARK: - Checks
 
   private static func expectRestored(
     _ cli: CommandLine, _ snapshot: String, _ wanted: [ByteString: TreeRecord], _ what: String
@@ -158,7 +159,7 @@ import Testing
     try cli.directory.directory.removeTree("back")
   }
 
-  /// Each entry of `into` is as it was or as it is stored; nothing is gone that is stored.
+  /// Expects each entry of `into` to be old or as stored, and no stored entry to be missing.
   private static func expectWhole(
     _ cli: CommandLine, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ what: String
@@ -172,7 +173,7 @@ import Testing
         continue
       }
       let isWhole = [older[path], wanted[path]].contains { other in
-        // A directory's time and mode come at the end.
+        // The times and modes of directories are set at the end.
         entry.kind == .directory ? other?.kind == .directory : other == entry
       }
       #expect(isWhole, "\(what): \(path) is neither old nor new")
@@ -189,7 +190,7 @@ extension CommandLine {
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// Everything below a path of the directory.
+  /// Returns all entries below a path of the directory.
   func records(_ path: ByteString) throws -> [ByteString: TreeRecord] {
     try TreeRecord.all(in: directory, path)
   }

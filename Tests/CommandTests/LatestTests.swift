@@ -2,11 +2,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What `latest` is where a repository has the snapshots of more than one device.
+/// The meaning of `latest` in a repository with the snapshots of several devices.
 @Suite struct LatestTests {
   private let cli: CommandLine
 
-  /// Two directories, backed up in turn: one, two, one again.
+  /// Backs up two directories in turn: one, two, one again.
   init() throws {
     cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain --no-default")
@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test func itIsSaidOfWhichDeviceItIs() throws {
+  @Test func deviceOfLatestIsReported() throws {
     let ids = try cli.snapshots().map { $0.prefix(8) }
     let outcome = try cli.run("restore latest --to back --repo repo")
     #expect(outcome.code == 0)
@@ -31,18 +31,18 @@ import Testing
         them
 
         """), "\(outcome.errors)")
-    // The other one is there by its id, and that is no choice to tell of.
+    // The other one is selected by ID, which needs no note.
     let other = try cli.run("restore \(ids[1]) --to other --repo repo")
     #expect(other.code == 0 && !other.errors.contains("devices"), "\(other.errors)")
     #expect(try cli.names(in: "other/folders/two") == ["file-1"])
   }
 
-  @Test func itCountsWithinItsDevice() throws {
+  @Test func latestCountsSnapshotsOfItsDevice() throws {
     let outcome = try cli.run("diff latest~1 latest --repo repo")
     #expect(outcome.code == 0)
     #expect(outcome.output.contains("+  folders/one/file-2"), "\(outcome.output)")
     #expect(!outcome.output.contains("two"), "\(outcome.output)")
-    // Once for both names.
+    // One warning for both names.
     let warnings = outcome.errors.split(separator: "\n").count { $0.contains("warning: ") }
     #expect(warnings == 1, "\(outcome.errors)")
     let few = try cli.run("ls latest~2 --repo repo")
@@ -52,15 +52,15 @@ import Testing
       "\(few.errors)")
   }
 
-  /// A time is told of in the same way.
-  @Test func aTimeIsToldOfToo() throws {
+  /// A note about a selection by time is the same.
+  @Test func selectionByTimeIsReported() throws {
     let outcome = try cli.run("ls 2999-01-01 --repo repo")
     #expect(outcome.code == 0)
     #expect(outcome.errors.contains("warning: '2999-01-01' is "), "\(outcome.errors)")
   }
 
-  /// Of one device nothing is said, whichever directories and apps it has.
-  @Test func ofOneDeviceNothingIsSaid() throws {
+  /// With one device there is no note, whatever directories and apps it has.
+  @Test func singleDeviceIsNotReported() throws {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain --no-default")
     for name: ByteString in ["one", "two"] {

@@ -3,11 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Text output of devices with many apps: the largest, and totals of the others.
+/// Text output for devices with many apps: the largest, and totals of the others.
 @Suite struct LongListTests {
   private let cli: CommandLine
 
-  /// A user's Flatpak apps: 30 with data and caches of growing sizes, and five without any.
+  /// Makes a user's Flatpak apps: 30 with data and caches of increasing sizes, and five empty ones.
   init() throws {
     cli = try CommandLine(inMemory: true)
     for number in 0..<30 {
@@ -38,7 +38,7 @@ import Testing
       let apps = appLines(output)
       #expect(apps.count == 20)
       #expect(apps[0].hasPrefix("org.example.App29 ") && apps[19].hasPrefix("org.example.App10 "))
-      // Of each of the ten others 1,000 to 10,000 bytes are kept and as many are excluded.
+      // Each of the ten others has 1,000 to 10,000 included bytes and as many excluded ones.
       #expect(output.contains("  10 more, 107 KiB; 5 empty (--all lists them)\n"), "\(output)")
     }
     let all = try cli.succeed(line + " --dry-run --all")
@@ -61,7 +61,7 @@ import Testing
     #expect(output[0].contains("apps/org.example.App29/"))
     #expect(output[20].hasSuffix("40 more, 410 KiB (--all lists them)"), "\(output[20])")
     #expect(lines(try cli.succeed(line + " --all")).count > 120)
-    // A part that is named is listed whole.
+    // A selected part is listed completely.
     #expect(lines(try cli.succeed(line + " App3")).count == 5)
   }
 
@@ -85,7 +85,7 @@ import Testing
     #expect(appLines(try cli.succeed(line + " --dry-run --all")).count == 35)
   }
 
-  /// Findings are results: by kind, counted, on standard output.
+  /// Findings are results: listed by kind with counts on standard output.
   @Test func findingsAreListedByKind() throws {
     for number in 0..<25 {
       try cli.directory.directory.directory("device/.var/app").createLink(

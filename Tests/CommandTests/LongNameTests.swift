@@ -2,9 +2,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Some file systems have names of more than 255 bytes, which no snapshot can hold.
+/// File systems with names of more than 255 bytes, which no snapshot can contain.
 @Suite struct LongNameTests {
-  @Test func aNameThatIsTooLongCostsOnlyItsEntry() throws {
+  @Test func nameThatIsTooLongLosesOnlyItsEntry() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()
     try cli.directory.write("kept", at: "source/file")

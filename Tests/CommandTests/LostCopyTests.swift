@@ -3,10 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The host's copies of the index, of which the disk takes something away while a command reads
-/// them: by another program that cuts them short, as a bad sector would.
+/// The host's copies of the index become unreadable while a command reads them: another program
+/// truncates them, as a bad sector would.
 @Suite struct LostCopyTests {
-  /// Directories of so many files that a list of them is far more than a pipe and the program hold.
+  /// The number of directories and of files in each: their list exceeds the buffers of the pipe and
+  /// of the program.
   private static let (directories, files) = (300, 20)
 
   private let cli: CommandLine
@@ -21,12 +22,12 @@ import Testing
     }
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    // The copies are made, and known to be whole.
+    // The copies are created and verified.
     _ = try cli.succeed("ls latest --recursive --repo repo")
   }
 
-  /// The pipe for the output is full and nobody reads it, so that the command cannot come to its
-  /// end. As soon as it has mapped a copy, all copies are cut short; then the pipe is read.
+  /// Lists the snapshot into a full pipe that nobody reads, so that the command cannot end. When it
+  /// has mapped a copy, all copies are truncated; then the pipe is read.
   private func listing(_ options: String) throws -> Program.Outcome {
     let text = """
       mkfifo out
@@ -43,7 +44,7 @@ import Testing
     return try cli.run([], under: ["bash", "-c", text])
   }
 
-  @Test(arguments: ["", "--long"]) func aCopyThatIsCutShortEndsTheCommandWithAMessage(
+  @Test(arguments: ["", "--long"]) func truncatedCopyEndsTheCommandWithAnError(
     _ options: String
   ) throws {
     let outcome = try listing(options)
@@ -58,7 +59,7 @@ import Testing
         again; 'sandboxctl recover' finishes what was interrupted
 
         """)
-    // It is as it was, and the copies are made again.
+    // The repository is unchanged, and the copies are created again.
     let lines = try cli.succeed("ls latest --recursive --repo repo").split(separator: "\n")
     #expect(lines.count > Self.directories * Self.files)
     _ = try cli.succeed("check --read-data --repo repo")

@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A directory of several pages in a repository that has lost one of them, or their table: all commands
-/// give what is on the others, as recover.py does, and end with 13.
+/// A directory of several pages in a repository that has lost one of them, or their table: all
+/// commands return the entries of the other pages, as recover.py does, and exit with status 13.
 @Suite struct LostPagesTests {
   private typealias Entry = (name: [UInt8], entry: [UInt8])
 
@@ -13,7 +13,7 @@ import Testing
     (Array(name.utf8), ForgedEntry.file(Array(name.utf8), Array(text.utf8)))
   }
 
-  /// Three pages of four entries; the third of each is a directory with a file.
+  /// Makes three pages of four entries; the third entry of each is a directory with a file.
   private static func pages(_ below: Digest) -> [[Entry]] {
     ["a", "b", "c"].map { page in
       (0..<4).map { number in
@@ -26,13 +26,13 @@ import Testing
 
   private static let all = ["a", "b", "c"].flatMap { page in (0..<4).map { "\(page)\($0)" } }
 
-  /// The names that are left without a page; without the table there is none.
+  /// Returns the names that are left without a page, or none without the table.
   private static func left(without page: Int) -> [ByteString] {
     if page == 3 { return [] }
     return all.enumerated().filter { $0.offset / 4 != page }.map { ByteString($0.element) }
   }
 
-  /// A root with a file and the directory `folders` without a page, 3 being the table.
+  /// Makes a root with a file and the directory `folders` without a page; 3 is the table.
   private static func addRoot(_ forged: inout ForgedRepository, without page: Int) -> Digest {
     let below = forged.addTree([file("in").entry])
     var many = Blake2b.hash(Array("a table that is not there".utf8))
@@ -40,67 +40,67 @@ import Testing
     return forged.addTree([ForgedEntry.directory(Array("folders".utf8), many), file("good").entry])
   }
 
-  private static func rig(without page: Int) throws -> Hostile {
+  private static func fixture(without page: Int) throws -> Hostile {
     try Hostile { addRoot(&$0, without: page) }
   }
 
   private static let ranges = ["up to 'a3'", "after 'a3' up to 'b3'", "after 'b3' up to 'c3'"]
 
-  @Test(arguments: 0...3) func whatIsOnTheOthersIsRestored(page: Int) throws {
-    let rig = try Self.rig(without: page)
-    let ours = try rig.ours("restore latest --to ours")
-    let theirs = try rig.theirs("repo restore latest --to theirs")
+  @Test(arguments: 0...3) func entriesOfOtherPagesAreRestored(page: Int) throws {
+    let fixture = try Self.fixture(without: page)
+    let ours = try fixture.ours("restore latest --to ours")
+    let theirs = try fixture.theirs("repo restore latest --to theirs")
     #expect(ours.code == 13 && theirs.code == 13, "\(ours.errors) \(theirs.errors)")
-    #expect(try rig.cli.names(in: "ours/folders") == Self.left(without: page))
-    let listing = try OddTree.listing(rig.cli.directory, "ours")
-    #expect(try OddTree.listing(rig.cli.directory, "theirs") == listing)
+    #expect(try fixture.cli.names(in: "ours/folders") == Self.left(without: page))
+    let listing = try OddTree.listing(fixture.cli.directory, "ours")
+    #expect(try OddTree.listing(fixture.cli.directory, "theirs") == listing)
     #expect(listing["folders/a2/in"] != nil || page == 0 || page == 3)
-    let part = "a part of the directory's entries is lost, the names "
+    let part = "some entries of the directory are lost, the names "
     let told = "damaged: folders: " + (page < 3 ? part + Self.ranges[page] : "")
     #expect(ours.errors.contains(told), "\(ours.errors)")
     #expect(ours.errors.contains("what 1 part of the snapshot's tree held could not be restored"))
-    // The directory itself can be asked for as long as there is a table.
-    let alone = try rig.ours("restore latest:directories --to part")
+    // The directory itself can be selected as long as it has a table.
+    let alone = try fixture.ours("restore latest:folders --to part")
     #expect(alone.code == 13, "\(alone.errors)")
-    #expect(try rig.cli.isThere("part") == (page < 3))
-    if page < 3 { #expect(try rig.cli.names(in: "part") == Self.left(without: page)) }
+    #expect(try fixture.cli.isThere("part") == (page < 3))
+    if page < 3 { #expect(try fixture.cli.names(in: "part") == Self.left(without: page)) }
   }
 
-  /// Any name that is there may be one of those that are lost.
-  @Test(arguments: 0...3) func nothingIsDeletedInTheDirectory(page: Int) throws {
-    let rig = try Self.rig(without: page)
+  /// Any existing name may be one of the lost ones.
+  @Test(arguments: 0...3) func nothingIsDeletedInADirectoryWithLostNames(page: Int) throws {
+    let fixture = try Self.fixture(without: page)
     let extras = ["folders/a-extra", "folders/b-extra", "folders/z-extra", "folders/zz/deep"]
     for name in Self.all where !name.hasSuffix("2") {
-      try rig.cli.directory.write("mine", at: ByteString("into/folders/\(name)"))
+      try fixture.cli.directory.write("mine", at: ByteString("into/folders/\(name)"))
     }
     for path in extras + ["extra", "folders/a2/extra", "folders/c2/extra"] {
-      try rig.cli.directory.write("mine", at: ByteString("into/\(path)"))
+      try fixture.cli.directory.write("mine", at: ByteString("into/\(path)"))
     }
     let line = "restore latest --to into --overwrite if-changed --delete"
-    let plan = try rig.ours(line + " --dry-run")
+    let plan = try fixture.ours(line + " --dry-run")
     #expect(plan.code == 13 && !plan.output.contains("delete   folders/z"), "\(plan.output)")
-    let outcome = try rig.ours(line)
+    let outcome = try fixture.ours(line)
     #expect(outcome.code == 13, "\(outcome.errors)")
     #expect(
-      outcome.errors.contains("not removed: folders: not all names that the snapshot has in it"))
-    let names = try rig.cli.names(in: "into/folders")
+      outcome.errors.contains("not removed: folders: some of its names in the snapshot"))
+    let names = try fixture.cli.names(in: "into/folders")
     let wanted = Set(Self.all + ["a-extra", "b-extra", "z-extra", "zz"])
     let made = Set(["a2", "b2", "c2"].filter { Self.left(without: page).contains(ByteString($0)) })
     #expect(Set(names.map(\.description)) == wanted.subtracting(["b2"]).union(made))
-    #expect(try rig.cli.names(in: "into/folders/zz") == ["deep"])
-    // Of directories whose names are all known what the snapshot lacks goes.
-    #expect(try !rig.cli.isThere("into/extra"))
+    #expect(try fixture.cli.names(in: "into/folders/zz") == ["deep"])
+    // In directories whose names are all known, entries that are not in the snapshot are deleted.
+    #expect(try !fixture.cli.isThere("into/extra"))
     let isKnown = Self.left(without: page).contains("a2")
-    #expect(try rig.cli.names(in: "into/folders/a2").contains("extra") == !isKnown)
-    // What is known is restored.
+    #expect(try fixture.cli.names(in: "into/folders/a2").contains("extra") == !isKnown)
+    // Known entries are restored.
     let isRestored = Self.left(without: page).contains("c0")
-    #expect(try rig.cli.directory.read("into/folders/c0").isEmpty == isRestored)
+    #expect(try fixture.cli.directory.read("into/folders/c0").isEmpty == isRestored)
   }
 
-  @Test(arguments: 0...2) func theOtherCommandsGoOn(page: Int) throws {
-    let rig = try Self.rig(without: page)
+  @Test(arguments: 0...2) func otherCommandsContinue(page: Int) throws {
+    let fixture = try Self.fixture(without: page)
     let left = Self.left(without: page)
-    let list = try rig.ours("ls latest --recursive --json")
+    let list = try fixture.ours("ls latest --recursive --json")
     let paths = try list.output.split(separator: "\n").compactMap {
       try CommandLine.object($0).path()
     }
@@ -109,28 +109,28 @@ import Testing
     }
     let listed = below.map { ByteString("folders").appending($0) }
     #expect(list.code == 13 && paths == ["folders"] + listed + ["good"])
-    let found = try rig.ours("find ?0 --json")
+    let found = try fixture.ours("find ?0 --json")
     #expect(found.code == 13 && found.output.split(separator: "\n").count == 2, "\(found.output)")
-    let dump = try rig.cli.run("dump latest:directories --repo repo")
-    try rig.cli.directory.write(dump.standardOutput, at: "many.tar")
-    let members = try Program.run("tar", ["-tf", "many.tar"], in: rig.cli.directory.url).output
+    let dump = try fixture.cli.run("dump latest:folders --repo repo")
+    try fixture.cli.directory.write(dump.standardOutput, at: "many.tar")
+    let members = try Program.run("tar", ["-tf", "many.tar"], in: fixture.cli.directory.url).output
     #expect(dump.code == 13 && members.split(separator: "\n").count == below.count, "\(members)")
-    let stats = try rig.ours("stats latest --json")
+    let stats = try fixture.ours("stats latest --json")
     #expect(stats.code == 13)
-    let check = try rig.ours("check --json")
+    let check = try fixture.ours("check --json")
     #expect(check.code == 13)
     for told in [list.errors, found.errors, dump.errors, stats.errors, check.output] {
       #expect(told.contains("the names \(Self.ranges[page]): "), "\(told)")
     }
-    // A path is in doubt where it would be on the page, and nowhere else.
+    // The state of a path is unknown only if it would be on the lost page.
     for name in Self.all {
-      let code = try rig.ours("ls latest:folders/\(name)").code
+      let code = try fixture.ours("ls latest:folders/\(name)").code
       #expect(code == (left.contains(ByteString(name)) ? 0 : 13), "\(name)")
     }
   }
 
-  /// What only one of two snapshots is known to have is no difference where the other may have lost it.
-  @Test(arguments: 0...3) func whatMayBeLostIsNoDifference(page: Int) throws {
+  /// An entry known in only one of two snapshots is no difference if the other may have lost it.
+  @Test(arguments: 0...3) func lostEntriesAreNoDifferences(page: Int) throws {
     var forged = ForgedRepository()
     forged.addSnapshot(Self.addRoot(&forged, without: page))
     let below = forged.addTree([Self.file("in").entry])
@@ -142,9 +142,9 @@ import Testing
     let many = forged.addPages(pages)
     forged.addSnapshot(
       forged.addTree([ForgedEntry.directory(Array("folders".utf8), many), Self.file("good").entry]))
-    let rig = try Hostile(forged)
+    let fixture = try Hostile(forged)
     for (line, added) in [("latest~1 latest", "+"), ("latest latest~1", "-")] {
-      let diff = try rig.ours("diff \(line) --json")
+      let diff = try fixture.ours("diff \(line) --json")
       let told = try diff.output.split(separator: "\n").dropLast().compactMap {
         try CommandLine.object($0).path()
       }
@@ -156,7 +156,7 @@ import Testing
 
   // MARK: - Databases
 
-  /// A database whose log would be on the lost page.
+  /// Makes a database whose log would be on the lost page.
   private static func database() throws -> Hostile {
     let text = "SQLite format 3\u{0} old"
     return try Hostile { forged in
@@ -167,65 +167,68 @@ import Testing
     }
   }
 
-  /// What is there of it stays, and is neither mixed with what comes nor removed.
-  @Test func aDatabaseThatMayHaveLostItsLogDoesNotGiveWay() throws {
+  /// The existing database is neither combined with the restored one nor removed.
+  @Test func databaseWithALostLogDoesNotReplaceAnother() throws {
     let texts: [[ByteString: String]] = [
       ["db": "SQLite format 3\u{0} newer"], ["db": "SQLite format 3\u{0} newer", "db-wal": "log"],
       ["db-wal": "log"],
     ]
     for (number, files) in texts.enumerated() {
       for what in ["latest:folders", "latest:folders/db"] {
-        let rig = try Self.database()
+        let fixture = try Self.database()
         for (name, text) in files {
-          try rig.cli.directory.write(text, at: ByteString("into").appending(name))
+          try fixture.cli.directory.write(text, at: ByteString("into").appending(name))
         }
         let target = what == "latest:folders" ? "into --delete" : "into/db"
-        let outcome = try rig.ours("restore \(what) --to \(target) --overwrite if-changed")
+        let outcome = try fixture.ours("restore \(what) --to \(target) --overwrite if-changed")
         #expect(outcome.code == 13, "\(number) \(outcome.errors)")
         #expect(outcome.errors.contains("not restored: db: 'db-"), "\(number) \(outcome.errors)")
         #expect(outcome.errors.contains("may be lost in the repository"), "\(outcome.errors)")
-        let names = try rig.cli.names(in: "into").filter { $0 != "other" }
+        let names = try fixture.cli.names(in: "into").filter { $0 != "other" }
         #expect(names == files.keys.sorted(), "\(number) \(what)")
         for (name, text) in files {
-          let bytes = try rig.cli.directory.read(ByteString("into").appending(name))
+          let bytes = try fixture.cli.directory.read(ByteString("into").appending(name))
           #expect(bytes == Array(text.utf8), "\(number) \(name)")
         }
       }
     }
   }
 
-  /// Where nothing of it is there it comes, as it is all that can be had.
-  @Test func whereNothingIsThereItComes() throws {
-    let rig = try Self.database()
+  /// Without an existing database it is restored, since nothing better is available.
+  @Test func databaseWithALostLogIsRestoredToANewPath() throws {
+    let fixture = try Self.database()
     let text = Array("SQLite format 3\u{0} old".utf8)
     for (what, place) in [("latest:folders", "all/db"), ("latest:folders/db", "one")] {
-      let outcome = try rig.ours("restore \(what) --to \(place.split(separator: "/")[0])")
+      let outcome = try fixture.ours("restore \(what) --to \(place.split(separator: "/")[0])")
       #expect(outcome.code == 13 && outcome.errors.contains("damaged: "), "\(outcome.errors)")
-      #expect(try rig.cli.directory.read(ByteString(place)) == text)
+      #expect(try fixture.cli.directory.read(ByteString(place)) == text)
     }
-    let dump = try rig.cli.run("dump latest:folders/db --repo repo")
+    let dump = try fixture.cli.run("dump latest:folders/db --repo repo")
     #expect(dump.code == 13 && dump.standardOutput == text)
-    #expect(dump.errors.contains("damaged: folders/db-wal: it may be there: "), "\(dump.errors)")
-    let archive = try rig.cli.run("dump latest:folders/db --tar --repo repo")
+    #expect(dump.errors.contains("damaged: folders/db-wal: it may exist: "), "\(dump.errors)")
+    let archive = try fixture.cli.run("dump latest:folders/db --tar --repo repo")
     #expect(archive.code == 13 && archive.standardOutput.count >= 1024, "\(archive.errors)")
   }
 
   // MARK: - Devices
 
-  /// Containers whose trees are lost stay as they are; the others come back.
-  @Test func theOtherContainersComeBack() throws {
-    let rig = try DeviceRestoreFixture()
-    let first = try rig.cli.packs()
-    let data = try rig.place(ByteString("apps/\(DeviceRestoreFixture.notebook)/data"), of: "device")
-    let relative = ByteString(data.bytes.dropFirst(rig.cli.directory.path.count + 1))
+  /// Containers whose trees are lost stay unchanged; the others are restored.
+  @Test func otherContainersAreRestored() throws {
+    let fixture = try DeviceRestoreFixture()
+    let first = try fixture.cli.packs()
+    let data = try fixture.place(
+      ByteString("apps/\(DeviceRestoreFixture.notebook)/data"), of: "device")
+    let relative = ByteString(data.bytes.dropFirst(fixture.cli.directory.path.count + 1))
     let inner = relative.appending("Documents/new.txt")
-    try rig.cli.directory.write("new", at: inner)
-    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
-    for pack in first where try DamageTests.holdsTrees(pack) { try rig.cli.flip(byte: 0, of: pack) }
+    try fixture.cli.directory.write("new", at: inner)
+    _ = try fixture.cli.succeed("backup --root device --repo repo --quiet")
+    for pack in first where try DamageTests.holdsTrees(pack) {
+      try fixture.cli.flip(byte: 0, of: pack)
+    }
     try Directory.open(path: data.appending("Documents")).remove("new.txt")
-    let outcome = try rig.cli.run("restore latest --in-place --no-snapshot --json --repo repo")
+    let outcome = try fixture.cli.run("restore latest --in-place --no-snapshot --json --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    #expect(try rig.cli.directory.read(inner) == Array("new".utf8))
+    #expect(try fixture.cli.directory.read(inner) == Array("new".utf8))
     let report = try CommandLine.object(outcome.output)
     let damaged = try #require(report["damaged"] as? [[String: Any]])
     let others = damaged.compactMap { $0.path() }.filter {
@@ -236,19 +239,18 @@ import Testing
 
   // MARK: - recover.py
 
-  /// Of a blob that lies in a frame that cannot be decoded recover.py does not say that nothing names
-  /// it.
-  @Test func recoverSaysWhatIsTrueOfABlob() throws {
+  /// For a blob in a frame that cannot be decoded, recover.py does not say that no index names it.
+  @Test func recoverReportsWhereABlobIsLost() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("one", at: "tree/one")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     for pack in try cli.packs() { try cli.flip(byte: 0, of: pack) }
     let check = try Recover.run(cli, ["repo", "verify", "--read-data"])
-    #expect(check.code == 13 && check.errors.contains("of kind tree is in no sound pack"))
+    #expect(check.code == 13 && check.errors.contains("of kind tree is in no intact pack"))
     #expect(!check.errors.contains("is in no index"), "\(check.errors)")
-    let rig = try Self.rig(without: 3)
-    let lost = try rig.theirs("repo verify --read-data")
+    let fixture = try Self.fixture(without: 3)
+    let lost = try fixture.theirs("repo verify --read-data")
     #expect(lost.code == 13, "\(lost.errors)")
     #expect(lost.errors.contains("of kind tree is in no index"), "\(lost.errors)")
   }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A macOS user's containers by the commands.
+/// The commands on the containers of a macOS user.
 @Suite struct MacOSTests {
   private static let library = "disk/Users/you/Library/"
 
@@ -35,7 +35,7 @@ import Testing
     <string>3.1</string></dict></plist>
     """
 
-  @Test func appsAndClassifyKnowTheLayout() throws {
+  @Test func appsAndClassifySupportTheLayout() throws {
     let cli = try Self.disk()
     let text = try cli.succeed("apps --root disk/Users/you")
     #expect(text.contains("macos, macOS, 1 app, 3 containers"))
@@ -57,7 +57,7 @@ import Testing
     #expect(explained.contains("rule documents"))
   }
 
-  @Test func whatComesBackIsTheSourceLessWhatThePolicyLeavesOut() throws {
+  @Test func restoreEqualsTheSourceWithoutExclusions() throws {
     let cli = try Self.disk()
     _ = try cli.succeed("init repo --plain")
     let report = try cli.run("backup --root disk/Users/you --repo repo")
@@ -74,7 +74,7 @@ import Testing
     }
     #expect(kept["apps/com.example.notes/bundle/Notes.app/Contents/Info.plist"] != nil)
     #expect(kept["groups/group.com.example/shared.db"] != nil)
-    // The link stays one, and what it leads to is nobody's container.
+    // The link stays a link, and its target is in no container.
     let link = try Directory.open(path: cli.directory.path("back").appending(data))
     #expect(try link.target(of: "Desktop") == "../../../../Desktop")
     #expect(!kept.keys.contains { "\($0)".contains("mine.txt") || "\($0)".contains("Free.app") })

@@ -3,13 +3,13 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A backup that merges index objects, and is killed at each call of the merge that changes the
+/// A backup that merges index objects and is killed at each call of the merge that changes the
 /// repository.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct MergeKillTests {
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
   private static let calls = "mkdirat,fsync,renameat,unlinkat"
 
-  /// Two backups; the second merges its index object with the first one's.
+  /// Makes two backups; the second merges its index object with that of the first.
   private static func prepare() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("first", at: "tree/first")
@@ -19,7 +19,7 @@ import Testing
     return cli
   }
 
-  /// The calls of the thread that merges, in order, and how many of them come before the merge.
+  /// Returns the calls of the merging thread in order, and the number of those before the merge.
   private static func trace(_ cli: CommandLine) throws -> (calls: [String], before: Int) {
     let log = cli.directory.string + "/log"
     let wrapper = ["strace", "-f", "-y", "-qq", "-s", "300", "-o", log, "-e", "trace=\(calls)"]
@@ -41,9 +41,9 @@ import Testing
     return (own, before)
   }
 
-  /// The merged object's bytes, its name and the name's directory are on the disk before the first of
-  /// the old ones is moved.
-  @Test func theMergedObjectIsDurableFirst() throws {
+  /// The merged object, its name and its directory are durable before the first old object is
+  /// moved.
+  @Test func mergedObjectIsDurableFirst() throws {
     let cli = try Self.prepare()
     let old = try cli.names(in: "repo/index")
     let (calls, before) = try Self.trace(cli)
@@ -73,10 +73,10 @@ import Testing
   }
 
   @Test(arguments: ["mkdirat", "fsync", "renameat", "unlinkat"])
-  func atEachCall(_ call: String) throws {
+  func mergeIsKilledAtEachCall(_ call: String) throws {
     let cli = try Self.prepare()
     for name in ["repo", "home"] { try cli.copy(name, to: "pristine/\(name)") }
-    // A copied cache is looked at anew, which takes calls, too: in the run that is recorded as well.
+    // A copied cache is verified again, which needs calls: also in the recorded run.
     try Self.beginAgain(cli)
     let (calls, before) = try Self.trace(cli)
     let isMeant = { (line: String) in line.hasPrefix("\(call)(") }
@@ -92,7 +92,7 @@ import Testing
       #expect([137, -9].contains(outcome.code), "\(what): \(outcome.code) \(outcome.errors)")
       let check = try cli.run("check --read-data --quiet --repo repo")
       #expect(check.code == 0, "\(what): \(check.output) \(check.errors)")
-      // The snapshot was in place before; the one before it comes back, too.
+      // The snapshot was in place before; the earlier one is restored as well.
       _ = try cli.succeed("restore latest~1:folders/tree --to back --repo repo --quiet")
       #expect(try cli.records("back") == wanted.filter { $0.key == "first" }, "\(what)")
       try cli.directory.directory.removeTree("back")

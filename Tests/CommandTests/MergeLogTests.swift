@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `dump --merge-log`: one file, which is what SQLite makes of a database and its logs.
+/// `dump --merge-log`: one file, as SQLite recovers it from a database and its logs.
 @Suite struct MergeLogTests {
   private static let wal = """
     connection.execute("PRAGMA journal_mode=wal")
@@ -18,7 +18,7 @@ import Testing
     connection.execute("COMMIT")
     """
 
-  /// A transaction that goes on, of which much is in the database already.
+  /// An open transaction, much of which has been written to the database.
   private static let broken = """
     connection.execute("PRAGMA cache_size=1")
     connection.execute("CREATE TABLE t (n, pad)")
@@ -29,8 +29,8 @@ import Testing
     connection.execute("UPDATE t SET n = n + 1000, pad = randomblob(1800)")
     """
 
-  /// Leaves `tree/db` with a log, as a program does that is killed; backs it up, and puts into `back`
-  /// what SQLite recovers itself.
+  /// Leaves `tree/db` with a log, as a killed program does; backs it up, and puts SQLite's own
+  /// recovery into `back`.
   private static func killed(_ statements: String, in cli: CommandLine) throws {
     _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(statements, in: cli)
@@ -53,7 +53,8 @@ import Testing
     return outcome.output + outcome.errors
   }
 
-  /// What was dumped is whole, has the rows that SQLite recovers, and is the file that it writes.
+  /// Expects the dumped database to be intact, to have the rows that SQLite recovers, and to equal
+  /// the file that it writes.
   private static func expectRecovered(_ dumped: Program.Outcome, _ cli: CommandLine) throws {
     #expect(dumped.code == 0 && dumped.errors.isEmpty, "\(dumped.errors)")
     try cli.directory.write(dumped.standardOutput, at: "one")
@@ -62,7 +63,7 @@ import Testing
     #expect(try sql("SELECT count(*) FROM t", "one", cli) != "0\n")
   }
 
-  @Test(arguments: [wal, broken]) func theResultIsWhatSQLiteRecovers(statements: String) throws {
+  @Test(arguments: [wal, broken]) func resultEqualsSQLitesRecovery(statements: String) throws {
     let cli = try CommandLine()
     try Self.killed(statements, in: cli)
     let stored = try cli.directory.read("tree/db")
@@ -71,13 +72,13 @@ import Testing
     _ = try DatabaseCommandTests.python(Self.recover, ["back/db"], in: cli.directory)
     #expect(try dumped.standardOutput == cli.directory.read("back/db"))
     try Self.expectRecovered(dumped, cli)
-    // Nothing is left of the copy of the log.
+    // The copy of the log has been removed.
     let cache = try Directory.open(path: cli.directory.path("home/.cache")).names()
     #expect(cache == ["sandboxctl"])
   }
 
-  /// SQLite undoes first, then takes the write-ahead log.
-  @Test func aJournalIsTakenBeforeALog() throws {
+  /// SQLite rolls back first, then applies the write-ahead log.
+  @Test func journalIsAppliedBeforeALog() throws {
     let cli = try CommandLine()
     try Self.killed(Self.broken, in: cli)
     let other = try CommandLine()
@@ -91,8 +92,8 @@ import Testing
     #expect(try dumped.standardOutput == cli.directory.read("both/db"))
   }
 
-  /// Nobody can read an encrypted database's header, and the log says how large its pages are.
-  @Test func anEncryptedDatabaseNeedsNoKey() throws {
+  /// The header of an encrypted database is unreadable, and the log gives the page size.
+  @Test func encryptedDatabaseNeedsNoKey() throws {
     let cli = try CommandLine()
     try Self.killed(Self.wal, in: cli)
     _ = try DatabaseCommandTests.python(Self.recover, ["back/db"], in: cli.directory)
@@ -103,18 +104,19 @@ import Testing
     let dumped = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(dumped.code == 0, "\(dumped.errors)")
     #expect(try dumped.standardOutput == cli.directory.read("back/db"))
-    // The same log beside a database that says otherwise is not its own.
+    // The same log does not belong to a database with another page size.
     var other = database
     (other[16], other[17]) = (2, 0)
     try cli.directory.write(other, at: "tree/db")
     #expect(try DatabaseCommandTests.backup(cli, "--strict").code == 0)
     let refused = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(refused.code == 1 && refused.standardOutput.isEmpty)
-    #expect(refused.errors.contains("its pages have 4096 bytes and those of the database 512"))
+    #expect(
+      refused.errors.contains("its pages have 4096 bytes, but those of the database have 512"))
     #expect(refused.errors.contains("hint: '--tar' writes both"))
   }
 
-  @Test func withoutALogThatCountsTheDatabaseIsAsItIs() throws {
+  @Test func withoutAValidLogTheDatabaseIsUnchanged() throws {
     let cli = try CommandLine()
     for (name, text) in [("a", "alone"), ("b", "with a log"), ("c", "")] {
       try cli.directory.write(text, at: ByteString("tree/\(name)"))
@@ -139,7 +141,7 @@ import Testing
     #expect(empty.code == 0 && empty.output.isEmpty)
   }
 
-  @Test func aTransactionOverSeveralDatabasesIsRefused() throws {
+  @Test func transactionOverSeveralDatabasesIsRefused() throws {
     let cli = try CommandLine()
     try Self.killed(Self.broken, in: cli)
     let append = """
@@ -158,7 +160,7 @@ import Testing
     #expect(refused.errors.contains("hint: '--tar' writes both"))
   }
 
-  @Test func aDamagedLogIsFoundBeforeAnythingIsWritten() throws {
+  @Test func damagedLogIsDetectedBeforeAnyOutput() throws {
     let cli = try CommandLine()
     _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
@@ -178,7 +180,7 @@ import Testing
     #expect(try cli.run("dump latest:folders/tree/db --quiet --repo repo").code == 0)
   }
 
-  @Test func onlyAFileHasALog() throws {
+  @Test func onlyFilesHaveLogs() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/inner/file")
     _ = try Program.run("ln", ["-s", "inner", "tree/link"], in: cli.directory.url)

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `backup --metrics`: a file that a strict reader of the exposition format takes, of each kind of
-/// run.
+/// `backup --metrics`: a file that a strict reader of the exposition format accepts, for each kind
+/// of run.
 @Suite struct MetricsTests {
   private let cli: CommandLine
 
@@ -28,7 +28,7 @@ import Testing
     _ = try Directory.make(path: cli.directory.path(directory))
   }
 
-  @Test func aRunIsTold() throws {
+  @Test func runIsReported() throws {
     try make("out")
     let before = Date().timeIntervalSince1970 - 1
     let outcome = try backUp("--repo", "repo", "--quiet")
@@ -53,7 +53,7 @@ import Testing
       try Directory.open(path: cli.directory.path("out")).status("b.prom").permissions == 0o644)
   }
 
-  @Test func aFailureKeepsTheTimeOfTheLastSuccess() throws {
+  @Test func failureKeepsTheTimeOfTheLastSuccess() throws {
     try make("out")
     _ = try backUp("--repo", "repo", "--quiet")
     let success = try #require(try metrics().value("last_success_timestamp_seconds"))
@@ -70,7 +70,7 @@ import Testing
     #expect(unchanged.value("device_stored_bytes") == 0)
   }
 
-  @Test func whatCannotBeWrittenIsAWarningAndTheBackupIsMade() throws {
+  @Test func unwritableMetricsAreAWarning() throws {
     let absent = try backUp("--repo", "repo", "--quiet")
     #expect(absent.code == 0)
     #expect(absent.errors.contains("warning: the metrics are not written"), "\(absent.errors)")
@@ -81,7 +81,7 @@ import Testing
     #expect(try cli.snapshots().count == 2)
   }
 
-  @Test func theReaderIsStrict() {
+  @Test func readerIsStrict() {
     for text in [
       "a 1", "# TYPE a gauge\na 1\n", "# HELP a x\n# TYPE a gauge\na one\n",
       "# HELP a x\n# TYPE a gauge\na{b=\"c} 1\n", "# HELP a x\n# TYPE a gauge\na{b=\"\\q\"} 1\n",
@@ -93,8 +93,8 @@ import Testing
   }
 }
 
-/// A strict reader of Prometheus' text exposition format 0.0.4, as its textfile collector is: help and
-/// type before a metric's samples, each sample once, names and labels of the allowed form, no time.
+/// A strict reader of Prometheus' text exposition format 0.0.4, like its textfile collector: HELP
+/// and TYPE before a metric's samples, each sample once, valid names and labels, no timestamps.
 struct ExpositionText {
   struct Sample {
     let name: String
@@ -116,7 +116,7 @@ struct ExpositionText {
     }
   }
 
-  /// The value of the only sample of a metric of ours.
+  /// Returns the value of the only sample of one of our metrics.
   func value(_ name: String) -> Double? {
     let found = samples.filter { $0.name == "sandboxctl_backup_" + name }
     return found.count == 1 ? found[0].value : nil

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A plain directory whose own directory is gone comes back in place.
+/// A restore in place of a plain directory that no longer exists.
 @Suite struct MissingRootTests {
   private let cli: CommandLine
   private let before: [ByteString: TreeRecord]
@@ -25,25 +25,25 @@ import Testing
     try cli.directory.directory.directory("above").removeTree("tree")
   }
 
-  /// What is below the directory above, but for what the program keeps beside.
+  /// The entries below the parent directory, except the program's own.
   private func records() throws -> [ByteString: TreeRecord] {
     try TreeRecord.all(in: cli.directory, "above").filter {
       !$0.key.components.contains(".sandboxctl")
     }
   }
 
-  @Test func itIsMadeAgainWithAllThatTheSnapshotHasOfIt() throws {
+  @Test func missingDirectoryIsRestoredCompletely() throws {
     let output = try cli.succeed("restore latest --in-place --repo repo")
     #expect(output.contains("restored"), "\(output)")
     let found = try records()
     let different = Set(before.keys).union(found.keys).filter { before[$0] != found[$0] }
     #expect(different.isEmpty, "\(different)")
-    // There was nothing to save, so no snapshot of it was made.
+    // There was nothing to save, so no snapshot was made.
     #expect(try cli.snapshots().count == 1)
     _ = try cli.succeed("backup --layout folder --root above/tree --repo repo --quiet")
   }
 
-  @Test func aPartOfItComesBackIntoItToo() throws {
+  @Test func partOfAMissingDirectoryIsRestored() throws {
     let path = cli.directory.string + "/above/tree/folder"
     _ = try cli.succeed("restore \(path) --in-place --repo repo")
     let found = try records()
@@ -54,41 +54,41 @@ import Testing
     #expect(status.modified == own.modified)
   }
 
-  @Test func aDryRunMakesNothing() throws {
+  @Test func dryRunCreatesNothing() throws {
     let text = try cli.succeed("restore latest --in-place --dry-run --repo repo")
     #expect(text.contains("make  folders/tree -> \(cli.directory.string)/above/tree"), "\(text)")
     #expect(text.contains("would restore 8 B in 2 files"), "\(text)")
     #expect(try cli.names(in: "above").isEmpty)
   }
 
-  @Test func withoutTheDirectoryAboveNothingIsMade() throws {
+  @Test func missingParentDirectoryIsAnError() throws {
     try cli.directory.directory.removeDirectory("above")
     for dry in ["", " --dry-run"] {
       let outcome = try cli.run("restore latest --in-place --repo repo\(dry)")
       #expect(outcome.code == 1, "\(outcome.errors)")
-      #expect(outcome.errors.contains("the directory that it was in is not there, either"))
+      #expect(outcome.errors.contains("its parent directory does not exist"))
       #expect(outcome.errors.contains("'--to DIR'"))
     }
     #expect(try !cli.isThere("above"))
   }
 
-  /// Root would else write where the user who made the link cannot.
-  @Test func noLinkOnTheWayIsFollowed() throws {
+  /// Otherwise root would write where the user who made the link cannot.
+  @Test func linksOnThePathAreNotFollowed() throws {
     try cli.directory.directory.removeDirectory("above")
     _ = try Directory.make(path: cli.directory.path("elsewhere"))
     try cli.directory.directory.createLink("above", to: "elsewhere")
     let outcome = try cli.run("restore latest --in-place --repo repo")
-    #expect(outcome.code == 1 && outcome.errors.contains("a symbolic link is on the way"))
+    #expect(outcome.code == 1 && outcome.errors.contains("a symbolic link is on its path"))
     #expect(try cli.names(in: "elsewhere").isEmpty)
   }
 
-  @Test func whatIsRefusedLeavesNoDirectory() throws {
+  @Test func refusedRestoreLeavesNoDirectory() throws {
     let outcome = try cli.run("restore latest:folders/tree/none --in-place --repo repo")
     #expect(outcome.code == 1, "\(outcome.errors)")
     #expect(try cli.names(in: "above").isEmpty)
   }
 
-  @Test func somethingElseInItsPlaceIsNoDirectoryThatIsGone() throws {
+  @Test func fileAtTheDirectorysPathIsAnError() throws {
     try cli.directory.write("a file", at: "above/tree")
     let outcome = try cli.run("restore latest --in-place --repo repo")
     #expect(outcome.code == 1 && outcome.errors.contains("not a directory"), "\(outcome.errors)")

@@ -3,37 +3,37 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The moments at which runs are killed: spread evenly over the length that runs have, each by chance
-/// in its part of it.
+/// The moments at which runs are killed: spread evenly over the duration of a run, each random
+/// within its part.
 struct Moments {
   private let wanted: Int
-  /// How many runs were killed.
+  /// The number of killed runs.
   var count = 0
   private(set) var round = 0
-  /// How long a run takes, in seconds.
+  /// The duration of a run in seconds.
   private var duration = 0.1
 
   init(_ wanted: Int) { self.wanted = wanted }
 
-  /// Notes how long a run takes that comes to its end.
+  /// Measures the duration of a complete run.
   mutating func measure(_ body: () throws -> Void) rethrows {
     let start = Host.monotonicSeconds()
     try body()
     duration = max(0.02, Host.monotonicSeconds() - start)
   }
 
-  /// The next moment, in seconds after the start; nothing when enough were killed. On a machine whose
-  /// speed changes a run may end before it.
+  /// Returns the next moment in seconds after the start, or nil if enough runs were killed. If the
+  /// speed of the machine changes, a run may end before it.
   mutating func next(using random: inout Seeded) -> Double? {
     guard count < wanted, round < 5 * wanted else { return nil }
     round += 1
     let part = (Double(count) + Double.random(in: 0..<1, using: &random)) / Double(wanted)
-    // A run that came to its end is followed by an earlier moment.
+    // A complete run is followed by an earlier moment.
     return max(0.001, part * duration * (round > count + wanted ? 0.5 : 1))
   }
 
-  /// Runs a command that is killed at a moment; whether it was. One that came to its end tells how
-  /// long a run takes by now.
+  /// Runs a command that is killed at a moment. Returns whether it was killed; a complete run
+  /// updates the duration.
   mutating func run(_ cli: CommandLine, _ line: String, at moment: Double) throws -> Bool {
     let killer = ["timeout", "--signal=KILL", String(format: "%.4f", moment)]
     let start = Host.monotonicSeconds()

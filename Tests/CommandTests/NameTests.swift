@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Names that break output: a line break, an escape sequence, bytes that are not UTF-8.
+/// Names that disturb output: a line break, an escape sequence, invalid UTF-8.
 @Suite struct NameTests {
   private static let names: [ByteString] = [
     "two\nlines", "red \u{1b}[31m", "right-to-left \u{202e}txt", "tab\there", "back\\slash",
@@ -21,7 +21,7 @@ import Testing
     return cli
   }
 
-  /// No byte of an output but line breaks and what people can read.
+  /// Expects an output to contain only line breaks and printable characters.
   private static func expectReadable(_ text: [UInt8], _ what: String) {
     let string = String(validating: text, as: UTF8.self)
     #expect(string != nil, "\(what) is UTF-8")
@@ -31,7 +31,7 @@ import Testing
     #expect(controls.isEmpty, "\(what)")
   }
 
-  @Test func theyAreEscapedForPeople() throws {
+  @Test func oddNamesAreEscapedInText() throws {
     let cli = try Self.device()
     _ = try cli.succeed("init repo --plain")
     let backup = try cli.run("backup --repo repo")
@@ -48,7 +48,7 @@ import Testing
     for line in ["classify --all", "ls latest --recursive --repo repo"] {
       let text = try cli.succeed(line)
       let lines = text.split(separator: "\n")
-      #expect(lines.count == (try cli.jsonLines(line + " --json")).count, "a line each")
+      #expect(lines.count == (try cli.jsonLines(line + " --json")).count, "one line each")
       for shown in [#"two\nlines/two\nlines"#, #"scan \xff\xfe"#, #"red \x1b[31m"#, #"\u{202e}"#] {
         #expect(text.contains(shown), "\(line): \(shown)")
       }
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test func programsGetTheirBytes() throws {
+  @Test func jsonContainsTheBytesOfNames() throws {
     let cli = try Self.device()
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")
@@ -77,7 +77,7 @@ import Testing
     #expect(containers.map(\.path).contains(ByteString("apps").appending(odd).appending("data")))
   }
 
-  @Test func theyComeBack() throws {
+  @Test func oddNamesAreRestored() throws {
     let cli = try Self.device()
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")

@@ -3,20 +3,20 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Data of one class within another: what lies behind the inner one is of the outer one again.
+/// Data of one class within another: after the inner one the outer class applies again.
 @Suite struct NestedClassTests {
   private static let policy = """
     policy: nested
     schema: 1
     extends: [common]
     rules:
-      - {id: all, in: [directory], match: "**", class: user-data}
-      - {id: caches, in: [directory], match: "Caches/**", class: cache, backup: always}
+      - {id: all, in: [folder], match: "**", class: user-data}
+      - {id: caches, in: [folder], match: "Caches/**", class: cache, backup: always}
 
     """
 
-  /// A backup of caches with documents behind them, and of a file that is called `Caches.d/link` and
-  /// `Caches/link`.
+  /// Makes a backup of caches followed by documents, and of a file with the names `Caches.d/link`
+  /// and `Caches/link`.
   private static func backedUp() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write(policy, at: "nested.yaml")
@@ -32,7 +32,7 @@ import Testing
     return cli
   }
 
-  @Test func aPathIsOfTheNearestClassAtOrAboveIt() throws {
+  @Test func pathHasTheNearestClassAboveIt() throws {
     let cli = try Self.backedUp()
     let shown = try cli.json("snapshots show latest --json --repo repo")
     let classes = try #require(shown["classes"] as? [[String: String]])
@@ -52,8 +52,8 @@ import Testing
     }
   }
 
-  /// A file of several names is of the class of the first of them in the tree, for whoever counts.
-  @Test func whatIsCountedOnceIsOfOneClass() throws {
+  /// A hard-linked file has the class of its first name in the tree, in all counts.
+  @Test func hardLinkedFileHasOneClass() throws {
     let cli = try Self.backedUp()
     let shown = try cli.json("snapshots show latest --json --repo repo")
     let totals = try #require(shown["totals"] as? [String: Any])

@@ -3,37 +3,38 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a backup advises to do next: it has to work as it is printed.
+/// The commands that a backup suggests: they work as printed.
 @Suite struct NextStepsTests {
-  /// The commands that a backup advises, without the program's name.
-  private static func advice(_ rig: DeviceRestoreFixture, _ line: String) throws -> [String] {
-    let last = try rig.cli.succeed(line).split(separator: "\n").last.map(String.init) ?? ""
+  /// Returns the commands that a backup suggests, without the program's name.
+  private static func advice(_ fixture: DeviceRestoreFixture, _ line: String) throws -> [String] {
+    let last = try fixture.cli.succeed(line).split(separator: "\n").last.map(String.init) ?? ""
     let words = try #require(last.wholeMatch(of: /next: sandboxctl (.*) {5}sandboxctl (.*)/))
     return [String(words.output.1), String(words.output.2)]
   }
 
-  @Test func anAppIsAdvisedByItsShortestName() throws {
-    let rig = try DeviceRestoreFixture()
-    let advice = try Self.advice(rig, "backup --root device --repo repo")
+  @Test func suggestionUsesTheShortestAppName() throws {
+    let fixture = try DeviceRestoreFixture()
+    let advice = try Self.advice(fixture, "backup --root device --repo repo")
     #expect(
       advice == ["restore latest --app podcast --to look --repo repo", "ls latest --repo repo"])
-    for line in advice { _ = try rig.cli.succeed(line) }
-    #expect(rig.isThere(rig.cli.directory.path("look/data/Documents/Show notes.md")))
+    for line in advice { _ = try fixture.cli.succeed(line) }
+    #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Show notes.md")))
   }
 
-  @Test func ofTwoAppsWithOneNameTheIdentifierIsAdvised() throws {
-    let rig = try DeviceRestoreFixture()
-    try rig.addTwin(of: "com.example.podcast", as: "org.another.podcast", on: "device")
-    let advice = try Self.advice(rig, "backup --root device --repo repo")
+  @Test func suggestionUsesTheIdentifierOfAnAmbiguousApp() throws {
+    let fixture = try DeviceRestoreFixture()
+    try fixture.addTwin(of: "com.example.podcast", as: "org.another.podcast", on: "device")
+    let advice = try Self.advice(fixture, "backup --root device --repo repo")
     #expect(advice[0] == "restore latest --app com.example.podcast --to look --repo repo")
-    _ = try rig.cli.succeed(advice[0])
-    #expect(rig.isThere(rig.cli.directory.path("look/data/Documents/Show notes.md")))
+    _ = try fixture.cli.succeed(advice[0])
+    #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Show notes.md")))
   }
 
-  /// A display name may be shorter than the identifier's last part; 'latest' is another snapshot.
-  @Test func aBackupOfOneAppAdvisesItsOwnSnapshot() throws {
-    let rig = try DeviceRestoreFixture()
-    let bundle = try rig.place("apps/org.example.notebook/bundle", of: "device")
+  /// A display name may be shorter than the last part of the identifier; 'latest' is another
+  /// snapshot.
+  @Test func backupOfOneAppSuggestsItsOwnSnapshot() throws {
+    let fixture = try DeviceRestoreFixture()
+    let bundle = try fixture.place("apps/org.example.notebook/bundle", of: "device")
     let list = """
       <?xml version="1.0"?><plist version="1.0"><dict>
       <key>CFBundleIdentifier</key><string>org.example.notebook</string>
@@ -42,12 +43,12 @@ import Testing
     let directory = try Directory.open(path: bundle).directory("Notebook.app")
     try directory.remove("Info.plist")
     try directory.create("Info.plist").write(Array(list.utf8))
-    let advice = try Self.advice(rig, "backup --root device --app notebook --repo repo")
-    let id = try #require(try rig.cli.snapshots().last).prefix(8)
+    let advice = try Self.advice(fixture, "backup --root device --app notebook --repo repo")
+    let id = try #require(try fixture.cli.snapshots().last).prefix(8)
     #expect(
       advice == ["restore \(id) --app pad --to look --repo repo", "ls \(id) --repo repo"])
-    _ = try rig.cli.succeed(advice[0])
-    #expect(rig.isThere(rig.cli.directory.path("look/data/Documents/Latest.md")))
-    #expect(try rig.cli.succeed(advice[1]).contains("apps"))
+    _ = try fixture.cli.succeed(advice[0])
+    #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Latest.md")))
+    #expect(try fixture.cli.succeed(advice[1]).contains("apps"))
   }
 }

@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Devices whose own records are wrong: each app is still found, said to be odd, and backed up.
+/// Devices with wrong records: each app is still found, reported, and backed up.
 @Suite struct OddDeviceTests {
   private static let notebook = "org.example.notebook"
   private static let metadata: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
 
-  /// A sample device, and the path of a container of it.
+  /// A sample device and the paths of its containers.
   private struct Sample {
     let cli: CommandLine
 
@@ -36,7 +36,7 @@ import Testing
       }
     }
 
-    /// The device is backed up and comes back, whatever is odd about it.
+    /// Expects the device to be backed up and restored despite its oddities.
     func expectBackup() throws {
       _ = try cli.succeed("init repo --plain")
       _ = try cli.succeed("backup --root device --repo repo")
@@ -72,7 +72,7 @@ import Testing
     ),
     ("cut off", Array("bplist00\u{1}".utf8), "unusable-file"),
   ])
-  func anInfoPlistThatIsNoneIsSaid(_ what: String, _ bytes: [UInt8], _ code: String) throws {
+  func invalidInfoPlistIsReported(_ what: String, _ bytes: [UInt8], _ code: String) throws {
     let sample = try Sample()
     let path = try sample.infoPlist()
     try Self.write(bytes, to: path)
@@ -81,12 +81,12 @@ import Testing
     let text = try sample.cli.run("apps --root device --findings")
     #expect(text.code == 0)
     #expect(text.output.contains("Notebook.app/Info.plist"))
-    // Its containers still say whose they are.
+    // Its containers still name their app.
     #expect(text.output.contains(Self.notebook))
     try sample.expectBackup()
   }
 
-  @Test func anInfoPlistOfAHundredMegabytesIsNotRead() throws {
+  @Test func oversizedInfoPlistIsNotRead() throws {
     let sample = try Sample()
     let path = try sample.infoPlist()
     let directory = try Directory.open(path: path.directoryPath)
@@ -97,7 +97,7 @@ import Testing
     try sample.expectBackup()
   }
 
-  @Test func twoContainersThatClaimOneAppAreBothKept() throws {
+  @Test func bothContainersOfOneAppAreIncluded() throws {
     let sample = try Sample()
     let reader = try sample.place("apps/org.example.reader/data")
     let uuid = try #require(reader.lastComponent)
@@ -118,12 +118,12 @@ import Testing
     #expect(other.components[1].description.hasPrefix("org.example.notebook~"))
     let odd = try sample.cli.run("apps --root device --findings")
     #expect(odd.code == 0)
-    #expect(odd.output.contains("both are kept"))
+    #expect(odd.output.contains("both are included"))
     #expect(odd.output.contains(uuid.description) || other.description.contains(uuid.description))
     try sample.expectBackup()
   }
 
-  @Test func metadataOfAnotherAppIsSaidAndTheBundleHolds() throws {
+  @Test func metadataOfAnotherAppIsReported() throws {
     let sample = try Sample()
     let bundle = try sample.place("apps/org.example.notebook/bundle")
     try Self.write(
@@ -137,7 +137,7 @@ import Testing
     try sample.expectBackup()
   }
 
-  @Test func metadataThatIsGarbageLeavesTheGuess() throws {
+  @Test func unreadableMetadataIsReplacedByAGuess() throws {
     let sample = try Sample()
     let data = try sample.place("apps/org.example.notebook/data")
     try Self.write(Array("not a list".utf8), to: data.appending(Self.metadata))

@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A tree with everything in it that a careless backup loses.
+/// A tree with everything that a careless backup loses.
 enum OddTree {
-  /// Makes the tree: names of all sorts, modes, times, links, holes, attributes, ACLs, special files,
-  /// foreign owners and a deep path.
+  /// Makes the tree: unusual names, modes, times, links, holes, extended attributes, ACLs, special
+  /// files, foreign owners and a deep path.
   static func make(in directory: TemporaryDirectory, at path: ByteString) throws {
     func write(_ bytes: [UInt8], _ name: ByteString) throws {
       try directory.write(bytes, at: path.appending(name))
@@ -66,8 +66,8 @@ enum OddTree {
     try root.setModified(old, of: "folder")
   }
 
-  /// An ACL as the kernel has it (acl(5)): the version, then tag, permissions and id of each entry. The
-  /// owner writes, a user named by number reads, as the group and all others do.
+  /// An ACL in the kernel's form (acl(5)): the version, then tag, permissions and ID of each entry.
+  /// The owner may write; a user given by number, the group and all others may read.
   private static let accessList: [UInt8] = {
     let entries: [(tag: UInt8, permissions: UInt8, id: UInt32)] = [
       (0x01, 6, .max), (0x02, 4, 65534), (0x04, 4, .max), (0x10, 4, .max), (0x20, 4, .max),
@@ -78,14 +78,14 @@ enum OddTree {
     }
   }()
 
-  /// What there is to know of each entry of a tree, by path.
+  /// Returns the record of each entry of a tree by path.
   static func listing(
     _ directory: TemporaryDirectory, _ path: ByteString
   ) throws -> [ByteString: TreeRecord] { try TreeRecord.all(in: directory, path) }
 }
 
 extension Seeded {
-  /// Random bytes of a generator that is used once.
+  /// Returns random bytes of a generator that is used once.
   func randomBytes(_ count: Int) -> [UInt8] {
     var generator = self
     return generator.bytes(count)

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The program's own directories are in no backup, and that is told.
+/// The program's own directories are excluded from backups, which is reported.
 @Suite struct OwnDirectoryTests {
   private let cli: CommandLine
 
@@ -14,11 +14,11 @@ import Testing
 
   private let backup = "backup --layout folder --repo repo"
 
-  @Test func anotherRepositoryIsToldOf() throws {
+  @Test func anotherRepositoryIsReported() throws {
     _ = try cli.succeed("init tree/other --plain --no-default")
     let told =
       "note: folders/tree/other (\(cli.directory.path("tree/other"))): "
-      + "it is a repository of sandboxctl, which is in no backup"
+      + "it is a sandboxctl repository, which is never backed up"
     for options in ["", " --dry-run"] {
       let outcome = try cli.run(backup + " --root tree" + options)
       #expect(outcome.code == 0 && outcome.errors.contains(told), "\(outcome.errors)")
@@ -29,7 +29,7 @@ import Testing
     #expect(try !cli.succeed("ls latest: --recursive --repo repo").contains("repository.json"))
   }
 
-  @Test(arguments: ["repo", "tree/other"]) func aRepositoryIsNoSource(root: String) throws {
+  @Test(arguments: ["repo", "tree/other"]) func repositoryIsNotBackedUp(root: String) throws {
     _ = try cli.succeed("init tree/other --plain --no-default")
     for options in ["", " --dry-run"] {
       let outcome = try cli.run(backup + " --root \(root)" + options)
@@ -38,8 +38,8 @@ import Testing
     #expect(try cli.run("snapshots --repo repo").output.isEmpty)
   }
 
-  /// What a dry run counts is what the run stores.
-  @Test func aDryRunLeavesOutTheSame() throws {
+  /// A dry run counts the same entries as the backup.
+  @Test func dryRunHasTheSameExclusions() throws {
     _ = try cli.succeed("init tree/mine --plain --no-default")
     let run = "backup --layout folder --root tree --repo tree/mine --json"
     func keeps(_ plan: Any?) -> [String: Int]? {

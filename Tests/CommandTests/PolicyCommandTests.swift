@@ -3,8 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The policies that come with the program, as its commands show them; and what policies of one's
-/// own change.
+/// The built-in policies as shown by the commands, and the effect of the user's own policies.
 @Suite struct PolicyCommandTests {
   private static let names = [
     "common", "apple", "ios", "flatpak", "macos", "snap", "everything",
@@ -15,7 +14,7 @@ import Testing
       contentsOf: Shared.packageRoot.appendingPathComponent("policies/\(name)"), encoding: .utf8)
   }
 
-  @Test func eachIsShownAsItIs() throws {
+  @Test func builtInPoliciesAreShownUnchanged() throws {
     let cli = try CommandLine()
     for name in Self.names {
       let file = try Self.file(name + ".yaml")
@@ -27,7 +26,7 @@ import Testing
     #expect(try cli.succeed("policy schema") == Self.file("policy.schema.json"))
   }
 
-  @Test func theyAreListedWithThoseOfTheUser() throws {
+  @Test func builtInAndUserPoliciesAreListed() throws {
     let cli = try CommandLine()
     #expect(try cli.jsonLines("policy list --json").map { $0["policy"] as? String } == Self.names)
     try cli.directory.write(
@@ -44,7 +43,7 @@ import Testing
     #expect(try cli.succeed("policy test").contains(", 0 failed"))
   }
 
-  @Test func aLaterLayerKeepsDespiteAMark() throws {
+  @Test func laterLayerIncludesDespiteAMark() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let path = "apps/org.example.darkroom/data/Documents/Originals/IMG_0001.DNG"
@@ -63,7 +62,7 @@ import Testing
     #expect(entry.map { $0["stored"] as? String } == ["kept"])
   }
 
-  @Test func aPolicyKnowsTheMembersOfAGroup() throws {
+  @Test func policySeesTheMembersOfAGroup() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     #expect(try cli.succeed("apps --root device").contains("group.com.example.podcast (guessed)"))

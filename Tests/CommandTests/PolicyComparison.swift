@@ -3,11 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Holds a restored device against its source and the policy: what came back is the source less
-/// exactly what `classify` says is never backed up.
+/// Compares a restored device with its source and the policy: the restored device must be the
+/// source without exactly the entries that `classify` reports as never backed up.
 enum PolicyComparison {
   /// Compares the device (nil: the user's own) with all of its latest snapshot, restored to `back`;
-  /// `entries` are what `classify` says of it, by the policy that the backup was made by.
+  /// `entries` is the answer of `classify` with the policy of the backup.
   static func expectRestored(
     _ cli: CommandLine, device: String?, back: String, entries: [ClassifiedEntry]? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -24,18 +24,19 @@ enum PolicyComparison {
       cli.directory, expected, ByteString(back), sourceLocation: sourceLocation)
   }
 
-  /// Each entry of each container has its line.
+  /// Expects one line for each entry of each container.
   private static func expectComplete(
     _ entries: [ClassifiedEntry], _ cli: CommandLine, _ device: String?,
     _ sourceLocation: SourceLocation
   ) throws {
     let classified = Set(entries.map(\.path))
-    #expect(classified.count == entries.count, "a line each", sourceLocation: sourceLocation)
+    #expect(classified.count == entries.count, "one line each", sourceLocation: sourceLocation)
     var there: Set<ByteString> = []
     var shared: [ByteString] = []
     for container in try cli.containers(of: device) {
       there.insert(container.path)
-      // Of a directory that holds the settings, or the bundles, of all apps one entry is the container's.
+      // In a directory with the settings or the bundles of all apps, one entry belongs to the
+      // container.
       if ["overrides", "Applications"].contains(container.realPath.lastComponent) {
         shared.append(container.path)
         continue
@@ -51,7 +52,7 @@ enum PolicyComparison {
     #expect(invented.isEmpty, "not there", sourceLocation: sourceLocation)
   }
 
-  /// What `classify` says a backup does agrees with what the policy says of each entry.
+  /// Expects the decision that `classify` reports to agree with the policy for each entry.
   private static func expectSameDecisions(
     _ entries: [ClassifiedEntry], _ tree: ExpectedTree, _ sourceLocation: SourceLocation
   ) {
@@ -64,7 +65,7 @@ enum PolicyComparison {
   }
 }
 
-/// The paths below a directory.
+/// Collects the paths below a directory.
 private struct TreePaths: WalkVisitor {
   private var paths: [ByteString] = []
 

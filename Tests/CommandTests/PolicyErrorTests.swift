@@ -2,9 +2,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a mistake in a policy gets: its file, line and column, and nothing is done by it.
+/// A mistake in a policy is reported with its file, line and column, and the command does nothing.
 @Suite struct PolicyErrorTests {
-  /// Three mistakes: a key that is none (line 4), a value that is none (5), a pattern that is none (6).
+  /// Three mistakes: an invalid key (line 4), an invalid value (5), an invalid pattern (6).
   private static let wrong = """
     overlay: all
     schema: 1
@@ -15,7 +15,7 @@ import Testing
 
     """
 
-  @Test func nothingRunsOnAnInvalidPolicy() throws {
+  @Test func noCommandRunsWithAnInvalidPolicy() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -35,7 +35,7 @@ import Testing
     #expect(try cli.packs().isEmpty)
   }
 
-  @Test func anInvalidPolicyOfTheUsersOwnStopsEverythingToo() throws {
+  @Test func invalidUserPolicyStopsEveryCommand() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     try cli.directory.write(Self.wrong, at: "home/.config/sandboxctl/policies/site.yaml")
@@ -45,7 +45,7 @@ import Testing
     #expect(outcome.errors.contains("policies/site.yaml:4:"))
   }
 
-  @Test func lintNamesEachMistakeByLineAndColumn() throws {
+  @Test func lintReportsEachMistakeWithItsPosition() throws {
     let cli = try CommandLine()
     try cli.directory.write(Self.wrong, at: "site.yaml")
     try cli.directory.write("rules: [\n", at: "broken.yaml")
@@ -80,7 +80,7 @@ import Testing
     #expect(issues.allSatisfy { ($0["problem"] as? String)?.isEmpty == false })
   }
 
-  @Test func anExampleThatFailsIsNamed() throws {
+  @Test func failingExampleIsNamed() throws {
     let cli = try CommandLine()
     try cli.directory.write(
       """
@@ -100,7 +100,7 @@ import Testing
     try transcript.expectSnapshot("errors-policy-test")
   }
 
-  @Test func aPolicyOfTenMegabytesIsRefused() throws {
+  @Test func oversizedPolicyIsRefused() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let line = Array(

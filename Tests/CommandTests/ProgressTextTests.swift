@@ -4,7 +4,7 @@ import Testing
 
 @testable import SandboxCommands
 
-/// What is said of how far an operation is.
+/// The text of an operation's progress.
 @Suite struct ProgressTextTests {
   private static func state(
     files: Int, bytes: UInt64, problems: Int = 0, active: ByteString = "apps/a/data/notes.db"
@@ -14,7 +14,7 @@ import Testing
       problems: problems, active: active)
   }
 
-  @Test func allOfItIsSaid() {
+  @Test func fullProgressIsShown() {
     var text = ProgressText()
     #expect(text.line == "looking at what there is")
     text.take(Self.state(files: 0, bytes: 0), at: 10)
@@ -25,14 +25,14 @@ import Testing
     #expect(text.line.hasSuffix(", 1 error: apps/a/data/notes.db"))
   }
 
-  @Test func workWithoutBytesIsToldByFiles() {
+  @Test func workWithoutBytesIsMeasuredInFiles() {
     var text = ProgressText()
     text.take(ProgressState(filesToDo: 20, active: "packs/ab/cd"), at: 0)
     text.take(ProgressState(filesToDo: 20, filesDone: 5, active: "packs/ab/cd"), at: 1)
     #expect(text.line == "5 of 20 files, 3.0 s left: packs/ab/cd")
   }
 
-  @Test func whatIsDoneIsToldWhereNobodyKnowsHowMuchThereIs() {
+  @Test func unknownTotalShowsOnlyTheDoneCounts() {
     var text = ProgressText()
     text.take(ProgressState(filesDone: 1, noun: "blob"), at: 0)
     #expect(text.line == "1 blob")
@@ -42,15 +42,15 @@ import Testing
     #expect(text.counts.hasPrefix("20.0 MiB of 20.0 MiB, 0 of 0 files"))
   }
 
-  @Test func theTimeLeftIsThatOfWhatTakesLonger() {
+  @Test func timeLeftIsTheLongerEstimate() {
     var text = ProgressText()
     text.take(Self.state(files: 0, bytes: 0), at: 0)
-    // Half of the bytes, a hundredth of the files.
+    // Half of the bytes, 1 percent of the files.
     text.take(Self.state(files: 12, bytes: 50 << 20), at: 1)
     #expect(text.counts.hasSuffix("1 min 39 s left"))
   }
 
-  @Test func theSpeedFollowsSlowly() {
+  @Test func speedIsSmoothed() {
     var text = ProgressText()
     text.take(Self.state(files: 0, bytes: 0), at: 0)
     text.take(Self.state(files: 0, bytes: 10 << 20), at: 1)
@@ -58,11 +58,11 @@ import Testing
     text.take(Self.state(files: 0, bytes: 10 << 20), at: 2)
     #expect(text.counts.contains(", 9.0 MiB/s"))
     text.take(Self.state(files: 0, bytes: 10 << 20), at: 12)
-    // Nothing went on for ten seconds: no speed, and no guess.
+    // No progress for ten seconds: no speed and no estimate.
     #expect(text.counts == "10.0 MiB of 100 MiB, 0 of 1,200 files")
   }
 
-  @Test func theLineFitsTheTerminal() {
+  @Test func lineFitsTheTerminal() {
     var text = ProgressText()
     text.take(Self.state(files: 0, bytes: 0, active: ""), at: 0)
     let path: ByteString = "folders/Bilder/Füße/日本語 und so weiter/bild\nmit Umbruch.jpeg"

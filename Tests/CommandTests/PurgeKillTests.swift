@@ -3,17 +3,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A purge that is killed at any of its steps: only whole units are gone, and a database is never left
-/// without its log.
+/// A purge that is killed at any step: only whole units are deleted, and a database never loses its
+/// log alone.
 @Suite struct PurgeKillTests {
-  @Test(.enabled(if: Strace.isPermitted)) func whatIsKilledHasWholeUnits() throws {
+  @Test(.enabled(if: Strace.isPermitted)) func killedPurgeDeletesWholeUnits() throws {
     var random = Seeded.fresh()
     let cli = try CommandLine(inMemory: true)
     let documents = try Self.fill(cli)
     var (kills, afterDatabase) = (0, 0)
     for round in 0..<12 {
       _ = try Self.fill(cli)
-      // The first ones in order, so that the step between a database and its log is among them.
+      // The first steps are taken in order to include the one between a database and its log.
       let number = round < 6 ? round + 1 : Int.random(in: 1...12, using: &random)
       let strace = try Strace("unlinkat,renameat2", killingAt: number)
       let outcome = try cli.run(
@@ -28,22 +28,22 @@ import Testing
       #expect(try TreeRecord.all(in: cli.directory, Self.data.appending("Documents")) == documents)
     }
     #expect(kills >= 6)
-    #expect(afterDatabase > 0, "the step in question was among them")
+    #expect(afterDatabase > 0, "the step between database and log occurred")
     _ = try cli.succeed("purge --layout coresimulator --root device --level critical --yes --quiet")
-    // A directory that the killed run had emptied is no longer one that a purge has emptied.
+    // A directory that the killed run emptied no longer counts as emptied by a purge.
     #expect(try Self.names(cli, "Library/Caches").allSatisfy { $0 == "w" })
     #expect(try Self.names(cli, "Library/Caches/w").isEmpty)
-    // Nothing waits aside but a unit that had been moved there, and was made anew in its place since: it is
-    // whole, and nobody knows whether it is the same.
+    // The staging directory contains only a unit that was moved there and recreated in its place
+    // since: it is complete, and whether it is the same is unknown.
     for name in try Self.names(cli, ".sandboxctl/purge") {
       let unit = try? Self.names(cli, ByteString(".sandboxctl/purge").appending(name))
       #expect(name.description.hasSuffix(".origin") || unit?.count == 3, "\(name)")
     }
   }
 
-  /// What a kill between a database and its log leaves does no harm to the database that the app
-  /// makes anew (docs/purge.md, "Databases").
-  @Test func aLogWithoutItsDatabaseIsThrownAway() throws {
+  /// A log left by a kill between a database and its log does not harm the database that the app
+  /// creates again (docs/purge.md, "Databases").
+  @Test func logWithoutItsDatabaseIsIgnored() throws {
     let directory = try TemporaryDirectory("purge")
     let sql =
       "pragma journal_mode=wal; pragma wal_autocheckpoint=0; create table t(a);"
@@ -69,7 +69,7 @@ import Testing
   private static let data: ByteString =
     "device/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
 
-  /// Fills the device anew; gives what Documents holds.
+  /// Fills the device again and returns the entries of Documents.
   private static func fill(_ cli: CommandLine) throws -> [ByteString: TreeRecord] {
     if (try? cli.directory.directory.statusIfPresent("device")) ?? nil == nil {
       try cli.directory.write("thesis", at: data.appending("Documents/thesis"))

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `purge` as a person and a program meet it.
+/// `purge` with text and JSON output.
 @Suite struct PurgeTests {
   private func device() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
@@ -11,7 +11,7 @@ import Testing
     return cli
   }
 
-  @Test func aDryRunShowsWhatGoesAndChangesNothing() throws {
+  @Test func dryRunListsTheCandidatesAndChangesNothing() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.directory, "device")
     let lines = try cli.jsonLines("purge --root device --level critical --dry-run --json")
@@ -32,7 +32,7 @@ import Testing
     #expect(text.contains("apps/org.example.reader/data/Library/Caches/"))
   }
 
-  @Test func cachesGoAndDocumentsStay() throws {
+  @Test func cachesAreDeletedAndDocumentsStay() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.directory, "device")
     let report = try cli.json("purge --root device --level critical --yes --json")
@@ -46,7 +46,7 @@ import Testing
     #expect(!gone.isEmpty && gone.keys.allSatisfy(isCache), "\(gone.keys.sorted())")
     for (path, record) in after where record.kind != .directory {
       var (now, then) = (record, try #require(before[path]))
-      // Another name of it may have gone with a cache.
+      // Another hard link of the file may have been deleted with a cache.
       (now.firstName, then.firstName) = (nil, nil)
       #expect(now == then, "\(path)")
     }
@@ -57,7 +57,7 @@ import Testing
     #expect(second["freed"] as? Int == 0)
   }
 
-  @Test func withoutATerminalItHasToBeAgreedTo() throws {
+  @Test func withoutATerminalConfirmationIsRequired() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.directory, "device")
     let outcome = try cli.run("purge --root device --level critical")
@@ -66,20 +66,21 @@ import Testing
     #expect(try TreeRecord.all(in: cli.directory, "device") == before)
   }
 
-  /// Without a figure and without pressure nothing would go: what each level gives is told, to anybody.
-  @Test func withoutPressureNobodyNeedsToAgree() throws {
+  /// Without a goal and without pressure nothing would be deleted: the output of each level is
+  /// shown without a confirmation.
+  @Test func withoutPressureNoConfirmationIsNeeded() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.directory, "device")
     let outcome = try cli.run("purge --root device")
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
-    // The head of the table tells the free space, which changes meanwhile.
+    // The first line contains the free space, which changes meanwhile.
     let query = try cli.succeed("purge --root device --query").split(separator: "\n").dropFirst()
     #expect(outcome.output.split(separator: "\n").dropFirst() == query)
     #expect(query.contains { $0.contains("critical") })
     #expect(try TreeRecord.all(in: cli.directory, "device") == before)
   }
 
-  @Test func onATerminalItAsks() throws {
+  @Test func purgeAsksOnATerminal() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.directory, "device")
     let words = "\(CommandLine.program) purge --root device --level critical"
@@ -93,7 +94,7 @@ import Testing
     }
   }
 
-  @Test func aGoalThatIsNotMetIsTold() throws {
+  @Test func missedGoalIsReported() throws {
     let cli = try device()
     let outcome = try cli.run("purge --root device --free 1TiB --yes")
     #expect(outcome.code == 5)
@@ -105,14 +106,14 @@ import Testing
     #expect(try cli.run("purge --root device --until-free 100 --yes").code == 2)
   }
 
-  @Test func oneAppAloneIsPurged() throws {
+  @Test func singleAppIsPurged() throws {
     let cli = try device()
     let report = try cli.json("purge --root device --level critical --app reader --yes --json")
     let parties = report["parties"] as? [[String: Any]] ?? []
     #expect(parties.compactMap { $0["name"] as? String } == ["org.example.reader"])
   }
 
-  @Test func explainSaysWhatGoesAndWhyNot() throws {
+  @Test func explainGivesThePurgeDecision() throws {
     let cli = try device()
     func explain(_ path: String) throws -> String {
       try cli.succeed("explain --root device --purge \(path)")
@@ -126,8 +127,8 @@ import Testing
     #expect(kept.contains("no candidate: the policy never lets it go"), "\(kept)")
   }
 
-  /// A group's caches are those of all its members: they stay while any of them runs.
-  @Test func aGroupsCachesStayWhileAMemberRuns() throws {
+  /// A group's caches belong to all its members: they stay while any of them is running.
+  @Test func cachesOfAGroupStayWhileAMemberRuns() throws {
     let cli = try device()
     let words = "purge --root device --level critical --dry-run --json"
     func parties(_ lines: [[String: Any]]) -> Set<String> {
@@ -154,8 +155,8 @@ import Testing
     #expect(running.count == 2, "\(running)")
   }
 
-  /// A container's path says nothing of what is full: the volume does.
-  @Test func aVolumeIsNamedByWhereItIsMounted() throws {
+  /// The report names the full volume by its mount point, not by a container's path.
+  @Test func volumeIsNamedByItsMountPoint() throws {
     let cli = try device()
     let place = try Program.run("stat", ["-c", "%m", "device"], in: cli.directory.url).output
       .dropLast()
@@ -171,7 +172,7 @@ import Testing
     #expect(purged.map { $0["mount_point"] as? String } == [String(place)])
   }
 
-  @Test func eachOfTwoVolumesIsNamedByItsOwn() throws {
+  @Test func bothVolumesAreNamedByTheirMountPoints() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try device()
     let mount = try Mount(on: cli.directory.directory, at: cli.directory.path, "volume")

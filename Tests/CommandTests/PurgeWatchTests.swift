@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `purge --watch`, and how a purge ends when a signal asks it to.
+/// `purge --watch`, and the end of a purge after a signal.
 @Suite struct PurgeWatchTests {
   private let cli: CommandLine
 
@@ -35,9 +35,9 @@ import Testing
 
   private static let purge = "purge --root device --layout coresimulator --policy short.yaml --yes"
 
-  /// Starts a watch, whose process is `$P`, and runs a script. In it `await FILE TEXT COUNT` waits
-  /// until so many lines of the watch's `out` or `err` hold a text, and `look FILE TEXT COUNT` has it
-  /// look meanwhile. At the end SIGTERM ends it; gives how.
+  /// Starts a watch, whose process ID is `$P`, and runs a script. In it `await FILE TEXT COUNT`
+  /// waits until COUNT lines of the watch's `out` or `err` contain TEXT, and `look FILE TEXT COUNT`
+  /// makes the watch look meanwhile. At the end SIGTERM ends the watch. Returns the outcome.
   private func watched(_ script: String, _ arguments: String = "") throws -> Program.Outcome {
     let text = """
       env --default-signal "$0" \(Self.purge) --watch \(arguments) > out 2> err & P=$!
@@ -57,7 +57,7 @@ import Testing
     return try cli.run([], under: ["bash", "-c", text])
   }
 
-  @Test func itOutlivesADeviceThatComesAndGoes() throws {
+  @Test func watchSurvivesADisappearingDevice() throws {
     try put("Documents/thesis")
     try put("Library/Caches/one")
     let documents = try TreeRecord.all(in: cli.directory, ByteString(Self.data + "/Documents"))
@@ -67,7 +67,7 @@ import Testing
       mv device parked
       look err 'sandboxctl: warning: ' 1
       mkdir -p parked/\(Self.data.dropFirst(7))/Library/Caches
-      echo anew > parked/\(Self.data.dropFirst(7))/Library/Caches/two
+      echo again > parked/\(Self.data.dropFirst(7))/Library/Caches/two
       mv parked device
       look out 'freed [1-9]' 2
       """)
@@ -81,7 +81,7 @@ import Testing
     #expect(try !cli.text("err").contains("error"))
   }
 
-  @Test func aDeviceMayAppearLater() throws {
+  @Test func deviceMayAppearLater() throws {
     let outcome = try watched(
       """
       await err 'cannot find a device' 1
@@ -95,13 +95,13 @@ import Testing
     let first = try CommandLine.object(try #require(lines.first))
     #expect(try #require(first["freed"] as? Int) >= 4096)
     #expect(first["time"] is String)
-    var rig = try SchemaFixture(isEmpty: true)
-    rig.add("purge", "purge --watch --json", try cli.text("out"))
-    #expect(try rig.validate() == [])
+    var fixture = try SchemaFixture(isEmpty: true)
+    fixture.add("purge", "purge --watch --json", try cli.text("out"))
+    #expect(try fixture.validate() == [])
   }
 
-  /// Where nothing is left to gain it says so once.
-  @Test func whatGainsNothingIsToldOnce() throws {
+  /// If nothing more can be freed, the watch says so once.
+  @Test func emptyResultIsReportedOnce() throws {
     try put("Documents/a")
     let outcome = try watched(
       """
@@ -117,7 +117,7 @@ import Testing
     #expect(gained == 1, "\(lines)")
   }
 
-  @Test func withSpaceEnoughNothingIsScannedOrSaid() throws {
+  @Test func enoughSpaceMeansNoScanAndNoOutput() throws {
     try put("Library/Caches/one")
     let outcome = try watched(
       """
@@ -138,7 +138,7 @@ import Testing
     ("--watch --interval 10s", "30s or more"), ("--interval 60s", "'--watch', too"),
     ("--watch --policy no-such-policy", "no-such-policy"),
   ])
-  func whatCannotBeWatchedIsRefused(_ words: String, _ says: String) throws {
+  func invalidWatchOptionsAreRefused(_ words: String, _ says: String) throws {
     try put("Library/Caches/one")
     let outcome = try cli.run("\(Self.purge) \(words)")
     #expect(outcome.code == 2 || outcome.code == 1 && words.contains("policy"))
@@ -146,7 +146,7 @@ import Testing
     #expect(try isThere("Library/Caches/one"))
   }
 
-  @Test func aWatchAsksNobody() throws {
+  @Test func watchNeverAsksForConfirmation() throws {
     try put("Library/Caches/one")
     let words = Self.purge.replacing(" --yes", with: "") + " --watch"
     let outcome = try cli.run(words)
@@ -156,11 +156,12 @@ import Testing
 
   // MARK: - Signals
 
-  /// A signal comes when the first unit is half gone: that unit goes, the others stay whole.
+  /// After a signal in the middle of the first unit, this unit is deleted and the others stay
+  /// complete.
   @Test(
     .enabled(if: Strace.isPermitted),
     arguments: [("INT", "", 130), ("TERM", "", 130), ("INT", "--watch", 0), ("TERM", "--watch", 0)])
-  func aSignalEndsItBetweenTwoUnits(_ signal: String, _ words: String, _ code: Int32) throws {
+  func signalEndsThePurgeBetweenUnits(_ signal: String, _ words: String, _ code: Int32) throws {
     let suffixes = ["", "-wal", "-shm"]
     for number in 0..<6 {
       for suffix in suffixes { try put("Library/Caches/\(number).db\(suffix)") }
@@ -188,7 +189,7 @@ import Testing
     }
     #expect((1...5).contains(whole))
     #expect(try !isThere("Library/Caches/0.db-wal") && isThere("Documents/thesis"))
-    #expect(try cli.text("out").contains("freed"), "what went is told")
+    #expect(try cli.text("out").contains("freed"), "deletions are reported")
   }
 }
 

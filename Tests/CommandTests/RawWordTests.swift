@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Words of the command line that are not UTF-8: they name what they name, or are refused.
+/// Arguments that are not UTF-8 work as names and are refused as texts.
 @Suite struct RawWordTests {
   private let cli: CommandLine
   private static let tree = ByteString("tree".utf8 + [0xff])
@@ -36,7 +36,7 @@ import Testing
 
   private func isThere(_ name: [UInt8]) throws -> Bool { try cli.isThere(ByteString(name)) }
 
-  @Test func aRepositoryATreeAndATargetOfAnyName() throws {
+  @Test func repositoryTreeAndTargetMayHaveAnyName() throws {
     let made = try run("init $'repo\\xff' --plain")
     #expect(made.output.contains(#"repo\xff"#))
     let backup = try backUp()
@@ -54,7 +54,7 @@ import Testing
         ])
   }
 
-  @Test func aStoredFileOfAnyName() throws {
+  @Test func storedFileMayHaveAnyName() throws {
     try run("init $'repo\\xff' --plain")
     _ = try backUp()
     let repo = "--repo $'repo\\xff'"
@@ -73,7 +73,7 @@ import Testing
     #expect(missing.errors.contains(#"folders/tree\xfd"#))
   }
 
-  @Test func patternsPoliciesAndFilesThatAreWritten() throws {
+  @Test func patternsPoliciesAndOutputFilesMayHaveAnyName() throws {
     try run("init $'repo\\xff' --plain")
     _ = try backUp("--exclude $'*\\xfe' --metrics $'m\\xff.prom'")
     #expect(try isThere("m".utf8 + [0xff] + ".prom".utf8))
@@ -95,8 +95,8 @@ import Testing
     #expect(try isThere("device".utf8 + [0xff]))
   }
 
-  /// What the environment names, and a path that the configuration writes from the home on.
-  @Test func theEnvironmentIsOfBytes() throws {
+  /// Paths in the environment, and a path in the configuration that starts at the home directory.
+  @Test func environmentMayContainAnyBytes() throws {
     try run("init $'repo\\xff' --plain")
     let backup = "\(CommandLine.program) backup --layout folder --root $'tree\\xff'"
     try run("policy list > none; SANDBOXCTL_REPOSITORY=$'repo\\xff' \(backup)")
@@ -119,12 +119,12 @@ import Testing
     ("ls $'\\xff:x'", #"'\xff:x' names no snapshot"#),
     ("classify --policy $'n\\xff' --layout folder --root home", #"n\xff"#),
   ])
-  func whatIsSaidShowsTheBytes(_ line: String, _ said: String) throws {
+  func messagesShowTheBytes(_ line: String, _ said: String) throws {
     let outcome = try run(line, exits: 2)
     #expect(outcome.errors.contains(said), "\(outcome.errors)")
   }
 
-  @Test func whatIsATextIsRefused() throws {
+  @Test func invalidTextIsRefused() throws {
     try run("init repo --plain")
     for option in ["--tag $'t\\xff'", "--tag=x --tag=$'t\\xff'"] {
       let line = "backup --layout folder --root $'tree\\xff' --repo repo \(option)"
@@ -136,8 +136,8 @@ import Testing
     try run("backup --json --tag $'t\\xff'", exits: 2)
   }
 
-  /// What the escapes of bytes are made of stands for itself where a user writes it.
-  @Test func aScalarForPrivateUseIsAName() throws {
+  /// The scalars used as escapes of bytes stand for themselves in user input.
+  @Test func privateUseScalarIsAName() throws {
     let name = "out\u{10ffff}"
     let outcome = try cli.run(["sample", name])
     #expect(outcome.code == 0, "\(outcome.errors)")

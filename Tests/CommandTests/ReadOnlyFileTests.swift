@@ -2,11 +2,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Files and directories that their owner may not write to come back with all that they had.
+/// Files and directories that their owner may not write are restored with all metadata.
 @Suite(.enabled(if: Host.userID == 0)) struct ReadOnlyFileTests {
-  /// A file of one blob, one of several, and a directory, each with a `user.*` attribute, restored by a
-  /// user without rights.
-  @Test func attributesOfReadOnlyFilesComeBack() throws {
+  /// A file of one blob, one of several, and a directory, each with a `user.*` attribute, restored
+  /// by a user without privileges.
+  @Test func attributesOfReadOnlyFilesAreRestored() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("small", at: "tree/small")
     try cli.directory.write([UInt8](repeating: 7, count: 20 << 20), at: "tree/large")
@@ -28,7 +28,7 @@ import Testing
       #expect(try back.attributes(of: name).value(of: "user.note") == Array("kept".utf8), "\(name)")
       #expect(try back.status(name).permissions == (name == "folder" ? 0o555 : 0o444), "\(name)")
     }
-    // A directory that is there gets the attribute that it lost, closed as it is.
+    // An existing read-only directory gets its missing attribute.
     try back.attributes(of: "folder").remove("user.note")
     #expect(try cli.runAsNobody("\(line) --overwrite if-changed").code == 0)
     #expect(try back.attributes(of: "folder").value(of: "user.note") == Array("kept".utf8))

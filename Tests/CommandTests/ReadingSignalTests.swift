@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What reads a repository and takes long tells how far it is, and ends when a signal asks it to.
+/// Long commands that read a repository report their progress on request, and end on a signal.
 @Suite struct ReadingSignalTests {
   private let cli: CommandLine
 
@@ -18,9 +18,9 @@ import Testing
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
   }
 
-  /// Runs a command whose output is a pipe that is full and that nobody reads, so that it waits for
-  /// good; asks it how far it is until it answers with `answer`, and sends it `signal`. A shell makes
-  /// what it starts in the background ignore SIGINT.
+  /// Runs a command whose output is a full pipe that nobody reads, so that it blocks; requests its
+  /// progress until it answers with `answer`, and sends it `signal`. A shell makes background
+  /// processes ignore SIGINT.
   private func stuck(
     _ command: String, answer: String, signal: String
   ) throws -> Program.Outcome {
@@ -61,7 +61,7 @@ import Testing
   ]
 
   @Test(arguments: commands)
-  func whoWaitsForAReaderAnswersAndEnds(
+  func blockedCommandReportsProgressAndEnds(
     _ command: String, _ answer: String, _ signal: String
   ) throws {
     let outcome = try stuck(command, answer: answer, signal: signal)
@@ -74,7 +74,7 @@ import Testing
       ], "\(outcome.errors)")
   }
 
-  @Test func asJSONTheInterruptionIsJSON() throws {
+  @Test func interruptionIsJSONWithTheJSONOption() throws {
     let outcome = try stuck("find note --json", answer: ": 2 files: ", signal: "INT")
     #expect(outcome.code == 130)
     let line = try #require(outcome.errors.split(separator: "\n").last)
@@ -83,8 +83,8 @@ import Testing
 
   // MARK: - On a terminal
 
-  /// What a terminal gets of a command line, the program's name left out, each of whose reads takes a
-  /// while: there is something to draw on any machine.
+  /// Returns the terminal output of a command line without the program's name. Its reads are slow,
+  /// so that progress is drawn on any machine.
   private func terminal(_ line: String) throws -> String {
     let slow = "strace -f -o trace -e trace=pread64 -e inject=pread64:delay_enter=400000"
     let text = "stty cols 100 -onlcr; \(slow) $PROGRAM \(line)"
@@ -98,25 +98,26 @@ import Testing
   @Test(arguments: [
     "stats latest --repo repo", "find large --repo repo", "ls latest --recursive --repo repo",
   ])
-  func resultsArePastTheLine(_ line: String) throws {
+  func progressLineIsErasedBeforeResults(_ line: String) throws {
     let output = try terminal(line)
     #expect(!SignalTests.drawn(output).isEmpty)
-    // Each drawn line was erased before a result came, and none is left.
+    // Each drawn line was erased before a result was printed, and none is left.
     let erased = output.split(separator: "\r").map { $0.split(separator: "\u{1B}[K", maxSplits: 1) }
     let shown = erased.map { $0.last ?? "" }.filter { $0.hasSuffix("\n") }.joined()
     #expect(try shown == cli.succeed(line))
     #expect(output.hasSuffix("\n") || output.hasSuffix("\r\u{1B}[K"))
   }
 
-  @Test func aDumpIntoAFileIsShown() throws {
+  @Test func dumpIntoAFileShowsProgress() throws {
     let output = try terminal("dump latest:folders/tree/large --repo repo > dumped")
     #expect(SignalTests.drawn(output).contains { $0.contains("of 3.0 MiB, 0 of 1 file") })
     #expect(output.hasSuffix("\r\u{1B}[K"))
     #expect(try cli.directory.read("dumped") == cli.directory.read("tree/large"))
   }
 
-  /// What reads the pipe may have the terminal, too; and a line would be among a file's bytes.
-  @Test func nothingIsDrawnAmongResults() throws {
+  /// The reader of the pipe may use the terminal as well, and a progress line would be among the
+  /// bytes of a file.
+  @Test func progressIsNotMixedWithResults() throws {
     let dump = "dump latest:folders/tree/folder/note --repo repo"
     #expect(try terminal(dump) == "another note")
     #expect(try terminal(dump + " | cat") == "another note")

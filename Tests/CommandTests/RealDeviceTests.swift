@@ -5,7 +5,7 @@ import Testing
 /// The tree of a real iOS device: 65,624 empty files under their real names.
 @Suite(.serialized, .enabled(if: Shared.has(RealDevicePaths.material)))
 struct RealDeviceTests {
-  /// Where the device keeps containers, and what kind they are.
+  /// The container directories of the device with their kinds.
   private static let classes: [(directory: ByteString, kind: String)] = [
     ("private/var/containers/Bundle/Application", "bundle"),
     ("private/var/mobile/Containers/Data/Application", "data"),
@@ -13,7 +13,7 @@ struct RealDeviceTests {
     ("private/var/mobile/Containers/Shared/AppGroup", "group"),
   ]
 
-  @Test func aDeviceIsFoundClassifiedBackedUpAndRestored() throws {
+  @Test func realDeviceIsClassifiedBackedUpAndRestored() throws {
     let cli = try CommandLine(inMemory: true)
     let paths = try RealDevicePaths.load()
     #expect(paths.count == 65_624)
@@ -29,7 +29,7 @@ struct RealDeviceTests {
     try PolicyComparison.expectRestored(cli, device: "device", back: "back", entries: entries)
   }
 
-  /// `apps` finds as many containers of each kind as the list holds, and no others.
+  /// Expects `apps` to find as many containers of each kind as the list has, and no others.
   private func expectContainers(_ cli: CommandLine, _ paths: [ByteString]) throws {
     var expected: [String: Set<ByteString>] = [:]
     for path in paths {
@@ -49,8 +49,8 @@ struct RealDeviceTests {
     }
   }
 
-  /// Of an app's containers nothing is of an unknown class but what the platform's own list of what
-  /// it backs up leaves out, too.
+  /// Expects no entry of an app's containers to have an unknown class, except those that the
+  /// platform's own backup list excludes as well.
   private func expectClasses(_ cli: CommandLine, _ entries: [ClassifiedEntry]) throws {
     let kinds = Dictionary(
       uniqueKeysWithValues: try cli.containers(of: "device").map {

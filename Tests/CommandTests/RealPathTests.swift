@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Warnings name the file itself beside its logical path.
+/// Warnings name the real path of a file in addition to its logical path.
 @Suite struct RealPathTests {
   private static let note: ByteString =
     "apps/org.example.notebook/data/Documents/Notes/Recipes.md"
 
-  @Test func aBackupSaysWhereWhatItCouldNotReadLies() throws {
+  @Test func backupNamesTheRealPathOfUnreadableFiles() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let path = try place(of: Self.note, in: cli)
@@ -25,23 +25,23 @@ import Testing
     #expect(remarks.compactMap { $0.path("real_path") } == [path])
   }
 
-  @Test func aRestoreSaysWhereWhatIsInTheWayLies() throws {
-    let rig = try DeviceRestoreFixture()
-    let path = try place(of: Self.note, in: rig.cli)
+  @Test func restoreNamesTheRealPathOfConflicts() throws {
+    let fixture = try DeviceRestoreFixture()
+    let path = try place(of: Self.note, in: fixture.cli)
     let directory = try Directory.open(path: path.directoryPath)
     try directory.remove("Recipes.md")
-    try rig.change(path.appending("mine"), to: "mine")
+    try fixture.change(path.appending("mine"), to: "mine")
     let line = "restore latest --app notebook --in-place --no-snapshot --repo repo"
-    let outcome = try rig.cli.run(line)
+    let outcome = try fixture.cli.run(line)
     #expect(outcome.code == 3, "\(outcome.errors)")
     #expect(
       outcome.errors.contains("not restored: \(Self.note) (\(path)): "), "\(outcome.errors)")
-    let report = try CommandLine.object(try rig.cli.run(line + " --json").output)
+    let report = try CommandLine.object(try fixture.cli.run(line + " --json").output)
     let failed = report["failed"] as? [[String: Any]] ?? []
     #expect(failed.compactMap { $0.path("real_path") } == [path])
   }
 
-  @Test func aPurgeSaysWhereWhatItCouldNotDeleteLies() throws {
+  @Test func purgeNamesTheRealPathOfUndeletedFiles() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let caches = try place(of: "apps/org.example.notebook/data/Library/Caches", in: cli)

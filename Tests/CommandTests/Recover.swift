@@ -3,11 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The independent reader, `Tools/recover.py`, which shares no code with the program.
+/// The independent reader `Tools/recover.py`, which shares no code with the program.
 enum Recover {
   static let script = Shared.packageRoot.appendingPathComponent("Tools/recover.py").path
 
-  /// Runs it in a test's directory.
+  /// Runs recover.py in the directory of a test.
   static func run(
     _ cli: CommandLine, _ arguments: [String], under wrapper: [String] = [], script: String = script
   ) throws -> Program.Outcome {
@@ -17,7 +17,7 @@ enum Recover {
       in: cli.directory.url, timeout: 1800)
   }
 
-  /// Runs it with words that hold no spaces; it has to succeed and to complain of nothing.
+  /// Runs recover.py with arguments without spaces; it must succeed without messages.
   @discardableResult
   static func succeed(
     _ cli: CommandLine, _ line: String, sourceLocation: SourceLocation = #_sourceLocation

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What the program stores comes back without the program: by the reader that was written from
-/// docs/repository-format.md alone.
+/// Recovery without the program: by the reader that was written from docs/repository-format.md
+/// alone.
 @Suite struct RecoverTests {
   private static func makeOddRepository() throws -> CommandLine {
     let cli = try CommandLine()
@@ -28,29 +28,29 @@ import Testing
     var number: UInt64 { rawValue }
   }
 
-  /// An ACL for what is made in a directory (acl(5)): the user 65534 reads.
+  /// A default ACL of a directory (acl(5)): user 65534 may read.
   private static let defaultAccessList: [UInt8] = [
     2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xfe, 0xff, 0, 0, 4, 0, 5, 0, 255, 255,
     255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255,
   ]
 
-  // MARK: - What comes back
+  // MARK: - Restores
 
-  @Test func eachRepositoryHasTheReader() throws {
+  @Test func repositoryContainsTheReader() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("init repo --plain")
     let script = try Descriptor.open(path: ByteString(Recover.script)).readAll(limit: 1 << 20)
     #expect(try cli.directory.read("repo/recover.py") == script)
     let readme = String(decoding: try cli.directory.read("repo/README.txt"), as: UTF8.self)
     #expect(readme.contains("python3 recover.py . restore latest --to"))
-    let line = "is never run from a store that is not trusted"
+    let line = "Run this copy only if no other user could write to this directory"
     #expect(readme.split(separator: "\n").contains { $0.contains(line) })
     let help = try Recover.run(cli, ["--help"], script: cli.directory.string + "/repo/recover.py")
     #expect(help.code == 0 && help.output.contains("--without-index"))
   }
 
-  /// Without `repository.json` the rest comes back, and who looks for it is told how.
-  @Test func aLostRepositoryFileCostsNothingElse() throws {
+  /// Without `repository.json` everything else is restored, and the error explains how.
+  @Test func missingRepositoryFileLosesNothingElse() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("kept", at: "tree/folder/file")
     _ = try cli.succeed("init repo --plain")
@@ -63,14 +63,14 @@ import Testing
     #expect(outcome.code == 0 && outcome.errors.contains("is missing"), "\(outcome.errors)")
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let verified = try Recover.run(cli, ["repo", "verify", "--read-data"])
-    #expect(verified.code != 0 && verified.output.contains("1 damages"), "\(verified.output)")
-    // A directory that is none is refused as before.
+    #expect(verified.code != 0 && verified.output.contains("1 problem found"), "\(verified.output)")
+    // A directory that is no repository is refused as before.
     let none = try Recover.run(cli, ["tree", "list"])
-    #expect(none.code == 1 && none.errors.contains("there is no repository"), "\(none.errors)")
+    #expect(none.code == 1 && none.errors.contains("no repository at tree"), "\(none.errors)")
   }
 
-  /// The lines of README.txt that put parts together do so, with holes between them, too.
-  @Test func theReadmesLinesPutPartsTogether() throws {
+  /// The command lines of README.txt that join parts work, also with missing parts.
+  @Test func readmeCommandsJoinParts() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(22)
     let file = try cli.directory.directory.openOrCreate("sparse")
@@ -95,7 +95,7 @@ import Testing
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.output) \(outcome.errors)")
   }
 
-  @Test func anOddTreeComesBack() throws {
+  @Test func oddTreeIsRestored() throws {
     let cli = try Self.makeOddRepository()
     try Recover.succeed(cli, "repo verify --read-data")
     try Recover.succeed(cli, "repo restore latest:folders/tree --to back")
@@ -108,7 +108,7 @@ import Testing
     #expect(status.modified == source.modified && status.permissions == source.permissions)
   }
 
-  @Test func withoutTheIndexAllComesBackTheSame() throws {
+  @Test func withoutTheIndexEverythingIsRestored() throws {
     let cli = try Self.makeOddRepository()
     for name in try FileManager.default.contentsOfDirectory(
       atPath: cli.directory.string + "/repo/index")
@@ -122,7 +122,7 @@ import Testing
     #expect(try OddTree.listing(cli.directory, "back") == OddTree.listing(cli.directory, "tree"))
   }
 
-  @Test func theSampleDeviceComesBackOnEachDay() throws {
+  @Test func sampleDeviceIsRestoredForEachDay() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
@@ -141,7 +141,7 @@ import Testing
     try PolicyComparison.expectRestored(cli, device: "device", back: "theirs-1")
   }
 
-  @Test func onePathComesBack() throws {
+  @Test func singlePathIsRestored() throws {
     let cli = try Self.makeOddRepository()
     try Recover.succeed(cli, "repo restore latest:folders/tree/media/large.bin --to one.bin")
     #expect(try cli.directory.read("one.bin") == cli.directory.read("tree/media/large.bin"))
@@ -152,7 +152,7 @@ import Testing
     #expect(link == "folder/inner/file")
   }
 
-  @Test func listingsNameEachPathAsItIs() throws {
+  @Test func listingsNameEachPath() throws {
     let cli = try Self.makeOddRepository()
     let output = try Recover.run(cli, ["repo", "ls", "-0", "latest:folders/tree"]).standardOutput
     let paths = output.split(separator: 0).map { ByteString(Array($0)) }
@@ -166,9 +166,9 @@ import Testing
     #expect(text.contains("-rwsr-xr-x"))
   }
 
-  // MARK: - What does not
+  // MARK: - Damage and errors
 
-  @Test func aUserWithoutPrivilegesGetsAllButOwners() throws {
+  @Test func userWithoutPrivilegesRestoresAllButOwners() throws {
     let cli = try Self.makeOddRepository()
     let nobody = "--reuid=65534 --regid=65534 --clear-groups".split(separator: " ").map(String.init)
     guard Host.userID == 0 else { return }
@@ -189,7 +189,7 @@ import Testing
     #expect(listing.values.allSatisfy { $0.user == 65534 })
   }
 
-  @Test func damageCostsTheFilesThatItIsIn() throws {
+  @Test func damageLosesOnlyAffectedFiles() throws {
     let cli = try CommandLine()
     var random = Seeded(7)
     for name: ByteString in ["a-first", "b-second"] {
@@ -202,7 +202,7 @@ import Testing
     try cli.flip(byte: 1_000_000, of: pack)
     let check = try Recover.run(cli, ["repo", "verify", "--read-data"])
     #expect(check.code == 13)
-    #expect(check.errors.contains("damaged: pack \(id): its bytes do not have the hash"))
+    #expect(check.errors.contains("damaged: pack \(id): its hash does not match its name"))
     #expect(check.errors.contains("damaged: pack \(id): frame 0 cannot be decoded"))
     #expect(check.errors.contains(": folders/tree/a-first: "))
     #expect(!check.errors.contains("b-second"))
@@ -212,12 +212,12 @@ import Testing
     #expect(try cli.directory.read("back/b-second") == cli.directory.read("tree/b-second"))
     try FileManager.default.removeItem(atPath: pack)
     let without = try Recover.run(cli, ["repo", "verify"])
-    #expect(without.code == 13 && without.errors.contains("\(id): an index names it"))
+    #expect(without.code == 13 && without.errors.contains("\(id): an index refers to it"))
   }
 
-  /// A damaged byte costs the files whose blobs it is in, not all of its frame: as many as the program
-  /// loses.
-  @Test(arguments: [0.1, 0.5, 0.8]) func aDamagedByteDoesNotCostItsFrame(part: Double) throws {
+  /// A damaged byte loses the files whose blobs contain it, not its whole frame: as many files as
+  /// the program loses.
+  @Test(arguments: [0.1, 0.5, 0.8]) func damagedByteDoesNotLoseItsFrame(part: Double) throws {
     let cli = try CommandLine()
     var random = Seeded(11)
     for number in 0..<300 {
@@ -238,7 +238,7 @@ import Testing
     #expect(try cli.names(in: "back") == restored)
   }
 
-  @Test func aHardLinkToALostFileSaysSo() throws {
+  @Test func hardLinkToALostFileIsReported() throws {
     let cli = try CommandLine()
     var random = Seeded(7)
     try cli.directory.write(random.bytes(100_000), at: "tree/a-first")
@@ -255,16 +255,16 @@ import Testing
   }
 
   @Test(arguments: [
-    ("nowhere list", 1, "there is no repository at nowhere"),
-    ("repo ls beef", 1, "0 snapshots begin with beef"),
-    ("repo ls yesterday", 1, "is no snapshot"),
-    ("repo ls latest:no/such", 1, "there is no no"),
+    ("nowhere list", 1, "no repository at nowhere"),
+    ("repo ls beef", 1, "0 snapshot ids begin with beef"),
+    ("repo ls yesterday", 1, "is not a snapshot"),
+    ("repo ls latest:no/such", 1, "no does not exist"),
     ("repo restore latest --to home", 1, "not an empty directory"),
-    ("repo restore latest --to repo/back", 1, "lies in the repository"),
+    ("repo restore latest --to repo/back", 1, "is inside the repository"),
     ("repo restore latest --to no/such/folder", 1, "No such file or directory"),
-    ("--zstd no-zstd repo verify", 1, "there is no program no-zstd"),
+    ("--zstd no-zstd repo verify", 1, "program no-zstd not found"),
     ("repo restore latest", 2, "--to"), ("repo", 2, "COMMAND"), ("repo burn", 2, "burn"),
-  ]) func mistakesAreNamed(line: String, code: Int32, words: String) throws {
+  ]) func errorsAreNamed(line: String, code: Int32, words: String) throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "home/x")
     _ = try cli.succeed("init repo --plain")
@@ -275,16 +275,16 @@ import Testing
     #expect(!outcome.errors.contains("Traceback"))
   }
 
-  /// Both readers list, check and restore a snapshot that says no more than a restore needs, and a
-  /// backup goes on beside it.
-  @Test func aBareSnapshotIsEnough() throws {
+  /// Both readers list, check and restore a snapshot with only the members that a restore needs,
+  /// and a backup beside it works.
+  @Test func minimalSnapshotIsSufficient() throws {
     var forged = ForgedRepository()
     let bytes = Array("content".utf8)
     forged.add(bytes, kind: 0)
     forged.addBareSnapshot(forged.addTree([ForgedEntry.file(Array("file".utf8), bytes)]))
     let cli = try CommandLine()
     try forged.write(to: cli.directory.url.appendingPathComponent("repo"))
-    // What a later version has not committed yet is no snapshot.
+    // An uncommitted file of a later version is no snapshot.
     let pending = "repo/pending/\(String(repeating: "0", count: 64)).json"
     try cli.directory.write("of a later version", at: ByteString(pending))
     try Recover.succeed(cli, "repo list")
@@ -306,9 +306,9 @@ import Testing
     #expect(try cli.snapshots().count == 2)
   }
 
-  /// Both readers take the same snapshot for the latest one: of one source the last in its sequence,
-  /// though the clock was set back by an hour; of others by time.
-  @Test func aClockThatWasSetBackHidesNoSnapshot() throws {
+  /// Both readers select the same snapshot as the latest: of one source the last in its sequence
+  /// although the clock was set back by an hour, of different sources by time.
+  @Test func clockSetBackHidesNoSnapshot() throws {
     var forged = ForgedRepository()
     for (text, time) in [("first", "10:00:01"), ("second", "09:00:02"), ("third", "09:30:03")] {
       let bytes = Array(text.utf8)
@@ -317,7 +317,7 @@ import Testing
       forged.addSnapshot(tree) { snapshot in
         let count = ["first", "second", "third"].firstIndex(of: text) ?? 0
         let moved = snapshot.replacingOccurrences(of: "10:00:0\(count + 1)", with: time)
-        // The third one is another source's.
+        // The third snapshot has another source.
         let source = "\"source\":\"0"
         return text == "third"
           ? moved.replacingOccurrences(of: source, with: "\"source\":\"1") : moved

@@ -3,19 +3,19 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A source on a volume of another machine, whose clock may go otherwise (docs/state-file.md, "Rules").
+/// A source on a remote volume, whose clock may differ (docs/state-file.md, "Rules").
 @Suite struct RemoteSourceTests {
-  /// The kernel's answer to what volume a directory is on becomes that of FUSE.
+  /// Changes the type of the directory's file system to FUSE in the kernel's answer.
   private static let fuse = ["-e", "inject=fstatfs:poke_exit=@arg2=4655736500000000"]
 
-  /// What was changed within ten minutes before the run is read again by the next one.
-  @Test(arguments: [false, true]) func whatIsYoungIsReadAgain(isRemote: Bool) throws {
+  /// Files changed within ten minutes before the backup are read again by the next one.
+  @Test(arguments: [false, true]) func recentlyChangedFileIsReadAgain(isRemote: Bool) throws {
     let cli = try CommandLine()
     try cli.directory.write("text", at: "tree/file")
     let old = try Program.run("touch", ["-d", "5 minutes ago", "tree/file"], in: cli.directory.url)
     #expect(old.code == 0, "\(old.errors)")
     _ = try cli.succeed("init repo --plain")
-    // The time of change, which cannot be set, is older than two seconds then.
+    // Then the change time, which cannot be set, is older than two seconds.
     Thread.sleep(forTimeInterval: 3)
     let backup = "backup --layout folder --root tree --repo repo --json"
     let strace = ["strace", "-f", "-o", "trace", "-e", "trace=fstatfs"]
@@ -27,8 +27,10 @@ import Testing
     #expect(second.contains(isRemote ? #""opened":1"# : #""opened":0"#), "\(second)")
   }
 
-  /// So is what lies on such a volume that is mounted in the directory and was entered.
-  @Test(arguments: [false, true]) func whatIsYoungOnAMountIsReadAgain(isRemote: Bool) throws {
+  /// Files on a remote volume mounted inside the source, if the backup enters it, are also read
+  /// again.
+  @Test(arguments: [false, true]) func recentlyChangedFileOnAMountIsReadAgain(isRemote: Bool) throws
+  {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()
     for directory: ByteString in ["other", "tree/disk"] {
@@ -50,9 +52,9 @@ import Testing
     #expect(try String(decoding: cli.directory.read("trace"), as: UTF8.self).contains("fstatfs("))
     let second = try cli.succeed(backup + " --cross-mounts")
     #expect(second.contains(isRemote ? #""opened":1"# : #""opened":0"#), "\(second)")
-    // Without the flag the volume is told of, and not entered.
+    // Without the option the volume is reported and skipped.
     let outside = try cli.run("backup --layout folder --root tree --repo repo")
-    #expect(outside.code == 0 && outside.errors.contains("which is not entered"))
+    #expect(outside.code == 0 && outside.errors.contains("mounted there and is skipped"))
     #expect(try cli.succeed("ls latest: --recursive --repo repo").contains("tree/disk"))
     #expect(try !cli.succeed("ls latest: --recursive --repo repo").contains("tree/disk/file"))
     withExtendedLifetime(mount) {}

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `repair index` as a person uses it.
+/// `repair index` and `repair packs` on the command line.
 @Suite struct RepairTests {
-  @Test func aDamagedIndexIsMadeAnew() throws {
+  @Test func damagedIndexIsRebuilt() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(21)
     for name in ["a", "b"] {
@@ -23,8 +23,8 @@ import Testing
       check.errors.contains("hint: 'sandboxctl repair index --repo repo' makes"), "\(check.errors)")
     let dry = try cli.succeed("repair index --repo repo --dry-run")
     let answer = try cli.json("repair index --repo repo --json")
-    // The packs' names differ at each run, and so may their order in the index: an object that is
-    // made again with the same bytes takes the damaged one's place, and is not removed.
+    // The names of the packs differ in each run, and so may their order in the index: a new object
+    // with the same bytes replaces the damaged one, which is then not removed.
     let inPlace = try cli.names(in: "repo/index").contains(index)
     #expect(
       dry == "would name 2 packs with 5 blobs in the index again\n"
@@ -41,8 +41,8 @@ import Testing
     #expect(try cli.packs() == packs)
   }
 
-  /// A pack that nothing names and that cannot be read is named, and the exit status says so.
-  @Test func aPackThatCannotBeReadIsNamed() throws {
+  /// An unlisted, unreadable pack is named, and the exit status reports it.
+  @Test func unreadablePackIsNamed() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("text", at: "tree/file")
     _ = try cli.succeed("init repo --plain")
@@ -60,7 +60,7 @@ import Testing
     #expect(outcome.errors.contains("packs/"), "\(outcome.errors)")
   }
 
-  /// From the check to a repository without damage, by what the program itself says.
+  /// From the check to a repository without damage, following the program's own hints.
   @Test func damagedPacksAreRepaired() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(22)
@@ -90,7 +90,7 @@ import Testing
     let restore = try cli.run("restore latest:folders/tree --to part --repo repo --quiet")
     let restored = try cli.names(in: "part").count
     #expect(restore.code == 13 && restored == 11, "\(restore.errors)")
-    // The source has what is lost.
+    // The source has the lost data.
     _ = try cli.succeed(backup)
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An option that takes one value is given once.
+/// An option with one value may be given once.
 @Suite struct RepeatedOptionTests {
   @Test(arguments: [
     ("backup --root a --root b --repo repo", "root"),
@@ -13,13 +13,13 @@ import Testing
     ("trash empty --older-than 1d --older-than 2d", "older-than"),
     ("schedule install --cron --dry-run -- --repo a --repo b", "repo"),
   ])
-  func twiceIsRefused(_ line: String, _ option: String) throws {
+  func repeatedOptionIsRefused(_ line: String, _ option: String) throws {
     let outcome = try CommandLine().run(line)
     #expect(outcome.code == 2, "\(outcome.output)\(outcome.errors)")
     #expect(outcome.errors.contains("'--\(option)' is given more than once"), "\(outcome.errors)")
   }
 
-  @Test func whatRepeatsAndFlagsMayComeAgain() throws {
+  @Test func listOptionsAndFlagsMayBeRepeated() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/x")
     _ = try cli.succeed("init repo --plain --plain")

@@ -3,17 +3,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Each command line that sandboxctl-repository(5) shows does what the page says of it.
+/// Each command line in sandboxctl-repository(5) works as described.
 @Suite struct RepositoryPageTests {
   private static let page = Shared.packageRoot.appendingPathComponent("Man/sandboxctl-repository.5")
 
-  /// The displays of the page by the names in the comments before them: all that it has.
+  /// Returns all displays of the page by the names in the comments before them.
   private static func displays() throws -> [String: String] {
     let lines = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n")
     var (found, name, text): ([String: String], String?, [String]?) = ([:], nil, nil)
     for line in lines {
       if line.hasPrefix(".Bd") {
-        #expect(name != nil, "a display is not tried")
+        #expect(name != nil, "a display has no name")
         text = []
       } else if line == ".Ed" {
         if let name { found[name] = text?.joined(separator: "\n") }
@@ -21,7 +21,7 @@ import Testing
       } else if let marked = line.dropPrefix(".\\\" tried: ") {
         name = marked
       } else {
-        // The escapes of roff that the page uses.
+        // The roff escapes used in the page.
         text?.append(
           line.replacingOccurrences(of: "\\-", with: "-").replacingOccurrences(
             of: "\\e", with: "\\"))
@@ -52,7 +52,7 @@ import Testing
     _ = try Directory.make(path: cli.directory.path("out"))
   }
 
-  /// Runs a display of the page as the page says: in the repository's directory.
+  /// Runs a display of the page in the repository's directory, as the page says.
   private func shell(_ name: String) throws -> Program.Outcome {
     let program = URL(fileURLWithPath: CommandLine.program).deletingLastPathComponent().path
     let environment = [
@@ -71,14 +71,14 @@ import Testing
     return outcome.output
   }
 
-  @Test func whatIsShownIsWhatIsTried() {
+  @Test func everyDisplayIsTested() {
     let tried = [
       "whole", "packs", "list", "snapshots", "extract", "recover", "copy", "index", "settings",
     ]
     #expect(displays.keys.sorted() == tried.sorted())
   }
 
-  @Test func whatIsWholeAndWhatIsNot() throws {
+  @Test func integrityCommandsFindDamage() throws {
     #expect(try succeed("whole").isEmpty)
     #expect(try succeed("packs").isEmpty)
     let snapshots = try succeed("snapshots")
@@ -98,19 +98,19 @@ import Testing
     #expect(damage.code != 0 && damage.errors.contains("rror"), "\(damage.errors)")
   }
 
-  @Test func theFilesComeBack() throws {
+  @Test func filesAreRestored() throws {
     _ = try succeed("extract")
     for name: ByteString in ["note", "folder/a name", "large"] {
       let back = try cli.directory.read(ByteString("out/folders/tree").appending(name))
       #expect(back == (try cli.directory.read(ByteString("tree").appending(name))), "\(name)")
     }
     let told = try succeed("recover")
-    #expect(told.contains("all data read: sound"), "\(told)")
+    #expect(told.contains("all data read: no damage found"), "\(told)")
     #expect(try cli.directory.read("out/one") == cli.directory.read("tree/large"))
     try ChangeDetector.expectSame(cli.directory, "tree", "out/all/folders/tree")
   }
 
-  @Test func aCopyIsARepository() throws {
+  @Test func copyIsARepository() throws {
     _ = try succeed("copy")
     #expect(try cli.names(in: "copy/leases").isEmpty)
     _ = try succeed("index")
@@ -121,7 +121,7 @@ import Testing
     }
     _ = try cli.succeed("restore latest:folders/tree --to back --repo copy")
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
-    // A snapshot's file is that backup and nothing of the others.
+    // A snapshot's file is that backup only.
     let ids = try cli.snapshots("copy")
     try remove("copy/snapshots/\(ids[1]).json")
     _ = try cli.succeed("restore latest:folders/tree/note --to note --repo copy")
@@ -148,7 +148,7 @@ import Testing
 }
 
 extension String {
-  /// The text behind a beginning that it has.
+  /// Returns the text after a prefix, or nil if it has another beginning.
   fileprivate func dropPrefix(_ beginning: String) -> String? {
     hasPrefix(beginning) ? String(dropFirst(beginning.count)) : nil
   }

@@ -3,10 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases that come back beside files of another state of them.
+/// Databases restored beside files of another state.
 @Suite struct RestoreDatabaseTests {
-  /// A directory with a database and its log, backed up; then one of a later state.
-  private func rig() throws -> CommandLine {
+  /// Makes a directory with a database and its log, backs it up, and replaces it with a later
+  /// state.
+  private func fixture() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("SQLite format 3\u{0} old", at: "tree/notes.db")
     try cli.directory.write("log of old", at: "tree/notes.db-wal")
@@ -26,8 +27,8 @@ import Testing
     }
   }
 
-  @Test func aLogOfAnotherStateIsPutAside() throws {
-    let cli = try rig()
+  @Test func logOfAnotherStateIsMovedAway() throws {
+    let cli = try fixture()
     _ = try cli.succeed("restore latest:folders/tree --to tree --overwrite if-changed --repo repo")
     #expect(
       try names(cli) == [
@@ -37,9 +38,9 @@ import Testing
     #expect(try cli.directory.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
   }
 
-  /// What is moved away is said, before and after.
-  @Test func whatIsMovedAwayIsNamed() throws {
-    let cli = try rig()
+  /// Files that are moved away are reported before and after.
+  @Test func movedFilesAreNamed() throws {
+    let cli = try fixture()
     let line = "restore latest:folders/tree --to tree --overwrite if-changed --repo repo"
     let plan = try cli.succeed("\(line) --dry-run")
     #expect(plan.contains("rename   plain.db-wal\n") && plan.contains("rename   plain.db-shm\n"))
@@ -48,25 +49,25 @@ import Testing
     #expect(moved?.map { $0["path"] as? String } == ["plain.db-wal", "plain.db-shm"])
   }
 
-  @Test func withDeleteItGoes() throws {
-    let cli = try rig()
+  @Test func deleteRemovesTheLogOfAnotherState() throws {
+    let cli = try fixture()
     _ = try cli.succeed(
       "restore latest:folders/tree --to tree --overwrite if-changed --delete --repo repo")
     #expect(try names(cli) == ["notes.db", "notes.db-wal", "other.txt", "plain.db"])
   }
 
-  @Test func whatStaysStaysWhole() throws {
-    let cli = try rig()
+  @Test func keptDatabaseStaysConsistent() throws {
+    let cli = try fixture()
     try Directory.open(path: cli.directory.path("tree")).remove("notes.db-wal")
     _ = try cli.succeed("restore latest:folders/tree --to tree --overwrite never --repo repo")
-    // The database that is there stays, and gets no log of another state.
+    // The existing database stays, and gets no log of another state.
     #expect(
       try names(cli) == ["notes.db", "other.txt", "plain.db", "plain.db-shm", "plain.db-wal"])
   }
 
-  /// A database that comes by itself to the place of another one does not come to that one's log.
-  @Test func aDatabaseByItselfIsNotPutBesideAnotherLog() throws {
-    let cli = try rig()
+  /// A database restored alone over another one is not combined with that one's log.
+  @Test func singleDatabaseIsNotCombinedWithAnotherLog() throws {
+    let cli = try fixture()
     _ = try cli.succeed(
       "restore latest:folders/tree/plain.db --to tree/plain.db --overwrite always --repo repo")
     #expect(
@@ -76,16 +77,16 @@ import Testing
     #expect(try cli.directory.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
   }
 
-  /// A database that is restored by itself to a new place has its log there, by the new name.
-  @Test(arguments: [false, true]) func aDatabaseByItselfBringsItsLogToANewPlace(
+  /// A database restored alone to a new path has its log beside it under the new name.
+  @Test(arguments: [false, true]) func singleDatabaseIsRestoredWithItsLogToANewPath(
     isLogThere: Bool
   ) throws {
-    let cli = try rig()
+    let cli = try fixture()
     if isLogThere { try cli.directory.write("another log", at: "copy.db-wal") }
     _ = try cli.succeed("restore latest:folders/tree/notes.db --to copy.db --repo repo")
     #expect(try cli.directory.read("copy.db-wal") == Array("log of old".utf8))
     #expect(try cli.directory.read("copy.db") == Array("SQLite format 3\u{0} old".utf8))
-    // What was there is nobody's to overwrite.
+    // Existing files are not overwritten.
     let aside = try cli.names(in: ".").filter {
       "\($0)".hasPrefix("copy.db-wal.before-restore-")
     }
@@ -93,9 +94,9 @@ import Testing
     for name in aside { #expect(try cli.directory.read(name) == Array("another log".utf8)) }
   }
 
-  /// A log whose database is not there, and which is to stay, gets none.
-  @Test func aDatabaseDoesNotComeToALogThatStays() throws {
-    let cli = try rig()
+  /// An existing log without a database that must be kept gets no database.
+  @Test func databaseIsNotRestoredBesideAKeptLog() throws {
+    let cli = try fixture()
     try Directory.open(path: cli.directory.path("tree")).remove("notes.db")
     try cli.directory.write("log of another state", at: "tree/notes.db-wal")
     let run = try cli.run("restore latest:folders/tree --to tree --overwrite never --repo repo")
@@ -104,8 +105,8 @@ import Testing
     #expect(try cli.directory.read("tree/notes.db-wal") == Array("log of another state".utf8))
   }
 
-  @Test func aDatabaseByItselfBringsItsLog() throws {
-    let cli = try rig()
+  @Test func singleDatabaseIsRestoredWithItsLog() throws {
+    let cli = try fixture()
     let directory = try Directory.open(path: cli.directory.path("tree"))
     try directory.remove("notes.db")
     try directory.remove("notes.db-wal")

@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Single files that a backup left out: a restore with `--delete` does not know their names.
+/// Files excluded from a backup one by one: a restore with `--delete` does not know their names.
 @Suite struct RestoreExclusionTests {
   private static let line = "restore latest:folders/tree --to tree --overwrite if-changed --delete"
 
-  /// A directory of which a backup left a file out, and what came to it since.
-  private func rig(_ options: String) throws -> CommandLine {
+  /// Makes a directory with a file that a backup excluded, and adds newer files.
+  private func fixture(_ options: String) throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("a", at: "tree/a")
     try cli.directory.write("the only key", at: "tree/sub/key.pem")
@@ -20,8 +20,8 @@ import Testing
   }
 
   @Test(arguments: ["--exclude **/key.pem", "--exclude-larger-than 5"])
-  func theyStay(_ options: String) throws {
-    let cli = try rig(options)
+  func excludedFilesAreNotDeleted(_ options: String) throws {
+    let cli = try fixture(options)
     for line in ["\(Self.line) --dry-run", Self.line] {
       let outcome = try cli.run("\(line) --repo repo")
       let text = outcome.output + outcome.errors
@@ -36,17 +36,17 @@ import Testing
     #expect(try cli.names(in: "tree") == ["a", "sub"] && cli.names(in: "tree/sub") == [])
   }
 
-  /// In place, too, where the policy knows nothing of what the command line said.
-  @Test func theyStayInPlace() throws {
-    let cli = try rig("--exclude **/key.pem")
+  /// The same in place, where the policy does not contain the exclusions of the command line.
+  @Test func excludedFilesAreNotDeletedInPlace() throws {
+    let cli = try fixture("--exclude **/key.pem")
     _ = try cli.succeed("restore latest --in-place --delete --no-snapshot --repo repo")
     #expect(try cli.names(in: "tree").filter { $0 != ".sandboxctl" } == ["a", "new", "sub"])
     #expect(try cli.names(in: "tree/sub") == ["key.pem"])
   }
 
-  /// Where none was left out, what the snapshot lacks goes.
-  @Test func withoutThemEverythingGoes() throws {
-    let cli = try rig("")
+  /// Without exclusions, files that are not in the snapshot are deleted.
+  @Test func withoutExclusionsOtherFilesAreDeleted() throws {
+    let cli = try fixture("")
     _ = try cli.succeed("\(Self.line) --repo repo")
     #expect(try cli.names(in: "tree") == ["a", "sub"])
   }

@@ -2,9 +2,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Containers that are made on devices of other layouts.
+/// Containers created on devices of other layouts.
 @Suite struct RestoreLayoutTests {
-  @Test func aSnapComesBackToAMachineWithoutIt() throws {
+  @Test func snapIsRestoredToAMachineWithoutIt() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("profile", at: "home/snap/reader/common/profile")
     try cli.directory.write("settings", at: "home/snap/reader/7/settings")
@@ -17,7 +17,7 @@ import Testing
     #expect(try cli.names(in: "other/snap/reader") == ["7", "common", "current"])
     #expect(try cli.directory.read("other/snap/reader/current/settings") == Array("settings".utf8))
     #expect(try cli.directory.read("other/snap/reader/common/profile") == Array("profile".utf8))
-    // Into another revision it is merged: the one that is in use.
+    // It is merged into the revision in use, even if that is another one.
     try Directory.open(path: cli.directory.path("other/snap/reader")).removeTree("current")
     try Directory.open(path: cli.directory.path("other/snap/reader")).removeTree("7")
     try cli.directory.write("new", at: "other/snap/reader/9/new")
@@ -26,7 +26,7 @@ import Testing
     #expect(try cli.names(in: "other/snap/reader/9") == ["new", "settings"])
   }
 
-  @Test func aMacAppComesBack() throws {
+  @Test func macAppIsRestored() throws {
     let cli = try CommandLine(inMemory: true)
     let data: ByteString = "mac/Library/Containers/org.example.Editor/Data"
     try cli.directory.write("text", at: data.appending("Documents/a.txt"))

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Directories that a restore must not take for any other: the repository's, and the one it works in.
+/// Directories that a restore must not replace: the repository and the working directory.
 @Suite struct RestoreTargetTests {
   private let cli: CommandLine
 
@@ -14,7 +14,7 @@ import Testing
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
   }
 
-  /// Runs a command line in a directory below.
+  /// Runs a command line in a subdirectory.
   private func run(_ line: String, in name: String) throws -> Program.Outcome {
     try Program.run(
       CommandLine.program, line.split(separator: " ").map(String.init),
@@ -25,43 +25,43 @@ import Testing
   @Test(arguments: [
     "repo", "repo/packs", "repo/packs/new", "repo/new/er", "link", "link/new", "tree/../repo/x",
   ])
-  func theRepositoryIsNoTarget(_ target: String) throws {
+  func repositoryIsNoTarget(_ target: String) throws {
     try cli.directory.directory.createLink("link", to: "repo/packs")
     let before = try OddTree.listing(cli.directory, "repo")
     for mode in ["", " --overwrite if-changed --delete", " --overwrite always --dry-run"] {
       for path in ["folders/tree", "folders/tree/a"] {
         let outcome = try cli.run("restore latest:\(path) --to \(target) --repo repo\(mode)")
         #expect(outcome.code == 2 && outcome.errors.contains("the repository"), "\(outcome)")
-        #expect(outcome.errors.contains("name a directory outside"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("choose a directory outside"), "\(outcome.errors)")
       }
     }
     #expect(try OddTree.listing(cli.directory, "repo") == before)
   }
 
-  /// What holds the repository is no part of it.
-  @Test func aDirectoryAboveTheRepositoryIsATarget() throws {
+  /// The parent of the repository is not part of it.
+  @Test func parentOfTheRepositoryIsATarget() throws {
     let line = "restore latest:folders/tree --to . --repo repo --overwrite always --delete"
     _ = try cli.succeed(line)
     #expect(try cli.names(in: ".").filter { $0 != "home" } == ["a", "repo"])
     _ = try cli.succeed("check --repo repo")
   }
 
-  /// Nor is it a directory of the snapshot that has its name and place.
-  @Test(arguments: ["", " --delete"]) func theRepositoryIsNotMergedInto(_ deletes: String) throws {
+  /// Nor is the repository merged with a directory of the snapshot that has its path.
+  @Test(arguments: ["", " --delete"]) func repositoryIsNotMergedInto(_ deletes: String) throws {
     try cli.directory.write("other", at: "source/repo/repository.json")
     try cli.directory.write("b", at: "source/b")
     _ = try cli.succeed("backup --layout folder --root source --repo repo --quiet")
     let before = try OddTree.listing(cli.directory, "repo")
     let line = "restore latest:folders/source --to . --repo repo --overwrite always" + deletes
     let outcome = try cli.run(line)
-    #expect(outcome.code == 3 && outcome.errors.contains("the repository in use lies there"))
+    #expect(outcome.code == 3 && outcome.errors.contains("the repository in use is there"))
     #expect(
       try OddTree.listing(cli.directory, "repo") == before && cli.names(in: ".").contains("b"))
     _ = try cli.succeed("check --repo repo")
   }
 
   @Test(arguments: [".", "", "../empty"])
-  func theWorkingDirectoryStaysTheSame(_ target: String) throws {
+  func workingDirectoryIsNotReplaced(_ target: String) throws {
     let empty = try Directory.make(path: cli.directory.path("empty"))
     let identity = try empty.status().identity
     let named = target.isEmpty ? cli.directory.string + "/empty" : target
@@ -73,26 +73,26 @@ import Testing
       try OddTree.listing(cli.directory, "empty") == OddTree.listing(cli.directory, "tree"))
   }
 
-  @Test func aFileDoesNotTakeThePlaceOfTheWorkingDirectory() throws {
+  @Test func fileDoesNotReplaceTheWorkingDirectory() throws {
     let empty = try Directory.make(path: cli.directory.path("empty"))
     let line = "restore latest:folders/tree/a --repo ../repo"
     for mode in ["", " --overwrite always --delete"] {
       let outcome = try run("\(line) --to .\(mode)", in: "empty")
-      #expect(outcome.code == 2 && outcome.errors.contains("name the file"), "\(outcome.errors)")
+      #expect(outcome.code == 2 && outcome.errors.contains("path of the file"), "\(outcome.errors)")
     }
     #expect(try run("\(line) --to a", in: "empty").code == 0)
     #expect(try empty.names() == ["a"])
   }
 
-  /// A path of the device without a slash or a dot at its beginning looks like a snapshot's name.
-  @Test func aPathOfTheDeviceIsToldHowToBeWritten() throws {
+  /// A device path that does not begin with a slash or a dot looks like a snapshot's name.
+  @Test func ambiguousDevicePathGivesAHint() throws {
     try cli.directory.write("mine", at: "tree/a")
     let outcome = try cli.run("restore tree/a --in-place --repo repo")
     #expect(outcome.code == 2 && outcome.errors.contains("'tree/a' names no snapshot"))
     #expect(outcome.errors.contains("for what is there of that name write './tree/a'; else give"))
     _ = try cli.succeed("restore ./tree/a --in-place --repo repo")
     #expect(try cli.directory.read("tree/a") == Array("a".utf8))
-    // Where nothing is there, and where no path can be given, that would be no help.
+    // No hint if the path does not exist or a path is not accepted.
     for line in ["restore tree/none --in-place", "ls tree", "snapshots show tree"] {
       let other = try cli.run(line + " --repo repo")
       #expect(other.code == 2 && !other.errors.contains("write './"), "\(line): \(other.errors)")

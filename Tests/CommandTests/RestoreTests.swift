@@ -3,11 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Restores into directories that are there, as a user sees them.
+/// Restores into existing directories.
 @Suite struct RestoreTests {
-  /// Directories that may be read and not entered, or not be opened at all: nothing in them can be
-  /// removed, which is told, and everything else is done.
-  @Test func whatCannotBeListedIsNamed() throws {
+  /// Directories that can be listed but not entered, or not opened at all: nothing in them can be
+  /// deleted, which is reported, and everything else is restored.
+  @Test func unlistableDirectoriesAreNamed() throws {
     let cli = try CommandLine()
     try cli.directory.write("a", at: "tree/a")
     for path: ByteString in ["tree/bare", "tree/closed"] {
@@ -33,7 +33,7 @@ import Testing
     for text in [plan.errors, outcome.errors] {
       #expect(text.contains("bare: it cannot be listed, so nothing in it is removed: permission"))
       #expect(text.contains("not restored: closed: permission denied"), "\(text)")
-      #expect(text.contains("more: it cannot be looked through, so it is not removed: permission"))
+      #expect(text.contains("more: its contents cannot be read, so it is not removed: permission"))
     }
     let left = try extras.filter {
       try cli.directory.directory.statusIfPresent(ByteString("into").appending($0)) != nil

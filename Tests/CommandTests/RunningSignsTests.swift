@@ -3,22 +3,23 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// All that shows that an app runs is told, whoever tells it: the platform's register and /proc.
+/// Every sign of a running app is reported, from the platform's register and from /proc.
 @Suite struct RunningSignsTests {
-  @Test func theRegisterHidesNoOtherProcess() throws {
-    let rig = try AppUpdateFixture()
+  @Test func registerDoesNotHideOtherProcesses() throws {
+    let fixture = try AppUpdateFixture()
     let data = try #require(
-      try rig.cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" })
+      try fixture.cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" }
+    )
     let holder = try OpenFileHolder(of: "\(data.realPath)/Documents/Notes/Recipes.md")
     defer { holder.end() }
-    // An instance in Flatpak's register, whose process lives: that of this test.
+    // An instance in Flatpak's register with the live process of this test.
     let own = ProcessInfo.processInfo.processIdentifier
-    try rig.cli.directory.write(
+    try fixture.cli.directory.write(
       "[Application]\nname=org.example.notebook\n", at: "run/.flatpak/17/info")
-    try rig.cli.directory.write("\(own)\n", at: "run/.flatpak/17/pid")
-    let environment = ["XDG_RUNTIME_DIR": rig.cli.directory.string + "/run"]
+    try fixture.cli.directory.write("\(own)\n", at: "run/.flatpak/17/pid")
+    let environment = ["XDG_RUNTIME_DIR": fixture.cli.directory.string + "/run"]
     func run(_ line: String) throws -> Program.Outcome {
-      try rig.cli.run(line.split(separator: " ").map(String.init), environment: environment)
+      try fixture.cli.run(line.split(separator: " ").map(String.init), environment: environment)
     }
     let plan = try CommandLine.object(
       run("update New.app --root device --dry-run --json").output)

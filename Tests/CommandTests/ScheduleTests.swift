@@ -3,12 +3,13 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `schedule`: what it writes for systemd and cron, and that it leaves everything else alone. The
-/// user's systemd and crontab are stand-ins that keep what they are given.
+/// `schedule`: its output for systemd and cron, which leaves everything else unchanged. The user's
+/// systemd and crontab are replaced by stubs that record their input.
 @Suite struct ScheduleTests {
   private let cli: CommandLine
 
-  /// A crontab(1) that keeps the table in a file, and a systemctl(1) that notes what it is asked.
+  /// Installs a crontab(1) that keeps the table in a file, and a systemctl(1) that records its
+  /// arguments.
   init() throws {
     cli = try CommandLine()
     try program(
@@ -46,7 +47,7 @@ import Testing
 
   // MARK: - systemd
 
-  /// Whether systemd takes the units of a directory for good; says so where it cannot be asked.
+  /// Expects systemd to accept the units of a directory; prints a note if it is not installed.
   private func verify(_ directory: String) throws {
     guard Program.exists("systemd-analyze") else {
       print("skipped: there is no systemd-analyze")
@@ -59,7 +60,7 @@ import Testing
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
   }
 
-  @Test func unitsAreWrittenStartedAndTakenOut() throws {
+  @Test func unitsAreWrittenStartedAndRemoved() throws {
     let outcome = try run("schedule", "install", "--systemd")
     #expect(outcome.code == 0, "\(outcome.errors)")
     let service = try text(Self.units.appending("sandboxctl-backup.service"))
@@ -83,8 +84,8 @@ import Testing
     #expect(try run("schedule", "status", "--json").output.isEmpty)
   }
 
-  /// A link to the version in use stays in the schedule: the next version takes its place.
-  @Test func aLinkToTheProgramIsScheduledAsALink() throws {
+  /// A link to the current version stays in the schedule: the next version replaces its target.
+  @Test func linkToTheProgramIsScheduledAsALink() throws {
     let home = try Directory.open(path: cli.directory.path("bin"))
     try home.createLink("sandboxctl", to: ByteString(CommandLine.program))
     let link = cli.directory.string + "/bin/sandboxctl"
@@ -108,8 +109,8 @@ import Testing
     #expect(service.contains("\nDocumentation=man:sandboxctl-backup(1)\n"))
   }
 
-  /// The command is shown as a shell has it, whatever quotes systemd and cron need.
-  @Test func aStatusShowsTheCommandAsItWasMeant() throws {
+  /// The command is shown in shell form, whatever quotes systemd and cron need.
+  @Test func statusShowsTheCommandInShellForm() throws {
     for kind in ["--systemd", "--cron"] {
       #expect(
         try run("schedule", "install", kind, "--", "--tag", #"50 % \ "$x""#).code == 0)
@@ -119,7 +120,7 @@ import Testing
     }
   }
 
-  @Test func whatIsOddInAUnitIsQuoted() throws {
+  @Test func specialCharactersInAUnitAreQuoted() throws {
     let command = #"echo "50 % of $HOME" 'it''s' \ > "$HOME/failed""#
     let outcome = try run(
       "schedule", "install", "--systemd", "--calendar", "Mon..Fri 12:30", "--random-delay", "30m",
@@ -142,7 +143,7 @@ import Testing
     #expect(try Directory.open(path: cli.directory.path(Self.units)).names().isEmpty)
   }
 
-  @Test func othersUnitsStay() throws {
+  @Test func foreignUnitsAreNotChanged() throws {
     try cli.directory.write("[Unit]\n", at: Self.units.appending("sandboxctl-backup.service"))
     for words in [["install", "--systemd"], ["remove", "--systemd"]] {
       let outcome = try cli.run(
@@ -157,7 +158,7 @@ import Testing
       ])
   }
 
-  @Test func withoutARunningSystemdTheUnitsWaitForIt() throws {
+  @Test func unitsAreNotStartedWithoutARunningSystemd() throws {
     try cli.directory.write("", at: "home/no-bus")
     let outcome = try run("schedule", "install", "--systemd", "--weekly")
     #expect(outcome.code == 3)
@@ -165,7 +166,7 @@ import Testing
     #expect(try text(Self.units.appending("sandboxctl-backup.timer")).contains("weekly"))
   }
 
-  @Test func eachProfileHasItsOwn() throws {
+  @Test func eachProfileHasItsOwnUnits() throws {
     try cli.directory.write(
       "profiles: {usb: {backup: {tag: stick}}}\n", at: "home/.config/sandboxctl/config.yaml")
     #expect(try run("schedule", "install", "--systemd").code == 0)
@@ -182,7 +183,7 @@ import Testing
 
   // MARK: - Purges
 
-  @Test func aPurgeIsAServiceThatWatches() throws {
+  @Test func purgeIsAWatchingService() throws {
     #expect(try run("schedule", "install", "--systemd").code == 0)
     let outcome = try run(
       "schedule", "install", "--systemd", "--purge", "--on-failure", "logger failed", "--",
@@ -220,7 +221,7 @@ import Testing
     #expect(purge["next"] is NSNull)
     #expect(
       try run("schedule", "status").output.contains("sandboxctl-purge   when space is short  yes"))
-    // Each is removed by itself.
+    // Each is removed separately.
     #expect(try run("schedule", "remove", "--purge").code == 0)
     #expect(try text("home/systemctl").contains("disable --now sandboxctl-purge.service\n"))
     #expect(
@@ -231,7 +232,7 @@ import Testing
         == "nothing is scheduled as sandboxctl-purge\n")
   }
 
-  @Test func byCronAPurgeLooksEachHour() throws {
+  @Test func cronPurgesEveryHour() throws {
     #expect(try run("schedule", "install", "--cron").code == 0)
     #expect(try run("schedule", "install", "--cron", "--purge").code == 0)
     let line = /[0-9]{1,2} \* \* \* \* nice -n 10 ionice -c 3 .*sandboxctl purge --yes --quiet/
@@ -246,18 +247,18 @@ import Testing
     #expect(left.contains("sandboxctl backup") && !left.contains("sandboxctl purge"))
   }
 
-  // MARK: - What is known of the runs
+  // MARK: - Status of the runs
 
-  /// The answers of `schedule status --json`, which are as their schema says.
+  /// Returns the answers of `schedule status --json`, checked against their schema.
   private func status() throws -> [[String: Any]] {
     let output = try run("schedule", "status", "--json").output
-    var rig = try SchemaFixture(isEmpty: true)
-    rig.add("schedule-status", "schedule status --json", output)
-    #expect(try rig.validate() == [])
+    var fixture = try SchemaFixture(isEmpty: true)
+    fixture.add("schedule-status", "schedule status --json", output)
+    #expect(try fixture.validate() == [])
     return try output.split(separator: "\n").map { try CommandLine.object($0) }
   }
 
-  @Test func theTimerTellsWhenItRanAndRuns() throws {
+  @Test func timerReportsItsLastAndNextRun() throws {
     try program(
       "systemctl",
       """
@@ -279,7 +280,7 @@ import Testing
     #expect(try run("schedule", "status").output.contains("  no    unknown  never  "))
   }
 
-  @Test func ofACronJobTheSnapshotsTellAndTheFields() throws {
+  @Test func cronJobReportsItsLastAndNextRun() throws {
     #expect(try run("schedule", "install", "--cron", "--calendar", "5 4 * * *").code == 0)
     let before = try #require(try status().first)
     #expect(before["last"] is NSNull && before["active"] is NSNull)
@@ -287,36 +288,36 @@ import Testing
     #expect(next.hasSuffix("T04:05:00Z"), "the host's time zone is UTC: \(next)")
     try cli.directory.write("x", at: "home/.var/app/org.example.App/data/file")
     _ = try cli.succeed("backup --quiet")
-    #expect(try status().first?["last"] is NSNull, "it was made by hand")
+    #expect(try status().first?["last"] is NSNull, "the backup was made manually")
     _ = try cli.succeed("backup --quiet --scheduled")
     let last = try #require(try status().first?["last"] as? String)
     let made = try cli.jsonLines("snapshots --json").compactMap { $0["time"] as? String }
     #expect(made.last == last)
-    // A job that names a repository may store elsewhere.
+    // A job with a repository option may store elsewhere.
     _ = try run("schedule", "install", "--cron", "--", "--repo", "/elsewhere")
     #expect(try status().first?["last"] is NSNull)
     _ = try run("schedule", "install", "--cron", "--calendar", "@reboot")
     #expect(try run("schedule", "status").output.contains("  unknown  "))
   }
 
-  @Test func whatInstallAndRemoveAnswerIsAsTheirSchemasSay() throws {
-    var rig = try SchemaFixture(isEmpty: true)
+  @Test func installAndRemoveMatchTheirSchemas() throws {
+    var fixture = try SchemaFixture(isEmpty: true)
     for kind in ["--systemd", "--cron"] {
       let made = try run("schedule", "install", kind, "--json")
       #expect(made.code == 0 && !made.output.isEmpty, "\(made.errors)")
-      rig.add("schedule-install", "schedule install \(kind) --json", made.output)
+      fixture.add("schedule-install", "schedule install \(kind) --json", made.output)
     }
     for _ in 1...2 {
       let gone = try run("schedule", "remove", "--json")
       #expect(gone.code == 0 && !gone.output.isEmpty, "\(gone.errors)")
-      rig.add("schedule-remove", "schedule remove --json", gone.output)
+      fixture.add("schedule-remove", "schedule remove --json", gone.output)
     }
-    #expect(try rig.validate() == [])
+    #expect(try fixture.validate() == [])
   }
 
   // MARK: - cron
 
-  @Test func othersLinesStayByteForByte() throws {
+  @Test func foreignLinesAreNotChanged() throws {
     let foreign =
       "# mine\nMAILTO=me@example.org\n\n  5 4 * * *   backup-else \\% \t\n@daily x\n#end \u{e9}\n"
     try cli.directory.write(foreign, at: Self.crontab)
@@ -327,7 +328,7 @@ import Testing
     #expect(added.count == 2)
     let line = /[0-9]{1,2} [1-4] \* \* \* nice -n 10 ionice -c 3 .*sandboxctl backup --quiet .*/
     #expect(added.last?.wholeMatch(of: line) != nil, "\(added)")
-    // Again: the same place, the new time, and nothing twice.
+    // The second time: the same position, the new time, no duplicates.
     try cli.directory.write(first + "7 7 7 7 7 after\n", at: Self.crontab)
     #expect(try run("schedule", "install", "--cron", "--calendar", "*/5 * * * *").code == 0)
     let second = try text(Self.crontab)
@@ -340,7 +341,7 @@ import Testing
     #expect(try text(Self.crontab) == foreign + "7 7 7 7 7 after\n")
   }
 
-  @Test func anEmptyCrontabIsMadeAndGoes() throws {
+  @Test func emptyCrontabIsCreatedAndRemoved() throws {
     let dry = try run("schedule", "install", "--cron", "--hourly", "--dry-run")
     #expect(dry.code == 0 && dry.output.contains(#/^[0-9]+ \* \* \* \* nice /#))
     #expect(try run("schedule", "install", "--cron", "--hourly").code == 0)
@@ -350,7 +351,7 @@ import Testing
     #expect(try run("schedule", "remove").output == "nothing is scheduled as sandboxctl-backup\n")
   }
 
-  @Test func aCronLineIsWhatTheShellHasToRun() throws {
+  @Test func cronLineRunsInTheShell() throws {
     let outcome = try run(
       "schedule", "install", "--cron", "--dry-run", "--when", "on-ac", "--random-delay", "1m",
       "--on-failure", "echo 100%", "--", "--tag", "it's")
@@ -359,9 +360,9 @@ import Testing
     #expect(line.hasSuffix(#" --tag 'it'\''s' --when on-ac || sh -c 'echo 100\%'"#), "\(line)")
   }
 
-  /// Each of these was once a syntax error for the whole line, so that the backup never ran.
+  /// Each of these was once a syntax error in the whole line, so that the backup never ran.
   @Test(arguments: ["notify-send failed &", "mail -s x me;", "echo failed # tell me", "echo 'a' }"])
-  func whatRunsOnFailureNeverBreaksTheLine(command: String) throws {
+  func failureCommandNeverBreaksTheLine(command: String) throws {
     let outcome = try run("schedule", "install", "--cron", "--dry-run", "--on-failure", command)
     #expect(outcome.code == 0, "\(outcome.errors)")
     let line = outcome.output.split(separator: " ", maxSplits: 5).last ?? ""
@@ -372,14 +373,14 @@ import Testing
   }
 
   @Test(arguments: ["--cron", "--systemd"])
-  func aCommandThatTheShellCannotParseIsRefused(scheduler: String) throws {
+  func invalidShellCommandIsRefused(scheduler: String) throws {
     let outcome = try run("schedule", "install", scheduler, "--on-failure", "echo 'open")
     #expect(outcome.code == 2)
     #expect(outcome.errors.contains("the shell cannot parse '--on-failure'"), "\(outcome.errors)")
     #expect(try !cli.isThere("home/crontab") && !cli.isThere("home/systemctl"))
   }
 
-  @Test func aTimerWithoutLingeringIsWarnedOf() throws {
+  @Test func timerWithoutLingeringGivesAWarning() throws {
     try program("loginctl", "[ \"$1 $3\" = 'show-user --property=Linger' ] && echo Linger=no")
     let without = try run("schedule", "install", "--systemd")
     #expect(without.code == 0)
@@ -408,7 +409,7 @@ import Testing
     (["install", "--systemd", "--purge", "--", "--free", "1G"], "at each look"),
     (["install", "--systemd", "--purge", "--", "--tag", "x"], "unknown option '--tag'"),
   ])
-  func whatCannotBeIsWrongUsage(_ words: [String], _ says: String) throws {
+  func invalidOptionsAreUsageErrors(_ words: [String], _ says: String) throws {
     let outcome = try cli.run(
       ["schedule"] + words, environment: ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"])
     #expect(outcome.code == 2)
@@ -417,7 +418,7 @@ import Testing
     #expect(try !cli.isThere("home/.config"))
   }
 
-  @Test func withoutCronTheAdviceIsToTakeSystemd() throws {
+  @Test func withoutCronTheHintNamesSystemd() throws {
     let outcome = try cli.run(
       ["schedule", "install", "--cron"], environment: ["PATH": cli.directory.string + "/nothing"])
     #expect(outcome.code == 1)

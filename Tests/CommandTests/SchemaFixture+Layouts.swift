@@ -2,8 +2,8 @@ import SystemIO
 import TestSupport
 
 extension SchemaFixture {
-  /// Makes a system with snaps and a home with a Flatpak app, and backs each up to a repository of its
-  /// own: what only they have is in no other answer.
+  /// Makes a system with snaps and a home with a Flatpak app, and backs each up to a separate
+  /// repository, for members that other answers do not have.
   func makeLayouts() throws {
     try SnapTests.makeSystem(in: cli)
     try makeFlatpakHome()
@@ -15,7 +15,7 @@ extension SchemaFixture {
 
   static let flatpakDevice = "--root flat --layout flatpak"
 
-  /// An app of which each thing is known that Flatpak tells, without Flatpak.
+  /// Makes an app with all of Flatpak's records, without Flatpak.
   private func makeFlatpakHome() throws {
     let installation: ByteString = "flat/.local/share/flatpak"
     let app = installation.appending("app/org.example.Hello")

@@ -3,14 +3,14 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Devices and a repository of which commands have much to say, and what they said.
+/// Devices and a repository for which commands produce rich answers, and these answers.
 struct SchemaFixture {
   let cli: CommandLine
   private var answers: [Answer] = []
-  /// The id of the first snapshot, which is of the sample device.
+  /// The ID of the first snapshot, which is of the sample device.
   private var device = ""
 
-  /// A line, and the schema that it has to be of.
+  /// An output line and its schema.
   private struct Answer: Encodable {
     let schema: String
     let run: String
@@ -46,7 +46,7 @@ struct SchemaFixture {
     }
   }
 
-  /// Runs a command and keeps what it says.
+  /// Runs a command and records its output.
   mutating func run(_ command: String, _ runs: [SchemaTests.Run]) throws {
     for var run in runs {
       if run.line.contains("{device}") {
@@ -64,7 +64,7 @@ struct SchemaFixture {
     }
   }
 
-  /// Keeps lines that have to be of a schema.
+  /// Records lines that must match a schema.
   mutating func add(_ schema: String, _ run: String, _ lines: String) {
     for line in lines.utf8.split(separator: UInt8(ascii: "\n")) {
       answers.append(
@@ -72,7 +72,7 @@ struct SchemaFixture {
     }
   }
 
-  /// Destroys a snapshot's beginning and the frames of a pack of trees.
+  /// Destroys the beginning of a snapshot and the frames of a tree pack.
   func damage() throws {
     let newest = try #require(cli.snapshots().last)
     _ = try cli.succeed("backup --layout folder --root odd --repo repo --quiet --json --tag last")
@@ -80,7 +80,7 @@ struct SchemaFixture {
     try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(newest).json")
   }
 
-  /// Holds all that was kept against the schemas; gives a sentence for each fault.
+  /// Validates all recorded lines against their schemas. Returns a sentence for each error.
   func validate() throws -> [String] {
     let outcome = try Program.run(
       "/usr/bin/python3", ["-B", Self.validator, Self.schemas],

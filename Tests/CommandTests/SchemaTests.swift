@@ -3,14 +3,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What commands answer with `--json` is what docs/json promises: each line of each run, errors and
-/// warnings included, is held against the command's schema.
+/// The JSON output of all commands matches docs/json: each line of each run, including errors and
+/// warnings, is validated against the command's schema.
 @Suite struct SchemaTests {
-  /// A run and how it ends. Words hold no spaces; `{…}` in a line is replaced by `SchemaFixture`.
+  /// A run and its exit status. Arguments contain no spaces; `SchemaFixture` replaces `{…}` in a
+  /// line.
   typealias Run = (line: String, code: Int32)
 
-  /// Runs that show each member at least once, in an order in which they work. A command's schema is
-  /// named by its words, joined by hyphens.
+  /// Runs that produce each member at least once, in a working order. The words of a command,
+  /// joined by hyphens, name its schema.
   static let runs: [(command: String, runs: [Run])] = [
     (
       "init",
@@ -160,7 +161,7 @@ import Testing
         ("repair packs --json --repo nowhere", 10),
       ]
     ),
-    // What these do to a user's timers is tested where there are some.
+    // `ScheduleTests` tests the effects on a user's timers.
     ("schedule-install", [("schedule install --json --frobnicate", 2)]),
     ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),
     ("schedule-status", [("schedule status --json --frobnicate", 2)]),
@@ -183,7 +184,7 @@ import Testing
     ),
   ]
 
-  /// Runs on a repository that was damaged.
+  /// Runs on a damaged repository.
   static let damaged: [(command: String, runs: [Run])] = [
     ("check", [("check --read-data --json --repo repo", 13)]),
     ("restore", [("restore latest --to part --json --repo repo", 13)]),
@@ -193,12 +194,12 @@ import Testing
     ("stats", [("stats latest --json --repo repo", 13)]),
   ]
 
-  @Test func everyAnswerIsAsItsSchemaSays() throws {
-    var rig = try SchemaFixture()
-    for (command, runs) in Self.runs { try rig.run(command, runs) }
-    try rig.damage()
-    for (command, runs) in Self.damaged { try rig.run(command, runs) }
-    let faults = try rig.validate()
+  @Test func everyAnswerMatchesItsSchema() throws {
+    var fixture = try SchemaFixture()
+    for (command, runs) in Self.runs { try fixture.run(command, runs) }
+    try fixture.damage()
+    for (command, runs) in Self.damaged { try fixture.run(command, runs) }
+    let faults = try fixture.validate()
     #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
   }
 
@@ -231,26 +232,26 @@ import Testing
     return (hasJSON ? [path.joined(separator: "-")] : []) + below
   }
 
-  /// The validator is one: what lacks a member, has another, or one of another type is told.
+  /// The validator works: it reports missing members, additional members and wrong types.
   @Test(arguments: [
     (#"{"files":1,"bytes":2}"#, true), (#"{"files":1}"#, false),
     (#"{"files":1,"bytes":"2"}"#, false),
     (#"{"files":1,"bytes":-2}"#, false), (#"{"files":1,"bytes":2,"more":0}"#, false), ("[", false),
-  ]) func aWrongAnswerIsFound(totals: String, isRight: Bool) throws {
-    var rig = try SchemaFixture(isEmpty: true)
-    rig.add(
+  ]) func wrongAnswerIsReported(totals: String, isRight: Bool) throws {
+    var fixture = try SchemaFixture(isEmpty: true)
+    fixture.add(
       "classify", "a forged line", #"{"class":"cache","keeps":\#(totals),"leaves_out":\#(totals)}"#)
-    #expect(try rig.validate().isEmpty == isRight)
+    #expect(try fixture.validate().isEmpty == isRight)
   }
 
-  /// Members that are allowed beside those of a shared part are not all members.
-  @Test func anEntryHasNoOtherMembers() throws {
+  /// A schema that extends a shared part does not allow arbitrary members.
+  @Test func additionalMembersAreReported() throws {
     let entry =
       #""path":"a","type":"fifo","mode":420,"uid":0,"gid":0,"modified":"2026-01-01T00:00:00Z""#
     for (line, isRight) in [("{\(entry)}", true), (#"{\#(entry),"more":0}"#, false)] {
-      var rig = try SchemaFixture(isEmpty: true)
-      rig.add("ls", "a forged line", line)
-      #expect(try rig.validate().isEmpty == isRight)
+      var fixture = try SchemaFixture(isEmpty: true)
+      fixture.add("ls", "a forged line", line)
+      #expect(try fixture.validate().isEmpty == isRight)
     }
   }
 }

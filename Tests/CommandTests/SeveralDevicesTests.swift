@@ -7,7 +7,7 @@ import Testing
 @Suite struct SeveralDevicesTests {
   private let cli: CommandLine
 
-  /// A home with an app of Flatpak's and a snap that are called alike, and one of each of its own.
+  /// Makes a home with a Flatpak app and a snap of the same name, and one other app of each.
   init() throws {
     cli = try CommandLine()
     for path in [
@@ -23,7 +23,7 @@ import Testing
     _ = try cli.succeed("init repo --plain")
   }
 
-  /// What each snapshot is of: its layout, and the apps in it.
+  /// Describes each snapshot: its layout, and the apps in it.
   private func snapshots() throws -> [String] {
     try cli.jsonLines("snapshots --json --repo repo").map { snapshot in
       let apps = snapshot["apps"] as? [String] ?? []
@@ -31,19 +31,19 @@ import Testing
     }
   }
 
-  @Test func aRunBacksUpEach() throws {
+  @Test func everyDeviceIsBackedUp() throws {
     let reports = try cli.jsonLines("backup --json")
     #expect(reports.count == 2)
     #expect(
       try snapshots() == ["flatpak: org.example.Games org.example.editor", "snap: editor server"])
   }
 
-  @Test func anAppIsBackedUpWhereItIs() throws {
+  @Test func appIsBackedUpFromItsDevice() throws {
     _ = try cli.succeed("backup --app Games --quiet")
     #expect(try snapshots() == ["flatpak: org.example.Games"])
     _ = try cli.succeed("backup --app server --quiet")
     #expect(try snapshots().dropFirst() == ["snap: server"])
-    // Both have one that is called so.
+    // Both devices have an app of this name.
     let text = try cli.succeed("backup --app editor")
     #expect(try snapshots().dropFirst(2) == ["flatpak: org.example.editor", "snap: editor"])
     #expect(text.split(separator: "\n").count { $0.hasPrefix("device  ") } == 2, "\(text)")
@@ -51,8 +51,8 @@ import Testing
     #expect(dry.count == 2)
   }
 
-  /// Apps of different devices in one run: each device's part is what it has, and a name that none has is
-  /// a mistake before anything is done.
+  /// Apps of different devices in one run: each device stores its own apps, and a name that no
+  /// device has is an error before anything is done.
   @Test func appsOfDifferentDevicesAreBackedUpTogether() throws {
     _ = try cli.succeed("backup --app Games --app server --quiet")
     #expect(try snapshots() == ["flatpak: org.example.Games", "snap: server"])
@@ -71,8 +71,8 @@ import Testing
     #expect(try cli.run("\(purge) --app nobody").code == 1)
   }
 
-  /// What another program does is told as that: nothing goes to a trash of this one.
-  @Test func whatAnotherProgramDoesIsTold() throws {
+  /// Actions of another program are reported as such: the program's own trash receives nothing.
+  @Test func actionsOfAnotherProgramAreReported() throws {
     let text = try cli.succeed("uninstall server --root home/snap")
     #expect(text.contains("would be removed: 1 B in 1 file (user-data 1 B)"), "\(text)")
     #expect(text.contains("to do it: snap remove server") && !text.contains("trash"), "\(text)")
@@ -82,15 +82,16 @@ import Testing
       package.code == 2 && package.errors.contains("give the app's name"), "\(package.errors)")
   }
 
-  @Test func anAppThatNoneHasIsAMistake() throws {
+  @Test func unknownAppIsAnError() throws {
     let outcome = try cli.run("backup --app nobody")
     #expect(outcome.code == 1 && outcome.errors.contains("nobody"), "\(outcome.errors)")
     #expect(try snapshots().isEmpty)
   }
 
-  /// A device that cannot be looked at is told of, since it may have the app, and the others follow.
+  /// A device that cannot be read is reported, since it may have the app, and the other devices
+  /// follow.
   @Test(arguments: ["backup --quiet", "backup --app editor --quiet"])
-  func whatCannotBeLookedAtIsTold(_ line: String) throws {
+  func unreadableDeviceIsReported(_ line: String) throws {
     try cli.directory.directory.directory("home").removeTree("snap")
     try cli.directory.directory.directory("home").createLink("snap", to: "snap")
     let outcome = try cli.run(line)
@@ -98,9 +99,8 @@ import Testing
     #expect(try snapshots().map { $0.prefix(8) } == ["flatpak:"])
   }
 
-  /// The first is held up by its calls that make bytes durable, and then stopped until the second
-  /// has ended.
-  @Test(.enabled(if: Strace.isPermitted)) func ofTwoAtOnceTheSecondIsBusy() throws {
+  /// The first run is delayed in its sync calls, and then stopped until the second has ended.
+  @Test(.enabled(if: Strace.isPermitted)) func secondOfTwoConcurrentRunsIsBusy() throws {
     let outcome = try cli.run(
       [],
       under: [
@@ -117,7 +117,7 @@ import Testing
         """,
       ])
     #expect(outcome.output == "second 11\nfirst 0\n", "\(outcome.errors)")
-    #expect(outcome.errors.contains("another backup of the same source is going on"))
+    #expect(outcome.errors.contains("another backup of the same source is in progress"))
     #expect(try snapshots().count == 1)
   }
 }

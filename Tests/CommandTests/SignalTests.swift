@@ -3,14 +3,14 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Long work ends early when a signal asks it to, and tells how far it is.
+/// Long operations end early on a signal and report their progress on request.
 @Suite(.serialized) struct SignalTests {
   private let cli: CommandLine
 
   init() throws {
     cli = try CommandLine(inMemory: true)
     var random = Seeded(7)
-    // Content that does not compress: the debug build takes seconds for it.
+    // Incompressible content, for which the debug build takes seconds.
     for number in 0..<32 {
       try cli.directory.write(
         random.bytes(500_000), at: ByteString("tree/folder \(number % 4)/\(number)"))
@@ -23,11 +23,10 @@ import Testing
   private static let readsPacks = "grep -qs packs/ trace"
   private static let backup = "backup --layout folder --root tree --repo repo"
 
-  /// Runs a command in the background by a shell that does `script` as soon as `begun` holds: of a
-  /// backup, once it has its lease. `$P` is the command's process. Each of the `slow` calls, those by
-  /// which bytes are made durable, takes `seconds`, so that the script is done before the command is,
-  /// on any machine. A shell makes what it starts in the background ignore SIGINT. Gives how the
-  /// command ended, and what it said.
+  /// Runs a command in the background of a shell that runs `script` as soon as `begun` holds, for a
+  /// backup once it has its lease. `$P` is the command's process ID. Each of the `slow` calls,
+  /// which make data durable, takes `seconds`, so that the script ends before the command on any
+  /// machine. A shell makes background processes ignore SIGINT. Returns the outcome of the command.
   private func signalled(
     _ script: String, command: String = Self.backup, arguments: String = "",
     under wrapper: String = "", seconds: Double = 0.5, slow calls: String = Self.durable,
@@ -49,7 +48,7 @@ import Testing
   }
 
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func aSignalEndsABackupWithNothingLost(_ signal: String) throws {
+  func signalEndsABackupWithoutLoss(_ signal: String) throws {
     let outcome = try signalled("kill -\(signal) $P")
     #expect(outcome.code == 130, "\(outcome.errors)")
     #expect(outcome.errors.contains("stopping: what is begun is brought to an end"))
@@ -65,18 +64,18 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
-  /// A lease that is left would keep the next repair out for an hour.
+  /// A remaining lease would block the next repair for an hour.
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func aSignalEndsARepairWithNothingChanged(_ signal: String) throws {
+  func signalEndsARepairWithoutChanges(_ signal: String) throws {
     _ = try cli.succeed(Self.backup + " --quiet")
     for name in try cli.names(in: "repo/index") {
       try FileManager.default.removeItem(atPath: "\(cli.directory.string)/repo/index/\(name)")
     }
-    // Two durable calls come between the lease's first sight and the first pack.
+    // There are two sync calls between the creation of the lease and the first pack.
     let outcome = try signalled(
       "kill -\(signal) $P", command: "repair index --repo repo", seconds: 4)
     #expect(outcome.code == 130, "\(outcome.errors)")
-    #expect(outcome.errors.contains("it was interrupted, with nothing changed"))
+    #expect(outcome.errors.contains("it was interrupted before it changed anything"))
     #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
     #expect(try cli.names(in: "repo/leases").isEmpty && cli.names(in: "repo/index").isEmpty)
     #expect(try cli.succeed("repair index --repo repo").hasPrefix("named "))
@@ -84,7 +83,7 @@ import Testing
   }
 
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func aSignalEndsACheck(_ signal: String) throws {
+  func signalEndsACheck(_ signal: String) throws {
     _ = try cli.succeed(Self.backup + " --quiet")
     let outcome = try signalled(
       "kill -\(signal) $P", command: "check --read-data --repo repo", slow: "pread64",
@@ -94,7 +93,7 @@ import Testing
     #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
   }
 
-  @Test func aCheckTellsHowFarItIs() throws {
+  @Test func checkReportsItsProgress() throws {
     _ = try cli.succeed(Self.backup + " --quiet")
     let questions = "while kill -USR1 $P 2> /dev/null; do sleep 0.2; done"
     let outcome = try signalled(
@@ -108,7 +107,7 @@ import Testing
     #expect(lines.allSatisfy { $0.contains(": packs/") }, "\(outcome.errors)")
   }
 
-  @Test func asJSONTheInterruptionIsJSON() throws {
+  @Test func interruptionIsJSONWithTheJSONOption() throws {
     let outcome = try signalled("kill -INT $P", arguments: "--json")
     #expect(outcome.code == 130)
     let line = try #require(outcome.errors.split(separator: "\n").last)
@@ -116,8 +115,8 @@ import Testing
     #expect("\(error)".contains("interrupted"))
   }
 
-  @Test func aSecondSignalEndsAtOnce() throws {
-    // The first signal's end waits for calls of thirty seconds.
+  @Test func secondSignalEndsAtOnce() throws {
+    // After the first signal the command waits for calls of thirty seconds.
     let outcome = try signalled("kill -INT $P; sleep 0.3; kill -TERM $P", seconds: 30)
     #expect(outcome.code == 130, "\(outcome.errors)")
     #expect(!outcome.errors.contains("error:"), "\(outcome.errors)")
@@ -125,14 +124,15 @@ import Testing
     _ = try cli.succeed(Self.backup + " --quiet")
   }
 
-  @Test func whatWasIgnoredStaysIgnored() throws {
+  @Test func ignoredSignalsStayIgnored() throws {
     let outcome = try signalled("kill -HUP $P", under: "nohup")
     #expect(outcome.code == 0, "\(outcome.errors)")
     #expect(try cli.snapshots().count == 1)
   }
 
-  @Test func eachQuestionIsAnsweredOnce() throws {
-    // The first may come before the work is known, and the last when it is done: asked until the end.
+  @Test func eachProgressRequestIsAnsweredOnce() throws {
+    // The first request may precede the scan, and the last may follow the end: requests are sent
+    // until the end.
     let questions = "N=0; while kill -USR1 $P 2> /dev/null; do N=$((N+1)); sleep 0.2; done; echo $N"
     let outcome = try signalled(questions, arguments: "--quiet", seconds: 0.4)
     #expect(outcome.code == 0)
@@ -153,11 +153,11 @@ import Testing
 
   // MARK: - On a terminal
 
-  /// What a terminal of so many columns gets.
+  /// Returns the output on a terminal of `columns` columns.
   private func terminal(
     _ columns: Int, _ arguments: String = "", environment: [String: String] = ["TERM": "xterm"]
   ) throws -> String {
-    // Durable calls of half a second each: there is something to draw on any machine.
+    // Sync calls of half a second each, so that progress is drawn on any machine.
     let slow = "strace -f -o trace -e trace=fsync -e inject=fsync:delay_enter=500000"
     let line = "stty cols \(columns) rows 20; \(slow) $PROGRAM \(Self.backup) \(arguments)"
     let outcome = try cli.run(
@@ -167,7 +167,7 @@ import Testing
     return outcome.output
   }
 
-  /// The lines that were drawn over one another.
+  /// Returns the lines that were drawn over one another.
   static func drawn(_ output: String) -> [Substring] {
     output.split(separator: "\r").filter { $0.hasSuffix("\u{1B}[K") && $0.count > 3 }
       .map { $0.dropLast(3) }
@@ -183,19 +183,19 @@ import Testing
     let last = try #require(lines.last { $0.contains("folders/tree/folder") })
     #expect(last.contains(" of 15.3 MiB, ") && last.contains(" of 32 files"), "\(last)")
     #expect(lines.contains { $0.contains("MiB/s") })
-    // Erased before the result is told.
+    // The line is erased before the result is printed.
     let rest = try #require(output.components(separatedBy: "\r\u{1B}[K").last)
     #expect(rest.contains("folders/tree") && !rest.contains("MiB/s"), "\(rest)")
   }
 
   @Test(arguments: [30, 60, 200])
-  func theLineFitsTheWidth(_ columns: Int) throws {
+  func progressLineFitsTheTerminal(_ columns: Int) throws {
     let lines = Self.drawn(try terminal(columns))
     #expect(!lines.isEmpty)
     for line in lines { #expect(line.count < columns, "\(line)") }
   }
 
-  @Test func nothingIsDrawnWhereItIsNotWanted() throws {
+  @Test func quietAndJSONDrawNothing() throws {
     #expect(try Self.drawn(terminal(10)).isEmpty)
     #expect(try Self.drawn(terminal(100, "--quiet")).isEmpty)
     #expect(try Self.drawn(terminal(100, "--json")).isEmpty)

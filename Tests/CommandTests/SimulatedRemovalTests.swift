@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What offload, reinstall and uninstall tell where another program installs the apps: text and JSON; and
-/// they change nothing.
+/// The output of offload, reinstall and uninstall, as text and JSON, for apps installed by another
+/// program; nothing is changed.
 @Suite struct SimulatedRemovalTests {
-  @Test func onFlatpak() throws {
+  @Test func flatpakRemovalIsOnlyDescribed() throws {
     let cli = try CommandLine(inMemory: true)
     for (path, text) in [
       "data/note.txt": "note", "config/settings.ini": "dark", "cache/thumbnails/a.png": "picture",
@@ -18,7 +18,7 @@ import Testing
     try expect(cli, "--root user/.var/app --layout flatpak", "org.example.Note", "removal-flatpak")
   }
 
-  @Test func onSnap() throws {
+  @Test func snapRemovalIsOnlyDescribed() throws {
     let cli = try CommandLine(inMemory: true)
     for (path, text) in [
       "home/you/snap/editor/41/notes.txt": "old", "home/you/snap/editor/42/notes.txt": "newer",

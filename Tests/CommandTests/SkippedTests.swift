@@ -2,10 +2,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Damage for which older data stands in: the work is done, and the exit status tells of it.
+/// Damage that makes a command use older data: the command succeeds, and its exit status reports
+/// the damage.
 @Suite struct SkippedTests {
-  /// What is done on an older snapshot than may be meant is told by the exit status, too.
-  @Test func aDamagedNewestIsPassedOverAndTold() throws {
+  /// The exit status also reports that an older snapshot than requested may have been used.
+  @Test func damagedLatestSnapshotIsSkippedAndReported() throws {
     let cli = try DamageTests.make()
     try cli.directory.write("more", at: "tree/d-fourth")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
@@ -14,7 +15,7 @@ import Testing
     for line in [
       "restore latest:folders/tree --to back", "restore latest --to planned --dry-run",
       "restore latest:folders/tree --to json --json", "ls latest", "diff \(ids[0]) latest",
-      "dump latest:folders/tree/c-third", "dump latest:directories", "stats latest",
+      "dump latest:folders/tree/c-third", "dump latest:folders", "stats latest",
       "snapshots show 2999-01-01", "find c-third --snapshot latest",
     ] {
       let outcome = try cli.run("\(line) --repo repo")
@@ -22,10 +23,10 @@ import Testing
       #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains(ids[1]), "\(line): \(outcome.errors)")
     }
-    // The work is done all the same.
+    // The work is done nevertheless.
     #expect(try cli.names(in: "back") == ["a-first", "b-second", "c-third"])
     #expect(try cli.run("dump latest:folders/tree/c-third --repo repo").output == "small")
-    // What is not found may be in the one that was passed over.
+    // Missing entries may be in the skipped snapshot.
     for line in [
       "ls latest:folders/tree/d-fourth", "dump latest:folders/tree/d-fourth",
       "restore latest:folders/tree/d-fourth --to none", "restore latest --app none --to none",
@@ -35,24 +36,25 @@ import Testing
       #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("cannot "), "\(line): \(outcome.errors)")
     }
-    // Who names a whole one by its id gets it, without a word.
+    // An intact snapshot selected by ID gives no warning.
     let named = try cli.run("ls \(ids[0]) --repo repo")
     #expect(named.code == 0 && named.errors.isEmpty, "\(named.errors)")
   }
 
-  /// Where none can be read that is damage, and not a lack of backups.
+  /// If no snapshot is readable, the error is damage, not a lack of backups.
   @Test(arguments: ["latest", "latest~1", "2999-01-01"])
-  func whereNoneCanBeReadThatIsSaid(_ name: String) throws {
+  func unreadableSnapshotsAreReported(_ name: String) throws {
     let cli = try DamageTests.make()
     try cli.flip(
       byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
     let outcome = try cli.run("restore \(name) --to back --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    #expect(outcome.errors.contains("of those that can be read"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("among the readable snapshots"), "\(outcome.errors)")
   }
 
-  /// By its path of the device a file comes from the newest snapshot in which the way to it is whole.
-  @Test func aPathOfTheDeviceIsTakenFromTheNewestThatIsWhole() throws {
+  /// A file selected by its device path is taken from the newest snapshot in which its path is
+  /// readable.
+  @Test func devicePathIsTakenFromTheNewestReadableSnapshot() throws {
     let cli = try CommandLine()
     try cli.directory.write("one", at: "tree/folder/file")
     _ = try cli.succeed("init repo --plain")
@@ -71,10 +73,10 @@ import Testing
     let told = "passed over: folders/tree/folder/file  (\(newest.prefix(8)))"
     #expect(outcome.errors.contains(told), "\(outcome.errors)")
     #expect(try cli.directory.read("back") == Array("one".utf8))
-    // Where no way is whole that is said, and that damage is why.
+    // If its path is readable in no snapshot, the error says so and names the damage.
     for pack in first where try DamageTests.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
     let none = try cli.run("restore \(path) --to none --repo repo")
     #expect(none.code == 13, "\(none.errors)")
-    #expect(none.errors.contains("of those that can be read"), "\(none.errors)")
+    #expect(none.errors.contains("among the readable snapshots"), "\(none.errors)")
   }
 }

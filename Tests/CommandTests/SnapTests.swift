@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Snaps by the commands: found, classified, explained, backed up and restored.
+/// Snaps on the command line: found, classified, explained, backed up and restored.
 @Suite struct SnapTests {
-  /// A system with two snaps, one of which a refresh has copied.
+  /// Makes a system with two snaps, one of them copied by a refresh.
   private static func system() throws -> CommandLine {
     let cli = try CommandLine()
     try makeSystem(in: cli)
@@ -38,7 +38,7 @@ import Testing
 
   static let device = "--root disk/home/you/snap"
 
-  @Test func appsListsRevisionsAndWhatIsInstalled() throws {
+  @Test func appsListsRevisionsAndInstalledSnaps() throws {
     let cli = try Self.system()
     let text = try cli.succeed("apps \(Self.device)")
     #expect(text.contains("snap, 2 apps, 6 containers"))
@@ -60,7 +60,7 @@ import Testing
     #expect((device["apps"] as? [Any])?.count ?? 0 >= 2)
   }
 
-  @Test func whatComesBackIsTheSourceLessWhatThePolicyLeavesOut() throws {
+  @Test func restoreEqualsTheSourceWithoutExclusions() throws {
     let cli = try Self.system()
     _ = try cli.succeed("init repo --plain")
     let report = try cli.run("backup \(Self.device) --repo repo")
@@ -87,7 +87,7 @@ import Testing
     #expect(text.contains("apps/editor/old-revisions/41"))
   }
 
-  @Test func explainTellsOfARevision() throws {
+  @Test func explainDescribesARevision() throws {
     let cli = try Self.system()
     for path in [
       "apps/editor/old-revisions/41/notes.txt",
@@ -104,7 +104,7 @@ import Testing
     #expect(cache.contains("platform: cache, backup always"))
   }
 
-  @Test func anOverlayKeepsOldRevisions() throws {
+  @Test func overlayIncludesOldRevisions() throws {
     let cli = try Self.system()
     try cli.directory.write(
       "overlay: [snap]\nschema: 1\nrules:\n"
@@ -116,7 +116,7 @@ import Testing
     #expect(old.output == "old", "\(old.errors)")
   }
 
-  @Test func whatNothingTellsIsSaid() throws {
+  @Test func unknownFactsAreReported() throws {
     let cli = try Self.system()
     try Directory.open(path: cli.directory.path("disk/home/you/snap/editor")).remove("current")
     try cli.directory.write("mine", at: "disk/home/you/snap/editor/by hand/x")
@@ -124,12 +124,12 @@ import Testing
     let report = try cli.run("backup \(Self.device) --repo repo")
     #expect(report.code == 0)
     #expect(report.errors.contains("editor/by hand"))
-    #expect(report.errors.contains("both are kept"))
+    #expect(report.errors.contains("both are included"))
     let listing = try cli.succeed("ls latest:apps --repo repo")
     #expect(listing.contains("apps/editor~42/"))
   }
 
-  @Test func policyCommandsKnowBoth() throws {
+  @Test func policyCommandsSupportBothLayouts() throws {
     let cli = try CommandLine()
     let list = try cli.succeed("policy list")
     for name in ["snap", "macos"] {

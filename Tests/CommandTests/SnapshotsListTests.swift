@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `snapshots` as a person sees it: what sort of snapshot each is.
+/// The table of `snapshots`: the kind of each snapshot.
 @Suite struct SnapshotsListTests {
-  /// The table, its columns by title.
+  /// Returns the rows of the table, with their columns by title.
   private static func table(_ cli: CommandLine) throws -> [[String: String]] {
     let lines = try cli.succeed("snapshots --repo repo").split(separator: "\n").map(String.init)
     let titles = try #require(lines.first).split(separator: " ").map(String.init)
@@ -22,28 +22,28 @@ import Testing
     }
   }
 
-  @Test func whatIsTheSameForAllIsNotSaid() throws {
-    let rig = try DeviceRestoreFixture()
-    let rows = try Self.table(rig.cli)
+  @Test func columnsWithEqualValuesAreOmitted() throws {
+    let fixture = try DeviceRestoreFixture()
+    let rows = try Self.table(fixture.cli)
     #expect(rows.count == 1 && rows[0]["policy"] == "ios")
     #expect(rows[0]["reason"] == nil && rows[0]["scope"] == nil)
   }
 
-  @Test func reasonAndScopeAreSaid() throws {
-    let rig = try DeviceRestoreFixture()
-    let data = try rig.place("apps/org.example.notebook/data", of: "device")
-    _ = try rig.cli.succeed("backup --root device --repo repo --scheduled --quiet")
-    #expect(try Self.table(rig.cli).map { $0["reason"] } == ["manual", "scheduled"])
-    #expect(try Self.table(rig.cli).allSatisfy { $0["scope"] == nil })
-    try rig.change(data.appending("Documents/Notes/Groceries.md"), to: "changed")
-    _ = try rig.restore("latest~1 --app notebook --in-place")
-    let rows = try Self.table(rig.cli)
+  @Test func reasonAndScopeAreListed() throws {
+    let fixture = try DeviceRestoreFixture()
+    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    _ = try fixture.cli.succeed("backup --root device --repo repo --scheduled --quiet")
+    #expect(try Self.table(fixture.cli).map { $0["reason"] } == ["manual", "scheduled"])
+    #expect(try Self.table(fixture.cli).allSatisfy { $0["scope"] == nil })
+    try fixture.change(data.appending("Documents/Notes/Groceries.md"), to: "changed")
+    _ = try fixture.restore("latest~1 --app notebook --in-place")
+    let rows = try Self.table(fixture.cli)
     #expect(rows.map { $0["reason"] } == ["manual", "scheduled", "pre-restore"])
     #expect(rows.map { $0["scope"] } == ["device", "device", DeviceRestoreFixture.notebook])
-    _ = try rig.cli.succeed(
+    _ = try fixture.cli.succeed(
       "backup --root device --app notebook --app reader --repo repo --quiet")
     let last = try #require(
-      try rig.cli.succeed("snapshots --repo repo").split(separator: "\n").last)
+      try fixture.cli.succeed("snapshots --repo repo").split(separator: "\n").last)
     #expect(last.contains("  org.example.notebook and 1 more  "), "\(last)")
   }
 }

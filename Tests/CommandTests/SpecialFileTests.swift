@@ -2,9 +2,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Files given by name that are none: nobody writes to a FIFO, and its reader would wait for ever.
+/// Special files as arguments: nobody writes to a FIFO, so a reader would wait forever.
 @Suite struct SpecialFileTests {
-  @Test func aFIFOAsAPolicyIsRefused() throws {
+  @Test func fifoAsAPolicyIsRefused() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.directory.createSpecial("pipe.yaml", kind: .fifo, permissions: 0o600)
     let outcome = try cli.run("policy lint pipe.yaml", under: ["timeout", "60"])
@@ -13,7 +13,7 @@ import Testing
     #expect(outcome.errors.contains("hint: name a regular file"), "\(outcome.errors)")
   }
 
-  @Test func aFIFOAsTheConfigurationIsRefused() throws {
+  @Test func fifoAsTheConfigurationIsRefused() throws {
     let cli = try CommandLine(inMemory: true)
     let directory = try Directory.make(path: cli.directory.path("home/.config/sandboxctl"))
     try directory.createSpecial("config.yaml", kind: .fifo, permissions: 0o600)
@@ -23,7 +23,7 @@ import Testing
   }
 
   /// A path of 4,000 bytes does not fill the screen.
-  @Test func aLongPathIsShownByItsEnds() throws {
+  @Test func longPathIsAbbreviated() throws {
     let cli = try CommandLine(inMemory: true)
     let path = String(repeating: "directory/", count: 390) + "end"
     let outcome = try cli.run(["policy", "lint", path])

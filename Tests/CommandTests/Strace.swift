@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A kind of failure, at one call after the other.
+/// A kind of failure, injected at one call after another.
 struct Fault: CustomStringConvertible, Sendable {
   enum Persistence {
     case once
@@ -13,7 +13,7 @@ struct Fault: CustomStringConvertible, Sendable {
   let call: String
   let error: String
   let persistence: Persistence
-  /// The words that tell of it.
+  /// The text of the error message.
   let reason: String
 
   init(_ call: String, _ error: String, _ persistence: Persistence, _ reason: String) {
@@ -22,8 +22,8 @@ struct Fault: CustomStringConvertible, Sendable {
 
   var description: String { "\(call) \(error) \(persistence)" }
 
-  /// Calls `body` for the first, second, third … call, of those on some paths, until it says that
-  /// there was none.
+  /// Calls `body` for the first, second, third … call on some paths, until it returns that there
+  /// was none.
   func forEachCall(on paths: [String] = [], _ body: (Int, Strace) throws -> Bool) throws {
     for number in 1...200 {
       let when = persistence == .once ? "\(number)" : "\(number)+"
@@ -36,7 +36,7 @@ struct Fault: CustomStringConvertible, Sendable {
   }
 }
 
-/// strace as a program that runs another and makes a call fail.
+/// strace, which runs another program and makes one of its calls fail.
 struct Strace {
   private let directory: TemporaryDirectory
   private let injection: String?
@@ -51,8 +51,8 @@ struct Strace {
     return false
   }()
 
-  /// Lets the calls fail of which `when` says the number, `3`, or those from it on, `3+`; only those
-  /// on these files and on what is named in these directories, when some are given.
+  /// Makes the calls fail that `when` selects: `3` for the third, `3+` for all from the third on;
+  /// with `paths`, only calls on these files and on entries of these directories.
   init(_ calls: String, _ error: String, _ when: String, on paths: [String] = []) throws {
     directory = try TemporaryDirectory("strace")
     injection = "inject=\(calls):error=\(error):when=\(when)"
@@ -68,13 +68,13 @@ struct Strace {
     paths = []
   }
 
-  /// Only notes the calls.
+  /// Only records the calls.
   init(recording calls: String) throws {
     directory = try TemporaryDirectory("strace")
     (injection, self.calls, paths) = (nil, calls, [])
   }
 
-  /// The words before the program's own.
+  /// The arguments before the program's own.
   var command: [String] {
     ["strace", "-f", "-qq", "-o", directory.string + "/log", "-e", "trace=\(calls)"]
       + (injection.map { ["-e", $0] } ?? []) + paths.flatMap { ["-P", $0] }
@@ -87,15 +87,15 @@ struct Strace {
 }
 
 extension Strace {
-  /// A call that a program made.
+  /// A recorded call of a program.
   struct Call {
     let name: String
-    /// The how manieth of that name it was in its thread, which is what an injection counts.
+    /// The number among the thread's calls of this name, as an injection counts them.
     let number: Int
     let arguments: Substring
   }
 
-  /// The calls that were noted, in their order.
+  /// Returns the recorded calls in order.
   func recorded() throws -> [Call] {
     let wanted = Set(calls.split(separator: ","))
     var numbers: [String: Int] = [:]
@@ -104,7 +104,7 @@ extension Strace {
         let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
         guard words.count == 2, let open = words[1].firstIndex(of: "(") else { return nil }
         let name = words[1][..<open].drop { $0 == " " }
-        // Those of a kernel that is newer than strace come unasked.
+        // strace also reports calls that it does not know, of a newer kernel.
         guard wanted.contains(name) else { return nil }
         let thread = "\(words[0]) \(name)"
         numbers[thread, default: 0] += 1

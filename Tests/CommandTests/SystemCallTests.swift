@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Calls to the kernel that fail, once, at their n-th time: the built program does not crash, its
-/// exit status says what came of it, and nothing is left half done. `FaultTests` has the calls that
-/// write a repository; `BackupFaultTests` and `RestoreFaultTests` go through every single call, at the
-/// program's own door to the kernel.
+/// System calls that fail once, at their n-th occurrence: the built program does not crash, its
+/// exit status reports the result, and nothing is left half done. `FaultTests` covers the calls
+/// that write a repository; `BackupFaultTests` and `RestoreFaultTests` go through every single call
+/// at the program's own interface to the kernel.
 @Suite(.serialized, .enabled(if: Strace.isPermitted))
 struct SystemCallTests {
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
@@ -22,7 +22,7 @@ struct SystemCallTests {
     return cli
   }
 
-  /// The directories whose calls fail, and the files in them.
+  /// Returns the directories whose calls fail, and the files in them.
   private static func paths(_ cli: CommandLine, _ names: [String]) -> [String] {
     names.map { cli.directory.string + "/" + $0 }
   }
@@ -33,7 +33,7 @@ struct SystemCallTests {
     Fault("flock", "ENOLCK", .once, "lock"), Fault("unlinkat", "EIO", .once, "input/output"),
     Fault("ftruncate", "EIO", .once, "input/output"),
   ])
-  func aBackup(_ fault: Fault) throws {
+  func backupSurvivesAFailedCall(_ fault: Fault) throws {
     let cli = try Self.prepare()
     let index = try #require(try cli.names(in: "repo/index").first)
     let paths =
@@ -47,7 +47,7 @@ struct SystemCallTests {
     try cli.copy("repo", to: "pristine/repo")
     try cli.copy("home", to: "pristine/home")
     try fault.forEachCall(on: fault.isMadeByTheLoaderToo ? paths : []) { number, strace in
-      // Anew each time: what earlier runs stored would make it longer.
+      // Created again each time: data of earlier runs would make the run longer.
       for name in ["repo", "home"] {
         try cli.directory.directory.removeTree(ByteString(name))
         try cli.copy("pristine/\(name)", to: name)
@@ -56,7 +56,7 @@ struct SystemCallTests {
       let outcome = try cli.run(Self.backup, under: strace.command)
       let isInjected = try strace.didInject()
       let what = "\(fault), call \(number): \(outcome.code), \(outcome.errors)"
-      // What of the repository the disk cannot read is damaged.
+      // Unreadable parts of the repository are damage.
       let isFailure = outcome.code == 1 || outcome.code == 13
       #expect(isFailure || outcome.code == 0 || outcome.code == 3, "\(what)")
       if isFailure { #expect(outcome.errors.contains("error: cannot "), "\(what)") }
@@ -82,7 +82,7 @@ struct SystemCallTests {
     Fault("fchmod,fchownat,utimensat,ftruncate", "EIO", .once, "input/output"),
     Fault("syncfs", "EIO", .once, "input/output"), Fault("flock", "ENOLCK", .once, "lock"),
   ])
-  func aRestoreIntoADirectoryThatIsThere(_ fault: Fault) throws {
+  func restoreIntoADirectorySurvivesAFailedCall(_ fault: Fault) throws {
     let cli = try Self.prepare()
     let older = try cli.records("tree")
     try cli.copy("tree", to: "original")
@@ -110,8 +110,8 @@ struct SystemCallTests {
     }
   }
 
-  /// A bad sector in a pack costs the files that lie on it; all others come back.
-  @Test func aPackThatTheDiskCannotReadCostsWhatIsInIt() throws {
+  /// A bad sector in a pack loses the files on it; all others are restored.
+  @Test func unreadablePackLosesOnlyItsFiles() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("one", at: "tree/one")
     _ = try cli.succeed("init repo --plain")
@@ -134,8 +134,8 @@ struct SystemCallTests {
 }
 
 extension Fault {
-  /// Whether such calls are made before the program itself begins, so that only those on paths that
-  /// are named can be counted.
+  /// Whether the loader makes such calls before the program starts, so that only those on named
+  /// paths can be counted.
   fileprivate var isMadeByTheLoaderToo: Bool {
     ["getdents64", "read,pread64"].contains(call)
   }

@@ -2,15 +2,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A text that is held against a file of the package, so that a change of what users read is seen.
+/// A text that is compared with a file of the package, so that changes of user-visible text are
+/// noticed.
 ///
-/// With `SANDBOXCTL_RECORD_SNAPSHOTS` set the files are written instead, and each test that writes
-/// one that differs fails: what is recorded has to be read, and the tests run again without it.
+/// With `SANDBOXCTL_RECORD_SNAPSHOTS` set the files are written instead, and each test that changes
+/// one fails: review the recorded text and run the tests again without it.
 enum TextSnapshot {
   private static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appendingPathComponent("Snapshots", isDirectory: true)
 
-  /// The names of all that is recorded.
+  /// Returns the names of all recorded texts.
   static func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: directory.path)
       .filter { $0.hasSuffix(".txt") }.map { String($0.dropLast(4)) }
@@ -34,7 +35,7 @@ enum TextSnapshot {
       sourceLocation: sourceLocation)
   }
 
-  /// The lines from the first that differs on, at most six of each.
+  /// Returns at most six lines of each text from the first difference on.
   private static func difference(_ stored: String, _ text: String) -> String {
     let old = stored.components(separatedBy: "\n")
     let new = text.components(separatedBy: "\n")

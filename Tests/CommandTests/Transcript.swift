@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a user sees of some commands: each with its output, its talk (lines with a bar before them)
-/// and its exit status, without what changes from run to run.
+/// A transcript of commands: each with its output, its messages (lines with a leading bar) and its
+/// exit status, without values that change from run to run.
 struct Transcript {
   private let cli: CommandLine
   private var text = ""
 
   init(_ cli: CommandLine) { self.cli = cli }
 
-  /// Runs a command and writes down what it says; it has to end with that exit status.
+  /// Runs a command with an expected exit status and records its output.
   @discardableResult
   mutating func run(
     _ line: String, exits code: Int32, asNobody: Bool = false,
@@ -27,8 +27,8 @@ struct Transcript {
     return outcome
   }
 
-  /// Runs a command and writes down the JSON that it answers, a member a line, without those that depend on
-  /// the machine.
+  /// Runs a command and records its JSON output, one member a line, without machine-dependent
+  /// members.
   mutating func runForJSON(_ line: String, without members: Set<String>) throws {
     let object = try cli.json(line).filter { !members.contains($0.key) }
     text += "$ sandboxctl \(line)\n"
@@ -40,7 +40,7 @@ struct Transcript {
     text += "\n"
   }
 
-  /// Writes down what a command said.
+  /// Records the output of a command.
   mutating func note(_ line: String, _ outcome: Program.Outcome) {
     text += "$ sandboxctl \(line)\n" + outcome.output
     for said in outcome.errors.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
@@ -49,7 +49,7 @@ struct Transcript {
     text += "[\(outcome.code)]\n\n"
   }
 
-  /// Holds all that was said against the file of that name.
+  /// Compares the transcript with the recorded file of that name.
   func expectSnapshot(
     _ name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {

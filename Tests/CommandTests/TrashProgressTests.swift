@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// How far `trash empty` and the look before a purge are.
+/// The progress of `trash empty` and of the scan before a purge.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct TrashProgressTests {
   private let cli: CommandLine
   private static let count = 40
 
-  /// A directory to which a restore brought back its files: those that gave way are in the trash.
+  /// Makes a directory whose files a restore replaced: the replaced files are in the trash.
   init() throws {
     cli = try CommandLine(inMemory: true)
     for number in 0..<Self.count { try cli.directory.write("old", at: Self.path(number)) }
@@ -26,7 +26,7 @@ import Testing
 
   private static let line = "trash empty --layout folder --root tree"
 
-  /// Each call of a kind takes a while: there is something to draw on any machine.
+  /// Delays each call of a kind, so that progress is drawn on any machine.
   private func slow(_ calls: String, milliseconds: Int) -> String {
     "strace -f -o trace -e trace=\(calls) -e inject=\(calls):delay_enter=\(milliseconds * 1000)"
   }
@@ -41,7 +41,7 @@ import Testing
     return outcome.output
   }
 
-  @Test func emptyingIsShownOnATerminal() throws {
+  @Test func progressIsShownOnATerminal() throws {
     let output = try terminal(Self.line, slow: "unlinkat", milliseconds: 50)
     let drawn = SignalTests.drawn(output)
     #expect(drawn.contains { $0.contains(" of \(Self.count) files, ") }, "\(drawn)")
@@ -60,7 +60,7 @@ import Testing
       outcome.output == "deleted 160 B in \(Self.count) files, 6 directories of 1 operation\n")
   }
 
-  @Test func asJSONEachSecondIsALine() throws {
+  @Test func progressIsJSONEachSecond() throws {
     let wrapper = slow("unlinkat", milliseconds: 80).split(separator: " ").map(String.init)
     let outcome = try cli.run(Self.line + " --json --verbose", under: wrapper)
     let lines = try outcome.output.split(separator: "\n").map { try CommandLine.object($0) }
@@ -69,8 +69,8 @@ import Testing
     #expect((lines.last?["freed"] as? [String: Any])?["files"] as? Int == Self.count)
   }
 
-  /// What is left is known as before: the note of the operation goes last.
-  @Test func aSignalEndsItAndTheRestIsKnown() throws {
+  /// The remaining files stay listed, because the operation's record is deleted last.
+  @Test func signalEndsItAndKeepsTheRestListed() throws {
     let text = """
       \(slow("unlinkat", milliseconds: 100)) env --default-signal=INT "$0" \(Self.line) & S=$!
       until grep -qs unlinkat trace || ! kill -0 $S; do sleep 0.01; done
@@ -86,7 +86,7 @@ import Testing
     #expect(try cli.succeed(Self.line).contains("\(left) file"))
   }
 
-  @Test func theLookBeforeAPurgeIsShown() throws {
+  @Test func scanBeforeAPurgeShowsProgress() throws {
     _ = try cli.succeed("sample device")
     let line = "purge --root device --level critical --dry-run"
     let output = try terminal(line, slow: "getdents64", milliseconds: 20)

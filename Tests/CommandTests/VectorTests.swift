@@ -3,15 +3,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The test vector `Tests/Vectors/repository-v1` on disk: both readers restore what it says, and
-/// refuse by name what is broken in copies of it.
+/// The test vector `Tests/Vectors/repository-v1`: both readers restore its contents, and name
+/// broken objects in copies of it.
 @Suite struct VectorTests {
   private static let directory = Shared.packageRoot
     .appendingPathComponent("Tests/Vectors/repository-v1")
   private static let lister = Shared.packageRoot
     .appendingPathComponent("Tests/Vectors/list-tree.py").path
 
-  /// A copy of the vector, as `repo`.
+  /// Makes a copy of the vector as `repo`.
   private static func copy() throws -> CommandLine {
     let cli = try CommandLine()
     let source = directory.appendingPathComponent("repository").path
@@ -20,7 +20,8 @@ import Testing
     return cli
   }
 
-  /// The lines of each snapshot, by id, without those that only root can restore for anyone else.
+  /// Returns the lines of each snapshot by ID, without those that only root can restore for other
+  /// users.
   private static func expected() throws -> [String: Set<Substring>] {
     let text = try String(
       contentsOf: directory.appendingPathComponent("expected.txt"), encoding: .utf8)
@@ -42,14 +43,14 @@ import Testing
     return Set(outcome.output.split(separator: "\n").filter(isRestored))
   }
 
-  @Test(.enabled(if: Host.userID == 0)) func bothReadersRestoreWhatItSays() throws {
+  @Test(.enabled(if: Host.userID == 0)) func bothReadersRestoreTheVector() throws {
     let cli = try Self.copy()
     let expected = try Self.expected()
     #expect(expected.count == 2)
     for (id, lines) in expected {
       _ = try cli.succeed("restore \(id) --to ours-\(id) --repo repo")
       let outcome = try Recover.run(cli, ["repo", "restore", id, "--to", "theirs-\(id)"])
-      // A file system may have no place for a file's flags.
+      // A file system may not support a file's flags.
       let complaints = outcome.errors.split(separator: "\n").filter { !$0.contains("(flags)") }
       #expect(complaints.isEmpty && [0, 3].contains(outcome.code), "\(outcome.errors)")
       for name in ["ours-\(id)", "theirs-\(id)"] {
@@ -62,9 +63,9 @@ import Testing
     for pack in try cli.packs() { try Archive.check(pack) }
   }
 
-  /// Each object in turn is cut short, and has a byte flipped in its middle: it is named, and what
-  /// does not need it comes back.
-  @Test func anyBrokenObjectIsNamed() throws {
+  /// Each object in turn is truncated, and has a byte flipped in its middle: it is named, and
+  /// unaffected data is restored.
+  @Test func everyBrokenObjectIsNamed() throws {
     let cli = try Self.copy()
     let base = cli.directory.string + "/repo/"
     for path in try FileManager.default.subpathsOfDirectory(atPath: base).sorted() {

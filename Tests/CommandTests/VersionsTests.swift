@@ -2,10 +2,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An app's name in `versions`, which every snapshot takes in its own way.
+/// An app's name in `versions`, which each snapshot resolves on its own.
 @Suite struct VersionsTests {
-  /// A name that several apps have is told as that, and not as a path that there is not.
-  @Test func aNameOfSeveralAppsIsTold() throws {
+  /// An ambiguous name is reported as such, not as a missing path.
+  @Test func ambiguousAppNameIsReported() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("x", at: "home/.var/app/org.example.editor/data/notes")
     _ = try cli.succeed("init repo --plain --no-default")
@@ -17,7 +17,7 @@ import Testing
     #expect(none.code == 1 && none.output.isEmpty, "\(none.output)")
     #expect(none.errors.contains("error: \(unclear)"), "\(none.errors)")
     #expect(none.errors.contains("give the whole identifier"), "\(none.errors)")
-    // Where another snapshot has it, what was not looked at is told beside it.
+    // If another snapshot has the app, the skipped snapshots are reported as well.
     try cli.directory.directory.directory("home/.var/app").removeTree("com.another.editor")
     _ = try cli.succeed(backup)
     let some = try cli.run("versions editor/data/notes --repo repo")
@@ -25,7 +25,7 @@ import Testing
     #expect(
       some.errors.contains("warning: not all snapshots were looked at: \(unclear)"),
       "\(some.errors)")
-    // An app that is in none is still no mistake of names.
+    // An app in no snapshot is still not an error of the name.
     let lacking = try cli.run("versions reader/notes --repo repo")
     #expect(lacking.code == 1 && lacking.errors.contains("no snapshot has it"))
     let whole = try cli.run("versions org.example.editor/data/notes --repo repo")

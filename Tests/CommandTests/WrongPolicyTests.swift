@@ -2,10 +2,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Every mistake that a policy may have: lint names it by file, line and column with what was
-/// expected and ends with 5, and nothing runs on the policy.
+/// Every mistake that a policy can contain: lint reports it with file, line, column and the
+/// expected value and exits with status 5, and no command runs with the policy.
 @Suite struct WrongPolicyTests {
-  /// A mistake: what it is called, an overlay with `¶` where it must be named, and what is expected.
+  /// A mistake: its name, an overlay with `¶` at the reported position, and the expected value.
   struct Mistake: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let text: String
@@ -31,10 +31,10 @@ import Testing
     Mistake(
       "an unknown value", rules + "{id: a, match: tmp/**, class: ¶treasure}", expects: "user-data"),
     Mistake(
-      "a pattern that is none", rules + "{id: a, match: tmp/¶/x, class: cache}",
+      "an invalid pattern", rules + "{id: a, match: tmp/¶/x, class: cache}",
       expects: "one slash"),
     Mistake(
-      "a first component that the layout never has",
+      "a first component that does not exist in the layout",
       rules + "{id: a, match: ¶Documants/**, class: cache}", expects: "Documents, Library, tmp"),
     Mistake(
       "a rule that a later one always overrides",
@@ -67,7 +67,7 @@ import Testing
   ]
 
   @Test(arguments: mistakes)
-  func isNamedAndNothingRuns(_ mistake: Mistake) throws {
+  func mistakeIsReportedAndNothingRuns(_ mistake: Mistake) throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     try cli.directory.write(mistake.text, at: "site.yaml")
@@ -85,11 +85,11 @@ import Testing
     #expect(classify.errors.contains("sandboxctl: hint: "), "\(classify.errors)")
   }
 
-  @Test func aCycleOfExtendsIsNamedWithItsWay() throws {
+  @Test func cycleOfExtendsIsNamedWithItsPath() throws {
     let cli = try CommandLine()
     for (name, next) in [("a", "b"), ("b", "c"), ("c", "a")] {
       try cli.directory.write(
-        "policy: \(name)\nschema: 1\nlayout: directory\nextends: [\(next)]\n",
+        "policy: \(name)\nschema: 1\nlayout: folder\nextends: [\(next)]\n",
         at: ByteString("home/.config/sandboxctl/policies/\(name).yaml"))
     }
     let lint = try cli.run("policy lint a")

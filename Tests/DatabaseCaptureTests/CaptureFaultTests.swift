@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Every call of a capture fails once, and from then on: what is given is never wrong.
+/// Every call of a capture fails, once or from then on: the result is never wrong.
 @Suite struct CaptureFaultTests {
   private struct Outcome {
     var captured = 0
@@ -12,47 +12,47 @@ import Testing
   }
 
   private func failEachCall(staysBroken: Bool, disturbed: Bool) throws -> Outcome {
-    let rig = try Fixture("faults", inMemory: true)
-    try rig.write(content(5000, 1), .database)
-    try rig.write(log(salt: 1, 3000), .log)
-    try rig.write(journal(200), .journal)
-    try rig.write(content(100, 2), .sharedMemory)
+    let fixture = try Fixture("faults", inMemory: true)
+    try fixture.write(content(5000, 1), .database)
+    try fixture.write(log(salt: 1, 3000), .log)
+    try fixture.write(journal(200), .journal)
+    try fixture.write(content(100, 2), .sharedMemory)
     var outcome = Outcome()
     for call in 1... {
-      try rig.age()
-      // Later than the change, so that a further one shows.
+      try fixture.age()
+      // Later than the change, so that another change shows.
       Host.pause(seconds: 0.005)
       let shelf = Shelf()
       let plan = Faults.Plan(at: call, number: EIO, staysBroken: staysBroken)
-      if disturbed { disturb(shelf, rig) }
-      if let result = attempt(rig, shelf, plan, &outcome) {
+      if disturbed { disturb(shelf, fixture) }
+      if let result = attempt(fixture, shelf, plan, &outcome) {
         #expect(result.members.map(\.member) == [.database, .log, .journal])
         #expect(shelf.contents[.database] == content(5000, 1))
         #expect(shelf.contents[.log] == log(salt: 1, 3000))
         #expect(shelf.contents[.journal] == journal(200))
       }
-      #expect(try rig.spool.names() == [])
+      #expect(try fixture.spool.names() == [])
       if !plan.hasFired { return outcome }
     }
     return outcome
   }
 
-  /// Makes watching fail, by calls that do not fail themselves.
-  private func disturb(_ shelf: Shelf, _ rig: Fixture) {
+  /// Makes watching fail without a failing call.
+  private func disturb(_ shelf: Shelf, _ fixture: Fixture) {
     shelf.beforeReading = { member, times in
       guard member == .database && times < 3 else { return }
       try Faults.inject(Faults.Plan(at: .max, number: 0)) {
-        try rig.source.setPermissions(times == 1 ? 0o600 : 0o644, of: "db")
+        try fixture.source.setPermissions(times == 1 ? 0o600 : 0o644, of: "db")
       }
       Host.pause(seconds: 0.005)
     }
   }
 
   private func attempt(
-    _ rig: Fixture, _ shelf: Shelf, _ plan: Faults.Plan, _ outcome: inout Outcome
+    _ fixture: Fixture, _ shelf: Shelf, _ plan: Faults.Plan, _ outcome: inout Outcome
   ) -> CaptureResult? {
     do {
-      let result = try Faults.inject(plan) { try rig.capture(shelf) }
+      let result = try Faults.inject(plan) { try fixture.capture(shelf) }
       outcome.captured += 1
       return result
     } catch {
@@ -63,13 +63,13 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func whileWatching(staysBroken: Bool) throws {
+  func noFailureWhileWatchingGivesAWrongResult(staysBroken: Bool) throws {
     let outcome = try failEachCall(staysBroken: staysBroken, disturbed: false)
     #expect(outcome.captured >= 1 && outcome.failed > 10)
   }
 
   @Test(arguments: [false, true])
-  func underLocks(staysBroken: Bool) throws {
+  func noFailureUnderLocksGivesAWrongResult(staysBroken: Bool) throws {
     let outcome = try failEachCall(staysBroken: staysBroken, disturbed: true)
     #expect(outcome.captured >= 1 && outcome.failed > 10)
   }

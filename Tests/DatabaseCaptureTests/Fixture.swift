@@ -20,12 +20,12 @@ final class Fixture {
   /// The path of the database.
   var database: String { temporary.string + "/source/db" }
 
-  /// Writes a member of the unit; what is there is replaced in place.
+  /// Writes a member of the unit in place.
   func write(_ bytes: [UInt8], _ member: DatabaseMember) throws {
     try temporary.write(bytes, at: ByteString("source").appending(unit.name(of: member)))
   }
 
-  /// Makes the database's file look as if it was written to long ago.
+  /// Gives the database's file an old modification time.
   func age() throws {
     try source.setModified(Timestamp(seconds: 1_700_000_000, nanoseconds: 5), of: "db")
   }
@@ -39,11 +39,11 @@ final class Fixture {
       within: LockLimits(blocking: hold, passive: limit), store: shelf.store)
   }
 
-  /// How long locks are held at most where a test expects that a copy under them succeeds: a busy
-  /// machine may let this thread wait for longer than apps should.
+  /// The maximum time under locks in tests that expect a copy to succeed: on a busy machine this
+  /// thread may wait longer than apps should.
   static let patientHold = 60.0
 
-  /// Makes a database of the kind that `writer.py` writes to, with so many rows of 3000 bytes.
+  /// Creates a database for `writer.py` with `rows` rows of 3000 bytes.
   func prepare(_ mode: String, rows: Int = 1000) throws {
     let outcome = try Program.run(
       "python3",
@@ -57,7 +57,8 @@ final class Fixture {
       .appendingPathComponent("Programs/\(name)").path
   }
 
-  /// What is wrong with captured databases; empty when they are whole and hold what they must.
+  /// Returns the faults of captured databases; empty if they are undamaged and have all required
+  /// rows.
   static func verify(_ lines: [String]) throws -> String {
     let input = Array((lines.joined(separator: "\n") + "\n").utf8)
     let outcome = try Program.run("python3", [program("verify.py")], input: input)
@@ -65,19 +66,19 @@ final class Fixture {
   }
 }
 
-/// Bytes that tell where they stand, of no meaning to SQLite.
+/// Bytes that differ by position, without a meaning to SQLite.
 func content(_ count: Int, _ seed: UInt64) -> [UInt8] {
   var generator = Seeded(seed)
   return generator.bytes(count)
 }
 
-/// A log's header with a salt, and so many bytes behind it.
+/// The header of a log with a salt, and `count` bytes after it.
 func log(salt: UInt8, _ count: Int) -> [UInt8] {
   [0x37, 0x7f, 0x06, 0x82] + [UInt8](repeating: 0, count: 12)
     + [UInt8](repeating: salt, count: 16) + content(count, UInt64(salt))
 }
 
-/// A journal's first bytes, with so many behind them.
+/// The first bytes of a journal, with `count` bytes after them.
 func journal(_ count: Int) -> [UInt8] { journalMagic + content(count, 99) }
 
 let journalMagic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]

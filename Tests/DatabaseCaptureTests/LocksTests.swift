@@ -6,28 +6,28 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// What real connections can do, and what they hold, while this program has its locks.
+/// What real connections can do, and which locks they see, while this program holds its locks.
 @Suite struct LocksTests {
-  let rig: Fixture
+  let fixture: Fixture
   let shelf = Shelf()
-  init() throws { rig = try Fixture("locks") }
+  init() throws { fixture = try Fixture("locks") }
 
   private func connect(_ statements: String...) throws -> SQLiteProcess {
-    try SQLiteProcess(statements: statements, on: rig.database)
+    try SQLiteProcess(statements: statements, on: fixture.database)
   }
 
   private func takeLocks() throws -> DatabaseLocks {
-    guard let locks = try DatabaseLocks.take(rig.unit, in: rig.source) else {
+    guard let locks = try DatabaseLocks.take(fixture.unit, in: fixture.source) else {
       throw Program.Failure(description: "someone holds the locks")
     }
     return locks
   }
 
-  /// Makes watching fail: each reading of the database finds it changed.
+  /// Makes watching fail: the database changes during each read.
   private func disturbReading(_ other: Shelf? = nil) {
-    (other ?? shelf).beforeReading = { [rig] member, times in
+    (other ?? shelf).beforeReading = { [fixture] member, times in
       if member == .database && times < 3 {
-        try rig.source.setPermissions(times % 2 == 0 ? 0o600 : 0o644, of: "db")
+        try fixture.source.setPermissions(times % 2 == 0 ? 0o600 : 0o644, of: "db")
         Host.pause(seconds: 0.01)
       }
     }
@@ -45,11 +45,11 @@ import Testing
     #expect(connection.end() == 0)
   }
 
-  @Test func whoeverWritesKeepsTheLocksAway() throws {
+  @Test func aWriterPreventsTheLocks() throws {
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
     for (begin, isFree) in [("BEGIN IMMEDIATE", true), ("BEGIN EXCLUSIVE", false)] {
       try connection.tell(begin)
-      let locks = try DatabaseLocks.take(rig.unit, in: rig.source)
+      let locks = try DatabaseLocks.take(fixture.unit, in: fixture.source)
       #expect((locks != nil) == isFree)
       _ = consume locks
       try connection.tell("COMMIT")
@@ -57,7 +57,7 @@ import Testing
     connection.end()
   }
 
-  @Test func aWriterGoesOnWithItsLogButChecksNothingPoint() throws {
+  @Test func aWriterContinuesWithItsLogButCannotCheckpoint() throws {
     let connection = try connect(
       "PRAGMA journal_mode=wal", "PRAGMA wal_autocheckpoint=0", "CREATE TABLE t (a)",
       "INSERT INTO t VALUES (zeroblob(10000))")
@@ -66,46 +66,46 @@ import Testing
     for kind in ["RESTART", "TRUNCATE", "FULL"] {
       #expect(try connection.tell("PRAGMA wal_checkpoint(\(kind))").hasPrefix("[(1,"))
     }
-    // Passive ones do what they can, which is nothing.
+    // Passive checkpoints do what they can, which is nothing.
     #expect(try connection.tell("PRAGMA wal_checkpoint(PASSIVE)").hasSuffix(", 0)]"))
     locks.release()
     #expect(try connection.tell("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
     connection.end()
   }
 
-  @Test func aLogThatIsInTheDatabaseIsNotStartedAnew() throws {
+  @Test func aCheckpointedLogIsNotRestarted() throws {
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (zeroblob(10000))",
       "PRAGMA wal_checkpoint(FULL)")
-    let before = try rig.temporary.read("source/db-wal").prefix(32)
+    let before = try fixture.temporary.read("source/db-wal").prefix(32)
     let locks = try takeLocks()
     #expect(try connection.tell("INSERT INTO t VALUES (2)") == "[]")
-    #expect(try rig.temporary.read("source/db-wal").prefix(32) == before)
+    #expect(try fixture.temporary.read("source/db-wal").prefix(32) == before)
     locks.release()
     try connection.tell("PRAGMA wal_checkpoint(FULL)")
     try connection.tell("INSERT INTO t VALUES (3)")
-    #expect(try rig.temporary.read("source/db-wal").prefix(32) != before)
+    #expect(try fixture.temporary.read("source/db-wal").prefix(32) != before)
     connection.end()
   }
 
-  @Test func theByteOfTheUsersIsNeverTaken() throws {
+  @Test func theLockBytesOfConnectionsAreNotTaken() throws {
     let connection = try connect("PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     let locks = try takeLocks()
-    let held = try Self.openFileLocks(of: rig.source.status("db-shm"))
+    let held = try Self.openFileLocks(of: fixture.source.status("db-shm"))
     #expect(held == ["READ 123 124"])
-    let onDatabase = try Self.openFileLocks(of: rig.source.status("db"))
+    let onDatabase = try Self.openFileLocks(of: fixture.source.status("db"))
     #expect(onDatabase == ["READ 1073741826 1073742335"])
     locks.release()
-    #expect(try Self.openFileLocks(of: rig.source.status("db-shm")) == [])
+    #expect(try Self.openFileLocks(of: fixture.source.status("db-shm")) == [])
     connection.end()
   }
 
-  /// Apps wait while locks are held, some of them two seconds (docs/design.md).
-  @Test func locksAreHeldTwoSecondsAtMost() { #expect(LockLimits().blocking == 2) }
+  /// Apps wait while locks are held, some of them at most two seconds (docs/design.md).
+  @Test func locksAreHeldAtMostTwoSeconds() { #expect(LockLimits().blocking == 2) }
 
-  /// Locks of an open file stay as long as any descriptor of it is open: a program that another
-  /// thread is just starting has copies of all.
-  @Test func locksGoThoughCopiesOfTheirDescriptorsStay() throws {
+  /// Locks of an open file last as long as any descriptor of it is open: a program that another
+  /// thread is starting has copies of all descriptors.
+  @Test func locksAreReleasedThoughCopiesOfDescriptorsStay() throws {
     let connection = try connect("PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     for isReleased in [true, false] {
       let locks = try takeLocks()
@@ -113,32 +113,32 @@ import Testing
       defer { for copy in copies { close(copy) } }
       #expect(copies.count == 2)
       if isReleased { locks.release() } else { _ = consume locks }
-      #expect(try Self.openFileLocks(of: rig.source.status("db")) == [])
-      #expect(try Self.openFileLocks(of: rig.source.status("db-shm")) == [])
+      #expect(try Self.openFileLocks(of: fixture.source.status("db")) == [])
+      #expect(try Self.openFileLocks(of: fixture.source.status("db-shm")) == [])
     }
     connection.end()
   }
 
-  /// Copies of all descriptors that this program has of a file of the directory.
+  /// Copies of all descriptors of this process for a file of the directory.
   private func duplicates(of name: ByteString) throws -> [Int32] {
-    let identity = try rig.source.status(name).identity
+    let identity = try fixture.source.status(name).identity
     let open = try Directory.open(path: "/proc/self/fd")
-    // Other tests open and close descriptors meanwhile.
+    // Other tests open and close descriptors at the same time.
     let found = try open.names().filter {
       (try? open.statusFollowing($0).identity) == identity
     }
     return found.compactMap { Int32("\($0)") }.map { dup($0) }
   }
 
-  @Test func anIndexThatNobodyUsesIsLeftAlone() throws {
-    try rig.write(content(5000, 1), .database)
-    try rig.write(content(5000, 2), .sharedMemory)
+  @Test func anUnusedIndexIsNotLocked() throws {
+    try fixture.write(content(5000, 1), .database)
+    try fixture.write(content(5000, 2), .sharedMemory)
     let locks = try takeLocks()
-    #expect(try Self.openFileLocks(of: rig.source.status("db-shm")) == [])
+    #expect(try Self.openFileLocks(of: fixture.source.status("db-shm")) == [])
     locks.release()
   }
 
-  /// The locks of open files on an inode, as the kernel lists them.
+  /// The locks of open files on an inode, as listed by the kernel.
   private static func openFileLocks(of status: FileStatus) throws -> [String] {
     let list = try Descriptor.open(path: "/proc/locks").readAll(limit: 1 << 20) ?? []
     return String(decoding: list, as: UTF8.self).split(separator: "\n").compactMap { line in
@@ -150,48 +150,48 @@ import Testing
     }
   }
 
-  @Test func whatDoesNotHoldStillIsCopiedUnderLocks() throws {
+  @Test func aChangingDatabaseIsCopiedUnderLocks() throws {
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (zeroblob(10000))")
     disturbReading()
-    let found = try rig.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
+    let found = try fixture.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(result.method == .locks)
     #expect(result.members.map(\.member) == [.database, .log])
-    #expect(shelf.contents[.database] == (try rig.temporary.read("source/db")))
-    #expect(shelf.contents[.log] == (try rig.temporary.read("source/db-wal")))
-    // Nothing of it stays, and no lock.
-    #expect(try rig.spool.names() == [])
+    #expect(shelf.contents[.database] == (try fixture.temporary.read("source/db")))
+    #expect(shelf.contents[.log] == (try fixture.temporary.read("source/db-wal")))
+    // No copy stays, and no lock.
+    #expect(try fixture.spool.names() == [])
     #expect(try connection.tell("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
     connection.end()
   }
 
-  @Test func whatIsLockedIsPutOffOrTakenAsItStands() throws {
+  @Test func aLockedDatabaseIsDeferredOrCopiedUnlocked() throws {
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
     try connection.tell("BEGIN EXCLUSIVE")
     disturbReading()
-    #expect(try rig.capture(shelf, whenBusy: .deferred) == nil)
-    // Nobody pauses within a transaction for so long.
-    try rig.age()
+    #expect(try fixture.capture(shelf, whenBusy: .deferred) == nil)
+    // No app pauses within a transaction for that long.
+    try fixture.age()
     let start = Host.monotonicSeconds()
     disturbReading()
-    let later = try rig.capture(Shelf(), whenBusy: .deferred)
+    let later = try fixture.capture(Shelf(), whenBusy: .deferred)
     #expect(later?.method == .watching)
     let again = Shelf()
-    again.beforeReading = { [rig] _, times in
-      if times < 3 { try rig.source.setPermissions(times == 1 ? 0o600 : 0o644, of: "db") }
+    again.beforeReading = { [fixture] _, times in
+      if times < 3 { try fixture.source.setPermissions(times == 1 ? 0o600 : 0o644, of: "db") }
       Host.pause(seconds: 0.01)
     }
     let result = try #require(
-      try rig.capture(again, whenBusy: .takeAsItStands(after: start + 0.5)))
+      try fixture.capture(again, whenBusy: .takeAsItStands(after: start + 0.5)))
     #expect(result.method == .asItStood)
     #expect(result.obstacle == .locked)
     #expect(Host.monotonicSeconds() - start > 0.5)
-    #expect(again.contents[.database] == (try rig.temporary.read("source/db")))
+    #expect(again.contents[.database] == (try fixture.temporary.read("source/db")))
     connection.end()
   }
 
-  @Test func locksAreWaitedFor() throws {
+  @Test func theCaptureWaitsForLocks() throws {
     let program = """
       import sqlite3, sys, time
       connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -200,10 +200,10 @@ import Testing
       time.sleep(0.4)
       connection.execute("COMMIT")
       """
-    let connection = try SQLiteProcess(["-c", program, rig.database])
+    let connection = try SQLiteProcess(["-c", program, fixture.database])
     disturbReading()
     let deadline = Host.monotonicSeconds() + 600
-    let found = try rig.capture(
+    let found = try fixture.capture(
       shelf, whenBusy: .takeAsItStands(after: deadline), holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(connection.end() == 0)
@@ -211,12 +211,12 @@ import Testing
     #expect(Host.monotonicSeconds() < deadline)
   }
 
-  @Test func whatChangesInSpiteOfLocksIsNotTaken() throws {
-    // An app that locks in another way: its writes go on.
-    try rig.write(content(3 << 20, 1), .database)
+  @Test func aDatabaseThatChangesDespiteLocksIsNotCaptured() throws {
+    // An app with another kind of lock: its writes continue.
+    try fixture.write(content(3 << 20, 1), .database)
     let over = Flag()
     let workers = try Workers(count: 1, capacity: 1, name: "test")
-    let path = rig.temporary.path("source")
+    let path = fixture.temporary.path("source")
     workers.submit {
       guard let file = try? Directory.open(path: path).openOrCreate("db") else { return }
       while !over.isUp {
@@ -228,26 +228,26 @@ import Testing
       over.raise()
       workers.finish()
     }
-    // The other thread may be kept from running for long: then it is not seen to write.
+    // The other thread may not run for long: then no write is seen.
     let end = Host.monotonicSeconds() + 300
     while Host.monotonicSeconds() < end {
-      let result = try #require(try rig.capture(shelf))
+      let result = try #require(try fixture.capture(shelf))
       #expect(result.method != .asItStood || result.obstacle == .locked)
       if result.method == .asItStood { return }
     }
-    Issue.record("it was always taken to be still")
+    Issue.record("no write was seen")
   }
 
-  @Test func whatCannotBeCopiedSoonEnoughIsPutOffOrTakenAsItStands() throws {
-    try rig.write(content(3 << 20, 1), .database)
+  @Test func aDatabaseThatCannotBeCopiedInTimeIsDeferredOrCopiedUnlocked() throws {
+    try fixture.write(content(3 << 20, 1), .database)
     for whenBusy in [WhenBusy.deferred, .takeAsItStands(after: Host.monotonicSeconds() + 600)] {
       let shelf = Shelf()
       disturbReading(shelf)
-      // As on a volume without reflinks, which take no time.
+      // As on a file system without reflinks, which take no time.
       let plan = Faults.Plan(
         failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
       let result = try Faults.inject(plan) {
-        try rig.capture(shelf, whenBusy: whenBusy, holdingAtMost: -1)
+        try fixture.capture(shelf, whenBusy: whenBusy, holdingAtMost: -1)
       }
       if case .deferred = whenBusy {
         #expect(result == nil)
@@ -257,56 +257,56 @@ import Testing
     }
   }
 
-  @Test func aCopyThatTakesTooLongIsGivenUp() throws {
-    try rig.write(content(3 << 20, 1), .database)
-    let reader = try #require(try MemberReader(.database, of: rig.unit, in: rig.source))
+  @Test func aCopyThatTakesTooLongIsAborted() throws {
+    try fixture.write(content(3 << 20, 1), .database)
+    let reader = try #require(try MemberReader(.database, of: fixture.unit, in: fixture.source))
     let past = Host.monotonicSeconds() - 1
     #expect(throws: TooLate.self) {
-      try reader.makeCopy(in: rig.spool, since: past, limit: 0)
+      try reader.makeCopy(in: fixture.spool, since: past, limit: 0)
     }
-    try reader.makeCopy(in: rig.spool, since: past, limit: 100)
+    try reader.makeCopy(in: fixture.spool, since: past, limit: 100)
     try shelf.store(reader)
     #expect(shelf.contents[.database] == content(3 << 20, 1))
   }
 
   @Test func copiesKeepHoles() throws {
-    let file = try rig.source.openOrCreate("db")
+    let file = try fixture.source.openOrCreate("db")
     try file.truncate(to: 8 << 20)
     try file.seek(to: 4 << 20)
     try file.write(content(5000, 6))
     try #require(try file.status().allocated < 1 << 20, "no sparse files on this file system")
-    let reader = try #require(try MemberReader(.database, of: rig.unit, in: rig.source))
-    try reader.makeCopy(in: rig.spool, since: 0, limit: .infinity)
+    let reader = try #require(try MemberReader(.database, of: fixture.unit, in: fixture.source))
+    try reader.makeCopy(in: fixture.spool, since: 0, limit: .infinity)
     var (holes, data): (UInt64, Int) = (0, 0)
     try reader.read(data: { data += $0.count }, hole: { holes += $0 })
     #expect(holes + UInt64(data) == 8 << 20)
     #expect(data < 1 << 20)
     try shelf.store(reader)
-    #expect(shelf.contents[.database] == (try rig.temporary.read("source/db")))
+    #expect(shelf.contents[.database] == (try fixture.temporary.read("source/db")))
   }
 
   /// A writer in a rollback mode would wait for these locks; one that appends to a log does not.
-  @Test func aWriteAheadDatabaseInUseIsReadUnderItsLocksHoweverLongThatTakes() throws {
+  @Test func aWriteAheadDatabaseIsReadUnderLocksForAnyTime() throws {
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "PRAGMA wal_autocheckpoint=1",
       "INSERT INTO t VALUES (0)")
     shelf.beforeReading = { member, times in
       guard member == .database else { return }
-      // Each commit asks for a checkpoint, which the locks put off; no commit waits.
+      // Each commit requests a checkpoint, which the locks defer; no commit waits.
       if let said = try? connection.tell("INSERT INTO t VALUES (\(times))") {
         #expect(said == "[]")
       }
     }
-    // As on a volume without reflinks, which take no time.
+    // As on a file system without reflinks, which take no time.
     let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
-    let result = try Faults.inject(plan) { try rig.capture(shelf, holdingAtMost: -1) }
+    let result = try Faults.inject(plan) { try fixture.capture(shelf, holdingAtMost: -1) }
     #expect(result?.method == .locks)
     let log = try #require(shelf.contents[.log])
     #expect(log.count > 4096 * 2)
     connection.end()
   }
 
-  @Test func readingUnderLocksEndsInTime() throws {
+  @Test func readingUnderLocksHasATimeLimit() throws {
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "PRAGMA wal_autocheckpoint=1",
       "INSERT INTO t VALUES (0)")
@@ -315,35 +315,35 @@ import Testing
     }
     let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
     let result = try Faults.inject(plan) {
-      try rig.capture(shelf, holdingAtMost: -1, readingAtMost: -1)
+      try fixture.capture(shelf, holdingAtMost: -1, readingAtMost: -1)
     }
     #expect(result?.obstacle == .tooLarge(seconds: -1))
     #expect(result?.obstacle.map { "\($0)" }?.contains("took longer") == true)
     connection.end()
   }
 
-  /// Without a journal on the disk nothing undoes what a transaction has written so far.
+  /// Without a journal on the disk nothing can undo a partial transaction.
   @Test(arguments: ["memory", "off"])
-  func aWriterThatPausesWithinATransactionIsNotTakenToBeStill(mode: String) throws {
+  func aPauseWithinATransactionIsNotTakenForItsEnd(mode: String) throws {
     let connection = try connect(
       "PRAGMA journal_mode=\(mode)", "CREATE TABLE t (a)", "PRAGMA cache_size=1",
       "PRAGMA cache_spill=1", "BEGIN",
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 200) "
         + "INSERT INTO t SELECT randomblob(3000) FROM n")
     Host.pause(seconds: 0.05)
-    #expect(try rig.capture(shelf, whenBusy: .deferred) == nil)
+    #expect(try fixture.capture(shelf, whenBusy: .deferred) == nil)
     #expect(try connection.tell("COMMIT") == "[]")
     Host.pause(seconds: 0.05)
-    #expect(try rig.capture(Shelf(), whenBusy: .deferred)?.method == .watching)
+    #expect(try fixture.capture(Shelf(), whenBusy: .deferred)?.method == .watching)
     connection.end()
   }
 
-  @Test func aFullSpoolIsAnObstacle() throws {
-    try rig.write(content(1000, 1), .database)
-    try rig.age()
+  @Test func aFullSpoolIsReported() throws {
+    try fixture.write(content(1000, 1), .database)
+    try fixture.age()
     disturbReading()
     let plan = Faults.Plan(failing: [.create], at: 1, number: ENOSPC)
-    let result = try Faults.inject(plan) { try rig.capture(shelf) }
+    let result = try Faults.inject(plan) { try fixture.capture(shelf) }
     #expect(result?.method == .asItStood)
     guard case .failed(let error)? = result?.obstacle else {
       Issue.record("\(String(describing: result?.obstacle))")
@@ -354,7 +354,7 @@ import Testing
   }
 }
 
-/// Something that one thread tells another.
+/// A flag that one thread sets for another.
 private final class Flag: Sendable {
   private let state = Mutex(false)
 

@@ -2,7 +2,7 @@ import SystemIO
 
 @testable import DatabaseCapture
 
-/// Makes a write-ahead log as fileformat2, section 4, says.
+/// Builds a write-ahead log according to fileformat2, section 4.
 struct LogBuilder {
   private(set) var bytes: [UInt8] = []
   let pageSize: Int
@@ -23,7 +23,7 @@ struct LogBuilder {
     bytes += word(sum.0) + word(sum.1)
   }
 
-  /// Adds a frame, which ends a transaction when it has the database's size in pages.
+  /// Adds a frame; with the database's size in pages it ends a transaction.
   mutating func frame(_ number: UInt32, _ page: [UInt8], size: UInt32 = 0) {
     let start = word(number) + word(size)
     add(start)
@@ -44,7 +44,7 @@ struct LogBuilder {
   }
 }
 
-/// Makes a rollback journal as fileformat2, section 3, says.
+/// Builds a rollback journal according to fileformat2, section 3.
 struct JournalBuilder {
   private(set) var bytes: [UInt8] = []
   let pageSize: Int
@@ -58,7 +58,7 @@ struct JournalBuilder {
     self.sectorSize = sectorSize
   }
 
-  /// Begins a segment at the next sector, with the number of records that it is to claim.
+  /// Begins a segment at the next sector, with the number of records that it claims.
   mutating func segment(_ records: UInt32, nonce: UInt32 = 77) {
     self.nonce = nonce
     fillSector()
@@ -77,7 +77,7 @@ struct JournalBuilder {
     bytes += word(number) + page + word(sumIsOff ? sum ^ 1 : sum)
   }
 
-  /// Ends it with the name of a super-journal.
+  /// Ends the journal with the name of a super-journal.
   mutating func superJournal(_ name: [UInt8], hasSign: Bool = false) {
     fillSector()
     let sum = name.reduce(UInt32(0)) { sum, byte in
@@ -97,13 +97,13 @@ func word(_ value: UInt32) -> [UInt8] {
   [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
 }
 
-/// A page that tells which one it is.
+/// A page filled with its own number.
 func page(_ value: UInt8, _ size: Int = 512) -> [UInt8] { [UInt8](repeating: value, count: size) }
 
-/// Pages of 512 bytes, each of which tells which one it is.
+/// Pages of 512 bytes, each filled with its own number.
 func pages(_ values: UInt8...) -> [UInt8] { values.flatMap { page($0) } }
 
-/// What a parser makes of a log, the whole of which is in memory.
+/// The result of a parser for a log that is in memory.
 func overlay(_ log: [UInt8], _ parser: some LogParser) throws(LogRefusal) -> PageOverlay? {
   var parser = parser
   while let range = parser.next {
@@ -113,8 +113,8 @@ func overlay(_ log: [UInt8], _ parser: some LogParser) throws(LogRefusal) -> Pag
   return parser.overlay()
 }
 
-/// The database with a log in it; unchanged when that counts for nothing. The database comes in pieces
-/// of so many bytes.
+/// The database after its log is applied, or unchanged if the log has no effect. The database is
+/// read in pieces of `piece` bytes.
 func merged(
   _ database: [UInt8], _ log: [UInt8], _ overlay: PageOverlay?, piece: Int = 700
 ) throws -> [UInt8] {

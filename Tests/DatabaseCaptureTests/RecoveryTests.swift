@@ -5,12 +5,12 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// What is made of logs that were changed by chance is what SQLite makes of them, byte for byte.
+/// Randomly changed logs are applied exactly like SQLite applies them, byte for byte.
 @Suite struct RecoveryTests {
   private static let changes = 60
 
   @Test(arguments: ["log", "journal-0", "journal-1", "journal-2"])
-  func aChangedLogIsTakenAsSQLiteTakesIt(kind: String) throws {
+  func aChangedLogIsAppliedLikeSQLiteAppliesIt(kind: String) throws {
     var random = Seeded.fresh(kind)
     let temporary = try TemporaryDirectory("recovery", inMemory: true)
     let made = try Program.run("python3", [Fixture.program("logs.py"), temporary.string])
@@ -33,7 +33,7 @@ import Testing
       try temporary.write(changed, at: place.appending(name))
       expected.append((place.appending("db"), result))
     }
-    #expect(expected[0].bytes != database, "the log counts for something")
+    #expect(expected[0].bytes != database, "the log has an effect")
     let paths = expected.map { "\(temporary.string)/\($0.place)\n" }.joined()
     let told = try Program.run("python3", [Fixture.program("recover.py")], input: Array(paths.utf8))
     let answers = told.output.split(separator: "\n")
@@ -55,7 +55,7 @@ import Testing
     return try merged(database, log, found)
   }
 
-  /// Changes a byte, ends the log somewhere, or puts one record in the place of another.
+  /// Changes a byte, truncates the log, or replaces a record with another.
   private func change(_ log: [UInt8], _ kind: String, _ random: inout Seeded) -> [UInt8] {
     var log = log
     let place = Int.random(in: 0..<log.count, using: &random)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Rollback journals, good ones and such as strangers may have written.
+/// Rollback journals, valid ones and hostile ones.
 @Suite struct RollbackJournalTests {
   private static let database = pages(10, 20, 30, 40)
 
@@ -29,15 +29,15 @@ import Testing
     try overlay(journal, RollbackJournal(size: UInt64(journal.count)))
   }
 
-  @Test(arguments: [32, 512, 4096, 65_536]) func theTransactionIsUndone(sectorSize: Int) throws {
+  @Test(arguments: [32, 512, 4096, 65_536]) func aTransactionIsUndone(sectorSize: Int) throws {
     var journal = Self.journal(sectorSize: sectorSize)
     #expect(try merge(journal) == Self.undone)
-    // What an earlier transaction left behind the end is none of it.
+    // Leftovers of an earlier transaction after the end do not belong to it.
     journal += page(0xd9, 70_000)
     #expect(try merge(journal) == Self.undone)
   }
 
-  @Test func aJournalThatIsCutUndoesWhatItHas() throws {
+  @Test func aTruncatedJournalUndoesItsCompleteRecords() throws {
     let journal = Self.journal()
     let ends = [512 + 520, 512 + 1040, 2560 + 520]
     for count in 0...journal.count {
@@ -50,8 +50,9 @@ import Testing
     }
   }
 
-  /// The checksum covers few bytes of a page: what is told is whole pages, of the right number.
-  @Test func aChangedByteIsNoTrap() throws {
+  /// The checksum covers only a few bytes of a page: the result has whole pages with correct
+  /// numbers.
+  @Test func aChangedByteIsHandled() throws {
     let journal = Self.journal()
     for place in journal.indices {
       for mask: UInt8 in [0x01, 0x80, 0xff] {
@@ -65,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func aRecordThatIsNotWholeEndsIt() throws {
+  @Test func anIncompleteRecordEndsTheJournal() throws {
     var journal = JournalBuilder(pageCount: 4)
     journal.segment(.max)
     journal.record(2, page(2))
@@ -75,7 +76,7 @@ import Testing
     #expect(try merge(journal.bytes) == pages(10, 2, 30, 40))
   }
 
-  @Test func aSegmentThatWasNeverSyncedHasNothing() throws {
+  @Test func aSegmentThatWasNeverSyncedIsEmpty() throws {
     var journal = JournalBuilder(pageCount: 4)
     journal.segment(0)
     journal.record(1, page(1))
@@ -93,7 +94,7 @@ import Testing
     #expect(try merge(journal.bytes) == Self.database + pages(0, 6))
   }
 
-  @Test func aJournalThatWasEndedIsNone() throws {
+  @Test func anEndedJournalIsIgnored() throws {
     let journal = Self.journal()
     for count in [1, 8, 28] {
       #expect(try parse(page(0, count) + journal.dropFirst(count)) == nil)
@@ -101,7 +102,7 @@ import Testing
     #expect(try parse([]) == nil)
   }
 
-  @Test(arguments: [false, true]) func whatAnotherFileDecidesIsRefused(hasSign: Bool) throws {
+  @Test(arguments: [false, true]) func aJournalWithASuperJournalIsRefused(hasSign: Bool) throws {
     let name = "/data/\u{e9}t\u{e9}-mj12345678"
     var journal = JournalBuilder(pageCount: 3)
     journal.segment(1)
@@ -110,22 +111,22 @@ import Testing
     #expect(throws: LogRefusal.severalDatabases(superJournal: ByteString(name))) {
       try parse(journal.bytes)
     }
-    // Not wholly written: nothing of the transaction was committed then.
+    // An incomplete name: then nothing of the transaction was committed.
     var torn = journal.bytes
     torn[torn.count - 20] ^= 1
     #expect(try merge(torn) == pages(1, 20, 30))
-    // Ended, it decides nothing.
+    // An ended journal has no effect.
     #expect(try parse(page(0, 28) + journal.bytes.dropFirst(28)) == nil)
   }
 
-  @Test func aJournalWithoutAPageSizeHasTheDatabases() throws {
+  @Test func aJournalWithoutAPageSizeUsesThatOfTheDatabase() throws {
     var journal = Self.journal()
     journal.replaceSubrange(24..<28, with: word(0))
     let parser = RollbackJournal(size: UInt64(journal.count), databasePageSize: 512)
     #expect(try merged(Self.database, journal, overlay(journal, parser)) == Self.undone)
   }
 
-  @Test func sizesThatCannotBeAreNoTrap() throws {
+  @Test func impossibleSizesAreHandled() throws {
     var header = JournalBuilder(pageCount: .max, sectorSize: 65_536)
     header.segment(.max)
     for size in [0, 511, 512, UInt64(Int64.max), .max] {

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A program that uses a database while a test runs, and ends when it is told to.
+/// A program that uses a database while a test runs, and ends on request.
 final class SQLiteProcess {
   private let process = Process()
   private let input = Pipe()
@@ -17,7 +17,7 @@ final class SQLiteProcess {
     try expectLine()
   }
 
-  /// A connection that runs the statements one after the other, each when it is told to.
+  /// A connection that runs the given statements, and later others on request.
   convenience init(statements: [String], on path: String) throws {
     let program = """
       import sqlite3, sys
@@ -33,14 +33,14 @@ final class SQLiteProcess {
     for statement in statements { try tell(statement) }
   }
 
-  /// Has a statement run; gives the line that tells what came of it.
+  /// Runs a statement. Returns the line with its result.
   @discardableResult
   func tell(_ statement: String) throws -> String {
     try input.fileHandleForWriting.write(contentsOf: Data((statement + "\n").utf8))
     return try expectLine()
   }
 
-  /// Ends its input; gives the last line that it writes, and its exit code.
+  /// Closes its input. Returns the last line that it writes, and its exit code.
   func finish() throws -> (line: String, code: Int32) {
     try input.fileHandleForWriting.close()
     let line = try expectLine()
@@ -61,7 +61,7 @@ final class SQLiteProcess {
     }
   }
 
-  /// Ends its input and waits for it to end; gives its exit code.
+  /// Closes its input and waits for its end. Returns its exit code.
   @discardableResult
   func end() -> Int32 {
     try? input.fileHandleForWriting.close()

@@ -2,14 +2,14 @@ import DatabaseCapture
 import SystemIO
 import TestSupport
 
-/// Stores what a capture gives: for each member what came last.
+/// Stores the results of a capture: the latest content of each member.
 final class Shelf {
   private(set) var contents: [DatabaseMember: [UInt8]] = [:]
-  /// Which members were stored, in order, those of attempts that failed, too.
+  /// The members that were stored, in order, including those of failed attempts.
   private(set) var calls: [DatabaseMember] = []
-  /// Runs before a member is read, with how often that member has come before.
+  /// Runs before a member is read, with the number of earlier reads of that member.
   var beforeReading: (DatabaseMember, Int) throws -> Void = { _, _ in }
-  /// Runs with each piece.
+  /// Runs for each piece.
   var atPiece: (DatabaseMember) throws -> Void = { _ in }
 
   func store(_ reader: MemberReader) throws {

@@ -4,8 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases are captured while real writers are at them: each capture is whole and holds what was
-/// committed before it began. `SANDBOXCTL_STRESS_SECONDS` makes each case longer than 2.5 seconds.
+/// Databases are captured while real writers use them: each capture is undamaged and has everything
+/// that was committed before it began. `SANDBOXCTL_STRESS_SECONDS` makes each case longer than 2.5
+/// seconds.
 @Suite(.serialized) struct StressTests {
   private static let seconds =
     ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS_SECONDS"].flatMap(Double.init) ?? 2.5
@@ -14,7 +15,7 @@ import Testing
     let mode: String
     let writers: Int
     var checkpoints = false
-    /// Whether nobody ever lets go of the database.
+    /// Whether a writer holds its lock on the database all the time.
     var isExclusive: Bool { mode.hasSuffix("-exclusive") }
     var testDescription: String { "\(mode), \(writers) writers" }
   }
@@ -25,43 +26,43 @@ import Testing
     Case(mode: "persist", writers: 2), Case(mode: "wal-exclusive", writers: 1),
     Case(mode: "delete-exclusive", writers: 1),
   ])
-  func writersAreAtIt(_ given: Case) throws {
+  func capturesDuringWritesAreUndamaged(_ given: Case) throws {
     var generator = Seeded.fresh(given.testDescription)
-    let rig = try Fixture("stress", inMemory: true)
-    try rig.prepare(given.mode)
-    let writers = try start(given, rig, &generator)
+    let fixture = try Fixture("stress", inMemory: true)
+    try fixture.prepare(given.mode)
+    let writers = try start(given, fixture, &generator)
     var tally = Tally()
     let end = Host.monotonicSeconds() + Self.seconds
-    // Of a database that nobody lets go of, and of one that is put off each time, it is a matter of
-    // luck when the first is captured.
+    // For a database that is always locked or deferred each time, the time of the first capture is
+    // random.
     while Host.monotonicSeconds() < end
       || (tally.isEmpty && Host.monotonicSeconds() < end + 300)
     {
-      try captureOnce(rig, given, writers.names, &tally, &generator)
-      if tally.waiting.count == 10 { try tally.verify(rig) }
+      try captureOnce(fixture, given, writers.names, &tally, &generator)
+      if tally.waiting.count == 10 { try tally.verify(fixture) }
     }
     for process in writers.processes { #expect(process.end() == 0) }
-    try tally.verify(rig)
+    try tally.verify(fixture)
     print("\(given.testDescription): \(tally.summary)")
     #expect(tally.verified > 0)
     if !given.isExclusive { #expect(tally.methods[.asItStood] == nil) }
   }
 
   private func start(
-    _ given: Case, _ rig: Fixture, _ generator: inout Seeded
+    _ given: Case, _ fixture: Fixture, _ generator: inout Seeded
   ) throws -> (names: [String], processes: [SQLiteProcess]) {
     let names = (1...given.writers).map { "writer\($0)" }
     let more = given.checkpoints ? ["checkpoint"] : []
     let processes = try (names + more).map { name in
       try SQLiteProcess([
-        Fixture.program("writer.py"), rig.temporary.string + "/source", name,
+        Fixture.program("writer.py"), fixture.temporary.string + "/source", name,
         name == "checkpoint" ? name : given.mode, "\(generator.next())",
       ])
     }
     return (names, processes)
   }
 
-  /// What was captured, and what of it is not verified yet.
+  /// The captures, and those that are not verified yet.
   private struct Tally {
     var methods: [CaptureMethod: Int] = [:]
     var deferred = 0
@@ -75,21 +76,21 @@ import Testing
       return (counts + ["\(deferred) put off", "\(verified) verified"]).joined(separator: ", ")
     }
 
-    mutating func verify(_ rig: Fixture) throws {
+    mutating func verify(_ fixture: Fixture) throws {
       if waiting.isEmpty { return }
       let faults = try Fixture.verify(waiting)
       #expect(faults == "")
       verified += waiting.count
       waiting = []
-      try rig.temporary.directory.removeTree("out")
+      try fixture.temporary.directory.removeTree("out")
     }
   }
 
   private func captureOnce(
-    _ rig: Fixture, _ given: Case, _ writers: [String], _ tally: inout Tally,
+    _ fixture: Fixture, _ given: Case, _ writers: [String], _ tally: inout Tally,
     _ generator: inout Seeded
   ) throws {
-    let committed = try writers.map { "\($0)=\(try number(rig, $0))" }
+    let committed = try writers.map { "\($0)=\(try number(fixture, $0))" }
     let shelf = Shelf()
     let slowness = Double.random(in: 0...0.004, using: &generator)
     if Bool.random(using: &generator) { shelf.atPiece = { _ in Host.pause(seconds: slowness) } }
@@ -97,7 +98,7 @@ import Testing
     let whenBusy: WhenBusy =
       Bool.random(using: &generator)
       ? .deferred : .takeAsItStands(after: Host.monotonicSeconds() + patience)
-    let found = try rig.capture(shelf, whenBusy: whenBusy, holdingAtMost: Fixture.patientHold)
+    let found = try fixture.capture(shelf, whenBusy: whenBusy, holdingAtMost: Fixture.patientHold)
     guard let result = found else {
       tally.deferred += 1
       return
@@ -105,14 +106,14 @@ import Testing
     tally.methods[result.method, default: 0] += 1
     if result.method == .asItStood { return }
     let place = "out/\(tally.waiting.count)-\(result.method.rawValue)"
-    try shelf.restore(result, to: rig.temporary, at: ByteString(place))
+    try shelf.restore(result, to: fixture.temporary, at: ByteString(place))
     tally.waiting.append(
-      (["\(rig.temporary.string)/\(place)"] + committed).joined(separator: " "))
+      (["\(fixture.temporary.string)/\(place)"] + committed).joined(separator: " "))
   }
 
-  /// The last transaction that a writer says to have committed.
-  private func number(_ rig: Fixture, _ writer: String) throws -> Int {
-    let bytes = try rig.temporary.read(ByteString("source/" + writer))
+  /// The last transaction that a writer reports as committed.
+  private func number(_ fixture: Fixture, _ writer: String) throws -> Int {
+    let bytes = try fixture.temporary.read(ByteString("source/" + writer))
     return Int(String(decoding: bytes, as: UTF8.self).filter { $0 != " " }) ?? 0
   }
 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct UnitTests {
-  @Test func aPairIsAUnitWhateverItsBytes() {
+  @Test func aDatabaseWithALogIsAUnitWhateverItsBytes() {
     let names: [ByteString] = ["a", "a-wal", "b", "b-journal", "c-wal", "d", "d-shm", "e-wal", "é"]
     #expect(DatabaseUnit.pairs(in: names) == [DatabaseUnit("a")])
     #expect(DatabaseUnit.pairs(in: [ByteString]()).isEmpty)
@@ -21,9 +21,9 @@ import Testing
     #expect(DatabaseUnit.pairs(in: names) == [DatabaseUnit(composed), DatabaseUnit(odd)])
   }
 
-  @Test func aLogIsNoDatabaseOfItsOwn() {
+  @Test func aLogIsNotADatabase() {
     let names: [ByteString] = ["a", "a-wal", "a-wal-wal", "a-wal-wal-wal"]
-    // The last two are another pair: nothing says that they belong to the first.
+    // The last two are another pair: nothing shows that they belong to the first.
     #expect(DatabaseUnit.pairs(in: names) == [DatabaseUnit("a"), DatabaseUnit("a-wal-wal")])
   }
 
@@ -44,7 +44,7 @@ import Testing
     #expect(found.map(\.name) == expected.sorted())
   }
 
-  @Test func aUnitCapturesItsOwn() {
+  @Test func aUnitCapturesItsOwnFiles() {
     let unit = DatabaseUnit("x.db")
     #expect(unit.captures("x.db") && unit.captures("x.db-wal") && unit.captures("x.db-journal"))
     #expect(!unit.captures("x.db-shm") && !unit.captures("x.dbb") && !unit.captures("y-wal"))
@@ -54,7 +54,7 @@ import Testing
     #expect(DatabaseMember.owner(of: "-wal") == nil)
   }
 
-  @Test func theMagicIsWhole() throws {
+  @Test func onlyTheWholeMagicCounts() throws {
     let temporary = try TemporaryDirectory("magic")
     for (bytes, expected) in [
       ("SQLite format 3\0", true), ("SQLite format 3\0more", true), ("SQLite format 3", false),

@@ -5,194 +5,196 @@ import TestSupport
 import Testing
 
 @Suite struct WatchingTests {
-  let rig: Fixture
+  let fixture: Fixture
   let shelf = Shelf()
   init() throws {
-    rig = try Fixture("watching")
-    try rig.write(content(3_000_000, 1), .database)
-    try rig.age()
+    fixture = try Fixture("watching")
+    try fixture.write(content(3_000_000, 1), .database)
+    try fixture.age()
   }
 
-  @Test func whatHoldsStillIsReadOnce() throws {
-    try rig.write(log(salt: 1, 5000), .log)
-    try rig.write([1, 2, 3], .sharedMemory)
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+  @Test func anUnchangedDatabaseIsReadOnce() throws {
+    try fixture.write(log(salt: 1, 5000), .log)
+    try fixture.write([1, 2, 3], .sharedMemory)
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching && result.obstacle == nil)
     #expect(result.members.map(\.member) == [.database, .log])
     #expect(result.members.map(\.name) == ["db", "db-wal"])
     #expect(shelf.calls == [.database, .log])
     #expect(shelf.contents[.database] == content(3_000_000, 1))
     #expect(shelf.contents[.log] == log(salt: 1, 5000))
-    #expect(result.members[0].status == (try rig.source.status("db")))
+    #expect(result.members[0].status == (try fixture.source.status("db")))
     #expect(result.members[1].status.size == 5032)
   }
 
-  @Test func aDatabaseWithoutCompanions() throws {
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+  @Test func aDatabaseWithoutCompanionsIsRead() throws {
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(result.members.map(\.member) == [.database])
   }
 
-  @Test func aDatabaseThatChangesIsReadAnew() throws {
-    shelf.beforeReading = { [rig] member, times in
-      if member == .database && times < 2 { try rig.write(content(2000, UInt64(times)), .database) }
+  @Test func aChangedDatabaseIsReadAgain() throws {
+    shelf.beforeReading = { [fixture] member, times in
+      if member == .database && times < 2 {
+        try fixture.write(content(2000, UInt64(times)), .database)
+      }
       if member == .database && times == 2 { Host.pause(seconds: 0.03) }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .database, .database])
     #expect(shelf.contents[.database] == content(2000, 1))
   }
 
-  @Test func aChangeThatLeavesSizeAndTimeShowsByTheTimeOfChange() throws {
-    // So that the times of change differ, however coarse the clock is.
+  @Test func aChangeWithTheSameSizeAndTimeIsFoundByTheChangeTime() throws {
+    // So that the change times differ, however coarse the clock is.
     Host.pause(seconds: 0.03)
-    shelf.beforeReading = { [rig] _, times in
+    shelf.beforeReading = { [fixture] _, times in
       guard times == 0 else { return }
-      try rig.write(content(3_000_000, 2), .database)
-      try rig.age()
+      try fixture.write(content(3_000_000, 2), .database)
+      try fixture.age()
     }
-    _ = try rig.capture(shelf, whenBusy: .deferred)
+    _ = try fixture.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .database])
     #expect(shelf.contents[.database] == content(3_000_000, 2))
   }
 
-  @Test func aDatabaseThatIsReplacedIsReadAnew() throws {
-    shelf.beforeReading = { [rig] _, times in
+  @Test func aReplacedDatabaseIsReadAgain() throws {
+    shelf.beforeReading = { [fixture] _, times in
       guard times == 0 else { return }
-      try rig.temporary.write(content(3_000_000, 3), at: "new")
-      let time = try rig.source.status("db").modified
-      try rig.temporary.directory.setModified(time, of: "new")
-      try rig.temporary.directory.rename("new", to: "db", in: rig.source)
+      try fixture.temporary.write(content(3_000_000, 3), at: "new")
+      let time = try fixture.source.status("db").modified
+      try fixture.temporary.directory.setModified(time, of: "new")
+      try fixture.temporary.directory.rename("new", to: "db", in: fixture.source)
     }
-    _ = try rig.capture(shelf, whenBusy: .deferred)
+    _ = try fixture.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .database])
     #expect(shelf.contents[.database] == content(3_000_000, 3))
   }
 
-  @Test func aLogThatGrowsIsReadUpToWhereItWas() throws {
-    try rig.write(log(salt: 1, 5000), .log)
-    shelf.beforeReading = { [rig] member, _ in
-      if member == .database { try rig.write(log(salt: 1, 5000) + [7, 7], .log) }
-      if member == .log { try rig.write(log(salt: 1, 5000) + [7, 7, 8, 8], .log) }
+  @Test func aGrowingLogIsReadUpToItsFirstSize() throws {
+    try fixture.write(log(salt: 1, 5000), .log)
+    shelf.beforeReading = { [fixture] member, _ in
+      if member == .database { try fixture.write(log(salt: 1, 5000) + [7, 7], .log) }
+      if member == .log { try fixture.write(log(salt: 1, 5000) + [7, 7, 8, 8], .log) }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .log])
-    // Its size when its reading began, not when the capture did.
+    // Its size when its own read began, not when the capture did.
     #expect(shelf.contents[.log] == log(salt: 1, 5000) + [7, 7])
   }
 
   @Test(arguments: [
     [UInt8](), log(salt: 2, 5000), log(salt: 2, 0), log(salt: 1, 100),
   ])
-  func aLogThatIsStartedAnewIsReadAnew(_ next: [UInt8]) throws {
-    try rig.write(log(salt: 1, 5000), .log)
-    shelf.beforeReading = { [rig] member, times in
-      if member == .log && times == 0 { try rig.write(next, .log) }
+  func aRestartedLogIsReadAgain(_ next: [UInt8]) throws {
+    try fixture.write(log(salt: 1, 5000), .log)
+    shelf.beforeReading = { [fixture] member, times in
+      if member == .log && times == 0 { try fixture.write(next, .log) }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .log, .database, .log])
     #expect(shelf.contents[.log] == next)
   }
 
-  @Test func aLogThatAppearsIsReadAnew() throws {
-    shelf.beforeReading = { [rig] _, times in
-      if times == 0 { try rig.write(log(salt: 1, 100), .log) }
+  @Test func aNewLogCausesAnotherRead() throws {
+    shelf.beforeReading = { [fixture] _, times in
+      if times == 0 { try fixture.write(log(salt: 1, 100), .log) }
     }
-    _ = try rig.capture(shelf, whenBusy: .deferred)
+    _ = try fixture.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .database, .log])
   }
 
-  @Test func aLogThatGoesAwayIsNoPartOfTheResult() throws {
-    try rig.write(log(salt: 1, 5000), .log)
-    shelf.beforeReading = { [rig] member, times in
-      if member == .log && times == 0 { try rig.source.remove("db-wal") }
+  @Test func aDeletedLogIsNotPartOfTheResult() throws {
+    try fixture.write(log(salt: 1, 5000), .log)
+    shelf.beforeReading = { [fixture] member, times in
+      if member == .log && times == 0 { try fixture.source.remove("db-wal") }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(shelf.calls == [.database, .log, .database])
     #expect(result.members.map(\.member) == [.database])
   }
 
   @Test func journalsAreReadLast() throws {
     for bytes in [journal(500), [UInt8](repeating: 0, count: 28), []] {
-      try rig.write(bytes, .journal)
+      try fixture.write(bytes, .journal)
       let shelf = Shelf()
-      let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+      let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
       #expect(result.method == .watching)
       #expect(shelf.calls == [.database, .journal])
       #expect(shelf.contents[.journal] == bytes)
     }
   }
 
-  @Test func aJournalThatEndsMeansAnotherReading() throws {
-    try rig.write(journal(500), .journal)
-    shelf.beforeReading = { [rig] member, times in
+  @Test func anEndedJournalCausesAnotherRead() throws {
+    try fixture.write(journal(500), .journal)
+    shelf.beforeReading = { [fixture] member, times in
       if member == .journal && times == 0 {
-        try rig.write([UInt8](repeating: 0, count: 508), .journal)
+        try fixture.write([UInt8](repeating: 0, count: 508), .journal)
       }
     }
-    _ = try rig.capture(shelf, whenBusy: .deferred)
+    _ = try fixture.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .journal, .database, .journal])
   }
 
   @Test func aTransactionOverSeveralDatabasesIsNotWatched() throws {
-    try rig.write(journal(500) + journalMagic, .journal)
-    let found = try rig.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
+    try fixture.write(journal(500) + journalMagic, .journal)
+    let found = try fixture.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(result.method == .locks)
     #expect(shelf.contents[.journal] == journal(500) + journalMagic)
   }
 
-  @Test func whatWasJustWrittenIsWaitedFor() throws {
-    try rig.write(content(1000, 4), .database)
+  @Test func aRecentChangeIsWaitedFor() throws {
+    try fixture.write(content(1000, 4), .database)
     let start = Host.monotonicSeconds()
     // On a busy machine this thread may get here late.
-    let before = Host.now().since(try rig.source.status("db").modified)
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+    let before = Host.now().since(try fixture.source.status("db").modified)
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(Host.monotonicSeconds() - start >= 0.02 - before - 0.001)
-    let age = Host.now().since(try rig.source.status("db").modified)
+    let age = Host.now().since(try fixture.source.status("db").modified)
     #expect(age >= 0.02)
   }
 
   @Test func aTimeInTheFutureIsNotWaitedFor() throws {
     let future = Timestamp(seconds: Host.now().seconds + 3600)
-    try rig.source.setModified(future, of: "db")
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+    try fixture.source.setModified(future, of: "db")
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
   }
 
-  @Test func aLargeDatabaseThatMovesIsNotReadToItsEnd() throws {
-    let file = try rig.source.openOrCreate("db")
+  @Test func aLargeChangingDatabaseIsNotReadToItsEnd() throws {
+    let file = try fixture.source.openOrCreate("db")
     for part in 0..<20 { try file.write(content(1 << 20, UInt64(part))) }
     let end = try file.status().size
     var read = 0
     shelf.atPiece = { _ in
       read += 1
-      // Each time a little later than the capture can have looked.
+      // Each time a little later than the last check of the capture.
       try file.write([1])
       try file.truncate(to: end)
     }
-    let result = try rig.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
+    let result = try fixture.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     #expect(result?.method == .locks)
-    // Three times 16 MiB by watching, then all of the copy, in pieces of a quarter of a MiB.
+    // Three times 16 MiB while watching, then the whole copy, in pieces of 256 KiB.
     #expect(shelf.calls == [.database, .database, .database, .database])
     #expect(read < 4 * (3 * 17 + 23))
   }
 
-  @Test func holesAreToldAsHoles() throws {
-    let file = try rig.source.openOrCreate("db")
+  @Test func holesAreReported() throws {
+    let file = try fixture.source.openOrCreate("db")
     try file.truncate(to: 0)
     try file.truncate(to: 8 << 20)
     try file.seek(to: 4 << 20)
     try file.write(content(5000, 6))
-    try rig.age()
+    try fixture.age()
     try #require(try file.status().allocated < 1 << 20, "no sparse files on this file system")
     var (holes, data): (UInt64, Int) = (0, 0)
     _ = try DatabaseCapture.capture(
-      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .deferred
+      fixture.unit, in: fixture.source, spool: fixture.spool, whenBusy: .deferred
     ) { reader in
       try reader.read(data: { data += $0.count }, hole: { holes += $0 })
     }
@@ -200,45 +202,45 @@ import Testing
     #expect(data < 1 << 20)
   }
 
-  @Test func attributesComeWithTheReader() throws {
-    try rig.source.attributes(of: "db").set("user.note", to: [1, 2])
+  @Test func theReaderHasTheAttributes() throws {
+    try fixture.source.attributes(of: "db").set("user.note", to: [1, 2])
     var value: [UInt8]?
     _ = try DatabaseCapture.capture(
-      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .deferred
+      fixture.unit, in: fixture.source, spool: fixture.spool, whenBusy: .deferred
     ) { value = try $0.attributes.value(of: "user.note") }
     #expect(value == [1, 2])
   }
 
-  @Test func whatIsNoRegularFileIsNoMember() throws {
-    try rig.source.createLink("db-wal", to: "elsewhere")
-    try rig.source.createSpecial("db-journal", kind: .fifo, permissions: 0o600)
-    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
+  @Test func onlyRegularFilesAreMembers() throws {
+    try fixture.source.createLink("db-wal", to: "elsewhere")
+    try fixture.source.createSpecial("db-journal", kind: .fifo, permissions: 0o600)
+    let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(result.members.map(\.member) == [.database])
-    try rig.source.remove("db")
-    try rig.source.createSpecial("db", kind: .fifo, permissions: 0o600)
-    #expect(throws: SystemError.replaced(rig.temporary.path("source/db"))) {
-      try rig.capture(shelf)
+    try fixture.source.remove("db")
+    try fixture.source.createSpecial("db", kind: .fifo, permissions: 0o600)
+    #expect(throws: SystemError.replaced(fixture.temporary.path("source/db"))) {
+      try fixture.capture(shelf)
     }
-    try rig.source.remove("db")
-    #expect(throws: SystemError(.status, rig.temporary.path("source/db"), number: ENOENT)) {
-      try rig.capture(shelf)
+    try fixture.source.remove("db")
+    #expect(throws: SystemError(.status, fixture.temporary.path("source/db"), number: ENOENT)) {
+      try fixture.capture(shelf)
     }
   }
 
-  @Test func aMemberThatCannotBeReadIsNamed() throws {
-    try rig.write(log(salt: 1, 50), .log)
-    try rig.source.setPermissions(0, of: "db-wal")
-    let expected = SystemError(.open, rig.temporary.path("source/db-wal"), number: EACCES)
+  @Test func anUnreadableMemberIsReported() throws {
+    try fixture.write(log(salt: 1, 50), .log)
+    try fixture.source.setPermissions(0, of: "db-wal")
+    let expected = SystemError(.open, fixture.temporary.path("source/db-wal"), number: EACCES)
     try Unprivileged.run {
-      _ = #expect(throws: expected) { try rig.capture(shelf) }
+      _ = #expect(throws: expected) { try fixture.capture(shelf) }
     }
   }
 
-  @Test func whatStoringThrowsIsThrown() throws {
+  @Test func errorsOfTheStorageAreRethrown() throws {
     struct Full: Error {}
     shelf.beforeReading = { _, _ in throw Full() }
-    #expect(throws: Full.self) { try rig.capture(shelf) }
+    #expect(throws: Full.self) { try fixture.capture(shelf) }
     #expect(shelf.calls == [.database])
   }
 }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Write-ahead logs, good ones and such as strangers may have written.
+/// Write-ahead logs, valid ones and hostile ones.
 @Suite struct WriteAheadLogTests {
   private static let database = pages(1, 2, 3)
 
-  /// Three transactions, the last without its end, over what an earlier use of the file left.
+  /// Three transactions, the last one incomplete, over the remains of an earlier use of the file.
   private static func log(isBigEndian: Bool) -> [UInt8] {
     var log = LogBuilder(isBigEndian: isBigEndian)
     log.frame(2, page(20))
@@ -25,7 +25,7 @@ import Testing
     try merged(database, log, overlay(log, WriteAheadLog(size: UInt64(log.count))))
   }
 
-  @Test(arguments: [false, true]) func whatWasCommittedHolds(isBigEndian: Bool) throws {
+  @Test(arguments: [false, true]) func committedTransactionsAreApplied(isBigEndian: Bool) throws {
     let log = Self.log(isBigEndian: isBigEndian)
     #expect(try merge(log) == Self.states[2])
     let found = try #require(try overlay(log, WriteAheadLog(size: UInt64(log.count))))
@@ -35,7 +35,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true]) func aLogThatIsCutHasItsStart(isBigEndian: Bool) throws {
+  @Test(arguments: [false, true]) func aTruncatedLogKeepsItsCompleteTransactions(isBigEndian: Bool)
+    throws
+  {
     let log = Self.log(isBigEndian: isBigEndian)
     let ends = [32 + 2 * 536, 32 + 4 * 536]
     for count in 0...log.count {
@@ -44,7 +46,7 @@ import Testing
     }
   }
 
-  /// A changed byte takes its frame and all behind it out, wherever it is.
+  /// A changed byte, wherever it is, drops its frame and all later ones.
   @Test(arguments: [false, true]) func aChangedByteEndsTheLog(isBigEndian: Bool) throws {
     let log = Self.log(isBigEndian: isBigEndian)
     for place in log.indices {
@@ -58,14 +60,14 @@ import Testing
     }
   }
 
-  @Test func whatAnEarlierUseLeftDoesNotCount() throws {
+  @Test func framesOfAnEarlierUseAreIgnored() throws {
     var new = LogBuilder(salt: 6)
     new.frame(3, page(30), size: 3)
     let old = Self.log(isBigEndian: false)
     #expect(try merge(new.bytes + old.dropFirst(new.bytes.count)) == pages(1, 2, 30))
   }
 
-  @Test func theDatabaseMayGetSmaller() throws {
+  @Test func theDatabaseMayShrink() throws {
     var log = LogBuilder()
     log.frame(1, page(10))
     log.frame(5, page(50))
@@ -73,8 +75,9 @@ import Testing
     #expect(try merge(log.bytes) == pages(10, 20))
   }
 
-  /// Pages that are in neither file are zeros; so is the rest of one that the database has in part.
-  @Test func whatIsMissingIsZeros() throws {
+  /// Pages in neither file are zeros, and so is the rest of a page that the database has only in
+  /// part.
+  @Test func missingPagesAreZeros() throws {
     var log = LogBuilder()
     log.frame(5, page(50), size: 6)
     let database = page(1) + page(2, 100)
@@ -82,7 +85,7 @@ import Testing
     #expect(try merge(log.bytes, database) == expected)
   }
 
-  @Test func theLargestPages() throws {
+  @Test func theLargestPagesAreApplied() throws {
     var log = LogBuilder(pageSize: 65_536, isBigEndian: true)
     log.frame(2, page(9, 65_536), size: 2)
     #expect(try merge(log.bytes, page(1, 65_536)) == page(1, 65_536) + page(9, 65_536))
@@ -90,7 +93,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 256, 513, 1000, 131_072, .max] as [UInt32])
-  func noPageHasSuchASize(size: UInt32) throws {
+  func anInvalidPageSizeIsIgnored(size: UInt32) throws {
     let log = LogBuilder(storedPageSize: size).bytes + page(0, 200_000)
     #expect(try overlay(log, WriteAheadLog(size: UInt64(log.count))) == nil)
   }
@@ -102,8 +105,8 @@ import Testing
     }
   }
 
-  /// A log may claim what it likes; the checksum keeps nobody from it.
-  @Test func aSizeThatNothingAccountsForIsRefused() throws {
+  /// A log may claim any size; the checksum does not prevent that.
+  @Test func aSizeWithoutPagesIsRefused() throws {
     var log = LogBuilder()
     log.frame(.max, page(1), size: .max)
     let found = try #require(try overlay(log.bytes, WriteAheadLog(size: UInt64(log.bytes.count))))
@@ -113,7 +116,7 @@ import Testing
     try found.requireFit(over: .max)
   }
 
-  @Test func sizesThatCannotBeAreNoTrap() throws {
+  @Test func impossibleSizesAreHandled() throws {
     for size in [0, 31, 32, 33, UInt64(Int64.max), .max] {
       var parser = WriteAheadLog(size: size)
       while let range = parser.next, range.upperBound < 4096 {
@@ -123,8 +126,8 @@ import Testing
     }
   }
 
-  /// A log in which the same pages are written again and again is not held whole.
-  @Test func pagesThatWereReplacedAreDropped() {
+  /// A log that writes the same pages repeatedly is not kept whole in memory.
+  @Test func replacedPagesAreDropped() {
     var list = PageList(slack: 10)
     for round in 0..<1000 {
       for number in 1...7 { list.append(UInt32(number), at: UInt64(round * 7 + number)) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// Archives that are damaged, or are two things at once, are refused.
+/// Damaged and ambiguous archives are refused.
 @Suite struct ArchiveTests {
   typealias Entry = ZipBuilder.Entry
 
@@ -15,7 +15,7 @@ import Testing
     return try refusal(of: ZipBuilder.app([entry]).bytes())?.reason
   }
 
-  @Test func encryptedEntries() throws {
+  @Test func encryptedEntriesAreRefused() throws {
     for flags: UInt16 in [1, 1 << 6 | 1, 1 << 13] {
       #expect(try reason { $0.flags = flags }?.contains("encrypted with a password") == true)
     }
@@ -23,19 +23,19 @@ import Testing
     #expect(try reason { $0.method = 12 }?.contains("method 12") == true)
   }
 
-  /// What the directory says and what stands before the data must be one thing.
-  @Test func twoTruths() throws {
+  /// The directory and the local headers must agree.
+  @Test func contradictoryHeadersAreRefused() throws {
     #expect(
       try reason { $0.localName = Array("Payload/X.app/g".utf8) }?.contains("two names") == true)
-    #expect(try reason { $0.localSize = 3 }?.contains("not what its directory says") == true)
-    #expect(try reason { $0.localMethod = 8 }?.contains("not what its directory says") == true)
+    #expect(try reason { $0.localSize = 3 }?.contains("does not match its directory") == true)
+    #expect(try reason { $0.localMethod = 8 }?.contains("does not match its directory") == true)
     #expect(try reason { $0.checksum = 7 }?.contains("damaged") == true)
-    #expect(try reason { $0.size = 9 }?.contains("cannot be packed") == true)
+    #expect(try reason { $0.size = 9 }?.contains("cannot be compressed") == true)
     #expect(try reason { $0.offset = 0 }?.contains("another entry") == true)
   }
 
-  /// An archive that was cut off anywhere is refused, and no byte makes the reader crash.
-  @Test func cutOffAndChanged() throws {
+  /// An archive truncated anywhere is refused, and no changed byte crashes the reader.
+  @Test func truncatedArchivesAreRefused() throws {
     let bytes = ZipBuilder.app([Entry("Payload/X.app/f", Array("content".utf8))]).bytes()
     #expect(try refusal(of: bytes) == nil)
     for length in stride(from: 0, to: bytes.count, by: 3) {
@@ -47,22 +47,23 @@ import Testing
       changed[place] ^= 0x41
       if try refusal(of: changed) != nil { refused += 1 }
     }
-    // Times, modes and what the end does not use may be anything.
+    // Times, modes and unused fields of the end record may have any value.
     #expect(refused > bytes.count / 2)
-    #expect(try refusal(of: [1, 2, 3] + bytes)?.reason.contains("something before it") == true)
-    #expect(try refusal(of: bytes + [0])?.reason.contains("no zip archive") == true)
+    #expect(try refusal(of: [1, 2, 3] + bytes)?.reason.contains("data before it") == true)
+    #expect(try refusal(of: bytes + [0])?.reason.contains("not a zip archive") == true)
   }
 
-  @Test func commentsAreNoEnds() throws {
+  @Test func commentIsNotTheEndRecord() throws {
     var builder = ZipBuilder.app()
     builder.comment = Array("PK\u{5}\u{6} and more than twenty-two bytes".utf8)
-    // libarchive takes the comment's for the end: a second truth, and refused as such.
+    // libarchive takes the signature in the comment for the end record, so the archive is ambiguous
+    // and refused.
     #expect(try refusal(of: builder.bytes())?.code == .package)
     builder.comment = Array("a comment of more than twenty-two bytes".utf8)
     #expect(try refusal(of: builder.bytes()) == nil)
   }
 
-  @Test func limits() throws {
+  @Test func oversizedArchivesAreRefused() throws {
     let bytes = ZipBuilder.app([
       Entry("Payload/X.app/f", [UInt8](repeating: 7, count: 5000))
     ]).bytes()
@@ -73,15 +74,15 @@ import Testing
         .contains("4999 bytes free") == true)
     #expect(try refusal(of: bytes, limits: PackageLimits(availableBytes: 6000)) == nil)
     #expect(try refusal(of: bytes, limits: PackageLimits(pathBytes: 40))?.code == .unsafePackage)
-    // Directories that are only implied count, too.
+    // Implied directories count as well.
     let implied = ZipBuilder.app([
       Entry("Payload/X.app/" + String(repeating: "d/", count: 30) + "f", [1])
     ]).bytes()
     #expect(try refusal(of: implied, limits: PackageLimits(entries: 12))?.code == .unsafePackage)
   }
 
-  /// Deflated zeros: a thousand times as large as the archive, refused from a floor on.
-  @Test func ratio() throws {
+  /// Deflated zeros: a thousand times as large as the archive, refused above a minimum size.
+  @Test func highCompressionRatiosAreRefused() throws {
     let directory = try TemporaryDirectory("bomb")
     let script = """
       import sys, zipfile
@@ -96,8 +97,8 @@ import Testing
     let bytes = try directory.read("b.ipa")
     #expect(try refusal(of: bytes) == nil)
     let strict = PackageLimits(ratioFloor: 1 << 20)
-    #expect(try refusal(of: bytes, limits: strict)?.reason.contains("100 times") == true)
-    // The same with a claim that hides it: four bytes of the directory and of the local header.
+    #expect(try refusal(of: bytes, limits: strict)?.reason.contains("100 to 1") == true)
+    // The same with a wrong size: four bytes of the directory and of the local header.
     var lying = bytes
     let size = ZipBuilder.number(4 << 20, 4)
     for place in lying.indices.dropLast(3) where Array(lying[place..<(place + 4)]) == size {

@@ -6,9 +6,10 @@ import Testing
 
 @testable import Interchange
 
-/// What a package is, and what comes out of it.
+/// Recognition and contents of app packages.
 @Suite struct PackageTests {
-  /// An app with an extension, groups, a link, an empty directory and names that are not UTF-8.
+  /// Makes an app with an extension, groups, a link, an empty directory and names that are not
+  /// UTF-8.
   private func makeApp(in directory: TemporaryDirectory) throws -> ByteString {
     let app = ByteString("X.app")
     try directory.write(
@@ -60,7 +61,7 @@ import Testing
     #expect(app.size.entries == 13)
   }
 
-  @Test func directory() throws {
+  @Test func directoryIsAPackage() throws {
     let directory = try TemporaryDirectory("app")
     let name = try makeApp(in: directory)
     let package = try Package(opening: directory.path(name))
@@ -75,14 +76,14 @@ import Testing
     #expect(void.entry.kind == .folder && void.entry.permissions == 0o750)
     let bytes = contents.reduce(0) { $0 + $1.content.count }
     #expect(package.app.size.bytes == UInt64(bytes))
-    // By a link it is the same, under its own name.
+    // Through a link it is the same package under its own name.
     try directory.directory.createLink("other", to: name)
     #expect(try Package(opening: directory.path("other")).app.bundleDirectory == "X.app")
   }
 
-  /// An archive of the directory is the same app, entry for entry, whichever way it was packed.
+  /// An archive of the directory is the same app, entry for entry, however it was packed.
   @Test(arguments: ["stored", "deflated", "links followed by directories"])
-  func archive(way: String) throws {
+  func archiveEqualsTheDirectory(way: String) throws {
     let directory = try TemporaryDirectory("ipa")
     _ = try makeApp(in: directory)
     let script = """
@@ -126,8 +127,8 @@ import Testing
     }
   }
 
-  /// A real program makes the archive, too, and a zip that holds the bundle directly.
-  @Test(.enabled(if: Program.exists("bsdtar"))) func otherPrograms() throws {
+  /// An archive made by a real program, and a zip file that contains the bundle directly.
+  @Test(.enabled(if: Program.exists("bsdtar"))) func archiveOfAnotherProgramIsAPackage() throws {
     let directory = try TemporaryDirectory("zip")
     _ = try makeApp(in: directory)
     let made = try Program.run(
@@ -141,8 +142,8 @@ import Testing
     #expect(archived.map(\.entry.kind) == plain.map(\.entry.kind))
   }
 
-  /// Names that are not UTF-8 stay the bytes that they are.
-  @Test func namesAreBytes() throws {
+  /// Names that are not UTF-8 keep their bytes.
+  @Test func namesKeepTheirBytes() throws {
     let directory = try TemporaryDirectory("bytes")
     var entry = ZipBuilder.Entry("", [1, 2, 3])
     entry.name = Array("Payload/X.app/".utf8) + [0xff, 0xfe, 0x80]
@@ -156,8 +157,8 @@ import Testing
     #expect(try other.contents().last?.entry.path == "X.app/caf\u{e9}")
   }
 
-  /// What another program writes meanwhile is never taken for what was looked at.
-  @Test func changesAreSeen() throws {
+  /// Changes by another program after the check are detected.
+  @Test func concurrentChangesAreDetected() throws {
     let directory = try TemporaryDirectory("changes")
     _ = try makeApp(in: directory)
     let package = try Package(opening: directory.path("X.app"))
@@ -170,7 +171,7 @@ import Testing
     #expect(throws: ModelError.self) { try swapped.contents() }
   }
 
-  @Test func whatIsNoPackage() throws {
+  @Test func otherFilesAreNoPackages() throws {
     let directory = try TemporaryDirectory("none")
     try directory.write([1], at: "Other/a")
     func reason(_ name: ByteString) -> String? {
@@ -182,18 +183,18 @@ import Testing
       }
     }
     #expect(reason("Other")?.contains(".app") == true)
-    #expect(reason("Other/a")?.contains("no zip archive") == true)
+    #expect(reason("Other/a")?.contains("not a zip archive") == true)
     #expect(reason("missing")?.contains("no such file") == true)
     try directory.directory.createSpecial("fifo", kind: .fifo, permissions: 0o600)
     #expect(reason("fifo")?.contains("neither") == true)
     try directory.write(ZipBuilder.info("com.example.y"), at: "Y.app/Info.plist")
     try directory.directory.directory("Y.app").createSpecial(
       "pipe", kind: .fifo, permissions: 0o600)
-    #expect(reason("Y.app")?.contains("neither") == true)
+    #expect(reason("Y.app")?.contains("not a file") == true)
   }
 }
 
-/// What an app of macOS brings: its own shape, and what moves into its container.
+/// macOS apps: their bundle layout, and data that is migrated into their container.
 @Suite struct MacPackageTests {
   private func app(_ migration: String) -> ZipBuilder {
     let list =
@@ -211,7 +212,7 @@ import Testing
     ])
   }
 
-  @Test func contentsShape() throws {
+  @Test func macOSBundleLayoutIsRead() throws {
     let directory = try TemporaryDirectory("mac")
     let package = try Package.open(app("${Library}/Ex/${BundleId}").bytes(), in: directory)
     #expect(package.app.shape == .contents)
@@ -221,11 +222,11 @@ import Testing
     #expect(
       package.app.migration
         == ContainerMigration(moves: [.init(source: path, destination: path)]))
-    // An extension that is not named after its app is odd, and no more.
+    // An extension that is not named after its app only gives a finding.
     #expect(package.app.findings.map(\.code) == [.contradiction])
   }
 
-  @Test func unusableMigrations() throws {
+  @Test func invalidMigrationsAreReported() throws {
     let directory = try TemporaryDirectory("mac")
     let package = try Package.open(app("${Library}/../..").bytes(), in: directory)
     #expect(package.app.migration == nil)

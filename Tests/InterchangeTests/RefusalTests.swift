@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// What would not be safe to unpack is refused by name, before anything is unpacked.
+/// Unsafe packages are refused by name before anything is unpacked.
 @Suite struct RefusalTests {
   typealias Entry = ZipBuilder.Entry
 
@@ -16,7 +16,7 @@ import Testing
     ("Payload/X.app/" + String(repeating: "n", count: 256), "255 bytes"),
     ("Payload/X.app/" + String(repeating: "d/", count: 80) + "f", "directories deep"),
   ])
-  func names(name: String, reason: String) throws {
+  func unsafeNamesAreRefused(name: String, reason: String) throws {
     let error = try #require(try refusal(of: ZipBuilder.app([Entry(name, [1])]).bytes()))
     #expect(error.code == .unsafePackage)
     #expect(error.reason.contains(reason), "\(error)")
@@ -24,8 +24,8 @@ import Testing
     #expect(error.subject?.lastComponent == "x.ipa")
   }
 
-  /// Beside the bundle nothing is unpacked, and names are checked all the same.
-  @Test func namesBesideTheBundle() throws {
+  /// Entries beside the bundle are not unpacked, but their names are checked.
+  @Test func unsafeNamesBesideTheBundleAreRefused() throws {
     for name in ["Symbols/../../x", "/x", "META-INF/..", ""] {
       var entry = Entry(name, [1])
       entry.name = Array(name.utf8)
@@ -38,7 +38,7 @@ import Testing
     "/etc", "../../../etc", "..", "a/../../..", "../X.app/x", "there/../../..",
     String(repeating: "l", count: 4096), "",
   ])
-  func linksThatLeadOutward(target: String) throws {
+  func linksThatLeaveTheBundleAreRefused(target: String) throws {
     let bytes = ZipBuilder.app([
       Entry("Payload/X.app/there", Array("a/b".utf8), mode: 0o120777),
       Entry("Payload/X.app/a/b/file", [1]),
@@ -49,8 +49,8 @@ import Testing
     #expect(error.reason.contains("link"), "\(error)")
   }
 
-  /// Links that stay inside are let be, also over others and to nothing.
-  @Test func linksInside() throws {
+  /// Links that stay inside are accepted, also through other links and to missing targets.
+  @Test func linksInsideTheBundleAreAccepted() throws {
     let bytes = ZipBuilder.app([
       Entry("Payload/X.app/deep/er/l", Array("../../f".utf8), mode: 0o120777),
       Entry("Payload/X.app/there", Array("deep/er".utf8), mode: 0o120777),
@@ -60,8 +60,8 @@ import Testing
     #expect(try refusal(of: bytes) == nil)
   }
 
-  /// By the kernel's way `there/..` is `deep`, not the bundle: one more '..' leads out of it.
-  @Test func linksOverLinks() throws {
+  /// The kernel resolves `there/..` to `deep`, not to the bundle: one more '..' leaves the bundle.
+  @Test func linksThroughLinksAreResolved() throws {
     let bytes = ZipBuilder.app([
       Entry("Payload/X.app/a/b/there", Array("../..".utf8), mode: 0o120777),
       Entry("Payload/X.app/out", Array("a/b/there/..".utf8), mode: 0o120777),
@@ -74,7 +74,7 @@ import Testing
     #expect(try refusal(of: circle)?.reason.contains("40 links") == true)
   }
 
-  @Test func whatLiesBelowALinkOrAFile() throws {
+  @Test func entriesBelowLinksAndFilesAreRefused() throws {
     for (mode, word): (UInt32, String) in [
       (0o120777, "which is a link"), (0o100644, "which is a file"),
     ] {
@@ -88,12 +88,12 @@ import Testing
   }
 
   @Test(arguments: [0o010644, 0o020644, 0o060644, 0o140644] as [UInt32])
-  func devicesAndFifos(mode: UInt32) throws {
+  func devicesAndFIFOsAreRefused(mode: UInt32) throws {
     let bytes = ZipBuilder.app([Entry("Payload/X.app/d", mode: mode)]).bytes()
-    #expect(try refusal(of: bytes)?.reason.contains("neither a file") == true)
+    #expect(try refusal(of: bytes)?.reason.contains("not a file, directory or link") == true)
   }
 
-  @Test func duplicates() throws {
+  @Test func duplicateNamesAreRefused() throws {
     let twice = ZipBuilder.app([Entry("Payload/X.app/f", [1]), Entry("Payload/X.app/f", [2])])
     #expect(try refusal(of: twice.bytes())?.reason.contains("twice") == true)
     let asDirectory = ZipBuilder.app([
@@ -102,9 +102,9 @@ import Testing
     #expect(try refusal(of: asDirectory.bytes())?.reason.contains("twice") == true)
   }
 
-  /// Apps of macOS go to volumes that fold case and composed characters; those of iOS do not.
+  /// macOS apps are installed on volumes that fold case and composed characters; iOS apps are not.
   @Test(arguments: [("Read.txt", "read.TXT"), ("caf\u{e9}", "cafe\u{301}")])
-  func foldedDuplicates(one: String, other: String) throws {
+  func duplicateNamesOnAMacAreRefused(one: String, other: String) throws {
     let plain = ZipBuilder.app([
       Entry("Payload/X.app/" + one, [1]), Entry("Payload/X.app/" + other, [2]),
     ])
@@ -113,10 +113,10 @@ import Testing
       Entry("X.app/Contents/Info.plist", ZipBuilder.info("com.example.x")),
       Entry("X.app/Contents/" + one, [1]), Entry("X.app/Contents/" + other, [2]),
     ])
-    #expect(try refusal(of: mac.bytes())?.reason.contains("one name on a Mac") == true)
+    #expect(try refusal(of: mac.bytes())?.reason.contains("same name on a Mac") == true)
   }
 
-  @Test func bundles() throws {
+  @Test func packagesWithoutOneBundleAreRefused() throws {
     let two = ZipBuilder.app([Entry("Payload/Y.app/Info.plist", ZipBuilder.info("com.example.y"))])
     #expect(try refusal(of: two.bytes())?.reason.contains("2 apps") == true)
     let beside = ZipBuilder.app([Entry("Y.app/Info.plist", ZipBuilder.info("com.example.y"))])
@@ -126,14 +126,14 @@ import Testing
     let none = ZipBuilder([Entry("Payload/X.app/a", [1])])
     #expect(try refusal(of: none.bytes())?.reason.contains("no Info.plist") == true)
     let file = ZipBuilder([Entry("Payload/X.app", [1])])
-    #expect(try refusal(of: file.bytes())?.reason.contains("no directory") == true)
+    #expect(try refusal(of: file.bytes())?.reason.contains("not a directory") == true)
   }
 
   @Test(arguments: [
     ("", "CFBundleIdentifier"), ("a/b", "contains a '/'"), ("$(PRODUCT)", "variable"),
     ("a..b", "is empty"), (".", "it is '.'"), (String(repeating: "a", count: 156), "156 bytes"),
   ])
-  func identifiers(identifier: String, reason: String) throws {
+  func invalidIdentifiersAreRefused(identifier: String, reason: String) throws {
     let bytes = ZipBuilder([Entry("X.app/Info.plist", ZipBuilder.info(identifier))]).bytes()
     let error = try #require(try refusal(of: bytes))
     #expect(error.code == .package)
@@ -144,7 +144,7 @@ import Testing
     #expect(try refusal(of: inner)?.reason.contains(reason) == true)
   }
 
-  @Test func unusablePropertyLists() throws {
+  @Test func invalidPropertyListsAreRefused() throws {
     for list in [[], Array("<plist><array/></plist>".utf8), [UInt8](repeating: 0xff, count: 100)] {
       let bytes = ZipBuilder([Entry("X.app/Info.plist", list)]).bytes()
       #expect(try refusal(of: bytes)?.reason.contains("cannot be used") == true)

@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 extension Package {
-  /// Opens a package that lies in a directory under a name.
+  /// Opens a package in a directory.
   static func open(
     _ bytes: [UInt8], in directory: TemporaryDirectory, limits: PackageLimits = PackageLimits()
   ) throws -> Package {
@@ -14,7 +14,7 @@ extension Package {
     return try Package(opening: directory.path("x.ipa"), limits: limits)
   }
 
-  /// All entries with the files' contents, read in pieces.
+  /// Returns all entries with the contents of files, read in pieces.
   func contents(piece: Int = 1000) throws -> [(entry: PackageEntry, content: [UInt8])] {
     var found: [(PackageEntry, [UInt8])] = []
     var entries = try entries()
@@ -31,7 +31,7 @@ extension Package {
   }
 }
 
-/// The error that opening an archive, and unpacking it where that succeeds, ends with.
+/// Returns the error of opening an archive and, if that succeeds, of unpacking it.
 func refusal(
   of bytes: [UInt8], limits: PackageLimits = PackageLimits()
 ) throws -> ModelError? {

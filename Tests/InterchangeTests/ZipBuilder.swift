@@ -1,10 +1,10 @@
-/// Makes zip archives byte by byte, so that they can be wrong in every way.
+/// Makes zip archives byte by byte, to make them wrong in every way.
 struct ZipBuilder {
-  /// An entry; what is nil is what it should be.
+  /// An entry; nil stands for the correct value.
   struct Entry {
     var name: [UInt8]
     var content: [UInt8]
-    /// The mode of Unix; 0 for an archive of MS-DOS.
+    /// The Unix mode; 0 for an MS-DOS archive.
     var mode: UInt32 = 0o100644
     var flags: UInt16 = 0
     var method: UInt16 = 0
@@ -12,9 +12,9 @@ struct ZipBuilder {
     var localSize: UInt32?
     var localMethod: UInt16?
     var checksum: UInt32?
-    /// The size that both headers claim.
+    /// The size declared in both headers.
     var size: UInt32?
-    /// The place of another entry whose data this one claims to have.
+    /// The offset of another entry whose data this entry refers to.
     var offset: UInt32?
 
     init(_ name: String, _ content: [UInt8] = [], mode: UInt32 = 0o100644) {
@@ -29,7 +29,7 @@ struct ZipBuilder {
 
   init(_ entries: [Entry] = []) { self.entries = entries }
 
-  /// An Info.plist of an app or an extension.
+  /// Returns an Info.plist of an app or an extension.
   static func info(_ identifier: String, _ more: [String: String] = [:]) -> [UInt8] {
     let all = ["CFBundleIdentifier": identifier].merging(more) { $1 }
     let members = all.sorted { $0.key < $1.key }
@@ -38,7 +38,7 @@ struct ZipBuilder {
       "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>".utf8)
   }
 
-  /// An .ipa with a small app.
+  /// Returns an .ipa with a small app.
   static func app(_ more: [Entry] = []) -> ZipBuilder {
     ZipBuilder(
       [
@@ -89,7 +89,7 @@ struct ZipBuilder {
     (0..<size).map { UInt8(truncatingIfNeeded: UInt64(value) >> UInt64(8 * $0)) }
   }
 
-  /// CRC-32, bit by bit.
+  /// Returns the CRC-32, computed bit by bit.
   static func checksum(of bytes: [UInt8]) -> UInt32 {
     ~bytes.reduce(UInt32.max) { sum, byte in
       (0..<8).reduce(sum ^ UInt32(byte)) { sum, _ in

@@ -5,19 +5,19 @@ import Testing
 
 @testable import Lifecycle
 
-/// A comparison of what is there with a snapshot is no reading of the user's: times of access stay.
+/// Comparing the target with a snapshot does not update the access times of the user's files.
 @Suite(.spreadScans) struct AccessTimeTests {
-  @Test func comparingContentsLeavesTimesOfAccess() throws {
-    let rig = try Fixture()
-    try rig.directory.write("a text of some length", at: "tree/file")
-    let report = try rig.backup()
+  @Test func comparingContentsDoesNotUpdateAccessTimes() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write("a text of some length", at: "tree/file")
+    let report = try fixture.backup()
     let snapshot = try #require(report.snapshot)
-    // Older than the time of modification, so that the kernel would note a reading (relatime).
-    let path = "\(rig.directory.path("tree/file"))"
+    // Older than the modification time, so that the kernel updates it on a read (relatime).
+    let path = "\(fixture.directory.path("tree/file"))"
     #expect(try Program.run("touch", ["-a", "-d", "2001-02-03", path]).code == 0)
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
     let before = try tree.look("file")
-    let reader = try rig.repository.beginReading()
+    let reader = try fixture.repository.beginReading()
     let stored = try reader.entry(at: "folders/tree/file", in: snapshot.snapshot.tree)
     let entry = try #require(stored)
     var proof = ContentProof(reader, since: snapshot.snapshot.time, now: Host.now(), in: tree)

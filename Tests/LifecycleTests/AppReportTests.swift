@@ -7,19 +7,19 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What plans and reports say of paths and bytes is what happens, for all six operations, over made-up
-/// devices with names that are no text.
+/// The paths and byte counts of plans and reports match the actual changes, for all six operations,
+/// on generated devices with names that are not valid UTF-8.
 @Suite(.spreadScans) struct AppReportTests {
-  /// Each file of the app's containers by its logical path, the platform's metadata included, with its
-  /// content and its size.
+  /// Each file of the app's containers by its logical path, including the platform's metadata, with
+  /// its content and its size.
   private struct Files {
     private(set) var all: [ByteString: (content: Int?, size: UInt64)] = [:]
 
-    init(_ rig: UpdateFixture) throws {
-      for container in try rig.device().containers {
+    init(_ fixture: UpdateFixture) throws {
+      for container in try fixture.device().containers {
         let inner = ByteString(
-          container.absolutePath.bytes.dropFirst(rig.rig.directory.path.count + 1))
-        for (path, record) in try rig.rig.records(inner) where record.kind == .file {
+          container.absolutePath.bytes.dropFirst(fixture.base.directory.path.count + 1))
+        for (path, record) in try fixture.base.records(inner) where record.kind == .file {
           all[container.logicalPrefix.appending(path)] = (record.content, record.size)
         }
       }
@@ -32,50 +32,51 @@ import Testing
 
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
-  @Test func whatIsToldIsWhatHappens() throws {
+  @Test func plansAndReportsMatchTheChanges() throws {
     var random = Seeded.fresh("AppReportTests")
     for _ in 0..<Self.rounds {
-      let rig = try UpdateFixture()
-      try rig.fill(&random)
+      let fixture = try UpdateFixture()
+      try fixture.fill(&random)
       for place in ["Documents", "tmp", "Library/Caches"] {
         let name = ByteString(Array("\(place)/odd".utf8) + [0xff, 0x0a] + Array("name".utf8))
-        try rig.rig.directory.write(
-          Array("odd".utf8), at: rig.data.appending(UpdateFixture.old).appending(name))
+        try fixture.base.directory.write(
+          Array("odd".utf8), at: fixture.data.appending(UpdateFixture.old).appending(name))
       }
       let isStrict = Bool.random(using: &random)
-      try expectTold(rig, by: rig.plan(.update, Self.package) { $0.isStrict = isStrict })
-      try rig.write("rewritten", "Documents/thesis.txt")
-      try rig.write("new chapter", "Documents/chapter")
-      try Directory.open(path: rig.dataDirectory().appending("Documents/deep/er")).remove("note")
+      try expectTold(fixture, by: fixture.plan(.update, Self.package) { $0.isStrict = isStrict })
+      try fixture.write("rewritten", "Documents/thesis.txt")
+      try fixture.write("new chapter", "Documents/chapter")
+      try Directory.open(path: fixture.dataDirectory().appending("Documents/deep/er")).remove(
+        "note")
       let choice = DataChoice.allCases.randomElement(using: &random)
-      try expectTold(rig, by: rig.rollbackPlan { $0.data = choice })
-      try expectTold(rig, by: rig.plan(.offload, nil))
-      try expectTold(rig, by: rig.plan(.reinstall, Self.package))
-      try expectTold(rig, by: rig.plan(.uninstall, nil))
+      try expectTold(fixture, by: fixture.rollbackPlan { $0.data = choice })
+      try expectTold(fixture, by: fixture.plan(.offload, nil))
+      try expectTold(fixture, by: fixture.plan(.reinstall, Self.package))
+      try expectTold(fixture, by: fixture.plan(.uninstall, nil))
       let harbor: ByteString = "phone/.sandboxctl/safe-harbor/apps/org.example.one"
-      try rig.put("waited", harbor.appending("data/Documents/thesis"))
-      try expectTold(rig, by: rig.plan(.install, Self.package))
+      try fixture.put("waited", harbor.appending("data/Documents/thesis"))
+      try expectTold(fixture, by: fixture.plan(.install, Self.package))
     }
   }
 
-  /// Carries out a plan and holds the device before and after against it.
-  private func expectTold(_ rig: UpdateFixture, by plan: AppChangePlan) throws {
-    let before = try Files(rig).all
+  /// Carries out a plan and compares the device before and after with its paths and byte counts.
+  private func expectTold(_ fixture: UpdateFixture, by plan: AppChangePlan) throws {
+    let before = try Files(fixture).all
     var source = Self.package
-    let reader = try rig.rig.repository.beginReading()
+    let reader = try fixture.base.repository.beginReading()
     let operation = AppChangeOperation(
-      plan, saving: rig.request, to: rig.rig.repository,
+      plan, saving: fixture.request, to: fixture.base.repository,
       from: plan.request.change == .rollback ? reader : nil)
     let report =
       plan.request.package == nil ? try operation.run() : try operation.run(&source)
     let what = "\(plan.request.change), \(plan.request.data.map { "\($0)" } ?? "")"
     #expect(report.isComplete, "\(what): \(report.failed) \(report.unplanned)")
-    let after = try Files(rig).all
+    let after = try Files(fixture).all
     let paths = Dictionary(
       uniqueKeysWithValues: plan.containers.flatMap(\.paths).map { ($0.path, $0.fate) })
     var sums: [PlannedPath.Fate: EntryTotals] = [:]
     for (path, file) in before {
-      let fate = try #require(told(of: path, paths), "\(what): '\(path)' is not told of")
+      let fate = try #require(told(of: path, paths), "\(what): '\(path)' is not in the plan")
       sums[fate, default: EntryTotals()].files += 1
       sums[fate, default: EntryTotals()].bytes += file.size
       switch fate {
@@ -83,7 +84,7 @@ import Testing
       case .dropped: #expect(after[path] == nil, "\(what): '\(path)'")
       case .replaced:
         #expect(path.components.contains("bundle") || after[path] != nil, "\(what): '\(path)'")
-      case .restored: Issue.record("\(what): '\(path)' was there")
+      case .restored: Issue.record("\(what): '\(path)' existed before")
       }
     }
     for path in after.keys where before[path] == nil {
@@ -92,7 +93,8 @@ import Testing
         continue
       }
       if [.make, .adopt, .replace].contains(container.fate) { continue }
-      #expect(told(of: path, paths) == .restored, "\(what): '\(path)' came and is not told of")
+      #expect(
+        told(of: path, paths) == .restored, "\(what): '\(path)' was created and is not in the plan")
       sums[.restored, default: EntryTotals()].files += 1
       sums[.restored, default: EntryTotals()].bytes += after[path]?.size ?? 0
     }
@@ -102,7 +104,7 @@ import Testing
     }
   }
 
-  /// What is told of a path: by the innermost that is named at or above it.
+  /// The outcome that the plan gives for a path: that of the innermost named path at or above it.
   private func told(
     of path: ByteString, _ paths: [ByteString: PlannedPath.Fate]
   ) -> PlannedPath.Fate? {

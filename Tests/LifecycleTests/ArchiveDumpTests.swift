@@ -6,7 +6,7 @@ import Testing
 
 /// An archive of a directory whose storage fails while it is written.
 @Suite(.spreadScans) struct ArchiveDumpTests {
-  /// A repository in memory with a file that a reader does not hold whole, and one after it.
+  /// A repository in memory with a file too large for the reader's memory, and a file after it.
   private struct Base {
     let storage = MemoryStorage()
     let repository: Repository
@@ -14,12 +14,12 @@ import Testing
     static let size = 36_000_000
 
     init() throws {
-      let rig = try Fixture(inMemory: true)
-      try rig.directory.write("small", at: "tree/second")
+      let fixture = try Fixture(inMemory: true)
+      try fixture.directory.write("small", at: "tree/second")
       let line = "seq 1 5000000 | head -c \(Self.size) > tree/first"
-      _ = try Program.run("/bin/sh", ["-ec", line], in: rig.directory.url)
+      _ = try Program.run("/bin/sh", ["-ec", line], in: fixture.directory.url)
       repository = try Repository.create(in: storage, program: "test")
-      let plan = BackupPlan.make(try rig.scan())
+      let plan = BackupPlan.make(try fixture.scan())
       let report = try BackupOperation(
         plan, to: repository, BackupRequest(program: "test", workers: 1)
       ).run()
@@ -33,9 +33,9 @@ import Testing
     }
   }
 
-  /// What is lost between verifying a file and writing it cannot be left out any more: nothing follows
-  /// that would be taken for its bytes.
-  @Test func whatIsLostBehindItsHeaderEndsTheArchive() throws {
+  /// A blob that is lost between the verification of a file and its output cannot be omitted:
+  /// nothing follows that could be mistaken for its bytes.
+  @Test func aBlobLostAfterTheFileHeaderEndsTheArchive() throws {
     let base = try Base()
     let reader = try base.repository.beginReading()
     guard case .folder(let tree, _) = try reader.source("folders/tree", in: base.snapshot) else {
@@ -52,15 +52,15 @@ import Testing
       }, leavingOut: { excluded.append($1) })
     let error = #expect(throws: StoreError.self) { try dump.write(tree) }
     #expect(error?.kind == .damaged)
-    #expect(error?.subject == "first" && error?.hint?.contains("dump again") == true)
+    #expect(error?.subject == "first" && error?.hint?.contains("run the command again") == true)
     #expect(excluded.isEmpty && dump.damaged == 0)
-    // A header, some of the bytes that it promises, and nothing behind them.
+    // A header, some of the bytes that it announces, and nothing after them.
     #expect(pieces.first.map { $0 % 512 } == 0)
     #expect(pieces.dropFirst().reduce(0, +) < Base.size)
   }
 
-  /// Who follows a dump is told what was given of the files, headers aside.
-  @Test func itsBytesAreCounted() throws {
+  /// The progress of a dump counts the written bytes of the files, without headers.
+  @Test func progressCountsTheBytesOfFiles() throws {
     let base = try Base()
     let watch = ReadingWatch(base.repository) { false }
     let reader = try base.repository.beginReading(watch: watch)
@@ -74,14 +74,14 @@ import Testing
     #expect(progress.filesDone == 2 && progress.active == "folders/tree/second")
   }
 
-  /// An archive that is interrupted within a file says so, and not that the file is lost.
+  /// An archive that is interrupted within a file reports the interruption, not a lost file.
   @Test(arguments: [false, true])
-  func anInterruptionIsNoLoss(isGiving: Bool) throws {
+  func anInterruptionIsNotReportedAsALostFile(isGiving: Bool) throws {
     let base = try Base()
     let begun = ProgressCounters()
     let watch = ReadingWatch(base.repository) { begun.progress.filesDone > 0 }
     let reader = try base.repository.beginReading(watch: watch)
-    // Before its header a file is verified.
+    // A file is verified before its header is written.
     if !isGiving { begun.didHandle(files: 1) }
     var dump = ArchiveDump(
       of: base.snapshot, from: reader, to: { _ in begun.didHandle(files: 1) },

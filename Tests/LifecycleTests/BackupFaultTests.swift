@@ -4,15 +4,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Every call of a backup to the system, and every one to the storage, fails in turn until the backup
-/// gets through: with several threads, so that the n-th call need not be the same one twice. `make test`
-/// takes each eighth of them.
+/// Every system call and every storage operation of a backup fails in turn until the backup
+/// succeeds. Several threads run, so the n-th call may differ from run to run. `make test` tests
+/// every eighth call.
 @Suite(.spreadScans) struct BackupFaultTests {
-  @Test(arguments: FaultKind.all) func firstBackup(_ kind: FaultKind) throws {
+  @Test(arguments: FaultKind.all) func eachCallOfAFirstBackupFails(_ kind: FaultKind) throws {
     try run(kind, isFirst: true)
   }
 
-  @Test(arguments: FaultKind.all) func laterBackup(_ kind: FaultKind) throws {
+  @Test(arguments: FaultKind.all) func eachCallOfALaterBackupFails(_ kind: FaultKind) throws {
     try run(kind, isFirst: false)
   }
 
@@ -23,9 +23,9 @@ import Testing
       guard isThere, call < 2000 else { break }
       last = call
       let faulty = try FaultFixture()
-      // A database with its log, which is captured as one.
+      // A database with its log, captured as a unit.
       for (name, text) in [("base", "SQLite format 3\0"), ("base-wal", "log")] {
-        try faulty.rig.directory.write(text, at: ByteString("tree/\(name)"))
+        try faulty.base.directory.write(text, at: ByteString("tree/\(name)"))
       }
       var wanted: [SnapshotID: [ByteString: TreeRecord]] = [:]
       if !isFirst {
@@ -45,7 +45,7 @@ import Testing
     }
     let fewest = max(1, kind.fewest / Sampling.stride(8))
     #expect(!isThere && failures >= fewest, "\(kind): \(failures) failures of \(last) calls")
-    // A call on the source alone costs what it was about.
+    // A failed call on the source alone affects only the entry that it reads.
     if Sampling.isWhole, kind.number == 5 || kind.number == 13 {
       #expect(parts > 3, "\(kind): \(parts)")
     }
@@ -69,13 +69,14 @@ import Testing
     return outcome
   }
 
-  /// Every snapshot that is listed is whole and as it was told; the next backup succeeds.
+  /// Checks that every listed snapshot is complete and matches its report, and that the next backup
+  /// succeeds.
   private func check(
     _ faulty: FaultFixture, _ outcome: Outcome, _ known: [SnapshotID: [ByteString: TreeRecord]],
     _ what: String
   ) throws {
     let records = try faulty.records
-    let listing = try faulty.rig.repository.snapshots()
+    let listing = try faulty.base.repository.snapshots()
     #expect(listing.damaged.isEmpty, "\(what)")
     #expect(Set(known.keys).isSubset(of: listing.snapshots.map(\.id)), "\(what)")
     #expect(listing.snapshots.count <= known.count + 1, "\(what)")
@@ -102,15 +103,15 @@ import Testing
 }
 
 extension ByteString {
-  /// A logical path of the rig's tree, below the tree.
+  /// A logical path of the fixture's tree, below the tree.
   var withoutContainer: ByteString {
     components.dropFirst(2).reduce("") { $0.appending($1) }
   }
 }
 
 extension TreeRecord {
-  /// Whether what came back is the same, but that names of one file may be fewer where a report says
-  /// that something is missing.
+  /// Whether the restored entry equals the stored one; it may have fewer hard links if the report
+  /// says that something is missing.
   fileprivate static func isSame(
     _ wanted: TreeRecord?, _ found: TreeRecord?, asPartOf report: BackupReport?
   ) -> Bool {

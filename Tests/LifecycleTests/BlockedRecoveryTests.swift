@@ -6,18 +6,19 @@ import Testing
 
 @testable import Lifecycle
 
-/// What was interrupted on one app and cannot be made good now leaves other apps alone.
+/// An operation on one app that was interrupted and cannot be recovered now does not block other
+/// apps.
 @Suite(.spreadScans) struct BlockedRecoveryTests {
-  private let rig: PurgeFixture
+  private let fixture: PurgeFixture
   private let subjects: [ByteString]
 
   init() throws {
-    rig = try PurgeFixture()
-    for app in 0..<2 { try rig.put("Library/Caches/a", in: app) }
-    subjects = try rig.scan().containers.map(\.container.logicalPrefix.subject).sorted()
+    fixture = try PurgeFixture()
+    for app in 0..<2 { try fixture.put("Library/Caches/a", in: app) }
+    subjects = try fixture.scan().containers.map(\.container.logicalPrefix.subject).sorted()
   }
 
-  private var root: ByteString { rig.directory.path(rig.root) }
+  private var root: ByteString { fixture.directory.path(fixture.root) }
 
   private func begin(on subject: ByteString) throws -> OperationJournal {
     try OperationJournal(
@@ -35,7 +36,7 @@ import Testing
     return try Recovery(device, policy: PurgeFixture.policy()).run()
   }
 
-  @Test(arguments: 0..<2) func theOthersAreMadeGood(_ busy: Int) throws {
+  @Test(arguments: 0..<2) func theOtherAppsAreRecovered(_ busy: Int) throws {
     try #require(subjects.count == 2)
     for subject in subjects { try interrupt(on: subject) }
     do {
@@ -53,8 +54,9 @@ import Testing
     #expect(try InterruptedOperation.all(on: root).isEmpty)
   }
 
-  /// Whoever has the locks of an app looks again: it may have been interrupted since.
-  @Test func nothingBeginsOnWhatWasInterrupted() throws {
+  /// An operation that acquires the locks of an app checks again whether the app has an interrupted
+  /// operation.
+  @Test func noOperationBeginsOnAnAppWithAnInterruptedOne() throws {
     try interrupt(on: subjects[0])
     let error = #expect(throws: LifecycleError.self) { try begin(on: subjects[0]) }
     #expect(error?.kind == .failed && error?.hint?.contains("'sandboxctl recover'") == true)

@@ -6,17 +6,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a backup reads of an app's bundle, and of containers that move.
+/// Which files a backup reads of an app's bundle, and of containers that are moved.
 @Suite(.spreadScans) struct BundleTests {
   /// A simulator's device with one app.
   private struct Phone {
-    let rig: Fixture
+    let fixture: Fixture
     static let containers: ByteString = "phone/data/Containers"
-    var root: ByteString { rig.directory.path("phone") }
+    var root: ByteString { fixture.directory.path("phone") }
 
     init() throws {
-      rig = try Fixture()
-      try rig.directory.write("<plist><dict/></plist>", at: "phone/device.plist")
+      fixture = try Fixture()
+      try fixture.directory.write("<plist><dict/></plist>", at: "phone/device.plist")
       try write(bundle: "B1", version: "1.2")
       try writeData("D1")
     }
@@ -24,36 +24,37 @@ import Testing
     func write(bundle uuid: ByteString, version: String) throws {
       let top = Self.containers.appending("Bundle/Application").appending(uuid)
       let app = top.appending("Example.app")
-      try rig.directory.write(
+      try fixture.directory.write(
         """
         <plist><dict><key>CFBundleIdentifier</key><string>org.example.one</string>
         <key>CFBundleShortVersionString</key><string>\(version)</string>
         <key>CFBundleVersion</key><string>7</string></dict></plist>
         """, at: app.appending("Info.plist"))
       for number in 0..<20 {
-        try rig.directory.write("resource \(number)", at: app.appending(ByteString("r/\(number)")))
+        try fixture.directory.write(
+          "resource \(number)", at: app.appending(ByteString("r/\(number)")))
       }
-      try rig.directory.write("program", at: app.appending("Example"))
+      try fixture.directory.write("program", at: app.appending("Example"))
     }
 
     func writeData(_ uuid: ByteString) throws {
       let data = Self.containers.appending("Data/Application").appending(uuid)
       let metadata = ".com.apple.mobile_container_manager.metadata.plist"
-      try rig.directory.write(
+      try fixture.directory.write(
         """
         <plist><dict><key>MCMMetadataIdentifier</key><string>org.example.one</string></dict></plist>
         """, at: data.appending(ByteString(metadata)))
       for number in 0..<10 {
-        try rig.directory.write(
+        try fixture.directory.write(
           "note \(number)", at: data.appending(ByteString("Documents/\(number)")))
       }
     }
 
     func place(_ kind: ByteString) -> ByteString {
-      rig.directory.path(Self.containers).appending(kind).appending("Application")
+      fixture.directory.path(Self.containers).appending(kind).appending("Application")
     }
 
-    /// Moves a container to another UUID: by renaming it, or as a copy with its times.
+    /// Moves a container to another UUID: by renaming it, or as a copy with the same times.
     func move(_ kind: ByteString, _ old: ByteString, to new: ByteString, asCopy: Bool) throws {
       let directory = try Directory.open(path: place(kind))
       guard asCopy else { return try directory.rename(old, to: new, in: directory) }
@@ -72,11 +73,11 @@ import Testing
       _ scan: DeviceScan? = nil, _ change: (inout BackupRequest) -> Void = { _ in }
     ) throws -> BackupReport {
       var request = BackupRequest(
-        program: "test", workers: 2, cache: rig.directory.path("cache"),
+        program: "test", workers: 2, cache: fixture.directory.path("cache"),
         now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: ProgressCounters())
       change(&request)
       return try BackupOperation(
-        BackupPlan.make(scan ?? self.scan()), to: rig.repository, request
+        BackupPlan.make(scan ?? self.scan()), to: fixture.repository, request
       ).run()
     }
   }
@@ -89,18 +90,18 @@ import Testing
     #expect(try phone.backup().opened == 0)
     try phone.move("Bundle", "B1", to: "B2", asCopy: asCopy)
     let second = try phone.backup()
-    #expect(second.opened == 0, "the bundle is as it was")
+    #expect(second.opened == 0, "the bundle is unchanged")
     #expect(second.files == first.files && second.bytes == first.bytes)
     #expect(try phone.backup().opened == 0, "and is known under its new name")
-    _ = try phone.rig.restore(second, "apps/org.example.one/bundle", to: "back")
-    #expect(try phone.rig.text("back/Example.app/r/7") == "resource 7")
-    #expect(try phone.rig.text("back/Example.app/Example") == "program")
+    _ = try phone.fixture.restore(second, "apps/org.example.one/bundle", to: "back")
+    #expect(try phone.fixture.text("back/Example.app/r/7") == "resource 7")
+    #expect(try phone.fixture.text("back/Example.app/Example") == "program")
     try phone.move("Bundle", "B2", to: "B3", asCopy: true)
     #expect(try phone.backup { $0.verifiesBundles = true }.opened == 22)
   }
 
-  /// Nothing that is compared tells of attributes: they are read.
-  @Test func anAttributeThatWasSetSinceIsStored() throws {
+  /// Attributes do not show in the compared metadata, so they are read.
+  @Test func anAttributeSetSinceTheLastBackupIsStored() throws {
     let phone = try Phone()
     _ = try phone.backup()
     try phone.move("Bundle", "B1", to: "B2", asCopy: true)
@@ -108,16 +109,16 @@ import Testing
     try app.attributes(of: "Example").set("user.signed", to: Array("yes".utf8))
     let report = try phone.backup()
     #expect(report.opened == 0)
-    _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
-    let back = try Directory.open(path: phone.rig.directory.path("back/Example.app"))
+    _ = try phone.fixture.restore(report, "apps/org.example.one/bundle", to: "back")
+    let back = try Directory.open(path: phone.fixture.directory.path("back/Example.app"))
     #expect(try back.attributes(of: "Example").value(of: "user.signed") == Array("yes".utf8))
   }
 
-  /// What of a file's metadata changes without its mode, owner, size or times.
+  /// A change of a file's metadata that leaves its mode, owner, size and times.
   enum MetadataChange: CaseIterable {
     case accessList, newAttribute, changedAttribute, removedAttribute, flag
 
-    /// An ACL (acl(5)) by which the user 1234 reads, as the mode 644 has it.
+    /// An ACL (acl(5)) that allows the user 1234 to read, as the mode 644 does.
     private static let list: [UInt8] =
       [2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xd2, 4, 0, 0]
       + [4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255]
@@ -130,21 +131,21 @@ import Testing
       case .newAttribute: try attributes.set("user.new", to: Array("new".utf8))
       case .changedAttribute: try attributes.set("user.kept", to: Array("after".utf8))
       case .removedAttribute: try attributes.remove("user.kept")
-      // "d", no dump: one that every user may set.
+      // "d" (no dump): a flag that every user may set.
       case .flag: try directory.file(name).setFlags(0x40)
       }
     }
   }
 
-  /// Nothing but the time of the last change tells of it, and a copy has another one anyway.
+  /// Only the change time shows it, and a copy has another change time anyway.
   @Test(arguments: MetadataChange.allCases, [false, true])
-  func metadataThatChangedSinceIsStored(_ change: MetadataChange, asCopy: Bool) throws {
+  func changedMetadataIsStored(_ change: MetadataChange, asCopy: Bool) throws {
     let phone = try Phone()
     let resources: ByteString = "Example.app/r"
     func file(_ uuid: ByteString) throws -> TreeRecord {
       let path = phone.place("Bundle").appending(uuid).appending(resources)
-      let inner = ByteString(path.bytes.dropFirst(phone.rig.directory.path.count + 1))
-      return try #require(try phone.rig.records(inner)["7"])
+      let inner = ByteString(path.bytes.dropFirst(phone.fixture.directory.path.count + 1))
+      return try #require(try phone.fixture.records(inner)["7"])
     }
     func directory(_ uuid: ByteString) throws -> Directory {
       try Directory.open(path: phone.place("Bundle").appending(uuid).appending(resources))
@@ -163,10 +164,10 @@ import Testing
     let now = try file("B2")
     #expect(now != before && now.permissions == before.permissions)
     let report = try phone.backup()
-    // A bundle that was renamed is still the same directory: there the changed file is read.
+    // A renamed bundle is still the same directory: its changed file is read.
     #expect(report.opened == (asCopy ? 0 : 1))
-    _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
-    #expect(try phone.rig.records("back/Example.app/r")["7"] == now)
+    _ = try phone.fixture.restore(report, "apps/org.example.one/bundle", to: "back")
+    #expect(try phone.fixture.records("back/Example.app/r")["7"] == now)
     try? directory("B2").file("7").setFlags(0)
   }
 
@@ -174,23 +175,23 @@ import Testing
     let phone = try Phone()
     _ = try phone.backup()
     try phone.move("Bundle", "B1", to: "B2", asCopy: true)
-    // The same size, another content and time: what a developer's build does.
+    // The same size, other content and time, as after a developer's build.
     let app = phone.place("Bundle").appending("B2/Example.app")
     let program = try Directory.open(path: app).fileForWriting("Example")
     try program.write(Array("PROGRAM".utf8), at: 0)
     try program.close()
     let report = try phone.backup()
     #expect(report.opened == 22)
-    _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
-    #expect(try phone.rig.text("back/Example.app/Example") == "PROGRAM")
-    // Another version is read whatever its files look like.
+    _ = try phone.fixture.restore(report, "apps/org.example.one/bundle", to: "back")
+    #expect(try phone.fixture.text("back/Example.app/Example") == "PROGRAM")
+    // A bundle with another version is read, whatever its files look like.
     let directory = try Directory.open(path: phone.place("Bundle"))
     try directory.removeTree("B2")
     try phone.write(bundle: "B3", version: "1.3")
     #expect(try phone.backup().opened == 22)
   }
 
-  @Test func aContainerThatGetsAnotherUUIDMeanwhileIsNoQuietGap() throws {
+  @Test func aContainerRenamedDuringTheBackupIsReported() throws {
     let phone = try Phone()
     let scan = try phone.scan()
     try phone.move("Data", "D1", to: "D2", asCopy: false)
@@ -198,13 +199,13 @@ import Testing
     #expect(!report.isComplete)
     #expect(report.unreadable.map(\.path) == ["apps/org.example.one/data"])
     #expect(report.unreadable.first?.remark.contains("renamed during the backup") == true)
-    // The rest is stored, and the next run has it all.
+    // The rest is stored, and the next backup stores everything.
     #expect(report.files == 22)
     let next = try phone.backup()
     #expect(next.isComplete && next.files == 33)
   }
 
-  @Test func anAppThatIsDeletedMeanwhileIsOnlySaid() throws {
+  @Test func anAppDeletedDuringTheBackupIsAWarning() throws {
     let phone = try Phone()
     let scan = try phone.scan()
     try Directory.open(path: phone.place("Data")).removeTree("D1")
@@ -215,7 +216,7 @@ import Testing
     #expect(report.files == 22)
   }
 
-  @Test func aPartOfTheDeviceLeavesWhatIsKnownOfTheRest() throws {
+  @Test func aBackupOfOneAppKeepsTheStateOfTheOthers() throws {
     let phone = try Phone()
     let whole = try phone.backup()
     var part = try phone.scan()
@@ -225,7 +226,7 @@ import Testing
       $0.isPart = true
     }
     #expect(second.opened == 0 && second.files == 11)
-    #expect(second.snapshot?.snapshot.parent == nil, "no other is of that scope")
+    #expect(second.snapshot?.snapshot.parent == nil, "no other snapshot has that scope")
     #expect(second.snapshot?.snapshot.sequence == 2)
     let third = try phone.backup()
     #expect(third.opened == 0 && third.files == 33)

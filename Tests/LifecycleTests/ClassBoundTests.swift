@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lifecycle
 
-/// Data classes of more paths than a snapshot has room for: the backup is refused before it reads.
+/// Data classes of more paths than fit into a snapshot: the backup is refused before it reads.
 @Suite(.spreadScans) struct ClassBoundTests {
   private func runs(_ count: Int, _ name: (Int) -> ByteString) -> [ClassRun] {
     (0..<count).map { number in
@@ -14,15 +14,15 @@ import Testing
     }
   }
 
-  /// What a snapshot with so much in all its lists takes is what a reader takes.
-  @Test func whatThereIsRoomForCanBeRead() throws {
+  /// A snapshot whose lists are all at their limits can be read again.
+  @Test func aSnapshotAtTheLimitCanBeRead() throws {
     let bound = ClassLimit()
     let longest = String(repeating: "\\", count: 8)
     let paths = runs(bound.runs) { ByteString("\(longest)\($0)") }
     try bound.require(paths, of: "/device")
-    let rig = try Fixture(inMemory: true)
-    try rig.directory.write("text", at: "tree/file")
-    var snapshot = try #require(try rig.backup().snapshot).snapshot
+    let fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("text", at: "tree/file")
+    var snapshot = try #require(try fixture.backup().snapshot).snapshot
     snapshot.sequence += 1
     snapshot.classes = paths
     let remarks = (0..<60_000).map {
@@ -35,11 +35,11 @@ import Testing
     snapshot.databases = NoteLimit.keep(
       remarks.map { DatabaseRecord(path: $0.path, how: "watched") })
     #expect(snapshot.unreadable.count < 60_000 && snapshot.excluded.count < 60_000)
-    let stored = try rig.repository.beginWriting().finish(snapshot)
+    let stored = try fixture.repository.beginWriting().finish(snapshot)
     #expect(stored.snapshot.classes.count == bound.runs)
   }
 
-  @Test func tooManyAreRefused() throws {
+  @Test func tooManyPathsAreRefused() throws {
     let bound = ClassLimit(runs: 2, bytes: 1000)
     try bound.require(runs(2) { _ in "short" }, of: "/device")
     let error = #expect(throws: LifecycleError.self) {
@@ -56,7 +56,7 @@ import Testing
     (ByteString([UInt8](repeating: 0xff, count: 80)), false),
     (ByteString([UInt8](repeating: 1, count: 80)), false),
     (ByteString([UInt8](repeating: 0x61, count: 250)), true),
-  ]) func escapesTakeRoom(name: ByteString, fits: Bool) throws {
+  ]) func escapedCharactersCountTowardsTheLimit(name: ByteString, fits: Bool) throws {
     let bound = ClassLimit(runs: 10, bytes: 400)
     if fits { return try bound.require(runs(1) { _ in name }, of: "/device") }
     #expect(throws: LifecycleError.self) {
@@ -64,15 +64,15 @@ import Testing
     }
   }
 
-  /// The operation asks it, and nothing was stored.
+  /// The operation checks the limit, and nothing is stored.
   @Test func aBackupIsRefusedBeforeItReads() throws {
-    let rig = try Fixture(inMemory: true)
-    try rig.directory.write("text", at: "tree/file")
+    let fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("text", at: "tree/file")
     let error = #expect(throws: LifecycleError.self) {
-      try rig.backup(keeping: "cache") { $0.classBound = ClassLimit(runs: 0, bytes: 1000) }
+      try fixture.backup(keeping: "cache") { $0.classBound = ClassLimit(runs: 0, bytes: 1000) }
     }
     #expect("\(try #require(error))".contains("gives 1 paths"))
-    #expect(try rig.names("repo/leases").isEmpty && rig.names("repo/snapshots").isEmpty)
-    #expect(try rig.backup(keeping: "cache").snapshot != nil)
+    #expect(try fixture.names("repo/leases").isEmpty && fixture.names("repo/snapshots").isEmpty)
+    #expect(try fixture.backup(keeping: "cache").snapshot != nil)
   }
 }

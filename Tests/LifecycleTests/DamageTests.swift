@@ -4,45 +4,47 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A small repository in which one object is gone, cut off or has a byte changed: `check` with the
-/// data finds it, and a restore gives what is whole, names what is not, and never anything wrong.
+/// A small repository in which one object is missing, truncated or has a changed byte: `check` with
+/// the data finds it, and a restore restores what is undamaged, names what is not, and never
+/// restores anything wrong.
 ///
-/// What nothing reads is harmless: README.txt, recover.py and `reserve`; `repository.json` is either
-/// refused or says the same. Damage to an index object has a test of its own.
+/// Damage to files that no command reads is harmless: README.txt, recover.py and `reserve`;
+/// `repository.json` is either refused or has the same content. Damage to an index object has a
+/// separate test.
 @Suite(.spreadScans) struct DamageTests {
   /// A repository with two backups of a small tree.
   struct Base {
-    let rig: Fixture
+    let fixture: Fixture
     let storage = MemoryStorage()
     var snapshots: [(snapshot: StoredSnapshot, records: [ByteString: TreeRecord])] = []
 
     init(backups: Int) throws {
-      rig = try Fixture(inMemory: true)
+      fixture = try Fixture(inMemory: true)
       let repository = try Repository.create(in: storage, program: "test")
-      try rig.directory.write("one", at: "tree/one")
-      try rig.directory.write("two", at: "tree/folder/two")
-      let tree = try Directory.open(path: rig.directory.path("tree"))
+      try fixture.directory.write("one", at: "tree/one")
+      try fixture.directory.write("two", at: "tree/folder/two")
+      let tree = try Directory.open(path: fixture.directory.path("tree"))
       try tree.createLink("link", to: "one")
       try tree.createHardLink("twin", to: "one", in: tree)
       try tree.attributes(of: "folder").set("user.large", to: [UInt8](repeating: 65, count: 600))
       for number in 1...backups {
-        if number > 1 { try rig.directory.write("more", at: ByteString("tree/more/\(number)")) }
-        let plan = BackupPlan.make(try rig.scan())
+        if number > 1 { try fixture.directory.write("more", at: ByteString("tree/more/\(number)")) }
+        let plan = BackupPlan.make(try fixture.scan())
         let report = try BackupOperation(
           plan, to: repository, BackupRequest(program: "test", workers: 1)
         ).run()
-        snapshots.append((try #require(report.snapshot), try rig.records("tree")))
+        snapshots.append((try #require(report.snapshot), try fixture.records("tree")))
       }
     }
 
     func bytes(_ path: ObjectPath) throws -> [UInt8] { try storage.load(path, limit: 1 << 24) }
   }
 
-  /// What came of one damage.
+  /// The result of a check of a damaged repository.
   enum Outcome: Equatable {
-    /// The check names it.
+    /// The check reports the damage.
     case found
-    /// It names nothing.
+    /// The check reports nothing.
     case unnoticed
   }
 
@@ -69,13 +71,13 @@ import Testing
     }
   }
 
-  /// Restores every snapshot: all that comes back is as it was, and what does not is named. Gives how
-  /// many entries were lost.
+  /// Restores every snapshot, and checks that all restored entries are unchanged and all others are
+  /// named. Returns the number of lost entries.
   private func restore(_ base: Base, _ storage: DamagedStorage, _ what: String) throws -> Int {
     var lost = 0
     for (snapshot, wanted) in base.snapshots {
       let target = ByteString("back-\(Host.randomHex(bytes: 4))")
-      defer { try? base.rig.directory.directory.removeTree(target) }
+      defer { try? base.fixture.directory.directory.removeTree(target) }
       let report: RestoreReport
       do {
         let repository = try Repository.open(storage)
@@ -85,15 +87,15 @@ import Testing
         }
         let reader = try repository.beginReading()
         let plan = try RestorePlan.make(
-          snapshot, path: "folders/tree", to: base.rig.directory.path(target), from: reader)
+          snapshot, path: "folders/tree", to: base.fixture.directory.path(target), from: reader)
         report = try RestoreOperation(plan, from: reader, threads: 1).run()
       } catch let error as StoreError {
         #expect([.damaged, .noRepository, .refused].contains(error.kind), "\(what): \(error)")
-        #expect(try base.rig.directory.directory.statusIfPresent(target) == nil, "\(what)")
+        #expect(try base.fixture.directory.directory.statusIfPresent(target) == nil, "\(what)")
         lost += wanted.count
         continue
       }
-      lost += try compare(wanted, base.rig.records(target), report, what)
+      lost += try compare(wanted, base.fixture.records(target), report, what)
     }
     return lost
   }
@@ -108,7 +110,7 @@ import Testing
       lost += 1
       let isNamed = report.damaged.contains { path.isWithin($0.path) || $0.path == "." }
       #expect(isNamed, "\(what): \(path) of \(report.damaged)")
-      // It is there only without an attribute.
+      // The entry differs only in missing attributes.
       var bare = found[path]
       bare?.attributes = wanted[path]?.attributes ?? [:]
       #expect(bare == nil || bare == wanted[path], "\(what): \(path)")
@@ -121,12 +123,12 @@ import Testing
 
   private static let harmless: Set<String> = ["README.txt", "recover.py", "reserve"]
 
-  /// Whether an object is one of those that only people read, or nobody.
+  /// Whether only people read an object, or nobody does.
   private func isHarmless(_ path: ObjectPath) -> Bool { Self.harmless.contains("\(path)") }
 
   private func isIndex(_ path: ObjectPath) -> Bool { "\(path)".hasPrefix("index/") }
 
-  @Test func everyObjectRemoved() throws {
+  @Test func aRemovedObjectIsFound() throws {
     let base = try Base(backups: 2)
     var kinds: [String: Int] = [:]
     for path in try base.storage.objects() where !isIndex(path) {
@@ -137,7 +139,7 @@ import Testing
       if isHarmless(path) {
         #expect(outcome == .unnoticed && lost == 0, "\(path)")
       } else if "\(path)".hasPrefix("snapshots/") {
-        // A snapshot that is gone is one that was never there; the others are whole.
+        // A missing snapshot does not show; the others are undamaged.
         #expect(outcome == .unnoticed && lost > 0 && lost < 20, "\(path): \(lost)")
       } else {
         #expect(outcome == .found && lost > 0, "\(path): \(lost)")
@@ -150,7 +152,7 @@ import Testing
       ])
   }
 
-  @Test func everyObjectTruncated() throws {
+  @Test func aTruncatedObjectIsFound() throws {
     let base = try Base(backups: 2)
     for path in try base.storage.objects() where !isIndex(path) {
       let whole = try base.bytes(path)
@@ -163,7 +165,7 @@ import Testing
         if isHarmless(path) {
           #expect(outcome == .unnoticed && lost == 0, "\(what)")
         } else if outcome == .unnoticed {
-          // The newline behind the settings.
+          // The newline at the end of the settings.
           #expect("\(path)" == "repository.json" && lost == 0, "\(what)")
         }
       }
@@ -172,9 +174,10 @@ import Testing
 
   // MARK: - Every byte
 
-  /// Every byte of the packs, the snapshot and the settings, one bit each, another one for each byte.
+  /// Flips one bit in every byte of the packs, the snapshot and the settings, another bit for each
+  /// byte.
   @Test(arguments: ["packs", "snapshots", "repository.json"])
-  func everyByteFlipped(_ kind: String) throws {
+  func anyFlippedByteIsFoundOrHarmless(_ kind: String) throws {
     let base = try Base(backups: 1)
     var (flips, unnoticed) = (0, 0)
     for path in try base.storage.objects() where "\(path)".hasPrefix(kind) {
@@ -190,7 +193,7 @@ import Testing
           unnoticed += 1
           #expect(kind == "repository.json", "\(what)")
         }
-        // Each one that is not found is proved harmless; of the others some are restored from.
+        // Each unnoticed flip is proved harmless; after some of the others a restore is tested.
         if outcome == .unnoticed || index % 11 == 0 {
           let lost = try restore(base, storage, what)
           if outcome == .unnoticed { #expect(lost == 0, "\(what)") }
@@ -201,8 +204,8 @@ import Testing
     #expect(unnoticed < flips / 2, "\(unnoticed) of \(flips)")
   }
 
-  /// Damage to the only index object is found, and nothing wrong is restored by it.
-  @Test func theIndexDamaged() throws {
+  /// Damage to the only index object is found, and nothing wrong is restored.
+  @Test func aDamagedIndexIsFound() throws {
     let base = try Base(backups: 1)
     let path = try #require(try base.storage.objects().first { isIndex($0) })
     let whole = try base.bytes(path)

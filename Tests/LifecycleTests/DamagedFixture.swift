@@ -3,7 +3,7 @@ import Lifecycle
 import SystemIO
 import TestSupport
 
-/// A backed-up tree, and where the objects of the repository lie.
+/// A backed-up tree, and the paths of the repository's objects.
 struct DamagedFixture {
   enum Damage: CaseIterable {
     case changed, cutToHalf, cutToHundredBytes, removed
@@ -22,49 +22,49 @@ struct DamagedFixture {
     }
   }
 
-  let rig: Fixture
+  let base: Fixture
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    base = try Fixture(inMemory: true)
     var random = Seeded(16)
-    try rig.directory.write(random.bytes(300_000), at: "tree/large")
-    try rig.directory.write("one", at: "tree/one")
-    try rig.directory.write("two", at: "tree/folder/two")
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+    try base.directory.write(random.bytes(300_000), at: "tree/large")
+    try base.directory.write("one", at: "tree/one")
+    try base.directory.write("two", at: "tree/folder/two")
+    let tree = try Directory.open(path: base.directory.path("tree"))
     try tree.attributes(of: "folder").set("user.large", to: [UInt8](repeating: 65, count: 600))
-    _ = try rig.backup(keeping: "cache")
+    _ = try base.backup(keeping: "cache")
   }
 
   func objects() throws -> [ByteString] {
     var objects: [ByteString] = []
-    for prefix in try rig.names("repo/packs") {
+    for prefix in try base.names("repo/packs") {
       let directory = ByteString("repo/packs").appending(prefix)
-      objects += try rig.names(directory).map { directory.appending($0) }
+      objects += try base.names(directory).map { directory.appending($0) }
     }
     for directory: ByteString in ["repo/index", "repo/snapshots"] {
-      objects += try rig.names(directory).map { directory.appending($0) }
+      objects += try base.names(directory).map { directory.appending($0) }
     }
     return objects
   }
 
   func damage(_ object: ByteString, _ damage: Damage) throws {
-    let bytes = try rig.directory.read(object)
-    try rig.directory.directory.removeTree(object)
-    if let bytes = damage(bytes) { try rig.directory.write(bytes, at: object) }
+    let bytes = try base.directory.read(object)
+    try base.directory.directory.removeTree(object)
+    if let bytes = damage(bytes) { try base.directory.write(bytes, at: object) }
   }
 
-  /// Checks, and records what is damaged.
+  /// Checks the repository, and records the damage.
   func check(_ reading: CheckReading = .everything) throws -> CheckReport {
-    let result = try RepositoryCheck(rig.repository, reading: reading, workers: 1).run()
+    let result = try RepositoryCheck(base.repository, reading: reading, workers: 1).run()
     let report = try result.tell { _ in }
     try result.recordDamage()
     return report
   }
 
-  /// Whether a backup of the unchanged source restores whole.
+  /// Whether a backup of the unchanged source can be restored completely.
   func backsUpWhole() throws -> Bool {
-    let report = try rig.backup(keeping: "cache")
-    _ = try rig.restore(report, to: "back")
-    return try rig.records("back") == rig.records("tree")
+    let report = try base.backup(keeping: "cache")
+    _ = try base.restore(report, to: "back")
+    return try base.records("back") == base.records("tree")
   }
 }

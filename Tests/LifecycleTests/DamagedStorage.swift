@@ -1,11 +1,11 @@
 import ArchiveStore
 import SystemIO
 
-/// A storage in which one object is not what was written: other bytes, or not there at all.
+/// A storage in which one object has other bytes than were written, or is missing.
 struct DamagedStorage: Storage {
   let inner: MemoryStorage
   let object: ObjectPath
-  /// What the object has become; nothing when it is gone.
+  /// The bytes of the object, or nil if it is missing.
   let bytes: [UInt8]?
 
   var place: String { inner.place }
@@ -72,7 +72,7 @@ struct DamagedStorage: Storage {
 }
 
 extension Storage {
-  /// All objects, by path.
+  /// All objects, sorted by path.
   func objects(below directory: ObjectPath = .root) throws(StoreError) -> [ObjectPath] {
     var found: [ObjectPath] = []
     for name in try list(directory) {

@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases are stored with their logs and journals, as they were at one moment.
+/// Databases are stored with their logs and journals, in a consistent state.
 @Suite(.spreadScans) struct DatabaseTests {
   private static let magic = "SQLite format 3\0"
 
@@ -14,18 +14,18 @@ import Testing
     Dictionary(uniqueKeysWithValues: report.databases.map { ($0.path, $0.how) })
   }
 
-  @Test func aDatabaseIsKnownByItsBytesOrByItsLog() throws {
-    let rig = try Fixture()
-    try rig.directory.write(Self.magic + "alone", at: "tree/alone")
-    try rig.directory.write(Self.magic + "pages", at: "tree/journaled")
-    try rig.directory.write("old pages", at: "tree/journaled-journal")
-    try rig.directory.write("secret pages", at: "tree/encrypted")
-    try rig.directory.write("secret log", at: "tree/encrypted-wal")
-    try rig.directory.write("index of the log", at: "tree/encrypted-shm")
-    try rig.directory.write("dear diary", at: "tree/travel")
-    try rig.directory.write("day one", at: "tree/travel-journal")
-    try rig.directory.write("a log of nothing", at: "tree/nothing-wal")
-    let report = try rig.backup(keeping: "cache")
+  @Test func aDatabaseIsRecognizedByItsHeaderOrItsLog() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write(Self.magic + "alone", at: "tree/alone")
+    try fixture.directory.write(Self.magic + "pages", at: "tree/journaled")
+    try fixture.directory.write("old pages", at: "tree/journaled-journal")
+    try fixture.directory.write("secret pages", at: "tree/encrypted")
+    try fixture.directory.write("secret log", at: "tree/encrypted-wal")
+    try fixture.directory.write("index of the log", at: "tree/encrypted-shm")
+    try fixture.directory.write("dear diary", at: "tree/travel")
+    try fixture.directory.write("day one", at: "tree/travel-journal")
+    try fixture.directory.write("a log of nothing", at: "tree/nothing-wal")
+    let report = try fixture.backup(keeping: "cache")
     #expect(
       how(report) == [
         "folders/tree/alone": "watching", "folders/tree/journaled": "watching",
@@ -33,106 +33,108 @@ import Testing
       ])
     #expect(report.snapshot?.snapshot.databases == report.databases)
     #expect(report.files == 9 && report.isComplete && report.warnings.isEmpty)
-    _ = try rig.restore(report)
-    #expect(try rig.names("back") == rig.names("tree"))
-    for name in try rig.names("tree") {
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back") == fixture.names("tree"))
+    for name in try fixture.names("tree") {
       let (now, then) = (ByteString("tree").appending(name), ByteString("back").appending(name))
-      #expect(try rig.directory.read(now) == rig.directory.read(then), "\(name)")
+      #expect(try fixture.directory.read(now) == fixture.directory.read(then), "\(name)")
     }
-    let again = try rig.backup(keeping: "cache")
+    let again = try fixture.backup(keeping: "cache")
     #expect(again.opened == 0 && again.databases.isEmpty)
   }
 
-  @Test func aLogThatGrewIsReadAndItsDatabaseIsNot() throws {
-    let rig = try Fixture()
+  @Test func onlyTheLogIsReadIfOnlyTheLogGrew() throws {
+    let fixture = try Fixture()
     var random = Seeded(3)
-    try rig.directory.write(Self.magic.utf8 + random.bytes(3_000_000), at: "tree/db")
-    try rig.directory.write(random.bytes(4_000), at: "tree/db-wal")
-    let first = try rig.backup(keeping: "cache")
-    try rig.directory.write(random.bytes(8_000), at: "tree/db-wal")
+    try fixture.directory.write(Self.magic.utf8 + random.bytes(3_000_000), at: "tree/db")
+    try fixture.directory.write(random.bytes(4_000), at: "tree/db-wal")
+    let first = try fixture.backup(keeping: "cache")
+    try fixture.directory.write(random.bytes(8_000), at: "tree/db-wal")
     let counters = ProgressCounters()
-    let second = try rig.backup(keeping: "cache") { $0.counters = counters }
+    let second = try fixture.backup(keeping: "cache") { $0.counters = counters }
     #expect(how(second) == ["folders/tree/db": "watching"])
     #expect(counters.progress.bytesDone == 8_000)
     #expect(first.files == 2 && second.files == 2)
-    _ = try rig.restore(second)
-    #expect(try rig.directory.read("back/db") == rig.directory.read("tree/db"))
-    #expect(try rig.directory.read("back/db-wal") == rig.directory.read("tree/db-wal"))
+    _ = try fixture.restore(second)
+    #expect(try fixture.directory.read("back/db") == fixture.directory.read("tree/db"))
+    #expect(try fixture.directory.read("back/db-wal") == fixture.directory.read("tree/db-wal"))
   }
 
-  @Test func whatCameOrWentSinceTheScanIsAsTheCaptureFoundIt() throws {
-    let rig = try Fixture()
-    try rig.directory.write(Self.magic + "pages", at: "tree/a")
-    try rig.directory.write("log", at: "tree/a-wal")
-    try rig.directory.write(Self.magic + "pages", at: "tree/b")
-    try rig.directory.write("more", at: "tree/c")
-    let scan = try rig.scan()
-    try Directory.open(path: rig.directory.path("tree")).remove("a-wal")
-    try rig.directory.write("a new log", at: "tree/b-wal")
-    let report = try rig.backup(scan)
+  @Test func logsCreatedOrDeletedAfterTheScanAreCapturedAsFound() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write(Self.magic + "pages", at: "tree/a")
+    try fixture.directory.write("log", at: "tree/a-wal")
+    try fixture.directory.write(Self.magic + "pages", at: "tree/b")
+    try fixture.directory.write("more", at: "tree/c")
+    let scan = try fixture.scan()
+    try Directory.open(path: fixture.directory.path("tree")).remove("a-wal")
+    try fixture.directory.write("a new log", at: "tree/b-wal")
+    let report = try fixture.backup(scan)
     #expect(report.files == 4 && report.isComplete && report.warnings.isEmpty)
-    _ = try rig.restore(report)
-    #expect(try rig.names("back") == ["a", "b", "b-wal", "c"])
-    #expect(try rig.text("back/b-wal") == "a new log")
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back") == ["a", "b", "b-wal", "c"])
+    #expect(try fixture.text("back/b-wal") == "a new log")
   }
 
-  /// Databases of which each file has a name in two directories, as `cp -al` makes them; and what only looks
-  /// like them: a file beside one with a journal's name. Each is found by both names.
-  @Test func hardLinkedDatabasesAreWhole() throws {
-    let rig = try Fixture()
+  /// Databases whose files each have a name in two directories, as `cp -al` creates them, and an
+  /// ordinary file beside one with a journal's name. Each is found by both names.
+  @Test func hardLinkedDatabasesAreStoredWithTheirLogs() throws {
+    let fixture = try Fixture()
     let names = ["db", "db-wal", "plain", "plain-journal", "only", "only-journal", "small"]
-    for name in names { try rig.directory.write("in \(name)", at: ByteString("tree/a/\(name)")) }
-    try rig.directory.write(Self.magic + "pages", at: "tree/a/db")
-    try rig.directory.write(Self.magic + "pages", at: "tree/a/small")
-    try rig.directory.write("a journal of its own", at: "tree/b/only-journal")
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+    for name in names {
+      try fixture.directory.write("in \(name)", at: ByteString("tree/a/\(name)"))
+    }
+    try fixture.directory.write(Self.magic + "pages", at: "tree/a/db")
+    try fixture.directory.write(Self.magic + "pages", at: "tree/a/small")
+    try fixture.directory.write("a journal of its own", at: "tree/b/only-journal")
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
     for name in names where name != "only-journal" {
       let name = ByteString(name)
       try tree.directory("b").createHardLink(name, to: name, in: tree.directory("a"))
     }
-    let report = try rig.backup(keeping: "cache")
+    let report = try fixture.backup(keeping: "cache")
     #expect(report.isComplete && report.warnings.isEmpty && report.files == 14)
-    #expect(try rig.restore(report).isComplete)
-    let back = try Directory.open(path: rig.directory.path("back"))
+    #expect(try fixture.restore(report).isComplete)
+    let back = try Directory.open(path: fixture.directory.path("back"))
     for name in names {
       for directory in ["a", "b"] {
         let path = ByteString("\(directory)/\(name)")
         #expect(
-          try rig.directory.read(ByteString("tree").appending(path))
-            == rig.directory.read(ByteString("back").appending(path)), "\(path)")
+          try fixture.directory.read(ByteString("tree").appending(path))
+            == fixture.directory.read(ByteString("back").appending(path)), "\(path)")
       }
       let places = try ["a", "b"].map { try back.directory($0).status(ByteString(name)).identity }
       #expect((places[0] == places[1]) == (name != "only-journal"), "\(name)")
     }
-    #expect(try rig.backup(keeping: "cache").opened == 0)
+    #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
-  @Test func aLogThatIsLeftOutStaysOut() throws {
-    let rig = try Fixture()
-    try rig.directory.write(Self.magic + "pages", at: "tree/a")
-    try rig.directory.write("log", at: "tree/a-wal")
-    let report = try rig.backup(try rig.scan([.exclude("*-wal")]))
+  @Test func anExcludedLogIsNotStored() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write(Self.magic + "pages", at: "tree/a")
+    try fixture.directory.write("log", at: "tree/a-wal")
+    let report = try fixture.backup(try fixture.scan([.exclude("*-wal")]))
     #expect(how(report) == ["folders/tree/a": "watching"])
-    _ = try rig.restore(report)
-    #expect(try rig.names("back") == ["a"])
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back") == ["a"])
   }
 
   @Test func aDatabaseThatIsBusyIsTriedAgainAtTheEnd() throws {
-    let rig = try Fixture()
+    let fixture = try Fixture()
     let pages = [UInt8](repeating: 1, count: 4 << 20)
-    try rig.directory.write(Array(Self.magic.utf8) + pages, at: "tree/a busy one")
-    try rig.directory.write("log", at: "tree/a busy one-wal")
+    try fixture.directory.write(Array(Self.magic.utf8) + pages, at: "tree/a busy one")
+    try fixture.directory.write("log", at: "tree/a busy one-wal")
     for number in 0..<300 {
-      try rig.directory.write("\(number)", at: ByteString("tree/b\(number)"))
+      try fixture.directory.write("\(number)", at: ByteString("tree/b\(number)"))
     }
-    // Another program holds the database's lock for itself and keeps writing.
-    let writer = try BusyWriter(rig.directory.path("tree/a busy one"))
+    // Another program holds an exclusive lock on the database and keeps writing.
+    let writer = try BusyWriter(fixture.directory.path("tree/a busy one"))
     defer { writer.stop() }
-    // It is read for a third of a second, in which the writer gets its turn, on most machines.
+    // Reading takes a third of a second, so on most machines the writer runs in the meantime.
     let slowly = Faults.Plan(pausing: 0.005, afterReading: 64 << 10)
     func backup() throws -> BackupReport {
       try Faults.inject(slowly) {
-        try rig.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
+        try fixture.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
       }
     }
     var report = try backup()
@@ -142,16 +144,18 @@ import Testing
     #expect(report.warnings.map(\.path) == ["folders/tree/a busy one"])
     #expect(
       report.warnings.map(\.remark) == [
-        "the database was in use and is stored as it stood: other programs held its locks"
+        "the database was in use and was read without a lock: other programs held its locks"
       ])
-    #expect(!report.isComplete && report.files == 302, "what may be torn is not complete")
+    #expect(
+      !report.isComplete && report.files == 302,
+      "a backup with a possibly torn file is not complete")
     writer.stop()
-    let next = try rig.backup(keeping: "cache")
+    let next = try fixture.backup(keeping: "cache")
     #expect(how(next) == ["folders/tree/a busy one": "watching"])
   }
 }
 
-/// A program that locks a database as SQLite does in exclusive mode, and writes to it all the time.
+/// A program that locks a database as SQLite does in exclusive mode, and writes to it continuously.
 private final class BusyWriter {
   private let process = Process()
   private let input = Pipe()

@@ -7,9 +7,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A restore into a device of which every call fails in turn, once or from then on, as when the machine
-/// goes: each file is as it was or as stored, what gave way is in the trash, `Recovery` makes good what
-/// was interrupted, and the next restore completes it.
+/// A restore into a device in which every call fails in turn, once or from then on, as in a crash:
+/// each file is either unchanged or restored, replaced files are in the trash, `Recovery` recovers
+/// the interrupted operation, and the next restore completes it.
 @Suite(.spreadScans) struct DeviceFaultTests {
   private struct Outcome {
     var report: DeviceRestoreReport?
@@ -21,26 +21,26 @@ import Testing
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
     let faulty = try FaultFixture()
-    let rig = faulty.rig
-    try rig.directory.write("mine", at: "tree/mine/more")
-    try rig.directory.write("inside", at: "tree/kind/inside")
+    let fixture = faulty.base
+    try fixture.directory.write("mine", at: "tree/mine/more")
+    try fixture.directory.write("inside", at: "tree/kind/inside")
     for name in ["db", "db-wal", "odd", "odd-journal", "odd-wal"] {
-      try rig.directory.write("older \(name)", at: ByteString("tree/\(name)"))
+      try fixture.directory.write("older \(name)", at: ByteString("tree/\(name)"))
     }
-    try rig.copy("tree", to: "older")
-    let older = try rig.records("older")
+    try fixture.copy("tree", to: "older")
+    let older = try fixture.records("older")
     try faulty.change()
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
     for name in ["db", "db-wal", "odd"] {
-      try rig.directory.write("stored \(name)", at: ByteString("tree/\(name)"))
+      try fixture.directory.write("stored \(name)", at: ByteString("tree/\(name)"))
     }
     for name in ["mine", "odd-journal", "odd-wal"] as [ByteString] { try tree.removeTree(name) }
     try tree.removeTree("kind")
-    try rig.directory.write("file", at: "tree/kind")
-    let snapshot = try #require(try rig.backup().snapshot)
-    let wanted = try rig.records("tree")
+    try fixture.directory.write("file", at: "tree/kind")
+    let snapshot = try #require(try fixture.backup().snapshot)
+    let wanted = try fixture.records("tree")
     var (finished, rolledBack) = (0, 0)
-    // In CI some of the calls, each time others; with SANDBOXCTL_STRESS all.
+    // CI tests some of the calls, other ones in each run; SANDBOXCTL_STRESS tests all.
     var random = Seeded.fresh("DeviceFaultTests")
     let stride =
       ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
@@ -48,77 +48,79 @@ import Testing
     var call = 0
     while call < 3000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.directory.directory.removeTree("tree")
-      try rig.copy("older", to: "tree")
+      try fixture.directory.directory.removeTree("tree")
+      try fixture.copy("older", to: "tree")
       var outcome = Outcome()
       let plan = Faults.Plan(
         at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
       Faults.inject(plan) {
-        do { outcome.report = try restore(rig, snapshot) } catch { outcome.error = error }
+        do { outcome.report = try restore(fixture, snapshot) } catch { outcome.error = error }
       }
       let what = "\(kind), call \(call): \(outcome.error.map { "\($0)" } ?? "reported")"
       if let error = outcome.error { #expect(tellsWhatAndWhere(error), "\(what)") }
-      try expectNothingLost(rig, older, wanted, what)
-      if !kind.staysBroken { try expectWholeDatabases(rig, older, wanted, what) }
-      let recovered = try Recovery(device(rig), policy: Fixture.policy(.folder)).run().done
+      try expectNothingLost(fixture, older, wanted, what)
+      if !kind.staysBroken { try expectWholeDatabases(fixture, older, wanted, what) }
+      let recovered = try Recovery(device(fixture), policy: Fixture.policy(.folder)).run().done
       for operation in recovered {
         #expect(operation.failed.isEmpty, "\(what): \(operation.failed)")
         finished += operation.isFinished ? 1 : 0
         rolledBack += operation.isFinished ? 0 : 1
-        try expectOnly(operation.isFinished ? wanted : older, rig, what)
+        try expectOnly(operation.isFinished ? wanted : older, fixture, what)
       }
-      #expect(try InterruptedOperation.all(on: rig.directory.path("tree")).isEmpty, "\(what)")
-      try expectWholeDatabases(rig, older, wanted, what)
-      try expectNothingLost(rig, older, wanted, what)
-      #expect(try restore(rig, snapshot).parts.allSatisfy { $0.report.isComplete }, "\(what)")
-      let found = try records(rig)
+      #expect(try InterruptedOperation.all(on: fixture.directory.path("tree")).isEmpty, "\(what)")
+      try expectWholeDatabases(fixture, older, wanted, what)
+      try expectNothingLost(fixture, older, wanted, what)
+      #expect(try restore(fixture, snapshot).parts.allSatisfy { $0.report.isComplete }, "\(what)")
+      let found = try records(fixture)
       let differences = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }
       #expect(differences.isEmpty, "\(what): \(differences.sorted())")
       if !plan.hasFired { break }
     }
     #expect(call < 3000, "it does not end")
-    // Of those that break down for good, some can be finished and some are taken back: there are more
-    // than 11 calls of either kind in a row.
+    // Of the runs in which all later calls fail, some can be finished and some are rolled back:
+    // either kind covers more than 11 calls in a row.
     if kind.staysBroken, stride <= 11 {
       #expect(finished > 0 && rolledBack > 0, "\(finished), \(rolledBack)")
     }
   }
 
-  private func device(_ rig: Fixture) throws -> Device {
-    try Device.find(root: rig.directory.path("tree"), layout: .folder)
+  private func device(_ fixture: Fixture) throws -> Device {
+    try Device.find(root: fixture.directory.path("tree"), layout: .folder)
   }
 
-  private func restore(_ rig: Fixture, _ snapshot: StoredSnapshot) throws -> DeviceRestoreReport {
-    let reader = try rig.repository.beginReading()
+  private func restore(_ fixture: Fixture, _ snapshot: StoredSnapshot) throws -> DeviceRestoreReport
+  {
+    let reader = try fixture.repository.beginReading()
     var request = DeviceRestoreRequest(
-      try device(rig), isInPlace: true, policy: try Fixture.policy(.folder))
+      try device(fixture), isInPlace: true, policy: try Fixture.policy(.folder))
     request.deletes = true
     request.savesFirst = false
     request.isForced = true
     let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
     return try DeviceRestoreOperation(
-      plan, rig.repository, from: reader, saving: BackupRequest(program: "test")
+      plan, fixture.repository, from: reader, saving: BackupRequest(program: "test")
     ).run()
   }
 
   // MARK: - Comparing
 
-  private func records(_ rig: Fixture) throws -> [ByteString: TreeRecord] {
-    try rig.records("tree").filter { !OwnNames.has($0.key.components.first ?? "") }
+  private func records(_ fixture: Fixture) throws -> [ByteString: TreeRecord] {
+    try fixture.records("tree").filter { !OwnNames.has($0.key.components.first ?? "") }
       .mapValues { record in
         var record = record
-        // Of a file's names those in the trash are none.
+        // The hard links of a file in the trash do not count.
         if record.firstName?.components.first == OwnNames.directory { record.firstName = nil }
         return record
       }
   }
 
-  /// Each file is old or new; and what is no longer there in its old state lies in the trash.
+  /// Checks that each file is old or new, and that the old state of each replaced file is in the
+  /// trash.
   private func expectNothingLost(
-    _ rig: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
+    _ fixture: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ what: String
   ) throws {
-    let all = try rig.records("tree")
+    let all = try fixture.records("tree")
     var kept: [ByteString: [TreeRecord]] = [:]
     for (path, record) in all where path.isWithin(".sandboxctl/trash") {
       let inner = path.components.dropFirst(5).map(\.bytes)
@@ -133,12 +135,12 @@ import Testing
     }
   }
 
-  /// Each database is of one state with its log.
+  /// Checks that each database matches its log.
   private func expectWholeDatabases(
-    _ rig: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
+    _ fixture: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ what: String
   ) throws {
-    let found = try records(rig)
+    let found = try records(fixture)
     for unit in [["db", "db-wal"], ["odd", "odd-journal", "odd-wal"]] as [[ByteString]] {
       let isWhole = [older, wanted].contains { state in
         unit.allSatisfy { name in
@@ -150,11 +152,11 @@ import Testing
     }
   }
 
-  /// Each entry that is no directory is of one state.
+  /// Checks that each entry other than a directory has one of the states.
   private func expectOnly(
-    _ state: [ByteString: TreeRecord], _ rig: Fixture, _ what: String
+    _ state: [ByteString: TreeRecord], _ fixture: Fixture, _ what: String
   ) throws {
-    let found = try records(rig)
+    let found = try records(fixture)
     for path in Set(found.keys).union(state.keys) {
       let isSame = found[path].map { state[path]?.hasContent(of: $0) ?? false } ?? false
       #expect(isSame, "\(what): \(path) after the recovery")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Lifecycle
 
-/// What is restored goes to the disk while more is written.
+/// Restored data is written to the disk while more is restored.
 @Suite(.spreadScans) struct EarlySyncTests {
-  /// A sync that goes on until it is let go.
+  /// A sync that blocks until it is released.
   private final class Gate: Sendable {
     let begins = DispatchSemaphore(value: 0)
     let mayEnd = DispatchSemaphore(value: 0)
@@ -22,17 +22,18 @@ import Testing
     }
   }
 
-  @Test func eachPortionBeginsOneAtATime() throws {
+  @Test func onePortionIsSyncedAtATime() throws {
     let gate = Gate()
     let early = try EarlySync { gate.pass() }
     early.note(EarlySync.portion - 1)
     early.note(1)
     gate.begins.wait()
-    // While one goes on none begins, however much is written.
+    // While one sync runs, no other begins, however much is written.
     early.note(3 * EarlySync.portion)
     early.note(EarlySync.portion)
     gate.mayEnd.signal()
-    // What was written meanwhile begins the next as soon as that one has ended: each try gives it time.
+    // The data written meanwhile starts the next sync as soon as that one ends; each try gives it
+    // time.
     var tries = 0
     while gate.begins.wait(timeout: .now() + .milliseconds(10)) == .timedOut, tries < 60_000 {
       early.note(1)
@@ -43,7 +44,7 @@ import Testing
     #expect(gate.count == 2)
   }
 
-  @Test func lessThanAPortionBeginsNone() throws {
+  @Test func lessThanAPortionIsNotSyncedEarly() throws {
     let gate = Gate()
     gate.mayEnd.signal()
     let early = try EarlySync { gate.pass() }
@@ -52,8 +53,8 @@ import Testing
     #expect(gate.count == 0)
   }
 
-  /// The disk may not tell of an error twice.
-  @Test func aFailureIsThrownAtTheEnd() throws {
+  /// The disk may report an error only once.
+  @Test func aSyncErrorIsThrownAtTheEnd() throws {
     let early = try EarlySync { () throws(SystemError) in
       throw SystemError(.sync, "staged", number: 5)
     }

@@ -8,12 +8,12 @@ import Testing
 
 /// Lookups by path among the entries of a scan.
 @Suite(.spreadScans) struct EntryLookupTests {
-  @Test func findsWhatTheScanFindsAndNothingElse() throws {
-    let rig = try Fixture(inMemory: true)
+  @Test func findsExactlyTheScannedEntries() throws {
+    let fixture = try Fixture(inMemory: true)
     for path in ["a/b/c", "a/b/d", "a/x", "y", "\u{fc}/e"] {
-      _ = try rig.directory.write([1], at: ByteString("tree").appending(ByteString(path)))
+      _ = try fixture.directory.write([1], at: ByteString("tree").appending(ByteString(path)))
     }
-    let scan = try #require(try rig.scan().containers.first)
+    let scan = try #require(try fixture.scan().containers.first)
     let lookup = EntryLookup(scan)
     for index in scan.entries.indices { #expect(lookup.index(of: scan.path(index)) == index) }
     for path in ["b", "a/b/e", "a/b/c/d", "z/z", "a/bb"] as [ByteString] {
@@ -36,9 +36,9 @@ import Testing
   }
 }
 
-/// Sets of paths that are asked what lies at, above or below a path.
+/// Sets of paths that answer whether a path is at, above or below one of them.
 @Suite(.spreadScans) struct PathSetTests {
-  @Test func answersAsTheComparisonOfEachPairDoes() {
+  @Test func answersLikeAComparisonWithEachPath() {
     var random = Seeded(5)
     let names = ["a", "b", "a b", "a-b", "ab"]
     func path() -> ByteString {

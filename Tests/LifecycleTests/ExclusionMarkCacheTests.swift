@@ -7,9 +7,10 @@ import Testing
 
 @testable import Lifecycle
 
-/// What scans remember of marks: what is as it was is not looked at again, and what is not is.
+/// The exclusion marks that scans cache: an unchanged file is not checked for marks again, a
+/// changed one is.
 @Suite(.spreadScans) struct ExclusionMarkCacheTests {
-  private let rig: Fixture
+  private let fixture: Fixture
   private let data: ByteString =
     "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
   private static let excluded: ByteString =
@@ -18,18 +19,18 @@ import Testing
   private static let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    fixture = try Fixture(inMemory: true)
     for name in ["Documents/plain", "Documents/marked", "Documents/deep/down/file", "tmp/x"] {
-      try rig.directory.write("x", at: data.appending(ByteString(name)))
+      try fixture.directory.write("x", at: data.appending(ByteString(name)))
     }
     try place("Documents").createLink("link", to: "plain")
     try mark("marked", in: "Documents")
-    try rig.directory.write(Self.tag, at: data.appending("Documents/tagged/CACHEDIR.TAG"))
-    try rig.directory.write("x", at: data.appending("Documents/tagged/file"))
+    try fixture.directory.write(Self.tag, at: data.appending("Documents/tagged/CACHEDIR.TAG"))
+    try fixture.directory.write("x", at: data.appending("Documents/tagged/file"))
   }
 
   private func place(_ path: ByteString) throws -> Directory {
-    try Directory.open(path: rig.directory.path(data.appending(path)))
+    try Directory.open(path: fixture.directory.path(data.appending(path)))
   }
 
   private func mark(_ name: ByteString, in path: ByteString) throws {
@@ -37,7 +38,8 @@ import Testing
     try directory.attributes(of: name).set(Self.excluded, to: Array("com.apple.backupd".utf8))
   }
 
-  /// A memory as a run has it that begins some seconds after now, told what an earlier one found.
+  /// A cache as in a run that begins some seconds from now, with the marks that an earlier scan
+  /// found.
   private func memory(
     _ earlier: DeviceScan? = nil, seconds: Int64 = 10, program: String = "test"
   ) throws -> ExclusionMarkCache {
@@ -51,11 +53,11 @@ import Testing
     return ExclusionMarkCache(table, at: RunClock(start: start), by: program)
   }
 
-  /// Looks at the device; gives how often it asked for attributes and for entries' statuses, too.
+  /// Scans the device. Returns also how often it read attributes and statuses of entries.
   private func scan(
     _ memory: ExclusionMarkCache?, _ patterns: [CommandLinePattern] = []
   ) throws -> (scan: DeviceScan, attributes: Int, statuses: Int) {
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     let policy = try Fixture.policy(.coreSimulator, patterns)
     func counting(_ operation: SystemError.Operation) -> (DeviceScan, Int) {
       let plan = Faults.Plan(failing: [operation], at: .max, number: 0)
@@ -66,7 +68,7 @@ import Testing
     return (scan, attributes, counting(.status).1)
   }
 
-  /// What a scan without a memory finds.
+  /// Expects the result of a scan without a cache.
   private func expectRight(
     _ scan: DeviceScan, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -76,13 +78,13 @@ import Testing
       scan.containers.map(\.marks) == fresh.containers.map(\.marks), sourceLocation: sourceLocation)
   }
 
-  @Test func whatIsAsItWasIsNotLookedAtForMarks() throws {
+  @Test func unchangedFilesAreNotCheckedForMarks() throws {
     let first = try scan(memory())
     try expectRight(first.scan)
     #expect(first.scan.fates["Documents/marked"] == .excluded)
     #expect(first.scan.fates["Documents/tagged/file"] == .kept)
     #expect(first.attributes > 12)
-    // A directory with a file that may be a mark is looked at each time, and that file.
+    // A directory with a file that may be a mark is checked each time, and so is that file.
     let second = try scan(memory(first.scan))
     #expect(second.attributes == 1)
     try expectRight(second.scan)
@@ -90,8 +92,8 @@ import Testing
     try place("Documents").remove("link")
     let third = try scan(memory(try scan(memory()).scan))
     #expect(third.attributes == 0)
-    #expect(third.statuses < first.statuses - 4, "no directory is asked for a tag")
-    #expect(third.scan.marks?.table(isPart: false) == nil, "there is nothing new to keep")
+    #expect(third.statuses < first.statuses - 4, "no directory is checked for a tag")
+    #expect(third.scan.marks?.table(isPart: false) == nil, "nothing new to cache")
     try expectRight(third.scan)
   }
 
@@ -99,9 +101,9 @@ import Testing
     "mark a file", "unmark a file", "mark a directory", "mark the root", "tag a directory",
     "untag a directory", "spoil a tag", "replace a file",
   ])
-  func whatHasChangedIsSeen(change: String) throws {
+  func changesOfMarksAreFound(change: String) throws {
     if change == "spoil a tag" {
-      try rig.directory.write("Signature: of nothing", at: data.appending("tmp/CACHEDIR.TAG"))
+      try fixture.directory.write("Signature: of nothing", at: data.appending("tmp/CACHEDIR.TAG"))
     }
     let before = try scan(memory()).scan
     try waitForTheClock()
@@ -115,15 +117,15 @@ import Testing
       let directory = try place("")
       try directory.attributes.set(Self.excluded, to: Array("com.apple.backupd".utf8))
     case "tag a directory":
-      try rig.directory.write(Self.tag, at: data.appending("Documents/deep/CACHEDIR.TAG"))
+      try fixture.directory.write(Self.tag, at: data.appending("Documents/deep/CACHEDIR.TAG"))
     case "untag a directory": try place("Documents/tagged").remove("CACHEDIR.TAG")
     case "spoil a tag":
-      // In place: the directory stays as it was.
+      // In place: the directory itself is unchanged.
       let file = try place("tmp").openOrCreate("CACHEDIR.TAG", permissions: 0o644)
       try file.write(Array(Self.tag.utf8), at: 0)
     default:
       try place("Documents").rename("plain", to: "other", in: place("Documents"))
-      try rig.directory.write("x", at: data.appending("Documents/plain"))
+      try fixture.directory.write("x", at: data.appending("Documents/plain"))
       try mark("plain", in: "Documents")
     }
     let after = try scan(memory(before))
@@ -131,15 +133,15 @@ import Testing
     try expectRight(after.scan)
   }
 
-  /// Makes what follows have another time of change than what was before.
+  /// Waits until new changes get another change time.
   private func waitForTheClock() throws {
-    let file = try Directory.open(path: rig.directory.path("tree")).create("clock")
+    let file = try Directory.open(path: fixture.directory.path("tree")).create("clock")
     let before = try file.status().changed
     while try file.status().changed == before { try file.write([0], at: 0) }
-    try Directory.open(path: rig.directory.path("tree")).remove("clock")
+    try Directory.open(path: fixture.directory.path("tree")).remove("clock")
   }
 
-  @Test func anotherSearchLooksAnew() throws {
+  @Test func anotherProgramOrPolicyChecksAgain() throws {
     let first = try scan(memory())
     let all = first.attributes
     #expect(try scan(memory(first.scan, program: "another")).attributes == all)
@@ -147,8 +149,8 @@ import Testing
     #expect(try scan(memory(first.scan)).attributes < all)
   }
 
-  /// A second change in the tick of the clock in which the first one was would not show.
-  @Test func whatWasChangedShortlyBeforeIsLookedAtAgain() throws {
+  /// A second change in the same tick of the clock would not show.
+  @Test func aFileChangedShortlyBeforeIsCheckedAgain() throws {
     let changed = try place("Documents").status("plain").changed
     let first = try scan(
       ExclusionMarkCache(
@@ -157,7 +159,7 @@ import Testing
     #expect(try scan(memory(first.scan)).attributes == first.attributes)
   }
 
-  @Test func aPartOfTheSourceLeavesWhatIsKnownOfTheRest() throws {
+  @Test func aPartialScanKeepsTheMarksOfTheRest() throws {
     var (one, other) = (MarkTable(), MarkTable())
     for number: UInt64 in [7, 3, 5] { one.add(number, []) }
     one.add(9, MarkSet(marker: 2))

@@ -3,24 +3,24 @@ import Lifecycle
 import TestSupport
 import Testing
 
-/// What came of a restore of which a call failed.
+/// The result of a restore in which a call failed.
 struct RestoreOutcome {
   var report: RestoreReport?
   var error: (any Error)?
 }
 
-/// Restores of which each call fails in turn.
+/// Restores in which each call fails in turn.
 extension FaultFixture {
-  /// Restores with nothing failing; all of it has to come.
+  /// Restores without failures, and expects a complete restore.
   func restore(_ snapshot: StoredSnapshot, _ request: RestoreRequest) throws {
-    let reader = try rig.repository.beginReading()
+    let reader = try base.repository.beginReading()
     let plan = try RestorePlan.make(snapshot, request, from: reader)
     let report = try RestoreOperation(plan, from: reader, threads: 2).run()
     #expect(report.isComplete, "\(report.failed) \(report.damaged)")
   }
 
-  /// Restores with each call failing, and has what came of it checked; gives how many times that
-  /// ended it or was named.
+  /// Restores once for each failing call, and has each result checked. Returns the number of
+  /// failures that ended the restore or were reported.
   func eachRestore(
     _ kind: FaultKind, _ snapshot: StoredSnapshot, _ request: RestoreRequest,
     _ check: (RestoreOutcome, String) throws -> Void

@@ -5,22 +5,23 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A rig whose calls can be made to fail, with a small tree of entries of all kinds.
+/// A fixture that makes calls fail, with a small tree of entries of all kinds.
 struct FaultFixture {
-  let rig: Fixture
-  /// The rig's repository, without the listings of pack directories that are all alike.
+  let base: Fixture
+  /// The repository's storage, which ignores the listings of further pack directories, which are
+  /// all alike.
   let storage: WatchedStorage
   let repository: Repository
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    base = try Fixture(inMemory: true)
     storage = WatchedStorage(
-      rig.repository.storage, passing: WatchedStorage.isFurtherPackDirectory)
+      base.repository.storage, passing: WatchedStorage.isFurtherPackDirectory)
     repository = try Repository.open(storage)
-    try rig.directory.write("one", at: "tree/one")
-    try rig.directory.write([UInt8](repeating: 3, count: 300_000), at: "tree/folder/two")
-    try rig.directory.write("deep", at: "tree/folder/deeper/three")
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+    try base.directory.write("one", at: "tree/one")
+    try base.directory.write([UInt8](repeating: 3, count: 300_000), at: "tree/folder/two")
+    try base.directory.write("deep", at: "tree/folder/deeper/three")
+    let tree = try Directory.open(path: base.directory.path("tree"))
     let directory = try tree.directory("folder")
     try tree.createLink("link", to: "one")
     try tree.createHardLink("twin", to: "two", in: directory)
@@ -33,37 +34,37 @@ struct FaultFixture {
     try sparse.truncate(to: 1 << 20)
   }
 
-  /// Changes some of the tree: a file, a new one, one that goes, one that becomes a directory.
+  /// Changes the tree: changes a file, adds one, removes one, and replaces one with a directory.
   func change(_ text: String = "changed") throws {
-    try rig.directory.write(text, at: "tree/one")
-    try rig.directory.write("new", at: "tree/new/four")
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+    try base.directory.write(text, at: "tree/one")
+    try base.directory.write("new", at: "tree/new/four")
+    let tree = try Directory.open(path: base.directory.path("tree"))
     try tree.remove("sparse")
     try tree.makeDirectory("sparse").create("inside").write([8])
     try tree.setPermissions(0o750, of: "folder")
   }
 
-  /// What the tree holds.
-  var records: [ByteString: TreeRecord] { get throws { try rig.records("tree") } }
+  /// The entries of the tree.
+  var records: [ByteString: TreeRecord] { get throws { try base.records("tree") } }
 
-  /// Backs the tree up with a state of earlier runs.
-  func backup() throws -> BackupReport { try rig.backup(to: repository, keeping: "cache") }
+  /// Backs the tree up with the state of earlier runs.
+  func backup() throws -> BackupReport { try base.backup(to: repository, keeping: "cache") }
 
-  /// Restores a snapshot to a new place, and gives what came back; the place is empty again then.
+  /// Restores a snapshot to a new directory, which is deleted again. Returns the restored entries.
   func restored(_ snapshot: StoredSnapshot) throws -> [ByteString: TreeRecord] {
-    let reader = try rig.repository.beginReading()
+    let reader = try base.repository.beginReading()
     let plan = try RestorePlan.make(
-      snapshot, path: "folders/tree", to: rig.directory.path("checked"), from: reader)
+      snapshot, path: "folders/tree", to: base.directory.path("checked"), from: reader)
     let report = try RestoreOperation(plan, from: reader).run()
     #expect(report.isComplete, "\(report.damaged) \(report.failed)")
-    let found = try rig.records("checked")
-    try rig.directory.directory.removeTree("checked")
+    let found = try base.records("checked")
+    try base.directory.directory.removeTree("checked")
     return found
   }
 
-  /// Whether nothing is damaged and nothing is missing in the repository.
+  /// Checks that nothing is damaged or missing in the repository.
   func expectSound(_ what: String) throws {
-    let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
+    let check = RepositoryCheck(base.repository, reading: .everything, workers: 2)
     let report = try check.run().tell { finding in
       if case .remark = finding { return }
       Issue.record("\(what): \(finding)")
@@ -74,7 +75,7 @@ struct FaultFixture {
 
 /// A way in which calls fail.
 struct FaultKind: CustomStringConvertible, Sendable {
-  /// The number of the error; nothing for calls of the storage, which have none.
+  /// The error number, or nil for operations of the storage, which have none.
   let number: Int32?
   let staysBroken: Bool
 
@@ -84,20 +85,20 @@ struct FaultKind: CustomStringConvertible, Sendable {
     FaultKind(number: nil, staysBroken: true),
   ]
 
-  /// One of each kind.
+  /// One fault of each kind.
   static let some = [
     FaultKind(number: 5, staysBroken: false), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: nil, staysBroken: false),
   ]
 
-  /// How many calls at least there are that cannot be got over: few of the storage.
+  /// The minimum number of calls whose failure is not handled: few for the storage.
   var fewest: Int { number == nil ? 5 : 20 }
 
   var description: String {
     "\(number.map { "error \($0)" } ?? "storage")\(staysBroken ? " from then on" : "")"
   }
 
-  /// Runs `body` with its call number `call` failing; tells whether there was such a call.
+  /// Runs `body` with the call `call` failing. Returns whether there was such a call.
   func inject(
     at call: Int, _ storage: WatchedStorage, _ body: () throws -> Void
   ) throws -> Bool {
@@ -113,7 +114,7 @@ struct FaultKind: CustomStringConvertible, Sendable {
   }
 }
 
-/// Whether an error says what was tried, on what and why not.
+/// Whether an error names the action, the subject and the reason.
 func tellsWhatAndWhere(_ error: any Error) -> Bool {
   let words = "\(error)"
   guard let start = words.range(of: "cannot "), let place = words.range(of: "'") else {

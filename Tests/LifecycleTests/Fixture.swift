@@ -6,7 +6,7 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// A directory to back up, a repository, and the program's policies.
+/// A directory to back up, a repository, and the built-in policies.
 struct Fixture {
   let directory: TemporaryDirectory
   let repository: Repository
@@ -27,7 +27,7 @@ struct Fixture {
     try library.compile(PolicyRequest(layout: layout, patterns: patterns))
   }
 
-  /// Looks at the tree as a plain directory.
+  /// Scans the tree as a plain directory.
   func scan(
     _ patterns: [CommandLinePattern] = [], options: ScanOptions = ScanOptions()
   ) throws -> DeviceScan {
@@ -35,18 +35,18 @@ struct Fixture {
     return DeviceScan.run(device, policy: try Self.policy(.folder, patterns), options: options)
   }
 
-  /// Backs the tree up, as a scan found it.
+  /// Backs up the tree as scanned.
   func backup(_ scan: DeviceScan) throws -> BackupReport {
     try BackupOperation(
       BackupPlan.make(scan), to: repository, BackupRequest(program: "test")
     ).run()
   }
 
-  /// Backs the tree up as it is.
+  /// Scans and backs up the tree.
   func backup() throws -> BackupReport { try backup(scan()) }
 
-  /// A request with a state of earlier runs, an hour after everything was last changed. The source counts
-  /// as one on a disk: of what lies in memory no file is ever settled.
+  /// A request with the state of earlier runs, an hour after the last change. The source counts as
+  /// a file system on a disk: in memory no file ever counts as stable.
   func request(keeping cache: ByteString) -> BackupRequest {
     var request = BackupRequest(
       program: "test", workers: 2, cache: directory.path(cache),
@@ -55,7 +55,7 @@ struct Fixture {
     return request
   }
 
-  /// Backs the tree up with a state of earlier runs, an hour after everything was last changed.
+  /// Backs up the tree with the state of earlier runs, an hour after the last change.
   func backup(
     to other: Repository? = nil, keeping cache: ByteString, _ patterns: [CommandLinePattern] = [],
     _ change: (inout BackupRequest) -> Void = { _ in }
@@ -67,7 +67,7 @@ struct Fixture {
     ).run()
   }
 
-  /// Restores a path of a snapshot as a new directory; gives the report.
+  /// Restores a path of a snapshot as a new directory. Returns the report.
   func restore(
     _ report: BackupReport, _ path: ByteString = "folders/tree", to name: ByteString = "back",
     from other: Repository? = nil
@@ -81,19 +81,19 @@ struct Fixture {
 
   struct Missing: Error {}
 
-  /// The text of a file below the rig's directory.
+  /// The text of a file below the fixture's directory.
   func text(_ path: ByteString) throws -> String {
     String(decoding: try directory.read(path), as: UTF8.self)
   }
 
-  /// What is below a path of the rig's directory, sorted.
+  /// The names in a directory below the fixture's directory, sorted.
   func names(_ path: ByteString) throws -> [ByteString] {
     try Directory.open(path: directory.path(path)).names()
   }
 }
 
 extension DeviceScan {
-  /// What becomes of each entry, by its path in the only container.
+  /// How the scan handles each entry, by its path in the only container.
   var fates: [ByteString: ScannedEntry.Fate] {
     guard let scan = containers.first else { return [:] }
     var fates: [ByteString: ScannedEntry.Fate] = [:]
@@ -109,7 +109,7 @@ extension Fixture {
     for name in try directory.names() { try directory.remove(name) }
   }
 
-  /// The paths of the files in a cache whose names end so.
+  /// The paths of the files in a cache whose names have a suffix.
   func stateFiles(_ cache: ByteString, _ suffix: String) throws -> [ByteString] {
     let top = cache.appending("sandboxctl")
     return try names(top).flatMap { repository in

@@ -6,58 +6,59 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A repository's volume that another program fills while a backup writes: what no look at the free
-/// space beforehand can know.
+/// A volume that another program fills during a backup or a restore, which no check of the free
+/// space beforehand can foresee.
 @Suite(.spreadScans) struct FullVolumeTests {
   @Test(.enabled(if: try Mount.isPermitted()))
-  func aVolumeThatIsFilledMeanwhileKeepsTheEarlierBackup() throws {
-    let rig = try Fixture(inMemory: true)
-    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
-    let local = try LocalStorage.create(path: rig.directory.path("small/repo"))
+  func aVolumeFilledDuringABackupKeepsTheEarlierBackup() throws {
+    let fixture = try Fixture(inMemory: true)
+    let mount = try Mount(on: fixture.directory.directory, at: fixture.directory.path, "small")
+    let local = try LocalStorage.create(path: fixture.directory.path("small/repo"))
     let storage = WatchedStorage(local)
     let repository = try Repository.create(in: storage, program: "test")
-    try rig.directory.write("first", at: "tree/first")
-    let first = try #require(try rig.backup(to: repository, keeping: "cache").snapshot)
-    try rig.directory.write(Seeded(4).someBytes(3_000_000), at: "tree/second")
+    try fixture.directory.write("first", at: "tree/first")
+    let first = try #require(try fixture.backup(to: repository, keeping: "cache").snapshot)
+    try fixture.directory.write(Seeded(4).someBytes(3_000_000), at: "tree/second")
     storage.state.withLock { state in
-      state.action = { event in if event == "append" { Self.fill(rig) } }
+      state.action = { event in if event == "append" { Self.fill(fixture) } }
     }
     let error = #expect(throws: StoreError.self) {
-      try rig.backup(to: repository, keeping: "cache")
+      try fixture.backup(to: repository, keeping: "cache")
     }
     #expect(error?.description.contains("no space") == true, "\(error as Any)")
     #expect(error?.hint != nil)
     storage.state.withLock { $0.action = nil }
-    #expect(try rig.names("small/repo/leases").isEmpty)
+    #expect(try fixture.names("small/repo/leases").isEmpty)
     #expect(try repository.snapshots().snapshots.map(\.id) == [first.id])
     let check = RepositoryCheck(repository, reading: .everything, workers: 1)
     #expect(try check.run().tell { _ in }.damaged == 0)
-    // Once there is room the same run succeeds.
-    try rig.directory.directory.directory("small").remove("filler")
-    let next = try rig.backup(to: repository, keeping: "cache")
+    // With free space again, the same backup succeeds.
+    try fixture.directory.directory.directory("small").remove("filler")
+    let next = try fixture.backup(to: repository, keeping: "cache")
     #expect(next.isComplete)
-    #expect(try rig.restore(next, from: repository).isComplete)
-    #expect(try rig.records("back") == rig.records("tree"))
+    #expect(try fixture.restore(next, from: repository).isComplete)
+    #expect(try fixture.records("back") == fixture.records("tree"))
     withExtendedLifetime(mount) {}
   }
 
-  /// A device's volume that another program fills while a restore into it is staged: each file is old
-  /// or new, what gave way is kept, nothing need be recovered, and later it is completed. (That a call
-  /// fails while files are placed is `DeviceFaultTests`: how many pages a full tmpfs still gives
-  /// cannot be told to the page.)
+  /// Another program fills a device's volume while a restore is staged: each file is old or new,
+  /// replaced files are kept, nothing needs recovery, and a later restore completes.
+  /// (`DeviceFaultTests` tests failures while files are moved into place: how many pages a full
+  /// tmpfs still provides is not predictable.)
   @Test(.enabled(if: try Mount.isPermitted()))
-  func aDeviceThatIsFilledMeanwhileLosesNothing() throws {
-    let rig = try Fixture(inMemory: true)
-    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
+  func aDeviceFilledDuringARestoreLosesNothing() throws {
+    let fixture = try Fixture(inMemory: true)
+    let mount = try Mount(on: fixture.directory.directory, at: fixture.directory.path, "small")
     let names = (0..<40).map { ByteString("small/tree/folder \($0 % 4)/\($0)") }
-    for name in names { try rig.directory.write("stored \(name)", at: name) }
-    let device = try Device.find(root: rig.directory.path("small/tree"), layout: .folder)
+    for name in names { try fixture.directory.write("stored \(name)", at: name) }
+    let device = try Device.find(root: fixture.directory.path("small/tree"), layout: .folder)
     let policy = try Fixture.policy(.folder)
     let plan = BackupPlan.make(DeviceScan.run(device, policy: policy))
     let snapshot = try #require(
-      try BackupOperation(plan, to: rig.repository, BackupRequest(program: "test")).run().snapshot)
-    for name in names { try rig.directory.write("now of \(name)", at: name) }
-    let storage = WatchedStorage(rig.repository.storage)
+      try BackupOperation(plan, to: fixture.repository, BackupRequest(program: "test")).run()
+        .snapshot)
+    for name in names { try fixture.directory.write("now of \(name)", at: name) }
+    let storage = WatchedStorage(fixture.repository.storage)
     let repository = try Repository.open(storage)
     let restore = {
       let reader = try repository.beginReading()
@@ -65,7 +66,7 @@ import Testing
       (request.savesFirst, request.isForced) = (false, true)
       let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
       storage.state.withLock { state in
-        state.action = { event in if event.contains("packs/") { Self.fill(rig) } }
+        state.action = { event in if event.contains("packs/") { Self.fill(fixture) } }
       }
       defer { storage.state.withLock { $0.action = nil } }
       return try DeviceRestoreOperation(
@@ -74,16 +75,17 @@ import Testing
     }
     let error = #expect(throws: LifecycleError.self) { try restore() }
     #expect(error?.description.contains("no space") == true, "\(error as Any)")
-    let trash = try rig.records("small/tree").keys.filter { $0.isWithin(".sandboxctl/trash") }
+    let trash = try fixture.records("small/tree").keys.filter { $0.isWithin(".sandboxctl/trash") }
     for name in names {
-      let text = try rig.text(name)
+      let text = try fixture.text(name)
       #expect(text == "now of \(name)" || text == "stored \(name)")
       let isKept = trash.contains { $0.components.suffix(2) == name.components.suffix(2) }
       #expect(text == "now of \(name)" || isKept, "\(name)")
     }
-    try rig.directory.directory.directory("small").remove("filler")
+    try fixture.directory.directory.directory("small").remove("filler")
     #expect(try InterruptedOperation.all(on: device.root).isEmpty)
-    #expect(try !rig.names("small/tree").contains { $0.bytes.starts(with: ".sandboxctl-".utf8) })
+    #expect(
+      try !fixture.names("small/tree").contains { $0.bytes.starts(with: ".sandboxctl-".utf8) })
     let reader = try repository.beginReading()
     var request = DeviceRestoreRequest(device, isInPlace: true, policy: policy)
     (request.savesFirst, request.isForced) = (false, true)
@@ -92,59 +94,60 @@ import Testing
       rest, repository, from: reader, saving: BackupRequest(program: "test")
     ).run()
     #expect(report.parts.allSatisfy { $0.report.isComplete })
-    for name in names { #expect(try rig.text(name) == "stored \(name)") }
+    for name in names { #expect(try fixture.text(name) == "stored \(name)") }
     withExtendedLifetime(mount) {}
   }
 
-  /// The same for a plain directory, into which a restore that had room is merged: it is as it was.
+  /// The same for a merge into a plain directory: it stays unchanged.
   @Test(.enabled(if: try Mount.isPermitted()))
-  func aDirectoryThatIsFilledMeanwhileIsAsItWas() throws {
-    let rig = try Fixture(inMemory: true)
-    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
+  func aDirectoryFilledDuringARestoreIsUnchanged() throws {
+    let fixture = try Fixture(inMemory: true)
+    let mount = try Mount(on: fixture.directory.directory, at: fixture.directory.path, "small")
     for number in 0..<40 {
-      try rig.directory.write("stored \(number)", at: ByteString("tree/\(number)"))
-      try rig.directory.write("now", at: ByteString("small/into/\(number)"))
+      try fixture.directory.write("stored \(number)", at: ByteString("tree/\(number)"))
+      try fixture.directory.write("now", at: ByteString("small/into/\(number)"))
     }
-    let snapshot = try #require(try rig.backup().snapshot)
-    let before = try rig.records("small/into")
-    let storage = WatchedStorage(rig.repository.storage)
+    let snapshot = try #require(try fixture.backup().snapshot)
+    let before = try fixture.records("small/into")
+    let storage = WatchedStorage(fixture.repository.storage)
     let reader = try Repository.open(storage).beginReading()
     let plan = try RestorePlan.make(
       snapshot,
       RestoreRequest(
-        path: "folders/tree", target: rig.directory.path("small/into"), overwrite: .always),
+        path: "folders/tree", target: fixture.directory.path("small/into"), overwrite: .always),
       from: reader)
     #expect(plan.volumeNeeds(from: reader).map(\.verdict) == [.fits])
     storage.state.withLock { state in
-      state.action = { event in if event.contains("packs/") { Self.fill(rig) } }
+      state.action = { event in if event.contains("packs/") { Self.fill(fixture) } }
     }
     let error = #expect(throws: LifecycleError.self) {
       try RestoreOperation(plan, from: reader).run()
     }
     #expect(error?.description.contains("no space") == true, "\(error as Any)")
-    #expect(try rig.records("small/into") == before)
+    #expect(try fixture.records("small/into") == before)
     withExtendedLifetime(mount) {}
   }
 
-  /// On one volume with the repository, what is saved first and what comes back have to fit together.
+  /// If the repository is on the same volume, the snapshot before the restore and the restored
+  /// files must fit together.
   @Test(.enabled(if: try Mount.isPermitted()))
-  func theSnapshotBeforeARestoreNeedsRoomToo() throws {
-    let rig = try Fixture(inMemory: true)
-    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
+  func theSnapshotBeforeARestoreNeedsSpace() throws {
+    let fixture = try Fixture(inMemory: true)
+    let mount = try Mount(on: fixture.directory.directory, at: fixture.directory.path, "small")
     var random = Seeded(11)
-    try rig.directory.write(random.bytes(1_000_000), at: "small/tree/film")
-    let device = try Device.find(root: rig.directory.path("small/tree"), layout: .folder)
+    try fixture.directory.write(random.bytes(1_000_000), at: "small/tree/film")
+    let device = try Device.find(root: fixture.directory.path("small/tree"), layout: .folder)
     let policy = try Fixture.policy(.folder)
     let repository = try Repository.create(
-      in: try LocalStorage.create(path: rig.directory.path("small/repo")), program: "test")
+      in: try LocalStorage.create(path: fixture.directory.path("small/repo")), program: "test")
     let saving = BackupRequest(program: "test")
     let snapshot = try #require(
       try BackupOperation(
         BackupPlan.make(DeviceScan.run(device, policy: policy)), to: repository, saving
       ).run().snapshot)
-    // What is new by what the last snapshot says, and so has to be saved, is 1 MB.
-    try rig.directory.write(random.bytes(2_000_000), at: "small/tree/film")
-    let small = try Directory.open(path: rig.directory.path("small"))
+    // Compared with the last snapshot, 1 MB is new and must be saved.
+    try fixture.directory.write(random.bytes(2_000_000), at: "small/tree/film")
+    let small = try Directory.open(path: fixture.directory.path("small"))
     let space = try small.space()
     let room = 1_500_000 + space.total / 20
     try small.create("filler").write(
@@ -159,7 +162,7 @@ import Testing
     }
     let error = #expect(throws: LifecycleError.self) { try restore() }
     #expect(
-      error?.description.contains("are to be written there afterwards") == true, "\(error as Any)")
+      error?.description.contains("are needed after the backup") == true, "\(error as Any)")
     #expect(try repository.snapshots().snapshots.map(\.id) == [snapshot.id])
     #expect(try InterruptedOperation.all(on: device.root).isEmpty)
     try small.remove("filler")
@@ -167,9 +170,9 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// Writes until nothing more fits.
-  @Sendable private static func fill(_ rig: Fixture) {
-    guard let filler = try? rig.directory.directory.directory("small").openOrCreate("filler"),
+  /// Writes until the volume is full.
+  @Sendable private static func fill(_ fixture: Fixture) {
+    guard let filler = try? fixture.directory.directory.directory("small").openOrCreate("filler"),
       let end = try? filler.status().size, (try? filler.seek(to: end)) != nil
     else { return }
     for count in [1 << 16, 1 << 12] {

@@ -8,16 +8,17 @@ import Testing
 
 @testable import Lifecycle
 
-/// What is done for each of many entries, packs or exclusions takes n log n steps in all, so that a
-/// device of a hundred thousand files is planned in seconds. Processor time tells (`Growth`).
+/// Work for each of many entries, packs or exclusions takes n log n steps in total, so that a
+/// device with a hundred thousand files is planned in seconds. Measured as processor time
+/// (`Growth`).
 @Suite(.spreadScans) struct GrowthTests {
-  private let rig: Fixture
+  private let fixture: Fixture
 
-  init() throws { rig = try Fixture(inMemory: true) }
+  init() throws { fixture = try Fixture(inMemory: true) }
 
   // MARK: - Sets of paths
 
-  @Test func askingASetOfPathsForEachOfThem() throws {
+  @Test func lookingUpEachPathOfAPathSet() throws {
     let growth = try Growth { count in
       let paths = (0..<count).map { ByteString("a/\($0 &* 7919 % count)/b") }
       return {
@@ -29,10 +30,10 @@ import Testing
     #expect(growth.isNLogN, "\(growth)")
   }
 
-  /// A snapshot with as many containers from which files were excluded as there are deletions.
-  @Test func askingForEachDeletionWhetherItWasExcluded() throws {
-    try rig.directory.write("text", at: "tree/file")
-    let stored = try #require(try rig.backup().snapshot)
+  /// A snapshot with as many containers with excluded files as there are deletions.
+  @Test func checkingWhetherEachDeletionWasExcluded() throws {
+    try fixture.directory.write("text", at: "tree/file")
+    let stored = try #require(try fixture.backup().snapshot)
     let growth = try Growth { count in
       let paths = (0..<count).map { ByteString("apps/\($0 &* 7919 % count)/data") }
       let plan = Self.plan(stored, excludingFilesIn: paths)
@@ -61,8 +62,8 @@ import Testing
 
   // MARK: - Updates and rollbacks
 
-  /// Databases and their logs in one directory: of each second pair one of the two is to be kept.
-  @Test func decidingOnEachDatabaseAndLogOfAnUpdate() throws {
+  /// Databases and their logs in one directory: of every second pair one file has to be kept.
+  @Test func decidingEachDatabaseAndLogOfAnUpdate() throws {
     var (user, cache) = (Verdict.silent(.userData), Verdict.silent(.cache))
     (user.update, cache.update) = (.preserve, .discard)
     let verdicts = [user, cache, cache, cache]
@@ -74,7 +75,7 @@ import Testing
       }
       return {
         let fates = ContainerFates(scan, isStrict: true)
-        // The log of a database that is kept stays, too.
+        // The log of a kept database is also kept.
         expect(fates.drops.count == count / 2)
         expect(fates.paths.count == count)
       }
@@ -82,9 +83,9 @@ import Testing
     #expect(growth.isNLogN, "\(growth)")
   }
 
-  /// All of a directory has come since the update, and goes with the rollback.
-  @Test func findingWhatARollbackDeletes() throws {
-    let device = try rig.scan()
+  /// All files of a directory were created after the update, and the rollback deletes them.
+  @Test func findingTheFilesThatARollbackDeletes() throws {
+    let device = try fixture.scan()
     let identifier = try #require(BundleIdentifier("org.example.one"))
     let planner = AppChangePlanner(device, AppChangeRequest(.rollback, of: identifier))
     let growth = try Growth { count in
@@ -101,8 +102,8 @@ import Testing
 
   // MARK: - Packs
 
-  /// As many containers of one run as the repository has packs.
-  @Test func askingForEachContainerWhetherItsPacksAreThere() throws {
+  /// As many containers of one run as packs in the repository.
+  @Test func checkingWhetherThePacksOfEachContainerExist() throws {
     let growth = try Growth(counts: [1000, 10_000, 100_000]) { count in
       let state = try StateFixture()
       let packs = Set((0..<count).map { Blake2b.hash(Array("\($0)".utf8)) })
@@ -122,19 +123,19 @@ import Testing
 
   // MARK: - Restores
 
-  /// For each changed file it is asked whether it would be in no backup once it is replaced.
-  @Test func askingForEachReplacedFileWhetherItMustStay() throws {
-    try rig.directory.write("text", at: "tree/file")
-    let stored = try #require(try rig.backup().snapshot)
-    let reader = try rig.repository.beginReading()
+  /// For each changed file the plan checks whether its replacement would leave it in no backup.
+  @Test func checkingWhetherEachReplacedFileMustStay() throws {
+    try fixture.directory.write("text", at: "tree/file")
+    let stored = try #require(try fixture.backup().snapshot)
+    let reader = try fixture.repository.beginReading()
     let policy = try Fixture.policy(.folder)
     let growth = try Growth { count in
       var scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
       scan.entries[count / 2].fate = .excluded
-      var request = RestoreRequest(path: "folders/tree", target: rig.directory.path("tree"))
+      var request = RestoreRequest(path: "folders/tree", target: fixture.directory.path("tree"))
       request.rules = RestoreRules(policy: policy, kind: .folder)
       request.rules?.present = scan
-      let place = RestoreTarget(directory: rig.directory.path("tree"), name: nil, shownDepth: 0)
+      let place = RestoreTarget(directory: fixture.directory.path("tree"), name: nil, shownDepth: 0)
       let plan = RestorePlan(stored, request, place)
       let names = scan.entries.indices.dropFirst().map { scan.name($0) }
       return {
@@ -146,15 +147,17 @@ import Testing
     #expect(growth.isNLogN, "\(growth)")
   }
 
-  /// A whole plan: all files of a directory have changed since the backup, and as many have come.
+  /// A whole plan: all files of a directory have changed since the backup, and as many are new.
   @Test func planningARestoreOfADirectoryOfChangedFiles() throws {
     let growth = try Growth(counts: [250, 2000]) { count in
-      let rig = try Fixture(inMemory: true)
-      for number in 0..<count { try rig.directory.write("a", at: Self.file(number)) }
-      let stored = try #require(try rig.backup().snapshot)
-      for number in 0..<(2 * count) { try rig.directory.write("changed", at: Self.file(number)) }
-      let reader = try rig.repository.beginReading()
-      let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+      let fixture = try Fixture(inMemory: true)
+      for number in 0..<count { try fixture.directory.write("a", at: Self.file(number)) }
+      let stored = try #require(try fixture.backup().snapshot)
+      for number in 0..<(2 * count) {
+        try fixture.directory.write("changed", at: Self.file(number))
+      }
+      let reader = try fixture.repository.beginReading()
+      let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
       var request = DeviceRestoreRequest(
         device, isInPlace: true, policy: try Fixture.policy(.folder))
       (request.overwrite, request.deletes) = (.always, true)
@@ -162,7 +165,7 @@ import Testing
         let plan = try DeviceRestorePlan.make(stored, request, from: reader)
         let part = try #require(plan.parts.first?.plan)
         expect(part.replacedPaths.count >= count && part.deletedPaths.count == count)
-        withExtendedLifetime(rig) {}
+        withExtendedLifetime(fixture) {}
       }
     }
     #expect(growth.isNLogN, "\(growth)")
@@ -172,7 +175,7 @@ import Testing
 }
 
 extension RestorePlanner {
-  /// Begins with the target's own directory.
+  /// Begins with the target directory itself.
   fileprivate mutating func beginRoot() {
     let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
     let root = plan.tree.append(
@@ -182,7 +185,7 @@ extension RestorePlanner {
   }
 }
 
-/// Checks something many times: an `#expect` each would cost more than what is measured.
+/// Checks a condition many times: an `#expect` for each would cost more than the measured code.
 private func expect(_ holds: Bool, _ location: SourceLocation = #_sourceLocation) {
-  if !holds { Issue.record("it does not hold", sourceLocation: location) }
+  if !holds { Issue.record("expectation failed", sourceLocation: location) }
 }

@@ -4,54 +4,54 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A run that does not come to its end: the next one reads what it had not read yet.
+/// A backup that does not finish: the next one reads only the rest.
 @Suite(.spreadScans) struct InterruptionTests {
   private static let files = 600
 
-  private func rig() throws -> Fixture {
-    let rig = try Fixture()
+  private func makeFixture() throws -> Fixture {
+    let fixture = try Fixture()
     for number in 0..<Self.files {
-      try rig.directory.write("file \(number)", at: ByteString("tree/\(number % 7)/\(number)"))
+      try fixture.directory.write("file \(number)", at: ByteString("tree/\(number % 7)/\(number)"))
     }
-    return rig
+    return fixture
   }
 
-  @Test func anInterruptedRunIsTakenUp() throws {
-    let rig = try rig()
+  @Test func anInterruptedBackupIsResumed() throws {
+    let fixture = try makeFixture()
     var left = Self.files
     for _ in 0..<3 {
       let counters = ProgressCounters()
       let enough = 120
       let error = #expect(throws: LifecycleError.self) {
-        try rig.backup(keeping: "cache") { request in
+        try fixture.backup(keeping: "cache") { request in
           request.counters = counters
           request.isStopping = { counters.progress.opened >= enough }
         }
       }
       #expect(error?.kind == .interrupted)
-      #expect(try rig.names("repo/snapshots").isEmpty && rig.names("repo/leases").isEmpty)
+      #expect(try fixture.names("repo/snapshots").isEmpty && fixture.names("repo/leases").isEmpty)
       let opened = counters.progress.opened
       #expect(opened >= enough && opened < enough + 10)
       #expect(counters.progress.filesToDo == left)
       left -= opened
     }
-    let last = try rig.backup(keeping: "cache")
+    let last = try fixture.backup(keeping: "cache")
     #expect(last.opened == left && last.files == Self.files)
-    #expect(try rig.restore(last).isComplete)
-    #expect(try rig.text("back/1/1") == "file 1")
-    #expect(try rig.backup(keeping: "cache").opened == 0)
+    #expect(try fixture.restore(last).isComplete)
+    #expect(try fixture.text("back/1/1") == "file 1")
+    #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
-  /// A crash: from some moment on nothing can be written any more, and nothing is tidied up.
+  /// A crash: from some point on nothing can be written, and nothing is cleaned up.
   @Test(arguments: [100, 250, 400])
-  func aCrashLosesWhatCameAfterTheLastCheckpoint(_ files: Int) throws {
-    let rig = try rig()
+  func aCrashLosesOnlyFilesSinceTheLastCheckpoint(_ files: Int) throws {
+    let fixture = try makeFixture()
     let counters = ProgressCounters()
     let storage = WatchedStorage(
-      rig.repository.storage, fails: { counters.progress.opened >= files })
+      fixture.repository.storage, fails: { counters.progress.opened >= files })
     let broken = try Repository.open(storage)
     #expect(throws: StoreError.self) {
-      try rig.backup(to: broken, keeping: "cache") { request in
+      try fixture.backup(to: broken, keeping: "cache") { request in
         request.counters = counters
         request.checkpointSeconds = 0
         request.workers = 1
@@ -59,19 +59,19 @@ import Testing
     }
     let opened = counters.progress.opened
     #expect(opened >= files && opened < Self.files)
-    #expect(try !rig.names("repo/leases").isEmpty)
-    let next = try rig.backup(keeping: "cache")
-    // What was read since the last checkpoint is read again: at most the two units before.
+    #expect(try !fixture.names("repo/leases").isEmpty)
+    let next = try fixture.backup(keeping: "cache")
+    // Files read since the last checkpoint are read again: at most the two work items before.
     #expect(next.opened <= Self.files - files + 180, "\(opened), then \(next.opened)")
     #expect(next.files == Self.files)
-    #expect(try rig.restore(next).isComplete)
+    #expect(try fixture.restore(next).isComplete)
   }
 
   @Test func noCheckpointIsMadeBeforeItIsDue() throws {
-    // A checkpoint closes the packs that are open: one of contents and one of trees.
-    let never = try rig().backup(keeping: "cache") { $0.checkpointSeconds = .infinity }
+    // A checkpoint closes the open packs: one of contents and one of trees.
+    let never = try makeFixture().backup(keeping: "cache") { $0.checkpointSeconds = .infinity }
     #expect(never.statistics?.packs == 2)
-    let often = try rig().backup(keeping: "cache") { $0.checkpointSeconds = 0 }
+    let often = try makeFixture().backup(keeping: "cache") { $0.checkpointSeconds = 0 }
     #expect(often.statistics.map { $0.packs > 2 } == true)
   }
 }

@@ -22,7 +22,7 @@ extension JournalRecord {
   }
 }
 
-/// The steps of a journal, kept compactly and read a line at a time.
+/// The steps of a journal, stored compactly and read line by line.
 @Suite(.spreadScans) struct JournalStepsTests {
   private static let steps = [
     JournalStep(path: "a/b", source: 1),
@@ -31,14 +31,14 @@ extension JournalRecord {
     JournalStep(path: "f", kept: 2, unit: 7),
   ]
 
-  @Test func stepsAreKeptWhole() {
+  @Test func stepsAreStoredCompletely() {
     let steps = JournalSteps(Self.steps)
     #expect(Array(steps) == Self.steps && steps.count == 4)
     #expect(steps.reversed().first == Self.steps.last)
     #expect(steps == JournalSteps(Self.steps) && steps != JournalSteps(Self.steps.dropLast()))
   }
 
-  @Test func neighbouringStepsOfAUnitAreTakenTogether() {
+  @Test func adjacentStepsOfAUnitAreTakenTogether() {
     let steps = JournalSteps(Self.steps + [JournalStep(path: "g", kept: 2)])
     #expect(steps.units.map(\.count) == [1, 1, 2, 1])
     #expect(steps.singly.map(\.count) == [1, 1, 1, 1, 1])
@@ -46,7 +46,7 @@ extension JournalRecord {
     #expect(JournalSteps().units.first { _ in true } == nil)
   }
 
-  /// Lines cross the pieces in which the file is read.
+  /// Lines cross the boundaries of the buffers in which the file is read.
   @Test func aJournalOfManyStepsIsReadBack() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 1_800_000_000), subjects: ["apps/a"],
@@ -77,7 +77,7 @@ extension JournalRecord {
   @Test(arguments: [
     ("as", JSON.string(String(repeating: "n", count: 256))), ("unit", .integer(-1)),
     ("unit", .integer(1 << 40)),
-  ]) func aStepThatNobodyWritesIsNone(member: String, value: JSON) {
+  ]) func aStepWithInvalidMembersIsRefused(member: String, value: JSON) {
     var members = [
       JSON.Member("path", "a"), JSON.Member("in", 0), JSON.Member("keep", 1),
     ]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lifecycle
 
-/// What the journal writes down, and how its steps are taken.
+/// The format of the journal, and the execution of its steps.
 @Suite(.spreadScans) struct JournalTests {
   private static let odd = ByteString([0x61, 0xff, 0x2f, 0xe9])
 
@@ -24,7 +24,7 @@ import Testing
     return record
   }
 
-  @Test func whatIsWrittenIsRead() throws {
+  @Test func aWrittenJournalIsReadBack() throws {
     let record = record()
     #expect(record.id.hasPrefix("20270115T080000-"))
     #expect(JournalRecord(reading: record.bytes) == record)
@@ -35,20 +35,20 @@ import Testing
 
   @Test(arguments: [
     "../b", "/b", "a/../b", "a/./b", "a//b", "", ".", "a/",
-  ]) func aStepThatLeadsOutsideIsNone(path: String) {
+  ]) func aStepWithAPathOutsideItsRootIsRefused(path: String) {
     let step: JSON = ["path": .string(path), "in": 0, "keep": 1]
     #expect(JournalStep(step, roots: 2) == nil)
   }
 
-  @Test func aStepNamesRootsThatThereAre() {
+  @Test func aStepWithAnUnknownRootIsRefused() {
     #expect(JournalStep(["path": "a", "in": 0, "keep": 1], roots: 2) != nil)
     #expect(JournalStep(["path": "a", "in": 0, "keep": 2], roots: 2) == nil)
     #expect(JournalStep(["path": "a", "in": -1, "keep": 1], roots: 2) == nil)
-    #expect(JournalStep(["path": "a", "in": 0], roots: 2) == nil, "nothing comes and nothing goes")
+    #expect(JournalStep(["path": "a", "in": 0], roots: 2) == nil, "a step without effect")
     #expect(JournalStep(["path": "a", "in": 0, "keep": 1, "as": "../x"], roots: 2) == nil)
   }
 
-  /// What no reader would take is refused before the first step, and the journal that is there stays.
+  /// A journal too large to read is refused before the first step, and the existing journal stays.
   @Test func aJournalTooLargeToReadIsNotWritten() throws {
     let temporary = try TemporaryDirectory()
     let record = record()
@@ -61,7 +61,7 @@ import Testing
     #expect(try temporary.read(name) == record.bytes)
   }
 
-  @Test func aDamagedJournalIsNoJournal() throws {
+  @Test func aDamagedJournalIsRefused() throws {
     let bytes = record().bytes
     #expect(JournalRecord(reading: Array(bytes.dropLast(4))) == nil)
     let text = String(decoding: bytes, as: UTF8.self)
@@ -71,7 +71,7 @@ import Testing
 
   // MARK: - Steps
 
-  /// A directory with a place, what is staged for it and a trash.
+  /// A directory with a target, staged files and a trash.
   private struct Places {
     let directory = try? TemporaryDirectory("journal", inMemory: true)
 
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test func aStepIsTakenOnceAndCanBeTakenAgain() throws {
+  @Test func aStepCanBeRepeated() throws {
     let places = Places()
     let directory = try #require(places.directory)
     try directory.write("old", at: "place/a/file")
@@ -101,11 +101,11 @@ import Testing
     #expect(try places.runner().take(step))
     #expect(try places.text("place/a/file") == "new")
     #expect(try places.text("trash/a/file") == "old")
-    #expect(try !places.runner().take(step), "it has its place")
+    #expect(try !places.runner().take(step), "it is already in place")
     #expect(try places.text("place/a/file") == "new")
   }
 
-  @Test func whatWasKeptBeforeTheInterruptionIsKeptOnce() throws {
+  @Test func aFileMovedBeforeTheInterruptionIsNotMovedAgain() throws {
     let places = Places()
     let directory = try #require(places.directory)
     try directory.write("old", at: "place/file")
@@ -120,7 +120,7 @@ import Testing
     #expect(try places.text("trash/file") == "old")
   }
 
-  @Test func whatAppearedMeanwhileIsKeptBesideTheFirst() throws {
+  @Test func aFileCreatedMeanwhileIsKeptBesideTheFirst() throws {
     let places = Places()
     let directory = try #require(places.directory)
     try directory.write("of the app", at: "place/file")
@@ -132,7 +132,7 @@ import Testing
     #expect(try places.text("trash/file.1") == "of the app")
   }
 
-  @Test func kindsChange() throws {
+  @Test func filesAndDirectoriesReplaceEachOther() throws {
     let places = Places()
     let directory = try #require(places.directory)
     try directory.write("file", at: "place/a")
@@ -148,7 +148,7 @@ import Testing
     #expect(try places.text("trash/b/inner") == "inner")
   }
 
-  @Test func aFileThatIsPutAsideStaysBesideTheNewOne() throws {
+  @Test func aReplacedFileIsKeptUnderAnotherName() throws {
     let places = Places()
     let directory = try #require(places.directory)
     try directory.write("old", at: "place/a/file")
@@ -159,18 +159,18 @@ import Testing
     #expect(try places.text("place/a/file.before") == "old")
   }
 
-  @Test func anotherDirectoryInTheRootsPlaceIsLeftAlone() throws {
+  @Test func anotherDirectoryAtTheRootsPathIsNotTouched() throws {
     let places = Places()
     let directory = try #require(places.directory)
     try directory.write("old", at: "place/file")
     try directory.write("new", at: "staged/file")
     let runner = try places.runner()
     try directory.directory.rename("place", to: "moved", in: directory.directory)
-    try directory.write("of somebody", at: "place/file")
+    try directory.write("of another user", at: "place/file")
     #expect(throws: SystemError.self) {
       try runner.take(JournalStep(path: "file", source: 1, kept: 2))
     }
-    #expect(try places.text("place/file") == "of somebody")
+    #expect(try places.text("place/file") == "of another user")
     #expect(try places.text("moved/file") == "old")
   }
 }

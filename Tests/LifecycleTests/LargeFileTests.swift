@@ -6,29 +6,29 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A run that ends in the middle of a large file: the next one goes on there.
+/// A backup that ends in the middle of a large file: the next one resumes there.
 @Suite(.spreadScans) struct LargeFileTests {
   private static let size: UInt64 = 40 << 20
   private static let portion: UInt64 = 1 << 20
-  /// What a thread holds of a file at most: it may be read again.
+  /// The maximum amount of a file that a thread holds: it may be read again.
   private static let held: UInt64 = 28 << 20
 
-  private let rig: Fixture
+  private let fixture: Fixture
   private let bytes: [UInt8]
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    fixture = try Fixture(inMemory: true)
     bytes = Seeded(91).someBytes(Int(Self.size))
-    try rig.directory.write(bytes, at: "tree/large")
+    try fixture.directory.write(bytes, at: "tree/large")
   }
 
-  /// Backs up until so many bytes are done, and is interrupted then.
+  /// Backs up until a number of bytes is done, and then interrupts the backup.
   @discardableResult private func interrupt(
     after bytes: UInt64, _ change: (inout BackupRequest) -> Void = { _ in }
   ) throws -> ProgressState {
     let counters = ProgressCounters()
     let error = #expect(throws: LifecycleError.self) {
-      try rig.backup(keeping: "cache") { request in
+      try fixture.backup(keeping: "cache") { request in
         request.counters = counters
         request.isStopping = { counters.progress.bytesDone >= bytes }
         change(&request)
@@ -38,21 +38,21 @@ import Testing
     return counters.progress
   }
 
-  /// Backs up to the end; all is as if nothing had been interrupted.
+  /// Backs up to the end, and expects the result of an uninterrupted backup.
   private func finish() throws -> ProgressState {
     let counters = ProgressCounters()
-    let report = try rig.backup(keeping: "cache") { $0.counters = counters }
+    let report = try fixture.backup(keeping: "cache") { $0.counters = counters }
     #expect(report.isComplete)
-    #expect(try rig.restore(report).isComplete)
-    #expect(try rig.records("back") == rig.records("tree"))
-    // Cut and stored as a run would that reads it at once.
+    #expect(try fixture.restore(report).isComplete)
+    #expect(try fixture.records("back") == fixture.records("tree"))
+    // Chunked and stored like in a backup that reads the file at once.
     let other = try Repository.create(in: MemoryStorage(), program: "test")
-    let whole = try rig.backup(to: other, keeping: "other")
+    let whole = try fixture.backup(to: other, keeping: "other")
     #expect(report.snapshot?.snapshot.tree == whole.snapshot?.snapshot.tree)
     return counters.progress
   }
 
-  @Test func itIsReadFromWhereItWasInterrupted() throws {
+  @Test func anInterruptedFileIsResumed() throws {
     let first = try interrupt(after: 34 << 20)
     #expect(first.bytesDone < (34 << 20) + 2 * Self.portion && first.bytesResumed == 0)
     let second = try finish()
@@ -60,8 +60,8 @@ import Testing
     #expect(second.bytesResumed > (34 << 20) - Self.held)
   }
 
-  /// Each run goes on where the one before was, and notes what it reads itself.
-  @Test func severalInterruptionsCostLittle() throws {
+  /// Each run resumes where the previous one ended, and records its own progress.
+  @Test func severalInterruptionsRereadLittle() throws {
     var read: UInt64 = 0
     for end in stride(from: UInt64(12), through: 36, by: 8) {
       let progress = try interrupt(after: end << 20)
@@ -73,23 +73,23 @@ import Testing
     #expect(read < 2 * Self.size, "\(read)")
   }
 
-  /// A crash: from some moment on nothing can be written, and nothing is tidied up. What waited to be
-  /// compressed then is lost, wherever in the file it lies.
-  @Test func aCrashCostsWhatCameAfterTheLastCheckpoint() throws {
+  /// A crash: from some point on nothing can be written, and nothing is cleaned up. Data that waits
+  /// for compression is lost, wherever in the file it is.
+  @Test func aCrashLosesOnlyDataSinceTheLastCheckpoint() throws {
     let counters = ProgressCounters()
     let storage = WatchedStorage(
-      rig.repository.storage, fails: { counters.progress.bytesDone >= 36 << 20 })
+      fixture.repository.storage, fails: { counters.progress.bytesDone >= 36 << 20 })
     let broken = try Repository.open(storage)
     #expect(throws: StoreError.self) {
-      try rig.backup(to: broken, keeping: "cache") { request in
+      try fixture.backup(to: broken, keeping: "cache") { request in
         (request.counters, request.checkpointSeconds, request.workers) = (counters, 0, 1)
       }
     }
-    #expect(try rig.names("repo/snapshots").isEmpty)
+    #expect(try fixture.names("repo/snapshots").isEmpty)
     #expect(try finish().bytesResumed > (36 << 20) - Self.held)
   }
 
-  @Test func whatIsNoLongerStoredIsReadAgain() throws {
+  @Test func dataThatIsNoLongerStoredIsReadAgain() throws {
     // A checkpoint after each portion makes many packs.
     try interrupt(after: 36 << 20) { $0.checkpointSeconds = 0 }
     let all = try resumedByACopy()
@@ -102,53 +102,55 @@ import Testing
     #expect(try finish().bytesResumed == 0)
   }
 
-  /// The repository's packs, each behind the name of its directory.
+  /// The repository's packs, with the names of their directories.
   private func packs() throws -> [(directory: ByteString, name: ByteString)] {
-    try rig.names("repo/packs").flatMap { directory in
-      try rig.names(ByteString("repo/packs").appending(directory)).map { (directory, $0) }
+    try fixture.names("repo/packs").flatMap { directory in
+      try fixture.names(ByteString("repo/packs").appending(directory)).map { (directory, $0) }
     }
   }
 
   private func remove(_ packs: ArraySlice<(directory: ByteString, name: ByteString)>) throws {
     for (directory, name) in packs {
-      try Directory.open(path: rig.directory.path(ByteString("repo/packs").appending(directory)))
-        .remove(
-          name)
+      try Directory.open(
+        path: fixture.directory.path(ByteString("repo/packs").appending(directory))
+      )
+      .remove(
+        name)
     }
   }
 
-  /// How much a run to its end takes of what is stored, where nothing here changes by it.
+  /// How many stored bytes a complete run reuses; runs on a copy and changes nothing here.
   private func resumedByACopy() throws -> UInt64 {
     let copied = try Program.run(
       "/bin/bash", ["-ec", "rm -rf other; mkdir other; cp -a repo cache other"],
-      in: rig.directory.url)
+      in: fixture.directory.url)
     try #require(copied.code == 0, "\(copied.errors)")
     let counters = ProgressCounters()
-    let other = try Repository.open(LocalStorage(path: rig.directory.path("other/repo")))
-    let report = try rig.backup(to: other, keeping: "other/cache") { $0.counters = counters }
+    let other = try Repository.open(LocalStorage(path: fixture.directory.path("other/repo")))
+    let report = try fixture.backup(to: other, keeping: "other/cache") { $0.counters = counters }
     #expect(report.isComplete)
     return counters.progress.bytesResumed
   }
 
-  @Test func aFileThatChangedIsReadFromItsBeginning() throws {
+  @Test func aChangedFileIsReadFromItsBeginning() throws {
     try interrupt(after: 34 << 20)
     var other = bytes
     other[3] ^= 1
-    try rig.directory.write(other, at: "tree/large")
+    try fixture.directory.write(other, at: "tree/large")
     #expect(try finish().bytesResumed == 0)
   }
 
-  /// What was changed just before it was read may have been changed in the same tick again.
-  @Test func whatHadNotStoodStillIsReadFromItsBeginning() throws {
-    let written = try #require(try rig.records("tree")["large"]).modified
+  /// A file changed just before it was read may have changed again in the same tick.
+  @Test func aFileChangedJustBeforeIsReadFromItsBeginning() throws {
+    let written = try #require(try fixture.records("tree")["large"]).modified
     try interrupt(after: 34 << 20) { request in
       request.now = { Timestamp(seconds: written.seconds + 1) }
     }
     #expect(try finish().bytesResumed == 0)
   }
 
-  @Test func holesStayWhereTheyAre() throws {
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+  @Test func holesArePreserved() throws {
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
     try tree.remove("large")
     let file = try tree.create("sparse")
     for offset: UInt64 in [0, 30 << 20, 64 << 20] {
@@ -160,29 +162,29 @@ import Testing
     #expect(progress.bytesResumed > 0 && progress.bytesDone == 90 << 20)
   }
 
-  /// The notes of a database's pieces do not make another file of it: it is captured as one.
-  @Test func aDatabaseIsTakenUp() throws {
+  /// Chunk checkpoints of a database do not make another file of it: it is captured as a unit.
+  @Test func anInterruptedDatabaseIsResumed() throws {
     var pages = bytes
     pages.replaceSubrange(..<DatabaseHead.bytes.count, with: DatabaseHead.bytes)
-    try rig.directory.write(pages, at: "tree/large")
+    try fixture.directory.write(pages, at: "tree/large")
     try interrupt(after: 34 << 20)
     let counters = ProgressCounters()
-    let report = try rig.backup(keeping: "cache") { $0.counters = counters }
+    let report = try fixture.backup(keeping: "cache") { $0.counters = counters }
     #expect(report.databases.map(\.path) == ["folders/tree/large"])
     #expect(counters.progress.bytesResumed > (34 << 20) - Self.held)
-    #expect(try rig.restore(report).isComplete)
-    #expect(try rig.directory.read("back/large") == pages)
+    #expect(try fixture.restore(report).isComplete)
+    #expect(try fixture.directory.read("back/large") == pages)
   }
 
-  /// Of what is stored already no room is asked for.
-  @Test func theRoomThatItNeedsIsWhatIsLeft() throws {
+  /// No space is required for data that is stored already.
+  @Test func onlyTheRemainingDataNeedsSpace() throws {
     try interrupt(after: 36 << 20)
-    let storage = WatchedStorage(rig.repository.storage)
+    let storage = WatchedStorage(fixture.repository.storage)
     storage.state.withLock { $0.space = VolumeSpace(available: 32 << 20, total: 1 << 30) }
     let full = try Repository.open(storage)
     #expect(throws: LifecycleError.self) {
-      try rig.backup(to: full, keeping: "other") { $0.keepFree = 0 }
+      try fixture.backup(to: full, keeping: "other") { $0.keepFree = 0 }
     }
-    #expect(try rig.backup(to: full, keeping: "cache") { $0.keepFree = 0 }.isComplete)
+    #expect(try fixture.backup(to: full, keeping: "cache") { $0.keepFree = 0 }.isComplete)
   }
 }

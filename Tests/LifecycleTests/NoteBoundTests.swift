@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lifecycle
 
-/// Notes on more paths than a snapshot has room for.
+/// Notes on more paths than fit into a snapshot.
 @Suite(.spreadScans) struct NoteBoundTests {
   private static func remarks(_ count: Int, in directory: ByteString) -> [PathRemark] {
     (0..<count).map {
@@ -14,13 +14,13 @@ import Testing
     }
   }
 
-  @Test func fewAreAllKept() {
+  @Test func aFewNotesAreAllKept() {
     let notes = NoteLimit.keep(Self.remarks(3, in: "folders/a"))
     #expect(notes.map(\.path) == (0..<3).map { ByteString("folders/a/sub/file \($0)") })
     #expect(notes.allSatisfy { $0.note == "permission denied" })
   }
 
-  @Test func manyAreToldOfAsOne() throws {
+  @Test func manyNotesAreCombined() throws {
     let all = Self.remarks(40_000, in: "folders/a") + Self.remarks(7, in: "apps/org.example.b")
     let notes = NoteLimit.keep(all)
     #expect(notes.count < 32_000 && notes.count > 10_000, "\(notes.count)")
@@ -28,10 +28,10 @@ import Testing
     let left = 40_000 - (notes.count - 2)
     #expect(notes.suffix(2).map(\.note).first?.hasPrefix("7 more in it") == true)
     #expect(notes.last?.note.hasPrefix("\(left) more in it") == true)
-    // With '--delete' nothing of it is taken for gone, whether it was named or not.
-    let rig = try Fixture(inMemory: true)
-    try rig.directory.write("text", at: "tree/file")
-    var snapshot = try #require(try rig.backup().snapshot).snapshot
+    // `--delete` deletes none of these files, named or not.
+    let fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("text", at: "tree/file")
+    var snapshot = try #require(try fixture.backup().snapshot).snapshot
     snapshot.unreadable = notes
     for path: ByteString in ["folders/a/sub/file 3", "folders/a/sub/file 39999", "folders/a/x"] {
       #expect(SparedPaths(snapshot).reasonToSpare(path) != nil, "\(path)")
@@ -47,28 +47,28 @@ import Testing
     }
   }
 
-  @Test func fewDirectoriesThatWereLeftOutAreAllNamed() {
+  @Test func aFewExcludedDirectoriesAreAllNamed() {
     let few = Self.excluded(3, in: "folders/a") + Self.excluded(2, in: "apps/b/data")
     #expect(NoteLimit.keep(few) == few)
   }
 
-  @Test func manyDirectoriesThatWereLeftOutAreCountedTogether() throws {
+  @Test func manyExcludedDirectoriesAreCountedTogether() throws {
     let all =
       Self.excluded(40_000, in: "folders/tree")
       + [Exclusion(path: "groups/c/Library/Caches", rule: "platform", files: 1, bytes: 9)]
     let kept = NoteLimit.keep(all)
     #expect(kept.count < 32_000 && kept.count > 10_000, "\(kept.count)")
-    // The nearest to the top is named, though it comes last.
+    // The one nearest to the root is named, though it comes last.
     #expect(kept.dropLast().last == all.last)
     let sum = try #require(kept.last)
     #expect(sum.path == "folders/tree" && sum.rule == Exclusion.unnamed)
     let unnamed = UInt64(40_001 - (kept.count - 1))
     #expect(sum.files == 2 * unnamed && sum.bytes == 3 * unnamed)
-    // With '--delete' none of them is taken for gone. Single files are counted at their container by
-    // their rule, and their names are not known.
-    let rig = try Fixture(inMemory: true)
-    try rig.directory.write("text", at: "tree/file")
-    var snapshot = try #require(try rig.backup().snapshot).snapshot
+    // `--delete` deletes none of them. Single files are counted at their container by rule, without
+    // their names.
+    let fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("text", at: "tree/file")
+    var snapshot = try #require(try fixture.backup().snapshot).snapshot
     #expect(snapshot.device.containers.map(\.path) == ["folders/tree"])
     snapshot.excluded = kept
     for path: ByteString in ["folders/tree/3/inner/cache", "folders/tree/39999/inner/cache"] {
@@ -79,22 +79,23 @@ import Testing
     #expect(SparedPaths(snapshot).reasonToSpare("folders/tree/3/inner/cache") == nil)
   }
 
-  /// More than a snapshot could hold, if each had its place: it is made, and can be read.
-  @Test func aBackupOfVeryManyEndsWell() throws {
-    let rig = try Fixture(inMemory: true)
-    try rig.directory.write("text", at: "tree/file")
-    let plan = BackupPlan.make(try rig.scan())
+  /// More notes than a snapshot could hold one by one: the backup succeeds, and the snapshot can be
+  /// read.
+  @Test func aBackupWithTooManyNotesSucceeds() throws {
+    let fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("text", at: "tree/file")
+    let plan = BackupPlan.make(try fixture.scan())
     let many = BackupPlan(
       device: plan.device, began: plan.began, scans: plan.scans, policy: plan.policy,
       summaries: plan.summaries, excluded: Self.excluded(420_000, in: "folders/tree"))
     let report = try BackupOperation(
-      many, to: rig.repository, BackupRequest(program: "test")
+      many, to: fixture.repository, BackupRequest(program: "test")
     ).run()
     let id = try #require(report.snapshot).id
-    let read = try #require(try rig.repository.snapshots().snapshots.first { $0.id == id })
+    let read = try #require(try fixture.repository.snapshots().snapshots.first { $0.id == id })
     #expect(read.snapshot.excluded.last?.rule == Exclusion.unnamed)
     #expect(read.snapshot.excluded.map(\.files).reduce(0, +) == 840_000)
-    #expect(try rig.restore(report).isComplete)
+    #expect(try fixture.restore(report).isComplete)
   }
 
   @Test func manyDatabasesAreCountedTogether() {

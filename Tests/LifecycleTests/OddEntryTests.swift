@@ -4,15 +4,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What few trees have: flags, lists of access that directories hand on, devices, foreign owners. Each
-/// part needs a file system or privileges that have it, and says where they lack.
+/// Rare metadata: flags, inherited access control lists, devices, foreign owners. Each test needs a
+/// file system or privileges that support it, and prints if they are missing.
 @Suite(.spreadScans) struct OddEntryTests {
-  let rig: Fixture
+  let fixture: Fixture
 
-  // On a disk: a file system in memory has few of the flags.
-  init() throws { rig = try Fixture() }
+  // On a disk: a file system in memory supports few flags.
+  init() throws { fixture = try Fixture() }
 
-  private func tree() throws -> Directory { try Directory.open(path: rig.directory.path("tree")) }
+  private func tree() throws -> Directory {
+    try Directory.open(path: fixture.directory.path("tree"))
+  }
 
   private static let (immutable, appendOnly, noDump, noAccessTimes):
     (UInt32, UInt32, UInt32, UInt32) =
@@ -20,31 +22,32 @@ import Testing
 
   private func skip(_ what: String, _ error: any Error) { print("skipped: \(what): \(error)") }
 
-  /// Sets flags of what is below a directory; none so that it can be removed again.
+  /// Sets the flags of entries below a directory; no flags, so that the directory can be removed
+  /// again.
   private func setFlags(_ flags: [(ByteString, UInt32)], below name: ByteString) throws {
-    let top = try Directory.open(path: rig.directory.path(name))
+    let top = try Directory.open(path: fixture.directory.path(name))
     for (path, flags) in flags { try top.file(path).setFlags(flags) }
   }
 
   private func expectBack(_ what: String) throws {
-    let report = try rig.backup()
+    let report = try fixture.backup()
     #expect(report.isComplete && report.warnings.isEmpty, "\(what): \(report.warnings)")
-    #expect(try rig.restore(report).isComplete, "\(what)")
-    #expect(try rig.records("back") == rig.records("tree"), "\(what)")
-    // And into a directory that is there.
-    _ = try Directory.make(path: rig.directory.path("into"))
-    try rig.directory.write("mine", at: "into/mine")
-    #expect(try rig.merge(report, into: "into", .always, deletes: true).isComplete, "\(what)")
-    #expect(try rig.records("into") == rig.records("tree"), "\(what)")
+    #expect(try fixture.restore(report).isComplete, "\(what)")
+    #expect(try fixture.records("back") == fixture.records("tree"), "\(what)")
+    // And into an existing directory.
+    _ = try Directory.make(path: fixture.directory.path("into"))
+    try fixture.directory.write("mine", at: "into/mine")
+    #expect(try fixture.merge(report, into: "into", .always, deletes: true).isComplete, "\(what)")
+    #expect(try fixture.records("into") == fixture.records("tree"), "\(what)")
   }
 
-  @Test func flagsComeBack() throws {
+  @Test func flagsAreRestored() throws {
     var flags: [(ByteString, UInt32)] = [
       ("a", Self.noDump), ("b", Self.noDump | Self.noAccessTimes),
     ]
     if Host.userID == 0 { flags += [("c", Self.immutable), ("d", Self.appendOnly)] }
     for (path, _) in flags {
-      try rig.directory.write("text", at: ByteString("tree").appending(path))
+      try fixture.directory.write("text", at: ByteString("tree").appending(path))
     }
     do {
       try setFlags(flags, below: "tree")
@@ -56,13 +59,13 @@ import Testing
         try? setFlags(flags.map { ($0.0, 0) }, below: name)
       }
     }
-    #expect(try rig.records("tree")["a"]?.flags == Self.noDump)
+    #expect(try fixture.records("tree")["a"]?.flags == Self.noDump)
     try expectBack("flags")
   }
 
-  /// A file or directory that differs in nothing but flags is one that changed, whether it has other
-  /// ones, too few or too many.
-  @Test func aDifferenceInFlagsIsRestored() throws {
+  /// A file or directory that differs only in its flags has changed, whether it has other flags,
+  /// too few or too many.
+  @Test func differingFlagsAreRestored() throws {
     let stored: [(ByteString, UInt32)] = [
       ("file", Self.noDump), ("folder", Self.noDump), ("plain", 0), ("open", 0), ("same", 0x40),
     ]
@@ -70,7 +73,7 @@ import Testing
       ("file", 0), ("folder", Self.noAccessTimes), ("plain", Self.noDump), ("open", Self.noDump),
     ]
     for name: ByteString in ["file", "folder/in it", "plain", "open/in it", "same"] {
-      try rig.directory.write("text", at: ByteString("tree").appending(name))
+      try fixture.directory.write("text", at: ByteString("tree").appending(name))
     }
     try setTimes(["file", "folder", "plain", "open", "same"], below: "tree")
     do {
@@ -78,37 +81,37 @@ import Testing
     } catch {
       return skip("flags", error)
     }
-    let report = try rig.backup()
-    try rig.copy("tree", to: "into")
+    let report = try fixture.backup()
+    try fixture.copy("tree", to: "into")
     try setFlags(present + [("same", 0x40)], below: "into")
-    let file = try rig.directory.directory.directory("into").status("same").identity
-    let plan = try rig.plan(report, into: "into", .ifChanged)
+    let file = try fixture.directory.directory.directory("into").status("same").identity
+    let plan = try fixture.plan(report, into: "into", .ifChanged)
     #expect(plan.replaces.entries == 4, "\(plan.replaces)")
-    #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
-    #expect(try rig.records("into") == rig.records("tree"))
-    #expect(try rig.directory.directory.directory("into").status("same").identity == file)
-    #expect(try rig.plan(report, into: "into", .ifChanged).replaces.entries == 0)
+    #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
+    #expect(try fixture.records("into") == fixture.records("tree"))
+    #expect(try fixture.directory.directory.directory("into").status("same").identity == file)
+    #expect(try fixture.plan(report, into: "into", .ifChanged).replaces.entries == 0)
   }
 
   private func setTimes(_ names: [ByteString], below top: ByteString) throws {
-    for name in names { try rig.setTime(top.appending(name), 5) }
+    for name in names { try fixture.setTime(top.appending(name), 5) }
   }
 
-  /// The directory that a restore works in hands no flags of its own on to what is restored.
-  @Test func flagsOfTheTargetAreNotHandedOn() throws {
-    try rig.directory.write("text", at: "tree/folder/file")
-    let report = try rig.backup()
+  /// Restored entries do not inherit flags of the directory in which a restore works.
+  @Test func flagsOfTheTargetAreNotInherited() throws {
+    try fixture.directory.write("text", at: "tree/folder/file")
+    let report = try fixture.backup()
     do {
-      _ = try Directory.make(path: rig.directory.path("into"))
+      _ = try Directory.make(path: fixture.directory.path("into"))
       try setFlags([("into", Self.noDump | Self.noAccessTimes)], below: "")
     } catch {
       return skip("flags", error)
     }
-    #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
-    #expect(try rig.records("into") == rig.records("tree"))
+    #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
+    #expect(try fixture.records("into") == fixture.records("tree"))
   }
 
-  /// Each thing in which a file that is there can differ from the stored one, and nothing else.
+  /// Each single property in which an existing file can differ from the stored one.
   @Test(arguments: [
     "chmod 600", "chown 12345", "chgrp 12345", "setfattr -n user.more -v x",
     "setfattr -x user.mark", "setfattr -n user.mark -v other", "touch -d @1000000006",
@@ -116,31 +119,31 @@ import Testing
   ]) func eachDifferenceIsRestored(_ change: String) throws {
     if Host.userID != 0, change.hasPrefix("ch"), change.contains("12345") { return }
     for name: ByteString in ["tree/file", "tree/folder/other"] {
-      try rig.directory.write("text", at: name)
+      try fixture.directory.write("text", at: name)
     }
     try shell("setfattr -n user.mark -v mark tree/file tree/folder")
     try setTimes(["file", "folder"], below: "tree")
-    let report = try rig.backup()
+    let report = try fixture.backup()
     for name in ["file", "folder"] {
-      try rig.copy("tree", to: "into")
+      try fixture.copy("tree", to: "into")
       try shell("\(change) into/\(name)")
       if !change.hasPrefix("touch") { try setTimes([ByteString(name)], below: "into") }
-      #expect(try rig.records("into") != rig.records("tree"), "\(change) of a \(name)")
-      let plan = try rig.plan(report, into: "into", .ifChanged)
+      #expect(try fixture.records("into") != fixture.records("tree"), "\(change) of a \(name)")
+      let plan = try fixture.plan(report, into: "into", .ifChanged)
       #expect(plan.replaces.entries == 1, "\(change) of a \(name)")
-      #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
-      #expect(try rig.records("into") == rig.records("tree"), "\(change) of a \(name)")
-      try rig.directory.directory.removeTree("into")
+      #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
+      #expect(try fixture.records("into") == fixture.records("tree"), "\(change) of a \(name)")
+      try fixture.directory.directory.removeTree("into")
     }
   }
 
-  /// `u::rwx,u:1234:r-x,g::r-x,m::r-x,o::---`, as setfattr(1) takes bytes.
+  /// `u::rwx,u:1234:r-x,g::r-x,m::r-x,o::---`, in the encoding of setfattr(1).
   private static let accessList = "0sAgAAAAEABwD/////AgAFANIEAAAEAAUA/////xAABQD/////IAAAAP////8="
 
-  /// Sizes whose sum is beyond 64 bits, and times at the ends of theirs, as file systems have them.
-  @Test func theLargestNumbersComeBack() throws {
-    let rig = try Fixture(inMemory: true)
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+  /// Sizes whose sum exceeds 64 bits, and the earliest and latest times of file systems.
+  @Test func theLargestSizesAndTimesAreRestored() throws {
+    let fixture = try Fixture(inMemory: true)
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
     for name: ByteString in ["a", "b", "c"] {
       do {
         let file = try tree.create(name, permissions: 0o644)
@@ -148,16 +151,16 @@ import Testing
       } catch { return skip("files of 8 EiB", error) }
     }
     for (name, seconds) in [("first", Int64.min), ("last", .max)] {
-      try rig.directory.write(name, at: ByteString("tree/\(name)"))
+      try fixture.directory.write(name, at: ByteString("tree/\(name)"))
       try tree.setModified(Timestamp(seconds: seconds), of: ByteString(name))
     }
     let found = { () throws in
       try ["a", "b", "c", "first", "last"].map { name in try tree.status(ByteString(name)) }
     }
-    let report = try rig.backup()
+    let report = try fixture.backup()
     #expect(report.isComplete && report.bytes == .max, "\(report.warnings) \(report.bytes)")
-    #expect(try rig.restore(report).isComplete)
-    let back = try Directory.open(path: rig.directory.path("back"))
+    #expect(try fixture.restore(report).isComplete)
+    let back = try Directory.open(path: fixture.directory.path("back"))
     for (name, wanted) in zip(["a", "b", "c", "first", "last"], try found()) {
       let status = try back.status(ByteString(name))
       #expect(status.size == wanted.size && status.modified == wanted.modified, "\(name)")
@@ -165,18 +168,18 @@ import Testing
   }
 
   private func shell(_ command: String) throws {
-    let outcome = try Program.run("/bin/sh", ["-c", command], in: rig.directory.url)
+    let outcome = try Program.run("/bin/sh", ["-c", command], in: fixture.directory.url)
     if outcome.code != 0 { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// What may not be changed in the target is named, and stays; all else is restored.
-  @Test func whatIsImmutableInTheTargetIsNamed() throws {
+  /// An immutable file in the target is reported and kept; everything else is restored.
+  @Test func anImmutableFileInTheTargetIsReported() throws {
     for name: ByteString in ["tree/a", "tree/b", "tree/c"] {
-      try rig.directory.write("stored", at: name)
+      try fixture.directory.write("stored", at: name)
     }
-    let report = try rig.backup()
+    let report = try fixture.backup()
     for name: ByteString in ["into/a", "into/b", "into/extra"] {
-      try rig.directory.write("mine", at: name)
+      try fixture.directory.write("mine", at: name)
     }
     let fixed: [(ByteString, UInt32)] = [("b", Self.immutable), ("extra", Self.immutable)]
     do {
@@ -185,22 +188,22 @@ import Testing
       return skip("immutable files", error)
     }
     defer { try? setFlags(fixed.map { ($0.0, 0) }, below: "into") }
-    let merged = try rig.merge(report, into: "into", .always, deletes: true)
+    let merged = try fixture.merge(report, into: "into", .always, deletes: true)
     #expect(merged.failed.map(\.path).sorted() == [".", "b"], "\(merged.failed)")
     #expect(merged.failed.contains { $0.remark.contains("cannot remove 'extra': not permitted") })
     #expect(merged.deleted.entries == 0)
-    #expect(try rig.text("into/a") == "stored" && rig.text("into/c") == "stored")
-    #expect(try rig.text("into/b") == "mine" && rig.text("into/extra") == "mine")
-    #expect(try rig.names("into") == ["a", "b", "c", "extra"])
+    #expect(try fixture.text("into/a") == "stored" && fixture.text("into/c") == "stored")
+    #expect(try fixture.text("into/b") == "mine" && fixture.text("into/extra") == "mine")
+    #expect(try fixture.names("into") == ["a", "b", "c", "extra"])
   }
 
-  @Test func listsOfAccessComeBack() throws {
+  @Test func accessControlListsAreRestored() throws {
     let list: [UInt8] = [
       2, 0, 0, 0, 1, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, 2, 0, 5, 0, 0xd2, 4, 0, 0,
       4, 0, 5, 0, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,
       0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
     ]
-    try rig.directory.write("before", at: "tree/folder/before")
+    try fixture.directory.write("before", at: "tree/folder/before")
     let tree = try tree()
     do {
       try tree.attributes(of: "folder").set("system.posix_acl_default", to: list)
@@ -208,17 +211,17 @@ import Testing
     } catch {
       return skip("lists of access", error)
     }
-    // What is made in it has a list of its own.
-    try rig.directory.write("after", at: "tree/folder/after")
-    try rig.directory.write("deeper", at: "tree/folder/deeper/file")
-    let records = try rig.records("tree")
+    // Entries created in the directory have their own lists.
+    try fixture.directory.write("after", at: "tree/folder/after")
+    try fixture.directory.write("deeper", at: "tree/folder/deeper/file")
+    let records = try fixture.records("tree")
     #expect(records["folder"]?.attributes["system.posix_acl_default"] == list)
     #expect(records["folder/after"]?.attributes["system.posix_acl_access"] != nil)
     #expect(records["folder/before"]?.attributes.isEmpty == true)
     try expectBack("lists of access")
   }
 
-  @Test func specialFilesAndOwnersComeBack() throws {
+  @Test func specialFilesAndOwnersAreRestored() throws {
     let tree = try tree()
     try tree.createSpecial("fifo", kind: .fifo, permissions: 0o640)
     try tree.createSpecial("socket", kind: .socket, permissions: 0o755)
@@ -227,7 +230,7 @@ import Testing
       for name: ByteString in ["fifo", "link"] {
         try tree.setOwner(user: 1234, group: 4321, of: name)
       }
-      try rig.directory.write("theirs", at: "tree/folder/theirs")
+      try fixture.directory.write("theirs", at: "tree/folder/theirs")
       try tree.directory("folder").setOwner(user: 4000, group: 5000, of: "theirs")
       try tree.setOwner(user: 4000, group: 5000, of: "folder")
       do {
@@ -237,105 +240,107 @@ import Testing
         skip("devices", error)
       }
     }
-    let records = try rig.records("tree")
+    let records = try fixture.records("tree")
     if let null = records["null"] { #expect(null.device == 0x103) }
     try expectBack("special files")
   }
 
-  /// Deeper than a program may have files open, with paths longer than the kernel takes.
-  @Test func aDeepPathComesBack() throws {
+  /// A tree deeper than the limit of open files, with paths longer than the kernel accepts.
+  @Test func aDeepPathIsRestored() throws {
     var directory = try tree()
     let name = ByteString([UInt8](repeating: 0x78, count: 60))
     for _ in 0..<200 { directory = try directory.makeDirectory(name) }
     try directory.create("bottom").write([1, 2, 3])
-    #expect(try rig.records("tree").count == 201)
+    #expect(try fixture.records("tree").count == 201)
     try expectBack("a deep path")
   }
 
-  /// Directories that no snapshot can hold are named, and all others come back: by how deep they lie, and by
-  /// how long their paths are.
+  /// Directories that no snapshot can hold are reported, and all others are restored: limited by
+  /// their depth and by the length of their paths.
   @Test(arguments: [(1, 4_100, 4_093), (250, 300, 260)])
-  func whatLiesTooDeepIsNamed(_ length: Int, _ levels: Int, _ held: Int) throws {
+  func directoriesThatAreTooDeepAreReported(_ length: Int, _ levels: Int, _ held: Int) throws {
     var directory = try tree()
     let name = ByteString([UInt8](repeating: UInt8(ascii: "d"), count: length))
     for level in 1...levels {
       directory = try directory.makeDirectory(name)
       if level > held - 10 { try directory.create("f").write([1]) }
     }
-    let report = try rig.backup()
+    let report = try fixture.backup()
     let unreadable = report.unreadable.map(\.path)
-    // The path has the two directories above the tree, too.
+    // The path includes the two directories above the tree.
     #expect(unreadable.map(\.components.count) == [held + 3])
     #expect(report.unreadable.first?.remark.contains("no snapshot can hold it") == true)
-    let back = try rig.restore(report)
+    let back = try fixture.restore(report)
     #expect(back.isComplete && back.restored.files == 10)
-    let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
+    let check = RepositoryCheck(fixture.repository, reading: .everything, workers: 2)
     let checked = try check.run().tell { _ in }
     #expect(checked.damaged == 0)
   }
 
-  /// What is mounted in the tree is not entered: the snapshot has the directory, empty, and says so.
+  /// A file system mounted in the tree is not entered: the snapshot has an empty directory, and a
+  /// note.
   @Test func aMountedVolumeIsNotEntered() throws {
-    try rig.directory.write("near", at: "tree/near")
+    try fixture.directory.write("near", at: "tree/near")
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: tree(), at: rig.directory.path("tree"), "disk")
-    try rig.directory.write("far", at: "tree/disk/far/file")
-    let report = try rig.backup()
+    let mount = try Mount(on: tree(), at: fixture.directory.path("tree"), "disk")
+    try fixture.directory.write("far", at: "tree/disk/far/file")
+    let report = try fixture.backup()
     #expect(report.snapshot?.snapshot.mounts == ["folders/tree/disk"])
-    let back = try rig.restore(report)
+    let back = try fixture.restore(report)
     #expect(back.isComplete)
-    #expect(try rig.records("back").keys.sorted() == ["disk", "near"])
-    #expect(try rig.names("back/disk").isEmpty)
+    #expect(try fixture.records("back").keys.sorted() == ["disk", "near"])
+    #expect(try fixture.names("back/disk").isEmpty)
     withExtendedLifetime(mount) {}
   }
 
-  /// What was asked to be entered is kept as any directory, however many threads look.
-  @Test(arguments: [1, 4]) func aMountedVolumeIsEnteredWhereThatIsWanted(workers: Int) throws {
+  /// A mount point that the user asked to enter is stored like any directory, with any number of
+  /// threads.
+  @Test(arguments: [1, 4]) func aMountedVolumeIsEnteredOnRequest(workers: Int) throws {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: tree(), at: rig.directory.path("tree"), "disk")
-    try rig.directory.write("far", at: "tree/disk/far/file")
-    try rig.directory.write("near", at: "tree/near")
+    let mount = try Mount(on: tree(), at: fixture.directory.path("tree"), "disk")
+    try fixture.directory.write("far", at: "tree/disk/far/file")
+    try fixture.directory.write("near", at: "tree/near")
     let inner = try Mount(
-      on: Directory.open(path: rig.directory.path("tree/disk")),
-      at: rig.directory.path("tree/disk"), "inner"
+      on: Directory.open(path: fixture.directory.path("tree/disk")),
+      at: fixture.directory.path("tree/disk"), "inner"
     )
-    try rig.directory.write("farther", at: "tree/disk/inner/file")
+    try fixture.directory.write("farther", at: "tree/disk/inner/file")
     var options = ScanOptions()
     (options.crossesMounts, options.workers) = (true, workers)
-    let scan = try rig.scan(options: options)
+    let scan = try fixture.scan(options: options)
     #expect(scan.containers.flatMap(\.crossedMounts).sorted() == ["disk", "disk/inner"])
-    let report = try rig.backup(scan)
+    let report = try fixture.backup(scan)
     #expect(report.isComplete && report.snapshot?.snapshot.mounts == [])
-    #expect(try rig.restore(report).isComplete)
-    #expect(try rig.text("back/disk/inner/file") == "farther")
-    #expect(try rig.records("back") == rig.records("tree"))
+    #expect(try fixture.restore(report).isComplete)
+    #expect(try fixture.text("back/disk/inner/file") == "farther")
+    #expect(try fixture.records("back") == fixture.records("tree"))
     withExtendedLifetime((mount, inner)) {}
   }
 
-  /// A repository is left out of itself on a mounted volume, too.
-  @Test func whatIsExcludedIsSoOnAMountedVolume() throws {
+  /// The repository is also excluded from the backup if it is on a mounted volume.
+  @Test func exclusionsApplyOnAMountedVolume() throws {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: tree(), at: rig.directory.path("tree"), "disk")
-    try rig.directory.write("far", at: "tree/disk/far/file")
-    let disk = try Directory.open(path: rig.directory.path("tree/disk"))
+    let mount = try Mount(on: tree(), at: fixture.directory.path("tree"), "disk")
+    try fixture.directory.write("far", at: "tree/disk/far/file")
+    let disk = try Directory.open(path: fixture.directory.path("tree/disk"))
     var options = ScanOptions(excluded: [try disk.status().identity])
     options.crossesMounts = true
-    let report = try rig.backup(rig.scan(options: options))
-    #expect(try rig.restore(report).isComplete)
-    #expect(try rig.names("back").isEmpty)
+    let report = try fixture.backup(fixture.scan(options: options))
+    #expect(try fixture.restore(report).isComplete)
+    #expect(try fixture.names("back").isEmpty)
     withExtendedLifetime(mount) {}
   }
 
-  /// A store through a mapping moves no time of a file in memory: such files are read each time.
+  /// A store through a mapping updates no time of a file in memory: such files are read each time.
   @Test(arguments: [VolumeTimes?.none, .exact]) func aFileInMemoryIsReadAgain(times: VolumeTimes?)
     throws
   {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(inMemory: "size=16m", on: rig.directory.path("tree"))
-    try rig.directory.write("one", at: "tree/file")
+    let mount = try Mount(inMemory: "size=16m", on: fixture.directory.path("tree"))
+    try fixture.directory.write("one", at: "tree/file")
     for isFirst in [true, false] {
       let counters = ProgressCounters()
-      let report = try rig.backup(keeping: "cache") { request in
+      let report = try fixture.backup(keeping: "cache") { request in
         (request.counters, request.times) = (counters, times)
       }
       #expect(report.isComplete)

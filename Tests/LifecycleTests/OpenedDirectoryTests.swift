@@ -8,37 +8,38 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A directory that its owner must not write to is open to them while it is moved. However that ends, each
-/// directory has the mode that it had.
+/// A directory that its owner may not write to is made writable while it is moved. In the end each
+/// directory has its old mode, however the operation ends.
 @Suite(.spreadScans) struct OpenedDirectoryTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
-  /// What gives something a name or a mode: nothing else need fail for the device to stay as it is.
+  /// The calls that create, rename or change modes: for the device to stay unchanged, no other call
+  /// needs to fail.
   private static let moving: Set<SystemError.Operation> = [.rename, .setMode]
 
   private struct Device {
-    let rig: UpdateFixture
+    let fixture: UpdateFixture
 
     init() throws {
-      rig = try UpdateFixture()
-      let data = rig.rig.directory.path("phone/Containers/Data")
+      fixture = try UpdateFixture()
+      let data = fixture.base.directory.path("phone/Containers/Data")
       let application = data.appending("Application").appending(UpdateFixture.old)
       let plugIns = data.appending("PluginKitPlugin")
       for (path, name) in [
         (application, "tmp"), (application, "StoreKit"), (plugIns, UpdateFixture.plugIn),
-        (rig.rig.directory.path("phone/Containers/Bundle/Application"), UpdateFixture.bundle),
+        (fixture.base.directory.path("phone/Containers/Bundle/Application"), UpdateFixture.bundle),
       ] as [(ByteString, ByteString)] {
         try Directory.open(path: path).setPermissions(0o555, of: name)
       }
       if Host.userID == 0 {
-        _ = try Program.run("chown", ["-R", "nobody", rig.rig.directory.string])
+        _ = try Program.run("chown", ["-R", "nobody", fixture.base.directory.string])
       }
-      try rig.rig.copy("phone", to: "older")
+      try fixture.base.copy("phone", to: "older")
     }
 
-    /// The mode of each directory of the device, by its number.
+    /// The mode of each directory of the device, by its inode.
     func modes() throws -> [UInt64: UInt16] {
       var modes: [UInt64: UInt16] = [:]
-      try gather(Directory.open(path: rig.root), &modes)
+      try gather(Directory.open(path: fixture.root), &modes)
       return modes
     }
 
@@ -51,33 +52,33 @@ import Testing
     }
 
     func renew() throws -> AppChangePlan {
-      try rig.rig.directory.directory.removeTree("phone")
-      try rig.rig.copy("older", to: "phone")
-      return try rig.plan(.update, OpenedDirectoryTests.package) {
+      try fixture.base.directory.directory.removeTree("phone")
+      try fixture.base.copy("older", to: "phone")
+      return try fixture.plan(.update, OpenedDirectoryTests.package) {
         ($0.isStrict, $0.savesFirst) = (true, false)
       }
     }
 
-    /// Carries it out as somebody without privileges; tells why not.
+    /// Carries out a plan as a user without privileges. Returns the error, if any.
     func update(_ plan: AppChangePlan, _ faults: Faults.Plan) throws -> (any Error)? {
       try Unprivileged.run(keepingGroup: true) {
         Faults.inject(faults) { () -> (any Error)? in
-          do { try rig.carryOut(plan, OpenedDirectoryTests.package) } catch { return error }
+          do { try fixture.carryOut(plan, OpenedDirectoryTests.package) } catch { return error }
           return nil
         }
       }
     }
 
     func recover(_ faults: Faults.Plan) throws -> RecoveryReport {
-      let recovery = try Recovery(rig.device(), policy: PurgeFixture.policy(), isForced: true)
+      let recovery = try Recovery(fixture.device(), policy: PurgeFixture.policy(), isForced: true)
       return try Unprivileged.run(keepingGroup: true) {
         try Faults.inject(faults) { try recovery.run() }
       }
     }
 
-    /// The notes that are there.
+    /// The existing records of opened directories.
     func notes() -> [ByteString] {
-      ((try? rig.rig.names("phone/.sandboxctl/journal")) ?? [])
+      ((try? fixture.base.names("phone/.sandboxctl/journal")) ?? [])
         .filter { $0.description.hasSuffix(".opened") }
     }
 
@@ -88,31 +89,33 @@ import Testing
       }
       #expect(now.keys.count { before[$0] != nil } > 15, "\(what)")
       #expect(notes().isEmpty, "\(what)")
-      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
-      #expect(!rig.hasStaging, "\(what)")
+      #expect(try InterruptedOperation.all(on: fixture.root).isEmpty, "\(what)")
+      #expect(!fixture.hasStaging, "\(what)")
     }
   }
 
   private static let never = Faults.Plan(at: .max, number: 5)
 
-  @Test func aClosedDirectoryIsMovedAsItIs() throws {
+  @Test func aReadOnlyDirectoryKeepsItsMode() throws {
     let device = try Device()
     let plan = try device.renew()
     let before = try device.modes()
     #expect(try device.update(plan, Self.never) == nil)
     try device.expect(before, "done")
-    let app = try device.rig.device().apps.first { $0.identifier == UpdateFixture.identifier }
+    let app = try device.fixture.device().apps.first { $0.identifier == UpdateFixture.identifier }
     #expect(app?.version == "2.0")
-    #expect(try Set(device.rig.trash().values).isSuperset(of: ["temporary", "unknown", "draft"]))
+    #expect(
+      try Set(device.fixture.trash().values).isSuperset(of: ["temporary", "unknown", "draft"]))
   }
 
-  /// From each call on that gives a name or a mode no such call succeeds, as when the machine goes; then
-  /// the recovery meets the same, and one after it has no trouble.
+  /// From each such call on, all of them fail, as in a crash; then the recovery fails in the same
+  /// way, and another recovery succeeds.
   ///
-  /// - Parameter isObstructed: whether something stands in the way, so that all is taken back.
-  @Test(arguments: [false, true]) func noneStaysOpen(_ isObstructed: Bool) throws {
+  /// - Parameter isObstructed: whether a conflicting file exists, so that the operation is rolled
+  ///   back.
+  @Test(arguments: [false, true]) func noDirectoryStaysWritable(_ isObstructed: Bool) throws {
     let device = try Device()
-    var random = Seeded.fresh("OpenedFolderTests")
+    var random = Seeded.fresh("OpenedDirectoryTests")
     var (call, noted, finished, rolledBack) = (0, 0, 0, 0)
     while call < 500 {
       call += 1
@@ -140,13 +143,13 @@ import Testing
       try device.expect(before, "call \(call): \(error.map { "\($0)" } ?? "done")")
       if !faults.hasFired { break }
     }
-    #expect(call < 500, "it does not end")
+    #expect(call < 500, "the loop does not end")
     #expect(noted > 2, "an interruption left a directory open: \(noted)")
     #expect(isObstructed ? rolledBack > 2 : finished > 4, "\(finished), \(rolledBack)")
   }
 
-  /// A mode that cannot be put back once: it is tried again before the operation ends.
-  @Test func aModeThatCannotBePutBackIsTriedAgain() throws {
+  /// A mode that cannot be restored at first is restored before the operation ends.
+  @Test func restoringAModeIsRetried() throws {
     let device = try Device()
     var (call, refused) = (0, 0)
     while call < 100 {

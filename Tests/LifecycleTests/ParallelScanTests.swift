@@ -7,16 +7,16 @@ import Testing
 
 @testable import Lifecycle
 
-/// A scan by several threads finds what a scan by one finds.
+/// A scan with several threads finds the same as a scan with one.
 @Suite(.spreadScans) struct ParallelScanTests {
-  private let rig: Fixture
+  private let fixture: Fixture
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    fixture = try Fixture(inMemory: true)
   }
 
   @Test(arguments: [1, 2, 7, 40, 1000], [false, true])
-  func anyShareFindsTheSame(share: Int, isForPurge: Bool) throws {
+  func anyDivisionFindsTheSame(share: Int, isForPurge: Bool) throws {
     try makeTree(seed: 7)
     let (device, policy) = try (device(), Fixture.policy(.coreSimulator))
     var options = isForPurge ? ScanOptions.forPurge() : ScanOptions()
@@ -33,7 +33,7 @@ import Testing
     #expect(whole.contains { !$0.ownDirectories.isEmpty })
   }
 
-  @Test func theOrderDependsOnNoThread() throws {
+  @Test func theOrderDoesNotDependOnThreads() throws {
     try makeTree(seed: 9)
     let (device, policy) = try (device(), Fixture.policy(.coreSimulator))
     let first = try scan(device, policy, share: 3).containers
@@ -46,17 +46,17 @@ import Testing
     }
   }
 
-  @Test func aNameThatARuleAsksForCountsInEachPart() throws {
+  @Test func siblingConditionsHoldInEachPart() throws {
     let policy = try ScanCostTests.policy(
-      ["{id: caches, in: [directory], match: '*/Cache/**', class: cache, when: {sibling: Local}}"],
+      ["{id: caches, in: [folder], match: '*/Cache/**', class: cache, when: {sibling: Local}}"],
       markers: [])
     for directory in ["a/Cache/x/y", "b/Cache/x/y", "c/Other/x/y"] {
       let made = try Directory.make(
-        path: rig.directory.path("tree").appending(ByteString(directory)))
+        path: fixture.directory.path("tree").appending(ByteString(directory)))
       for number in 0..<4 { _ = try made.create(ByteString("file \(number)")) }
     }
-    _ = try Directory.make(path: rig.directory.path("tree/b/Local"))
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+    _ = try Directory.make(path: fixture.directory.path("tree/b/Local"))
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
     let whole = try #require(DeviceScan.run(device, policy: policy).containers.first)
     let part = try #require(try scan(device, policy, share: 1).containers.first)
     #expect(Found(part) == Found(whole))
@@ -64,9 +64,9 @@ import Testing
     #expect(whole.siblings.count == 1)
   }
 
-  @Test func whatCannotBeReadIsNamedOnce() throws {
+  @Test func anUnreadableDirectoryIsReportedOnce() throws {
     try makeTree(seed: 3)
-    let device = try Device.find(root: rig.directory.path("tree/Containers"), layout: .folder)
+    let device = try Device.find(root: fixture.directory.path("tree/Containers"), layout: .folder)
     let policy = try Fixture.policy(.folder)
     var options = ScanOptions()
     (options.workers, options.share) = (2, 5)
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func aScanThatIsStoppedSaysSo() throws {
+  @Test func aStoppedScanReportsIt() throws {
     try makeTree(seed: 5)
     let (device, policy) = try (device(), Fixture.policy(.coreSimulator))
     let asked = Atomic<Int>(0)
@@ -94,7 +94,7 @@ import Testing
   }
 
   private func device() throws -> Device {
-    try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
   }
 
   private func scan(
@@ -106,18 +106,19 @@ import Testing
       .run(knowing: nil)
   }
 
-  /// Three containers with directories of many widths and depths, marks, a repository in one of them.
+  /// Three containers with directories of many widths and depths, with marks, and with a repository
+  /// in one of them.
   private func makeTree(seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 1...3 {
       let place = ByteString(
         "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-00000000000\(app)")
-      let top = try Directory.make(path: rig.directory.path(place.appending("Documents")))
+      let top = try Directory.make(path: fixture.directory.path(place.appending("Documents")))
       var directories = ["", "Inbox", "Library/Caches"].map { place.appending(ByteString($0)) }
       for number in 0..<40 {
         let above = try #require(directories.randomElement(using: &random))
         let path = above.appending(ByteString("directory \(number)"))
-        let made = try Directory.make(path: rig.directory.path(path))
+        let made = try Directory.make(path: fixture.directory.path(path))
         directories.append(path)
         for file in 0..<Int.random(in: 0...9, using: &random) {
           _ = try made.create(ByteString("file \(file)"))
@@ -133,7 +134,7 @@ import Testing
     }
   }
 
-  /// Children stand one after another, behind their directory, and have it as their parent.
+  /// Checks that children follow each other, after their directory, and have it as their parent.
   private func expectWellFormed(
     _ scan: ContainerScan, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -148,7 +149,7 @@ import Testing
     #expect(seen.count == scan.entries.count, sourceLocation: sourceLocation)
   }
 
-  /// What a scan says of each path, in whatever order it has them.
+  /// The result of a scan for each path, independent of the order.
   private struct Found: Equatable {
     struct Entry: Equatable {
       let status: FileStatus
@@ -158,7 +159,7 @@ import Testing
       let marks: MarkSet?
       let siblings: SiblingSet?
       let isOwn: Bool
-      /// Of files alone: to list a directory is to access it.
+      /// Only for files: listing a directory updates its access time.
       let accessed: Int64?
     }
 

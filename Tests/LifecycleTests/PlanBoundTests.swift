@@ -6,29 +6,29 @@ import Testing
 
 @testable import Lifecycle
 
-/// Snapshots with more paths than there is room for: they are refused before they take memory.
+/// Snapshots with too many paths for the memory: they are refused before they take memory.
 @Suite(.spreadScans) struct PlanBoundTests {
-  private let rig: Fixture
+  private let fixture: Fixture
   private let reader: RepositoryReader
   private let small: StoredSnapshot
   private let endless: StoredSnapshot
 
   init() throws {
-    rig = try Fixture(inMemory: true)
-    let session = try rig.repository.beginWriting()
+    fixture = try Fixture(inMemory: true)
+    let session = try fixture.repository.beginWriting()
     var tree = try session.storeTree([])
     for _ in 0..<60 {
       tree = try session.storeTree(
         ["a", "b"].map { TreeEntry(name: $0, node: .directory(tree)) })
     }
-    try rig.directory.write("text", at: "tree/folder/file")
-    let report = try rig.backup()
+    try fixture.directory.write("text", at: "tree/folder/file")
+    let report = try fixture.backup()
     small = try #require(report.snapshot)
     var snapshot = small.snapshot
     snapshot.tree = tree
     snapshot.sequence += 1
     endless = try session.finish(snapshot)
-    reader = try rig.repository.beginReading()
+    reader = try fixture.repository.beginReading()
   }
 
   private func entry(_ number: Int) throws -> (PlannedTree, TreeReference) {
@@ -42,29 +42,29 @@ import Testing
 
   private func place() throws -> RestoreTarget {
     try RestoreTarget.find(
-      rig.directory.path("back"), source: .folder(endless.snapshot.tree, nil), overwrite: nil,
+      fixture.directory.path("back"), source: .folder(endless.snapshot.tree, nil), overwrite: nil,
       protecting: [])
   }
 
-  /// 2^61 - 2 paths of 61 trees, each of which is read once.
-  @Test func pathsAreCountedWithoutBeingGoneThrough() throws {
+  /// 2^61 - 2 paths from 61 trees, each of which is read once.
+  @Test func pathsAreCountedWithoutVisitingEach() throws {
     #expect(try reader.countPaths(below: endless.snapshot.tree) == (1 << 61) - 2)
     #expect(try reader.countPaths(below: small.snapshot.tree) == 4)
   }
 
-  @Test func whatDoesNotFitIsRefusedAtTheFirstLook() throws {
+  @Test func aPlanThatIsTooLargeIsRefusedEarly() throws {
     var bound = PlanLimit(try place(), whole: endless.snapshot.tree, first: 4)
     try bound.check(entry(3).0, creating: 3, from: reader)
     let error = #expect(throws: LifecycleError.self) {
       try bound.check(entry(4).0, creating: 4, from: reader)
     }
     let text = "\(try #require(error))"
-    #expect(text.contains("\((1 << 61) - 2) files and directories are to be made"), "\(text)")
+    #expect(text.contains("\((1 << 61) - 2) files and directories are needed"), "\(text)")
     #expect(error?.hint?.contains("SNAP:PATH") == true)
   }
 
-  /// Where something is there already, or not all comes back, what is to be made counts.
-  @Test func whatIsMergedCountsAsItGrows() throws {
+  /// If the target is not empty, or only a part is restored, the entries to create count.
+  @Test func aMergeCountsItsNewEntries() throws {
     var bound = PlanLimit(try place(), whole: nil, first: 4)
     try bound.check(entry(4).0, creating: 4, from: reader)
     try bound.check(entry(7).0, creating: .max, from: reader)
@@ -73,9 +73,10 @@ import Testing
     }
   }
 
-  /// Damage under more and longer names than memory holds: a part of it is named, and all counted.
-  @Test func damageIsNamedAsFarAsThereIsRoom() throws {
-    let session = try rig.repository.beginWriting()
+  /// More damage, under longer names, than fits into memory: a part of it is named, and all of it
+  /// is counted.
+  @Test func damageIsNamedUpToALimit() throws {
+    let session = try fixture.repository.beginWriting()
     let lost = Blake2b.hash(Array("never stored".utf8))
     let content = Content(size: 5, level: 0, pieces: [.blob(lost, length: 5)])
     let entries = (100..<200).flatMap { number in
@@ -88,32 +89,32 @@ import Testing
     snapshot.tree = try session.storeTree(entries)
     snapshot.sequence += 2
     let stored = try session.finish(snapshot)
-    var request = RestoreRequest(path: "", target: rig.directory.path("part"))
-    let reader = try rig.repository.beginReading()
+    var request = RestoreRequest(path: "", target: fixture.directory.path("part"))
+    let reader = try fixture.repository.beginReading()
     request.remarkRoom = 1000
     let plan = try RestorePlan.make(stored, request, from: reader)
     let named = plan.damaged.count - 1
     #expect((5..<50).contains(named), "\(named)")
     #expect(plan.damaged[0].path == "100 directory")
-    #expect(plan.damaged[named].remark.hasPrefix("\(100 - named) more are not named"))
+    #expect(plan.damaged[named].remark.hasPrefix("\(100 - named) more are not listed"))
     let report = try RestoreOperation(plan, from: reader, threads: 1).run()
     #expect(!report.isComplete && report.damaged.count < 2 * named + 4)
     #expect(report.damaged[named + 1].path == "100 file", "\(report.damaged)")
-    #expect(report.damaged.last?.remark.contains("more are not named") == true)
+    #expect(report.damaged.last?.remark.contains("more are not listed") == true)
     #expect(report.restored.files == 0 && report.restored.directories == 100)
   }
 
-  /// As the planner asks it, with the bound that it has.
-  @Test func aRestoreAsksIt() throws {
-    var request = RestoreRequest(path: "", target: rig.directory.path("back"))
+  /// The planner checks its own limit.
+  @Test func aRestoreChecksTheLimit() throws {
+    var request = RestoreRequest(path: "", target: fixture.directory.path("back"))
     request.firstBound = 1000
     let error = #expect(throws: LifecycleError.self) {
       try RestorePlan.make(endless, request, from: reader)
     }
     #expect("\(try #require(error))".contains("there is room for"))
-    #expect(try rig.names("").contains("back") == false)
+    #expect(try fixture.names("").contains("back") == false)
     let plan = try RestorePlan.make(
-      small, path: "folders/tree", to: rig.directory.path("back"), from: reader)
+      small, path: "folders/tree", to: fixture.directory.path("back"), from: reader)
     #expect(plan.creates.entries == 2)
   }
 }

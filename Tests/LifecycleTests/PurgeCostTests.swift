@@ -5,30 +5,30 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a plan may cost, for each entry.
+/// The cost of a plan for each entry.
 @Suite(.spreadScans) struct PurgeCostTests {
-  /// A device with so many cache files, in directories of a hundred.
-  private func rig(files: Int) throws -> PurgeFixture {
-    let rig = try PurgeFixture()
+  /// A device with `files` cache files, in directories of a hundred.
+  private func makeFixture(files: Int) throws -> PurgeFixture {
+    let fixture = try PurgeFixture()
     for number in 0..<(files / 100) {
-      let path = rig.directory.path(rig.data()).appending(
+      let path = fixture.directory.path(fixture.data()).appending(
         ByteString("Library/Caches/of an app/folder \(number)"))
       let directory = try Directory.make(path: path)
       for file in 0..<100 { _ = try directory.create(ByteString("a file of some name \(file)")) }
     }
-    return rig
+    return fixture
   }
 
-  /// Calls to the system for looking at a device.
-  private func calls(_ rig: PurgeFixture, _ overlays: [String] = []) throws -> Int {
+  /// The number of system calls of a scan.
+  private func calls(_ fixture: PurgeFixture, _ overlays: [String] = []) throws -> Int {
     let plan = Faults.Plan(at: Int.max, number: 0)
-    _ = try Faults.inject(plan) { try rig.scan(overlays) }
+    _ = try Faults.inject(plan) { try fixture.scan(overlays) }
     return plan.count
   }
 
-  @Test func anEntryCostsOneLook() throws {
-    let (few, many) = (try rig(files: 200), try rig(files: 1200))
-    // Ten directories more: each is opened, listed to its end, and closed.
+  @Test func anEntryCostsOneSystemCall() throws {
+    let (few, many) = (try makeFixture(files: 200), try makeFixture(files: 1200))
+    // Ten more directories: each is opened, listed to its end, and closed.
     #expect(try calls(many) - calls(few) < 1000 + 10 * 8)
     let marker = """
       overlay: all
@@ -37,16 +37,17 @@ import Testing
         - {id: mine, in: [data], xattr: example.cache, then: {purge: never}}
 
       """
-    #expect(try calls(many, [marker]) - calls(few, [marker]) >= 2000, "its marks are asked for")
+    #expect(
+      try calls(many, [marker]) - calls(few, [marker]) >= 2000, "attributes are read for marks")
   }
 
-  /// 200,000 files are to cost at most 100 MB, what the program takes by itself among them.
-  @Test func anEntryCostsFewBytes() throws {
+  /// 200,000 files may take at most 100 MB, including the program itself.
+  @Test func anEntryTakesFewBytesOfMemory() throws {
     guard ac_is_counting() != 0 else { return }
-    let (few, many) = (try rig(files: 2_000), try rig(files: 10_000))
-    let peaks = try [few, many].map { rig in
+    let (few, many) = (try makeFixture(files: 2_000), try makeFixture(files: 10_000))
+    let peaks = try [few, many].map { fixture in
       ac_begin_peak()
-      let plan = try rig.plan()
+      let plan = try fixture.plan()
       let peak = ac_peak()
       #expect(plan.chosenPaths.count == plan.units.count)
       return peak

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Every call that a purge makes fails once: units are whole or gone, databases have their logs, and
-/// nothing is passed over in silence.
+/// Each call of a purge fails once: units are deleted completely or not at all, databases keep
+/// their logs, and no failure is omitted from the report.
 @Suite(.spreadScans) struct PurgeFaultTests {
   private static let caches: [ByteString] = [
     "Library/Caches/img.db", "Library/Caches/img.db-wal", "Library/Caches/img.db-shm",
@@ -13,32 +13,33 @@ import Testing
   private static let kept: Set<ByteString> = ["Documents/a", "Library/Preferences/p.plist"]
 
   @Test(arguments: [(5, false), (5, true), (13, false), (28, true)] as [(Int32, Bool)])
-  func eachCallMayFail(number: Int32, staysBroken: Bool) throws {
-    let rig = try PurgeFixture()
-    for path in Self.kept { try rig.put(path, kib: 1) }
+  func eachCallFails(number: Int32, staysBroken: Bool) throws {
+    let fixture = try PurgeFixture()
+    for path in Self.kept { try fixture.put(path, kib: 1) }
     var call = 0
     while true {
       call += 1
-      for path in Self.caches { try rig.put(path, kib: 1) }
-      let plan = try rig.plan()
+      for path in Self.caches { try fixture.put(path, kib: 1) }
+      let plan = try fixture.plan()
       #expect(plan.volumes[0].chosen.count == 3)
       let fault = Faults.Plan(at: call, number: number, staysBroken: staysBroken)
       let report = Faults.inject(fault) {
         PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
       }
-      let left = try rig.files().filter { !$0.isWithin(".sandboxctl") }
+      let left = try fixture.files().filter { !$0.isWithin(".sandboxctl") }
       expectWhole(left, "call \(call)")
       if left != Self.kept {
         #expect(!report.failed.isEmpty || !report.changed.isEmpty, "call \(call): \(left)")
       }
-      // The next one, without faults, ends it; the one after it what that took back.
+      // The next purge, without faults, completes it; the one after it deletes what that purge
+      // rolled back.
       for _ in 1...2 {
-        _ = PurgeOperation(try rig.plan(), PurgeOptions(sign: { _, _ in nil })).run()
+        _ = PurgeOperation(try fixture.plan(), PurgeOptions(sign: { _, _ in nil })).run()
       }
-      #expect(try rig.files() == Self.kept, "call \(call)")
+      #expect(try fixture.files() == Self.kept, "call \(call)")
       if !fault.hasFired { break }
       guard call < 200 else {
-        Issue.record("it does not end")
+        Issue.record("the loop does not end")
         return
       }
     }

@@ -5,12 +5,12 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// A simulator's device with one app or more, whose files are as old as a test says.
+/// A simulator's device with one or more apps, whose files have the ages that a test sets.
 struct PurgeFixture {
   let directory: TemporaryDirectory
   let root: ByteString
 
-  /// A device in a directory of its own, or below a path, as on another volume.
+  /// A device in its own directory, or below a path, as on another volume.
   init(inMemory: Bool = true, below path: ByteString = "device") throws {
     try self.init(TemporaryDirectory("purge", inMemory: inMemory), below: path)
   }
@@ -23,14 +23,14 @@ struct PurgeFixture {
     for app in 0..<2 { _ = try Directory.make(path: directory.path(data(app)).appending("tmp")) }
   }
 
-  /// A data container's path in the rig's directory.
+  /// The path of a data container in the fixture's directory.
   func data(_ app: Int = 0) -> ByteString {
     root.appending("Containers/Data/Application")
       .appending(ByteString("0A0A0A0A-0000-4000-8000-00000000000\(app)"))
   }
 
-  /// Writes a file of so many KiB at a path in an app's data; its age is as many days younger than
-  /// the days by which the plan's clock is ahead.
+  /// Writes a file of `kib` KiB at a path in an app's data, `days` days younger than the default
+  /// age, which is the plan's days ahead.
   func put(
     _ path: ByteString, kib: Int = 4, youngerBy days: Int64 = 0, in app: Int = 0
   ) throws {
@@ -41,7 +41,7 @@ struct PurgeFixture {
       Timestamp(seconds: Host.now().seconds + days * 86_400), of: name)
   }
 
-  /// The directory that a path of the rig's lies in.
+  /// The parent directory of a path in the fixture.
   func above(_ path: ByteString) throws -> Directory {
     let parts = path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])
     return try Directory.open(path: directory.path(ByteString(parts)))
@@ -57,7 +57,7 @@ struct PurgeFixture {
   /// The device's policy, compiled once for all tests.
   private static let own = Result { try policy([""]) }
 
-  /// The device's policy with others laid over it.
+  /// The device's policy with overlays.
   static func policy(_ overlays: [String] = []) throws -> CompiledPolicy {
     if overlays.isEmpty { return try own.get() }
     let overlays = overlays.filter { !$0.isEmpty }
@@ -71,7 +71,7 @@ struct PurgeFixture {
     return try library.compile(PolicyRequest(layout: .coreSimulator))
   }
 
-  /// A request with a clock so many days ahead, on a volume of so many MiB.
+  /// A request with a clock `daysAhead` days ahead, on a volume of the given sizes in MiB.
   func request(
     _ goal: PurgeRequest.Goal, level: PressureLevel? = nil, daysAhead: Int64 = 40,
     free: UInt64 = 10, of total: UInt64 = 1000, _ scan: DeviceScan
@@ -94,12 +94,12 @@ struct PurgeFixture {
     return PurgePlan.make(scan, request(goal, level: level, daysAhead: daysAhead, scan))
   }
 
-  /// The plan of all that critical pressure lets go, with policies laid over the device's.
+  /// The plan of everything that may be purged at critical pressure, with overlays.
   func plan(_ overlays: [String]) throws -> PurgePlan {
     try plan(.everything, level: .critical, daysAhead: 40, overlays)
   }
 
-  /// What lies below an app's data, but directories.
+  /// The paths of all entries below an app's data, without directories.
   func files(_ app: Int = 0) throws -> Set<ByteString> {
     Set(
       try TreeRecord.all(in: directory, data(app)).filter { $0.value.kind != .directory }.keys)
@@ -107,12 +107,12 @@ struct PurgeFixture {
 }
 
 extension PurgePlan {
-  /// The paths in their containers of the units that go, in order.
+  /// The paths of the chosen units in their containers, in order.
   var chosenPaths: [ByteString] {
     volumes.flatMap { volume in volume.chosen.map { inner(units[Int($0)]) } }
   }
 
-  /// A unit's path without its container's.
+  /// The path of a unit in its container.
   func inner(_ unit: PurgeUnit) -> ByteString {
     let parts = path(of: unit).components.drop { $0 != "data" }.dropFirst()
     return ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))

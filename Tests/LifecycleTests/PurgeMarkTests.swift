@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Marks that have a say in a purge, as Android's `user.inode_cache_group` and
+/// Marks that affect a purge, like Android's `user.inode_cache_group` and
 /// `user.inode_cache_tombstone`, which a policy names.
 @Suite(.spreadScans) struct PurgeMarkTests {
   private static let android = """
@@ -18,27 +18,27 @@ import Testing
 
     """
 
-  private func mark(_ path: ByteString, _ key: ByteString, _ rig: PurgeFixture) throws {
-    let whole = rig.data().appending(path)
+  private func mark(_ path: ByteString, _ key: ByteString, _ fixture: PurgeFixture) throws {
+    let whole = fixture.data().appending(path)
     let name = try #require(path.lastComponent)
-    let directory = try rig.above(whole)
+    let directory = try fixture.above(whole)
     try directory.attributes(of: name).set(key, to: [])
   }
 
-  @Test func aGroupGoesAsOneAndTombstonesStayEmpty() throws {
-    let rig = try PurgeFixture()
+  @Test func aGroupIsDeletedAsAUnitAndTombstonesStayEmpty() throws {
+    let fixture = try PurgeFixture()
     for path: ByteString in [
       "Library/Caches/group/a", "Library/Caches/group/deep/b", "Library/Caches/stone/c",
       "Library/Caches/stone/deep/d", "Library/Caches/plain/e", "Documents/group/f",
       "Documents/stone/g",
-    ] { try rig.put(path) }
+    ] { try fixture.put(path) }
     for top: ByteString in ["Library/Caches", "Documents"] {
-      try mark(top.appending("group"), "user.inode_cache_group", rig)
-      try mark(top.appending("stone"), "user.inode_cache_tombstone", rig)
+      try mark(top.appending("group"), "user.inode_cache_group", fixture)
+      try mark(top.appending("stone"), "user.inode_cache_tombstone", fixture)
     }
     #expect(
-      Set(try rig.plan().chosenPaths).contains("Library/Caches/group/a"), "the policy decides")
-    let plan = try rig.plan([Self.android])
+      Set(try fixture.plan().chosenPaths).contains("Library/Caches/group/a"), "the policy decides")
+    let plan = try fixture.plan([Self.android])
     #expect(
       Set(plan.chosenPaths) == [
         "Library/Caches/group", "Library/Caches/stone/c", "Library/Caches/stone/deep/d",
@@ -49,31 +49,33 @@ import Testing
     let report = PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
     #expect(report.failed.isEmpty && report.changed.isEmpty)
     #expect(
-      try rig.files() == [
+      try fixture.files() == [
         "Library/Caches/stone/c", "Library/Caches/stone/deep/d", "Documents/group/f",
         "Documents/stone/g",
       ])
-    #expect(try rig.directory.read(rig.data().appending("Library/Caches/stone/deep/d")).isEmpty)
-    #expect(try rig.directory.read(rig.data().appending("Documents/stone/g")).count == 4096)
+    #expect(
+      try fixture.directory.read(fixture.data().appending("Library/Caches/stone/deep/d")).isEmpty)
+    #expect(try fixture.directory.read(fixture.data().appending("Documents/stone/g")).count == 4096)
   }
 
-  /// An app that marks a directory both ways wants its files to stay: the tombstone's word is the last.
-  @Test func aTombstoneIsStrongerThanAGroup() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/both/a")
-    try mark("Library/Caches/both", "user.inode_cache_group", rig)
-    try mark("Library/Caches/both", "user.inode_cache_tombstone", rig)
-    let plan = try rig.plan([Self.android])
+  /// An app that sets both marks on a directory wants its files to stay: the tombstone takes
+  /// precedence.
+  @Test func aTombstoneOverridesAGroup() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/both/a")
+    try mark("Library/Caches/both", "user.inode_cache_group", fixture)
+    try mark("Library/Caches/both", "user.inode_cache_tombstone", fixture)
+    let plan = try fixture.plan([Self.android])
     #expect(plan.units.map(\.terms.action) == [.truncate])
     _ = PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
-    #expect(try rig.directory.read(rig.data().appending("Library/Caches/both/a")).isEmpty)
+    #expect(try fixture.directory.read(fixture.data().appending("Library/Caches/both/a")).isEmpty)
   }
 
-  /// A rule of one's own for caches needs no class where the policy below it says what they are.
-  @Test func anOverlayMaySayMoreOfCachesAlone() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/a")
-    try rig.put("tmp/b")
+  /// A user's rule for caches needs no class if the policy below it already classifies them.
+  @Test func anOverlayMayRefineCachesWithoutAClass() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/a")
+    try fixture.put("tmp/b")
     func overlay(_ layouts: String) -> String {
       """
       overlay: \(layouts)
@@ -82,10 +84,10 @@ import Testing
 
       """
     }
-    let plan = try rig.plan([overlay("[coresimulator]")])
+    let plan = try fixture.plan([overlay("[coresimulator]")])
     #expect(plan.units.map(\.terms.order).max() == 30)
-    // Elsewhere Library/Caches is a directory as any other.
-    let error = #expect(throws: PolicyError.self) { try rig.plan([overlay("all")]) }
+    // In other layouts Library/Caches is an ordinary directory.
+    let error = #expect(throws: PolicyError.self) { try fixture.plan([overlay("all")]) }
     #expect("\(try #require(error))".contains("over the layout"), "\(String(describing: error))")
   }
 }

@@ -4,9 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a purge deletes, and what it leaves.
+/// Which files a purge deletes, and which it keeps.
 @Suite(.spreadScans) struct PurgeOperationTests {
-  /// Carries a plan out; no app runs unless a test says so.
+  /// Carries out a plan; no app runs unless a test sets it.
   private func run(
     _ plan: PurgePlan, _ change: (inout PurgeOptions) -> Void = { _ in }
   ) -> PurgeReport {
@@ -16,36 +16,37 @@ import Testing
   }
 
   private func filled() throws -> PurgeFixture {
-    let rig = try PurgeFixture()
+    let fixture = try PurgeFixture()
     for path: ByteString in [
       "Documents/a.txt", "Library/Preferences/c.plist", "Library/Caches/one",
       "Library/Caches/deep/er/two", "Library/Caches/img.db", "Library/Caches/img.db-wal",
       "Library/Caches/web/fsCachedData/1", "Library/Caches/web/fsCachedData/deep/2", "tmp/upload",
-    ] { try rig.put(path) }
-    return rig
+    ] { try fixture.put(path) }
+    return fixture
   }
 
   private static let kept: Set<ByteString> = ["Documents/a.txt", "Library/Preferences/c.plist"]
 
-  @Test func cachesGoAndNothingElse() throws {
-    let rig = try filled()
-    let plan = try rig.plan()
+  @Test func onlyCachesAreDeleted() throws {
+    let fixture = try filled()
+    let plan = try fixture.plan()
     let report = run(plan)
-    #expect(try rig.files() == Self.kept)
+    #expect(try fixture.files() == Self.kept)
     #expect(report.volumes[0].units == 5 && report.volumes[0].files == 7)
     #expect(report.freed >= 7 * 4096 && report.meetsGoal)
     #expect(report.failed.isEmpty && report.changed.isEmpty && report.running.isEmpty)
-    let caches = rig.data().appending("Library/Caches")
-    #expect(try Directory.open(path: rig.directory.path(caches)).names().isEmpty, "it stays, empty")
-    let all = try Directory.open(path: rig.directory.path(rig.data())).names()
-    #expect(all == ["Documents", "Library", "tmp"], "nothing of the program's own is left")
-    #expect(run(try rig.plan()).volumes[0].units == 0)
+    let caches = fixture.data().appending("Library/Caches")
+    #expect(
+      try Directory.open(path: fixture.directory.path(caches)).names().isEmpty, "it stays, empty")
+    let all = try Directory.open(path: fixture.directory.path(fixture.data())).names()
+    #expect(all == ["Documents", "Library", "tmp"], "no file of the program is left")
+    #expect(run(try fixture.plan()).volumes[0].units == 0)
   }
 
-  @Test func aDirectoryThatARuleNamesStaysThoughItGoesAsOne() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/fixed/inner/a")
-    let parent = try rig.above(rig.data().appending("Library/Caches/fixed"))
+  @Test func aDirectoryNamedByARuleStaysEmpty() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/fixed/inner/a")
+    let parent = try fixture.above(fixture.data().appending("Library/Caches/fixed"))
     try parent.setPermissions(0o750, of: "fixed")
     try parent.attributes(of: "fixed").set("user.note", to: [1])
     let overlay = """
@@ -55,7 +56,7 @@ import Testing
         - {id: f, match: Library/Caches/fixed/**, class: cache, purge: {order: 20, unit: directory}}
 
       """
-    let report = run(try rig.plan([overlay]))
+    let report = run(try fixture.plan([overlay]))
     #expect(report.volumes[0].units == 1 && report.failed.isEmpty, "\(report.failed)")
     let fixed = try parent.directory("fixed")
     #expect(try fixed.isEmpty())
@@ -63,14 +64,15 @@ import Testing
     #expect(try parent.attributes(of: "fixed").value(of: "user.note") == [1])
   }
 
-  @Test func whatIsNotAsPlannedStays() throws {
-    let rig = try filled()
-    let plan = try rig.plan()
+  @Test func filesChangedAfterThePlanAreKept() throws {
+    let fixture = try filled()
+    let plan = try fixture.plan()
     let caches = try Directory.open(
-      path: rig.directory.path(rig.data()).appending("Library/Caches"))
-    try rig.directory.write("new", at: rig.data().appending("Library/Caches/one"))
-    try rig.directory.write("x", at: rig.data().appending("Library/Caches/img.db-journal"))
-    try rig.directory.write("x", at: rig.data().appending("Library/Caches/web/fsCachedData/deep/3"))
+      path: fixture.directory.path(fixture.data()).appending("Library/Caches"))
+    try fixture.directory.write("new", at: fixture.data().appending("Library/Caches/one"))
+    try fixture.directory.write("x", at: fixture.data().appending("Library/Caches/img.db-journal"))
+    try fixture.directory.write(
+      "x", at: fixture.data().appending("Library/Caches/web/fsCachedData/deep/3"))
     try caches.rename("deep", to: "moved", in: caches)
     try caches.createLink("deep", to: "../../Documents")
     let report = run(plan)
@@ -78,7 +80,7 @@ import Testing
       Set(report.changed.map { $0.path.lastComponent ?? "" })
         == ["one", "img.db", "fsCachedData", "two"])
     #expect(
-      try rig.files()
+      try fixture.files()
         == Self.kept.union([
           "Library/Caches/one", "Library/Caches/img.db", "Library/Caches/img.db-wal",
           "Library/Caches/img.db-journal", "Library/Caches/web/fsCachedData/1",
@@ -88,52 +90,53 @@ import Testing
     #expect(report.volumes[0].units == 1)
   }
 
-  @Test func anAppThatRunsIsLeftAndOthersMakeUpForIt() throws {
-    let rig = try PurgeFixture()
-    for number in 0..<3 { try rig.put(ByteString("Library/Caches/a\(number)"), kib: 64) }
-    for number in 0..<3 { try rig.put(ByteString("Library/Caches/b\(number)"), kib: 32, in: 1) }
-    let plan = try rig.plan(.free(60 << 10), level: nil)
+  @Test func aRunningAppIsSkippedAndOthersFreeTheSpace() throws {
+    let fixture = try PurgeFixture()
+    for number in 0..<3 { try fixture.put(ByteString("Library/Caches/a\(number)"), kib: 64) }
+    for number in 0..<3 { try fixture.put(ByteString("Library/Caches/b\(number)"), kib: 32, in: 1) }
+    let plan = try fixture.plan(.free(60 << 10), level: nil)
     #expect(plan.chosenPaths == ["Library/Caches/a0"])
     let first = PurgePlan.party(of: try #require(plan.scan.containers.first).container)
     let report = run(plan) { $0.sign = { party, _ in party == first ? "it runs" : nil } }
     #expect(report.running.map(\.path) == [first])
-    #expect(try rig.files(0).count == 3)
-    #expect(try rig.files(1) == ["Library/Caches/b2"])
+    #expect(try fixture.files(0).count == 3)
+    #expect(try fixture.files(1) == ["Library/Caches/b2"])
     #expect(report.meetsGoal && report.freed == 64 << 10)
   }
 
-  @Test func anAppIsFoundToRunByWhatItHasOpen() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/a")
-    let scan = try rig.scan()
+  @Test func anAppWithAnOpenFileCountsAsRunning() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/a")
+    let scan = try fixture.scan()
     let party = PurgePlan.party(of: try #require(scan.containers.first).container)
     #expect(PurgeRequest.sign(of: party, in: scan) == nil)
-    let path = rig.directory.path(rig.data()).appending("Library/Caches/a")
+    let path = fixture.directory.path(fixture.data()).appending("Library/Caches/a")
     let sleeper = try Program.start("sleep", ["3600"], standardInput: path)
     defer { sleeper.end() }
     #expect(PurgeRequest.sign(of: party, in: scan)?.contains("sleep") == true)
   }
 
-  @Test func itStopsBetweenUnits() throws {
-    let rig = try filled()
+  @Test func aPurgeStopsBetweenUnits() throws {
+    let fixture = try filled()
     let counters = ProgressCounters()
-    let report = run(try rig.plan()) { options in
+    let report = run(try fixture.plan()) { options in
       options.counters = counters
       options.isStopping = { counters.progress.filesDone >= 1 }
     }
     #expect(report.isInterrupted)
     #expect(report.volumes[0].units == 1)
-    #expect(try Self.kept.isSubset(of: rig.files()))
+    #expect(try Self.kept.isSubset(of: fixture.files()))
   }
 
-  @Test func filesAreEmptiedWhereThePolicySaysSo() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/log", kib: 64)
-    try rig.put("Library/Caches/linked", kib: 64)
-    try rig.put("Documents/kept", kib: 8)
-    let documents = try Directory.open(path: rig.directory.path(rig.data()).appending("Documents"))
+  @Test func filesAreTruncatedIfThePolicyRequiresIt() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/log", kib: 64)
+    try fixture.put("Library/Caches/linked", kib: 64)
+    try fixture.put("Documents/kept", kib: 8)
+    let documents = try Directory.open(
+      path: fixture.directory.path(fixture.data()).appending("Documents"))
     let caches = try Directory.open(
-      path: rig.directory.path(rig.data()).appending("Library/Caches"))
+      path: fixture.directory.path(fixture.data()).appending("Library/Caches"))
     try caches.remove("linked")
     try caches.createHardLink("linked", to: "kept", in: documents)
     let overlay = """
@@ -143,72 +146,72 @@ import Testing
         - {id: t, match: Library/Caches/**, class: cache, purge: {order: 20, action: truncate}}
 
       """
-    let report = run(try rig.plan([overlay]))
+    let report = run(try fixture.plan([overlay]))
     #expect(report.freed == 64 << 10)
     #expect(try caches.status("log").size == 0)
     #expect(try caches.status("linked").size == 8 << 10)
   }
 
-  @Test func whatAKilledPurgeLeftIsDeletedByTheNext() throws {
-    let rig = try filled()
-    try rig.put(".sandboxctl/purge/doomed-0123/left/over", kib: 64)
-    let report = run(try rig.plan())
-    #expect(try rig.files() == Self.kept)
+  @Test func leftoversOfAKilledPurgeAreDeletedByTheNext() throws {
+    let fixture = try filled()
+    try fixture.put(".sandboxctl/purge/doomed-0123/left/over", kib: 64)
+    let report = run(try fixture.plan())
+    #expect(try fixture.files() == Self.kept)
     #expect(report.freed >= (64 << 10) + 7 * 4096)
-    let all = try Directory.open(path: rig.directory.path(rig.data())).names()
+    let all = try Directory.open(path: fixture.directory.path(fixture.data())).names()
     #expect(!all.contains(".sandboxctl"))
   }
 
-  /// A purge that is killed before a twin takes its place leaves it empty beside the note of where it
-  /// was to go: what stands there is as it was, and nothing of ours stays.
-  @Test func aTwinThatNeverTookItsPlaceGoes() throws {
-    let rig = try filled()
-    try rig.put(".sandboxctl/purge/kept", kib: 1)
-    let container = try Directory.open(path: rig.directory.path(rig.data()))
+  /// A purge that is killed before a replacement directory is in place leaves it empty beside the
+  /// record of its target: the existing entry is unchanged, and nothing of the program stays.
+  @Test func anUnusedReplacementDirectoryIsDeleted() throws {
+    let fixture = try filled()
+    try fixture.put(".sandboxctl/purge/kept", kib: 1)
+    let container = try Directory.open(path: fixture.directory.path(fixture.data()))
     let aside = try container.directory(".sandboxctl").directory("purge")
     try aside.remove("kept")
-    try rig.put("Documents/full/thesis.txt", kib: 64)
+    try fixture.put("Documents/full/thesis.txt", kib: 64)
     try container.directory("Documents").createDirectory("empty", permissions: 0o751)
     for (name, origin) in [("0123", "Documents/full"), ("4567", "Documents/empty")] {
       try aside.createDirectory(ByteString(name), permissions: 0o700)
       try aside.createLink(ByteString(name + ".origin"), to: ByteString(origin))
     }
-    // One with something in it is no twin, though it cannot be taken back.
-    try rig.put(".sandboxctl/purge/89ab/other.txt", kib: 4)
+    // A directory with content is not a replacement, though it cannot be rolled back.
+    try fixture.put(".sandboxctl/purge/89ab/other.txt", kib: 4)
     try aside.createLink("89ab.origin", to: "Documents/full")
-    let report = run(try rig.plan())
+    let report = run(try fixture.plan())
     #expect(report.failed.map { $0.path.lastComponent } == ["89ab"])
     #expect(try Set(aside.names()) == ["89ab", "89ab.origin"])
-    #expect(try rig.files().contains("Documents/full/thesis.txt"))
+    #expect(try fixture.files().contains("Documents/full/thesis.txt"))
     #expect(try container.directory("Documents").status("empty").permissions == 0o751)
     try aside.removeTree("89ab")
-    #expect(run(try rig.plan()).failed.isEmpty)
+    #expect(run(try fixture.plan()).failed.isEmpty)
     #expect(try !container.names().contains(".sandboxctl"))
   }
 
-  /// What was moved aside and not looked at any more may be anything: another program may have put
-  /// its documents in the place of a cache in that moment.
-  @Test func whatAKilledPurgeHadNotLookedAtComesBack() throws {
-    let rig = try filled()
-    try rig.put(".sandboxctl/purge/4567/thesis.txt", kib: 64)
-    try rig.put(".sandboxctl/purge/89ab/other.txt", kib: 64)
-    try rig.put(".sandboxctl/purge/cdef/unknown.txt", kib: 64)
-    try rig.put(".sandboxctl/purge/f00d/planted.txt", kib: 64)
-    let container = try Directory.open(path: rig.directory.path(rig.data()))
+  /// A directory that was moved aside and not checked yet may hold anything: another program may
+  /// have put documents in place of a cache at that moment.
+  @Test func filesThatAKilledPurgeDidNotCheckAreRestored() throws {
+    let fixture = try filled()
+    try fixture.put(".sandboxctl/purge/4567/thesis.txt", kib: 64)
+    try fixture.put(".sandboxctl/purge/89ab/other.txt", kib: 64)
+    try fixture.put(".sandboxctl/purge/cdef/unknown.txt", kib: 64)
+    try fixture.put(".sandboxctl/purge/f00d/planted.txt", kib: 64)
+    let container = try Directory.open(path: fixture.directory.path(fixture.data()))
     let aside = try container.directory(".sandboxctl").directory("purge")
     try aside.createLink("4567.origin", to: "Library/Caches/moved")
     try aside.createLink("89ab.origin", to: "Documents/twin")
-    // The app may write there, too, and would have a directory moved out of its container.
+    // The app may write there, too, to have a directory moved out of its container.
     try aside.createLink("f00d.origin", to: "../escaped")
-    // The twin that was left in its place.
+    // The replacement directory that is still in its place.
     try container.directory("Documents").createDirectory("twin", permissions: 0o755)
-    let report = run(try rig.plan())
-    let files = try rig.files()
+    let report = run(try fixture.plan())
+    let files = try fixture.files()
     #expect(files.contains("Library/Caches/moved/thesis.txt"))
     #expect(files.contains("Documents/twin/other.txt"))
     #expect(Set(report.failed.map { $0.path.lastComponent }) == ["cdef", "f00d"])
     #expect(try Set(aside.names()) == ["cdef", "f00d", "f00d.origin"])
-    let above = rig.directory.path(rig.data()).appending("..")
+    let above = fixture.directory.path(fixture.data()).appending("..")
     #expect(try !Directory.open(path: above).names().contains("escaped"))
   }
 }

@@ -5,17 +5,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a purge takes, and in which order.
+/// Which units a purge chooses, and in which order.
 @Suite(.spreadScans) struct PurgePlanTests {
-  @Test func unitsAreWhatGoesTogether() throws {
-    let rig = try PurgeFixture()
+  @Test func filesThatBelongTogetherAreAUnit() throws {
+    let fixture = try PurgeFixture()
     for path: ByteString in [
       "Documents/a.txt", "Library/Application Support/b", "Library/Preferences/c.plist",
       "Invented/d", "Library/Caches/one", "Library/Caches/img.db", "Library/Caches/img.db-wal",
       "Library/Caches/img.db-shm", "Library/Caches/web/fsCachedData/1",
       "Library/Caches/web/fsCachedData/deep/2", "tmp/upload",
-    ] { try rig.put(path) }
-    let plan = try rig.plan()
+    ] { try fixture.put(path) }
+    let plan = try fixture.plan()
     let found = Dictionary(uniqueKeysWithValues: plan.units.map { (plan.inner($0), $0) })
     #expect(
       Set(found.keys) == [
@@ -32,22 +32,22 @@ import Testing
   }
 
   @Test func theOrderHasFiveKeys() throws {
-    let rig = try PurgeFixture()
-    try rig.put("tmp/z", kib: 4)
-    try rig.put("Library/Caches/shader/com.apple.metal/f", kib: 4)
-    try rig.put("Library/Caches/old small", kib: 4)
-    try rig.put("Library/Caches/old large", kib: 8)
-    try rig.put("Library/Caches/b/x", kib: 64, youngerBy: 35)
-    try rig.put("Library/Caches/b-x", kib: 64, youngerBy: 35)
-    try rig.put("Library/Caches/over", kib: 4, youngerBy: 37, in: 1)
-    try rig.put("Library/Caches/over more", kib: 200, youngerBy: 37, in: 1)
+    let fixture = try PurgeFixture()
+    try fixture.put("tmp/z", kib: 4)
+    try fixture.put("Library/Caches/shader/com.apple.metal/f", kib: 4)
+    try fixture.put("Library/Caches/old small", kib: 4)
+    try fixture.put("Library/Caches/old large", kib: 8)
+    try fixture.put("Library/Caches/b/x", kib: 64, youngerBy: 35)
+    try fixture.put("Library/Caches/b-x", kib: 64, youngerBy: 35)
+    try fixture.put("Library/Caches/over", kib: 4, youngerBy: 37, in: 1)
+    try fixture.put("Library/Caches/over more", kib: 200, youngerBy: 37, in: 1)
     let quota = """
       overlay: all
       schema: 1
       quotas: [{match: Library/Caches/**, per: app, size: 190KiB}]
 
       """
-    let plan = try rig.plan([quota])
+    let plan = try fixture.plan([quota])
     #expect(
       plan.units.map(plan.inner) == [
         "tmp/z", "Library/Caches/shader/com.apple.metal", "Library/Caches/over more",
@@ -56,13 +56,13 @@ import Testing
       ])
     #expect(plan.units[2].overQuota == plan.units[3].overQuota)
     #expect((1050...1200).contains(plan.units[2].overQuota), "\(plan.units[2].overQuota)")
-    #expect(try rig.plan([quota]).units == rig.plan([quota]).units)
+    #expect(try fixture.plan([quota]).units == fixture.plan([quota]).units)
   }
 
-  /// What is alike in all else goes by the bytes of its path.
-  @Test func likeUnitsGoByTheirPaths() throws {
+  /// Units that are otherwise equal are ordered by the bytes of their paths.
+  @Test func equalUnitsAreOrderedByPath() throws {
     var random = Seeded.fresh()
-    let rig = try PurgeFixture()
+    let fixture = try PurgeFixture()
     var paths: Set<ByteString> = []
     for _ in 0..<300 {
       let parts = (0..<Int.random(in: 1...3, using: &random)).map { _ in
@@ -71,79 +71,80 @@ import Testing
         }.joined()
       }
       let path = ByteString("Library/Caches/" + parts.joined(separator: "/"))
-      if (try? rig.put(path, kib: 1)) != nil { paths.insert(path) }
+      if (try? fixture.put(path, kib: 1)) != nil { paths.insert(path) }
     }
     let wanted = paths.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     #expect(wanted.count > 100)
-    #expect(try rig.plan().chosenPaths == wanted)
+    #expect(try fixture.plan().chosenPaths == wanted)
   }
 
-  @Test func aLevelHasItsOrdersAndItsAge() throws {
-    let rig = try PurgeFixture()
-    try rig.put("tmp/a", youngerBy: 20)
-    try rig.put("Library/Caches/old")
-    try rig.put("Library/Caches/of five days", youngerBy: 35)
-    try rig.put("Library/Caches/x/com.apple.metal/f")
-    try rig.put("Library/Caches/WebKit/ServiceWorkers/s")
-    #expect(try rig.plan(level: .low).chosenPaths == ["Library/Caches/x/com.apple.metal"])
+  @Test func eachLevelHasItsOrdersAndMinimumAge() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("tmp/a", youngerBy: 20)
+    try fixture.put("Library/Caches/old")
+    try fixture.put("Library/Caches/of five days", youngerBy: 35)
+    try fixture.put("Library/Caches/x/com.apple.metal/f")
+    try fixture.put("Library/Caches/WebKit/ServiceWorkers/s")
+    #expect(try fixture.plan(level: .low).chosenPaths == ["Library/Caches/x/com.apple.metal"])
     #expect(
-      try rig.plan(level: .medium).chosenPaths == [
+      try fixture.plan(level: .medium).chosenPaths == [
         "tmp/a", "Library/Caches/x/com.apple.metal", "Library/Caches/old",
       ])
-    #expect(try rig.plan(level: .critical).chosenPaths.count == 5)
-    let gains = try rig.plan().volumes[0].levels
+    #expect(try fixture.plan(level: .critical).chosenPaths.count == 5)
+    let gains = try fixture.plan().volumes[0].levels
     #expect(gains.map(\.level) == [.low, .medium, .critical])
     #expect(gains.map(\.units) == [1, 3, 5])
     #expect(gains.map(\.bytes).allSatisfy { $0 > 0 })
   }
 
-  @Test func aGoalTakesNoMoreThanItNeeds() throws {
-    let rig = try PurgeFixture()
-    for number in 0..<5 { try rig.put(ByteString("Library/Caches/\(number)"), kib: 100) }
-    let plan = try rig.plan(.free(150 << 10), level: nil)
+  @Test func aGoalChoosesNoMoreThanItNeeds() throws {
+    let fixture = try PurgeFixture()
+    for number in 0..<5 { try fixture.put(ByteString("Library/Caches/\(number)"), kib: 100) }
+    let plan = try fixture.plan(.free(150 << 10), level: nil)
     #expect(plan.chosenPaths == ["Library/Caches/0", "Library/Caches/1"])
     #expect(plan.volumes[0].goal == 150 << 10 && plan.volumes[0].missing == 0)
-    let large = try rig.plan(.free(1 << 20), level: nil)
+    let large = try fixture.plan(.free(1 << 20), level: nil)
     #expect(large.chosenPaths.count == 5)
     #expect(large.volumes[0].missing == (1 << 20) - 500 * 1024)
-    try rig.put("Library/Caches/young", kib: 8, youngerBy: 39)
-    let more = try rig.plan(.free(1 << 20), level: nil)
+    try fixture.put("Library/Caches/young", kib: 8, youngerBy: 39)
+    let more = try fixture.plan(.free(1 << 20), level: nil)
     #expect(more.volumes[0].next?.level == .critical)
     #expect(more.volumes[0].next?.bytes == 508 << 10)
-    // 10 of 1,000 MiB are free: nothing is missing to one in a hundred.
-    #expect(try rig.plan(.untilFree(percent: 1), level: nil).chosenPaths.isEmpty)
-    #expect(try rig.plan(.untilFree(percent: 2), level: nil).chosenPaths.count == 5)
+    // 10 of 1,000 MiB are free: 1 percent needs nothing.
+    #expect(try fixture.plan(.untilFree(percent: 1), level: nil).chosenPaths.isEmpty)
+    #expect(try fixture.plan(.untilFree(percent: 2), level: nil).chosenPaths.count == 5)
   }
 
-  @Test func pressureIsJudgedByEachVolumesSpace() throws {
-    let rig = try PurgeFixture()
-    try rig.put("tmp/a")
-    let scan = try rig.scan()
+  @Test func pressureDependsOnTheFreeSpaceOfTheVolume() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("tmp/a")
+    let scan = try fixture.scan()
     for (free, level): (UInt64, PressureLevel?) in [
       (500, nil), (99, .low), (49, .medium), (19, .critical), (100, nil),
     ] {
-      let plan = PurgePlan.make(scan, rig.request(.byPressure, free: free, scan))
+      let plan = PurgePlan.make(scan, fixture.request(.byPressure, free: free, scan))
       #expect(plan.volumes[0].pressure == level)
       #expect(plan.chosenPaths.isEmpty == (level == nil), "\(free)")
       #expect(plan.volumes[0].levels.map(\.units) == [1, 1, 1])
     }
-    let critical = PurgePlan.make(scan, rig.request(.byPressure, free: 19, scan))
+    let critical = PurgePlan.make(scan, fixture.request(.byPressure, free: 19, scan))
     #expect(critical.volumes[0].goal == (50 - 19) << 20)
   }
 
-  @Test func aFileWithSeveralNamesCountsWithItsLast() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/a", kib: 40)
-    try rig.put("Library/Caches/f/fsCachedData/1", kib: 40)
-    try rig.put("Documents/kept", kib: 40)
+  @Test func aHardLinkedFileCountsWithItsLastName() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/a", kib: 40)
+    try fixture.put("Library/Caches/f/fsCachedData/1", kib: 40)
+    try fixture.put("Documents/kept", kib: 40)
     let caches = try Directory.open(
-      path: rig.directory.path(rig.data()).appending("Library/Caches"))
-    let documents = try Directory.open(path: rig.directory.path(rig.data()).appending("Documents"))
+      path: fixture.directory.path(fixture.data()).appending("Library/Caches"))
+    let documents = try Directory.open(
+      path: fixture.directory.path(fixture.data()).appending("Documents"))
     try caches.createHardLink("b", to: "a", in: caches)
     try caches.createHardLink("outside", to: "kept", in: documents)
     let unit = try caches.directory("f").directory("fsCachedData")
     try unit.createHardLink("2", to: "1", in: unit)
-    let plan = try rig.plan()
+    let plan = try fixture.plan()
     let bytes = Dictionary(uniqueKeysWithValues: plan.units.map { (plan.inner($0), $0.bytes) })
     #expect(bytes["Library/Caches/a"] == 0 && bytes["Library/Caches/b"] == 0)
     #expect(bytes["Library/Caches/outside"] == 0)
@@ -151,12 +152,12 @@ import Testing
     #expect(plan.volumes[0].gain == 80 << 10)
   }
 
-  @Test func whatMayNotGoKeepsWhatGoesWithIt() throws {
-    let rig = try PurgeFixture()
+  @Test func aProtectedFileKeepsItsWholeUnit() throws {
+    let fixture = try PurgeFixture()
     for path: ByteString in [
       "Library/Caches/w/fsCachedData/1", "Library/Caches/w/fsCachedData/precious/2",
       "Library/Caches/keep.db", "Library/Caches/keep.db-wal", "Library/Caches/free",
-    ] { try rig.put(path) }
+    ] { try fixture.put(path) }
     let overlay = """
       overlay: all
       schema: 1
@@ -165,16 +166,16 @@ import Testing
         - {id: log, match: "**/keep.db-wal", purge: never}
 
       """
-    #expect(try rig.plan([overlay]).chosenPaths == ["Library/Caches/free"])
-    #expect(try rig.plan().chosenPaths.count == 3)
+    #expect(try fixture.plan([overlay]).chosenPaths == ["Library/Caches/free"])
+    #expect(try fixture.plan().chosenPaths.count == 3)
   }
 
-  @Test func classesOtherThanCachesNeedTheWord() throws {
-    let rig = try PurgeFixture()
+  @Test func classesOtherThanCachesNeedAllowLoss() throws {
+    let fixture = try PurgeFixture()
     let paths: [ByteString] = [
       "Library/Application Support/a", "Library/Preferences/b.plist", "Library/Caches/c",
     ]
-    for path in paths { try rig.put(path) }
+    for path in paths { try fixture.put(path) }
     func overlay(_ words: String) -> String {
       """
       overlay: all
@@ -184,32 +185,32 @@ import Testing
 
       """
     }
-    #expect(try rig.plan([overlay("")]).chosenPaths == ["Library/Caches/c"])
-    let plan = try rig.plan([overlay(", allow-loss: a test says so")])
+    #expect(try fixture.plan([overlay("")]).chosenPaths == ["Library/Caches/c"])
+    let plan = try fixture.plan([overlay(", allow-loss: a test says so")])
     #expect(Set(plan.chosenPaths) == Set(paths))
     let support = try #require(plan.units.first { $0.dataClass == DataClass.support })
     #expect(plan.decision(on: support).rule == "s")
   }
 
-  @Test func aRepositoryAndATagStay() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/a/CACHEDIR.TAG")
-    try rig.put("Library/Caches/a/b")
+  @Test func repositoriesAndCacheTagsAreKept() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/a/CACHEDIR.TAG")
+    try fixture.put("Library/Caches/a/b")
     let id = String(repeating: "0123456789abcdef", count: 4)
-    try rig.directory.write(
+    try fixture.directory.write(
       #"{"format":"sandboxctl-repository","id":"\#(id)"}"#,
-      at: rig.data().appending("Library/Caches/repo/repository.json"))
-    try rig.put("Library/Caches/repo/packs/1")
-    try rig.put(".sandboxctl/journal/1")
-    #expect(try rig.plan().chosenPaths == ["Library/Caches/a/b"])
+      at: fixture.data().appending("Library/Caches/repo/repository.json"))
+    try fixture.put("Library/Caches/repo/packs/1")
+    try fixture.put(".sandboxctl/journal/1")
+    #expect(try fixture.plan().chosenPaths == ["Library/Caches/a/b"])
   }
 
-  @Test func whatRunsIsLeft() throws {
-    let rig = try PurgeFixture()
-    try rig.put("Library/Caches/a")
-    try rig.put("Library/Caches/b", in: 1)
-    let scan = try rig.scan()
-    var request = rig.request(.everything, level: .critical, scan)
+  @Test func aRunningAppIsSkipped() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/a")
+    try fixture.put("Library/Caches/b", in: 1)
+    let scan = try fixture.scan()
+    var request = fixture.request(.everything, level: .critical, scan)
     let container = try #require(scan.containers.first?.container)
     request.running[PurgePlan.party(of: container)] = "it runs"
     let plan = PurgePlan.make(scan, request)

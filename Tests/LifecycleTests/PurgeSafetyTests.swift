@@ -5,110 +5,115 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// That a purge never deletes the wrong thing, whatever others do meanwhile and whatever lies there.
+/// A purge never deletes the wrong files, whatever other processes do and whatever exists on the
+/// device.
 @Suite(.spreadScans) struct PurgeSafetyTests {
   private func run(_ plan: PurgePlan) -> PurgeReport {
     PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
   }
 
-  /// Cache directories are swapped with links to Documents, over and over, during 200 purges.
-  @Test func directoriesThatBecomeLinksLeadNowhere() throws {
-    let rig = try PurgeFixture()
-    let data = rig.directory.path(rig.data())
+  /// Cache directories are repeatedly swapped with links to Documents during 200 purges.
+  @Test func directoriesReplacedWithLinksAreNotFollowed() throws {
+    let fixture = try PurgeFixture()
+    let data = fixture.directory.path(fixture.data())
     for name: ByteString in ["1", "2", "deep/3"] {
-      try rig.put(ByteString("Documents").appending(name))
+      try fixture.put(ByteString("Documents").appending(name))
     }
-    let before = try TreeRecord.all(in: rig.directory, rig.data().appending("Documents"))
-    try rig.directory.write("", at: rig.data().appending("Library/Caches/w/CACHEDIR.TAG"))
-    // There is something to swap before the first purge.
+    let before = try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents"))
+    try fixture.directory.write("", at: fixture.data().appending("Library/Caches/w/CACHEDIR.TAG"))
+    // There must be something to swap before the first purge.
     for path: ByteString in ["a/1", "w/fsCachedData/1"] {
-      try rig.put(ByteString("Library/Caches").appending(path))
+      try fixture.put(ByteString("Library/Caches").appending(path))
     }
     let caches = try Directory.open(path: data.appending("Library/Caches"))
     let inner = try caches.directory("w")
     try caches.createLink("a.link", to: "../../Documents")
     try inner.createLink("f.link", to: "../../../Documents")
-    let swapper = try Swapper(caches: data.appending("Library/Caches"), rig.directory)
+    let swapper = try Swapper(caches: data.appending("Library/Caches"), fixture.directory)
     defer { swapper.end() }
-    // On a busy machine all purges could be done before it has begun.
+    // On a busy machine all purges might end before the swapper has begun.
     try #require(try swapper.count > 0)
     for round in 0..<200 {
       for name: ByteString in ["1", "2", "deep/3"] {
-        // A directory that is a link just now would be written through: they are made elsewhere.
-        try rig.put(ByteString("staged/a").appending(name))
-        try rig.put(ByteString("staged/f").appending(name))
+        // A directory that is a link at this moment would be written through, so files are made
+        // elsewhere.
+        try fixture.put(ByteString("staged/a").appending(name))
+        try fixture.put(ByteString("staged/f").appending(name))
       }
       let staged = try Directory.open(path: data.appending("staged"))
       try? staged.rename("a", to: "a", in: caches, replacing: false)
       try? staged.rename("f", to: "fsCachedData", in: inner, replacing: false)
       try Directory.open(path: data).removeTree("staged")
-      _ = run(try rig.plan())
+      _ = run(try fixture.plan())
       try? caches.createLink("a.link", to: "../../Documents")
       try? inner.createLink("f.link", to: "../../../Documents")
       if round % 50 == 49 {
-        let now = try TreeRecord.all(in: rig.directory, rig.data().appending("Documents"))
+        let now = try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents"))
         #expect(now == before)
       }
     }
     swapper.end()
-    #expect(try TreeRecord.all(in: rig.directory, rig.data().appending("Documents")) == before)
+    #expect(
+      try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents")) == before)
   }
 
-  @Test func tagsAndMarksInDocumentsDoNothing() throws {
-    let rig = try PurgeFixture()
-    try rig.directory.write(
+  @Test func tagsAndMarksInDocumentsAreIgnored() throws {
+    let fixture = try PurgeFixture()
+    try fixture.directory.write(
       "Signature: 8a477f597d28d172789f06886806bc55\n",
-      at: rig.data().appending("Documents/thesis/CACHEDIR.TAG"))
+      at: fixture.data().appending("Documents/thesis/CACHEDIR.TAG"))
     for path: ByteString in ["Documents/thesis/chapter", "Documents/marked", "Library/x/y"] {
-      try rig.put(path)
+      try fixture.put(path)
     }
-    let documents = try rig.above(rig.data().appending("Documents/marked"))
+    let documents = try fixture.above(fixture.data().appending("Documents/marked"))
     for key: ByteString in [
       "com.apple.metadata:com_apple_backup_excludeItem", "com.apple.MobileBackup",
     ] {
       try documents.attributes(of: "marked").set(ByteString("user.\(key)"), to: [1])
     }
-    let before = try rig.files()
-    let plan = try rig.plan()
+    let before = try fixture.files()
+    let plan = try fixture.plan()
     #expect(plan.units.isEmpty)
     #expect(run(plan).freed == 0)
-    #expect(try rig.files() == before)
+    #expect(try fixture.files() == before)
   }
 
   @Test(.enabled(if: try Mount.isPermitted()))
-  func whatIsMountedBelowACacheIsNotEntered() throws {
-    let rig = try PurgeFixture()
-    let data = rig.directory.path(rig.data())
+  func mountsBelowACacheAreNotEntered() throws {
+    let fixture = try PurgeFixture()
+    let data = fixture.directory.path(fixture.data())
     for path: ByteString in [
       "Documents/a", "Library/Caches/bound/x", "Library/Caches/late/a",
       "Library/Caches/w/fsCachedData/in/a",
-    ] { try rig.put(path) }
+    ] { try fixture.put(path) }
     let documents = data.appending("Documents")
-    let before = try TreeRecord.all(in: rig.directory, rig.data().appending("Documents"))
+    let before = try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents"))
     let early = try Mount(binding: documents, on: data.appending("Library/Caches/bound"))
-    let plan = try rig.plan()
+    let plan = try fixture.plan()
     #expect(Set(plan.chosenPaths) == ["Library/Caches/late/a", "Library/Caches/w/fsCachedData"])
-    // What is mounted after the plan was made.
+    // Mounted after the plan was made.
     let late = try Mount(binding: documents, on: data.appending("Library/Caches/late"))
     let inside = try Mount(
       binding: documents, on: data.appending("Library/Caches/w/fsCachedData/in"))
     let report = run(plan)
     #expect(report.freed == 0, "\(report)")
     #expect(report.changed.count + report.failed.count == 2, "\(report)")
-    #expect(try TreeRecord.all(in: rig.directory, rig.data().appending("Documents")) == before)
+    #expect(
+      try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents")) == before)
     withExtendedLifetime((early, late, inside)) {}
   }
 
-  /// Generated devices under generated policies without `allow-loss`: whatever a purge deletes was
-  /// cache or temporary.
-  @Test func onlyCachesAndTemporaryFilesAreInAnyPlan() throws {
+  /// Generated devices under generated policies without `allow-loss`: every deleted file was a
+  /// cache or temporary file.
+  @Test func everyPlanHasOnlyCachesAndTemporaryFiles() throws {
     var random = Seeded.fresh()
     var (compiled, deleted) = (0, 0)
-    // A policy in which a later rule always overrides an earlier one is refused: three in ten are.
+    // A policy in which a later rule always overrides an earlier one is refused: about three in
+    // ten.
     for _ in 0..<200 where compiled < 10 {
-      let rig = try PurgeFixture()
-      for _ in 0..<15 { try rig.put(Self.path(&random), kib: 1) }
-      guard let plan = try? rig.plan([Self.overlay(&random)]) else { continue }
+      let fixture = try PurgeFixture()
+      for _ in 0..<15 { try fixture.put(Self.path(&random), kib: 1) }
+      guard let plan = try? fixture.plan([Self.overlay(&random)]) else { continue }
       compiled += 1
       var precious: [ByteString] = []
       for container in plan.scan.containers {
@@ -151,7 +156,7 @@ import Testing
     let rules = (0..<Int.random(in: 1...4, using: &random)).map { number in
       let pattern = patterns.randomElement(using: &random) ?? "tmp/**"
       let dataClass = DataClass.allCases.randomElement(using: &random) ?? .cache
-      // What is precious and purged without the word is no policy at all.
+      // A policy that purges a precious class without `allow-loss` is refused.
       let purge = dataClass.isPrecious ? "never" : purges.randomElement(using: &random) ?? "never"
       return
         "  - {id: r\(number), match: \"\(pattern)\", class: \(dataClass.rawValue), purge: \(purge)}"
@@ -160,8 +165,8 @@ import Testing
   }
 }
 
-/// Another process that swaps cache directories with links to Documents until it is ended, or this one
-/// ends.
+/// Another process that swaps cache directories with links to Documents until it is ended, or until
+/// this process ends.
 private struct Swapper {
   private let program: Program.Running
   private let directory: TemporaryDirectory
@@ -189,7 +194,7 @@ private struct Swapper {
       standardInput: directory.path("swaps"))
   }
 
-  /// How often it has swapped something; waits for the first time.
+  /// The number of swaps; waits for the first.
   var count: Int {
     get throws {
       for _ in 0..<6000 {

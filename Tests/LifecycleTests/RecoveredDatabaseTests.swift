@@ -5,25 +5,25 @@ import Testing
 
 @testable import Lifecycle
 
-/// A restore that was interrupted while it gave a database its place, of which not all can come any more:
-/// the recovery takes back what came, so that the database stays with its own log.
+/// A restore that was interrupted while it replaced a database, and that can no longer be finished:
+/// the recovery rolls the database back, so that it stays with its own log.
 @Suite(.spreadScans) struct RecoveredDatabaseTests {
   private static let older = ["db": "older", "db-wal": "log of older", "db-journal": "of older"]
-  private let rig: Fixture
+  private let fixture: Fixture
   private let record: JournalRecord
 
-  /// Interrupted before the first of three steps: what was there of the log goes to the trash, then log
-  /// and database come; a further file stands alone.
+  /// Interrupted before the first of three steps: the existing log goes to the trash, then the new
+  /// log and database are put in place; a further file is independent.
   init() throws {
-    rig = try Fixture(inMemory: true)
+    fixture = try Fixture(inMemory: true)
     for (name, text) in Self.older {
-      try rig.directory.write(text, at: ByteString("tree/\(name)"))
+      try fixture.directory.write(text, at: ByteString("tree/\(name)"))
     }
-    try rig.directory.write("stored", at: "tree/.sandboxctl-restore-1/tree/db")
-    try rig.directory.write("log of stored", at: "tree/.sandboxctl-restore-1/tree/db-wal")
-    try rig.directory.write("other", at: "tree/.sandboxctl-restore-1/tree/other")
-    try rig.directory.write("", at: "tree/.sandboxctl-restore-1/lock")
-    let root = rig.directory.path("tree")
+    try fixture.directory.write("stored", at: "tree/.sandboxctl-restore-1/tree/db")
+    try fixture.directory.write("log of stored", at: "tree/.sandboxctl-restore-1/tree/db-wal")
+    try fixture.directory.write("other", at: "tree/.sandboxctl-restore-1/tree/other")
+    try fixture.directory.write("", at: "tree/.sandboxctl-restore-1/lock")
+    let root = fixture.directory.path("tree")
     let staging = root.appending(".sandboxctl-restore-1/tree")
     var record = JournalRecord(
       operation: "restore", time: Host.now(), subjects: ["folders/tree"],
@@ -33,25 +33,25 @@ import Testing
       JournalRecord.Root(path: root, inode: try Directory.open(path: root).status().identity.inode),
       JournalRecord.Root(
         path: staging, inode: try Directory.open(path: staging).status().identity.inode),
-      JournalRecord.Root(path: rig.directory.path(Self.kept(record)), inode: nil),
+      JournalRecord.Root(path: fixture.directory.path(Self.kept(record)), inode: nil),
     ]
     record.steps = [
       JournalStep(path: "db-journal", kept: 2, unit: 0),
       JournalStep(path: "db-wal", source: 1, kept: 2, unit: 0),
-      // Nothing was there when it was planned, so that nothing is kept.
+      // It did not exist when the restore was planned, so nothing is kept.
       JournalStep(path: "db", source: 1, unit: 0),
       JournalStep(path: "other", source: 1),
     ]
     self.record = record
   }
 
-  /// Where its operation keeps what gives way.
+  /// Where the operation keeps replaced files.
   private static func kept(_ record: JournalRecord) -> ByteString {
     ByteString("tree/.sandboxctl/trash/\(record.id)/folders/tree")
   }
 
   private func recover(_ record: JournalRecord) throws -> RecoveryReport {
-    let root = rig.directory.path("tree")
+    let root = fixture.directory.path("tree")
     let directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
     try OperationJournal.write(record, in: directory)
     return try Recovery(
@@ -61,34 +61,35 @@ import Testing
 
   private func found() throws -> [String: String] {
     var found: [String: String] = [:]
-    for name in try rig.names("tree") where name.description.hasPrefix("db") {
-      found[name.description] = try rig.text(ByteString("tree").appending(name))
+    for name in try fixture.names("tree") where name.description.hasPrefix("db") {
+      found[name.description] = try fixture.text(ByteString("tree").appending(name))
     }
     return found
   }
 
-  /// How many steps had been taken before the interruption.
-  @Test(arguments: 0...2) func aDatabaseThatCannotComeStaysAsItWas(_ taken: Int) throws {
+  /// The number of steps taken before the interruption.
+  @Test(arguments: 0...2) func aDatabaseThatCannotBeRestoredIsUnchanged(_ taken: Int) throws {
     let runner = StepRunner(record.roots)
     for step in record.steps.prefix(taken) { #expect(try runner.take(step)) }
     let report = try recover(record)
     let done = try #require(report.done.first)
-    let paths = ["db-journal", "db-wal", "db"].map { rig.directory.path("tree").appending($0) }
+    let paths = ["db-journal", "db-wal", "db"].map { fixture.directory.path("tree").appending($0) }
     #expect(report.blocked.isEmpty && done.isFinished)
     #expect(done.failed.map(\.path) == paths)
     #expect(done.failed.map(\.remark).count { $0 == PlannedDatabase.brokenReason } == 2)
     #expect(try found() == Self.older)
-    #expect(try rig.text("tree/other") == "other")
+    #expect(try fixture.text("tree/other") == "other")
   }
 
-  /// All of the database had come, and then the app wrote to it: its new log is not taken for the old one.
-  @Test func whatTheAppWroteSinceStays() throws {
+  /// The database was restored completely, and then the app wrote to it: its new log is not
+  /// mistaken for the old one.
+  @Test func filesThatTheAppWroteSinceAreKept() throws {
     var record = record
     record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
     for step in record.steps.prefix(3) { #expect(try runner.take(step)) }
-    try rig.directory.write("of what came", at: "tree/db-journal")
-    try rig.directory.write("log of what came", at: "tree/db-wal")
+    try fixture.directory.write("of what came", at: "tree/db-journal")
+    try fixture.directory.write("log of what came", at: "tree/db-wal")
     let done = try #require(try recover(record).done.first)
     #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
     #expect(
@@ -97,20 +98,21 @@ import Testing
       ])
   }
 
-  /// Of a database only another one's log had to go, and went; then the app wrote to it.
-  @Test func aLogThatWentDoesNotGoTwice() throws {
+  /// Only an orphaned journal of a database had to be moved, and was; then the app wrote to it.
+  @Test func aMovedLogIsNotMovedAgain() throws {
     var record = record
     record.steps = [JournalStep(path: "db-journal", kept: 2, unit: 0), record.steps[3]]
     #expect(try StepRunner(record.roots).take(record.steps[0]))
-    try rig.directory.write("of later", at: "tree/db-journal")
+    try fixture.directory.write("of later", at: "tree/db-journal")
     let done = try #require(try recover(record).done.first)
     #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
-    #expect(try rig.text("tree/db-journal") == "of later")
+    #expect(try fixture.text("tree/db-journal") == "of later")
   }
 
-  /// What came cannot go back: what went stays where it is kept, and the recovery takes back all of it.
-  @Test func whatCannotBeTakenBackIsLeftToTheRecovery() throws {
-    // Two renames give log and journal their places, and the third would take the log back.
+  /// The new files cannot be moved back: the old ones stay in the trash, and the recovery rolls
+  /// back everything.
+  @Test func aFailedRollbackIsLeftToTheRecovery() throws {
+    // Two renames put log and journal in place, and the third would move the log back.
     let faults = Faults.Plan(failing: [.rename], at: 3, number: 5, staysBroken: true)
     let failure = #expect(throws: UnitFailure.self) {
       try Faults.inject(faults) {
@@ -124,23 +126,24 @@ import Testing
     #expect(try found() == Self.older)
   }
 
-  /// A name at which something would be kept is taken: what is there already is not brought back for it.
-  @Test func whatIsKeptUnderANumberComesBack() throws {
-    try rig.directory.write("another one's", at: Self.kept(record).appending("db-wal"))
+  /// The name under which a file would be kept is taken: the existing file of that name is not
+  /// restored in its place.
+  @Test func aFileKeptUnderANumberedNameIsRestored() throws {
+    try fixture.directory.write("another one's", at: Self.kept(record).appending("db-wal"))
     let runner = StepRunner(record.roots, isFresh: true)
     let failure = #expect(throws: UnitFailure.self) {
       try runner.takeAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.left == nil)
     #expect(try found() == Self.older)
-    #expect(try rig.text(Self.kept(record).appending("db-wal")) == "another one's")
+    #expect(try fixture.text(Self.kept(record).appending("db-wal")) == "another one's")
   }
 
-  /// Of what was staged something is missing: the database that is there is not taken for it.
-  @Test func whatIsNotStagedAnyMoreTakesNothingAway() throws {
+  /// A staged file is missing: the existing database is not mistaken for it.
+  @Test func aMissingStagedFileReplacesNothing() throws {
     var record = record
     record.steps.keepThird(in: 2)
-    try Directory.open(path: rig.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db")
+    try Directory.open(path: fixture.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db")
     let failure = #expect(throws: UnitFailure.self) {
       try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
     }
@@ -148,19 +151,20 @@ import Testing
     #expect(try found() == Self.older)
   }
 
-  /// Once all steps are taken the journal says so, before anything of the staging goes.
-  @Test func stepsAreSettledBeforeTheStagingGoes() throws {
+  /// The journal records that all steps are taken before any staged file is deleted.
+  @Test func stepsAreSettledBeforeTheStagingIsDeleted() throws {
     let settled = record.settled
     #expect(settled.steps.isEmpty && settled.roots.isEmpty && settled.state == .moving)
-    // Of what is staged the log is gone already, and the database is not.
-    try Directory.open(path: rig.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db-wal")
+    // The staged log is deleted already, the database is not.
+    try Directory.open(path: fixture.directory.path("tree/.sandboxctl-restore-1/tree")).remove(
+      "db-wal")
     let done = try #require(try recover(settled).done.first)
     #expect(done.isFinished && done.steps == 0 && done.failed.isEmpty)
     #expect(try found() == Self.older)
   }
 
-  /// The same with nothing in the way: all of it comes.
-  @Test(arguments: 0...2) func aDatabaseThatCanComeDoes(_ taken: Int) throws {
+  /// The same without a conflict: the whole database is restored.
+  @Test(arguments: 0...2) func aDatabaseThatCanBeRestoredIs(_ taken: Int) throws {
     var record = record
     record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
@@ -170,7 +174,7 @@ import Testing
     #expect(try found() == ["db": "stored", "db-wal": "log of stored"])
   }
 
-  /// What could not be recovered by the version that wrote no units is recovered step by step.
+  /// A journal of an older version, which wrote no units, is recovered step by step.
   @Test func aJournalWithoutUnitsIsTakenStepByStep() throws {
     let steps = record.steps.map { JournalStep(path: $0.path, source: $0.source, kept: $0.kept) }
     #expect(JournalSteps(steps).units.map(\.count) == [1, 1, 1, 1])
@@ -181,7 +185,7 @@ import Testing
 }
 
 extension JournalSteps {
-  /// Has the third step keep what gives way below a root.
+  /// Makes the third step keep the replaced file below a root.
   fileprivate mutating func keepThird(in root: Int) {
     var steps = Array(self)
     steps[2].kept = root

@@ -7,18 +7,18 @@ import Testing
 
 @testable import Lifecycle
 
-/// Journals that somebody else wrote, or that are of another device, change nothing.
+/// Journals that another user wrote, or that belong to another device, change nothing.
 @Suite(.spreadScans) struct RecoveryTrustTests {
-  private let rig: Fixture
+  private let fixture: Fixture
   private let id = "20260101T000000-0123abcd"
 
   init() throws {
-    rig = try Fixture(inMemory: true)
-    try rig.directory.write("thesis", at: "victim/thesis.txt")
-    try rig.directory.write("evil", at: "tree/staged/.bashrc")
+    fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("thesis", at: "victim/thesis.txt")
+    try fixture.directory.write("evil", at: "tree/staged/.bashrc")
   }
 
-  /// Writes a journal by which a file of the device comes to a place, and what is there is kept.
+  /// Writes a journal that moves a file of the device into place and keeps the existing one.
   private func write(
     root: ByteString, inode: UInt64?, kept: ByteString? = nil, staging: [ByteString] = []
   ) throws {
@@ -27,19 +27,20 @@ import Testing
       containers: ["folders/tree"])
     record.state = .moving
     record.staging = staging
-    let staged = rig.directory.path("tree/staged")
+    let staged = fixture.directory.path("tree/staged")
     record.roots = [
       JournalRecord.Root(path: root, inode: inode),
       JournalRecord.Root(path: staged, inode: try inodeOf(staged)),
-      JournalRecord.Root(path: kept ?? rig.directory.path("tree/.sandboxctl/trash/x"), inode: nil),
+      JournalRecord.Root(
+        path: kept ?? fixture.directory.path("tree/.sandboxctl/trash/x"), inode: nil),
     ]
     record.steps = [
       JournalStep(path: ".bashrc", source: 1, kept: 2), JournalStep(path: "thesis.txt", kept: 2),
     ]
     let text = String(decoding: record.bytes, as: UTF8.self).replacing(record.id, with: id)
-    try rig.directory.write(text, at: ByteString("tree/.sandboxctl/journal/\(id).json"))
+    try fixture.directory.write(text, at: ByteString("tree/.sandboxctl/journal/\(id).json"))
     for name in ["tree/.sandboxctl/journal", "tree/.sandboxctl"] as [ByteString] {
-      try Directory.open(path: rig.directory.path(name)).setPermissions(0o700)
+      try Directory.open(path: fixture.directory.path(name)).setPermissions(0o700)
     }
   }
 
@@ -48,7 +49,7 @@ import Testing
   }
 
   private func recover() throws -> RecoveryReport {
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
     return try Recovery(device, policy: try Fixture.policy(.folder), isForced: true).run()
   }
 
@@ -56,66 +57,67 @@ import Testing
     let report = try recover()
     #expect(report.done.isEmpty)
     let error = try #require(report.blocked.first?.error)
-    #expect(error.description.contains("'\(place)', which is in no container"), "\(error)")
+    #expect(error.description.contains("'\(place)', which is outside the containers"), "\(error)")
     #expect(error.hint != nil)
-    #expect(try rig.text("victim/thesis.txt") == "thesis")
-    #expect(try rig.names("victim") == ["thesis.txt"])
+    #expect(try fixture.text("victim/thesis.txt") == "thesis")
+    #expect(try fixture.names("victim") == ["thesis.txt"])
   }
 
-  /// What was read before the apps were locked may be done, and its places used anew, by then.
-  @Test func whatAnotherRunHasRecoveredIsNotDoneAgain() throws {
-    let tree = rig.directory.path("tree")
+  /// An operation read before the apps were locked may be recovered by then, and its paths used for
+  /// something else.
+  @Test func anOperationThatAnotherProcessRecoveredIsNotRepeated() throws {
+    let tree = fixture.directory.path("tree")
     try write(
       root: tree, inode: try inodeOf(tree),
       kept: tree.appending(ByteString(".sandboxctl/trash/\(id)")))
     let operation = try #require(try InterruptedOperation.all(on: tree).first)
     #expect(try recover().done.count == 1)
-    #expect(try rig.text("tree/.bashrc") == "evil")
-    try rig.directory.write("newer", at: "tree/staged/.bashrc")
+    #expect(try fixture.text("tree/.bashrc") == "evil")
+    try fixture.directory.write("newer", at: "tree/staged/.bashrc")
     let device = try Device.find(root: tree, layout: .folder)
     let recovery = Recovery(device, policy: try Fixture.policy(.folder), isForced: true)
     #expect(try recovery.recover(operation) == nil)
-    #expect(try rig.text("tree/.bashrc") == "evil")
+    #expect(try fixture.text("tree/.bashrc") == "evil")
   }
 
   @Test func aRootOutsideOfTheDeviceIsRefused() throws {
-    let victim = rig.directory.path("victim")
+    let victim = fixture.directory.path("victim")
     try write(root: victim, inode: try inodeOf(victim))
     try expectRefused(victim)
   }
 
-  @Test func aRootThatGoesUpIsRefused() throws {
-    let place = rig.directory.path("tree/../victim")
-    try write(root: place, inode: try inodeOf(rig.directory.path("victim")))
+  @Test func aRootWithAParentReferenceIsRefused() throws {
+    let place = fixture.directory.path("tree/../victim")
+    try write(root: place, inode: try inodeOf(fixture.directory.path("victim")))
     try expectRefused(place)
   }
 
-  @Test func aRootWithoutAnInodeIsOnlyMadeInATrash() throws {
-    let tree = rig.directory.path("tree")
+  @Test func aRootWithoutAnInodeIsOnlyCreatedInATrash() throws {
+    let tree = fixture.directory.path("tree")
     try write(root: tree, inode: nil)
     try expectRefused(tree)
   }
 
-  @Test func aStagingPlaceOutsideOfTheDeviceIsRefused() throws {
-    let (tree, victim) = (rig.directory.path("tree"), rig.directory.path("victim"))
+  @Test func aStagingDirectoryOutsideOfTheDeviceIsRefused() throws {
+    let (tree, victim) = (fixture.directory.path("tree"), fixture.directory.path("victim"))
     try write(root: tree, inode: try inodeOf(tree), staging: [victim])
     try expectRefused(victim)
   }
 
-  @Test func aLinkInTheWayOfARootIsNotFollowed() throws {
-    let victim = rig.directory.path("victim")
-    try Directory.open(path: rig.directory.path("tree")).createLink("link", to: victim)
-    try write(root: rig.directory.path("tree/link"), inode: try inodeOf(victim))
+  @Test func aLinkInThePathOfARootIsNotFollowed() throws {
+    let victim = fixture.directory.path("victim")
+    try Directory.open(path: fixture.directory.path("tree")).createLink("link", to: victim)
+    try write(root: fixture.directory.path("tree/link"), inode: try inodeOf(victim))
     let report = try recover()
     #expect(report.done.isEmpty && report.blocked.count == 1)
-    #expect(try rig.names("victim") == ["thesis.txt"])
+    #expect(try fixture.names("victim") == ["thesis.txt"])
   }
 
-  /// Writes the note of a directory that an interrupted operation left open.
+  /// Writes the record of a directory that an interrupted operation made writable.
   private func writeOpenedNote(_ directories: [ByteString], of directory: ByteString) throws {
     let paths = directories.map { #"{"path":"\#($0)"}"# }.joined(separator: ",")
     let inode = Int64(bitPattern: try inodeOf(directory))
-    try rig.directory.write(
+    try fixture.directory.write(
       #"{"format":1,"paths":[\#(paths)],"inode":\#(inode),"mode":511,"opened":448}"#,
       at: ByteString("tree/.sandboxctl/journal/\(id).opened"))
     try Directory.open(path: directory.parent).setPermissions(
@@ -126,30 +128,30 @@ import Testing
     try Directory.open(path: path).status().permissions
   }
 
-  /// With the mode of the note anybody could write there: 0777.
-  @Test(arguments: [[], ["x", "y"]]) func aNoteOfADirectoryOutsideOfTheDeviceChangesNoMode(
+  /// With the mode of the record, 0777, every user could write there.
+  @Test(arguments: [[], ["x", "y"]]) func aRecordOfADirectoryOutsideOfTheDeviceChangesNoMode(
     _ others: [ByteString]
   ) throws {
-    let (tree, victim) = (rig.directory.path("tree"), rig.directory.path("victim"))
+    let (tree, victim) = (fixture.directory.path("tree"), fixture.directory.path("victim"))
     try write(root: tree, inode: try inodeOf(tree))
     try writeOpenedNote(others.map(tree.appending) + [victim], of: victim)
     #expect(try recover().done.count == 1)
     #expect(try mode(of: victim) == 0o700)
-    #expect(try rig.names("tree/.sandboxctl/journal").isEmpty, "it is done with")
+    #expect(try fixture.names("tree/.sandboxctl/journal").isEmpty, "the journal is deleted")
   }
 
   @Test(arguments: ["tree/../victim", "tree/link"] as [ByteString])
-  func aNoteThatLeadsOutOfTheDeviceChangesNoMode(_ way: ByteString) throws {
-    let (tree, victim) = (rig.directory.path("tree"), rig.directory.path("victim"))
+  func aRecordThatLeadsOutOfTheDeviceChangesNoMode(_ way: ByteString) throws {
+    let (tree, victim) = (fixture.directory.path("tree"), fixture.directory.path("victim"))
     try Directory.open(path: tree).createLink("link", to: victim)
     try write(root: tree, inode: try inodeOf(tree))
-    try writeOpenedNote([rig.directory.path(way)], of: victim)
+    try writeOpenedNote([fixture.directory.path(way)], of: victim)
     #expect(try recover().done.count == 1)
     #expect(try mode(of: victim) == 0o700)
   }
 
-  @Test func theNoteOfADirectoryOfTheDevicePutsItsModeBack() throws {
-    let (tree, own) = (rig.directory.path("tree"), rig.directory.path("tree/own"))
+  @Test func aRecordOfADirectoryOfTheDeviceRestoresItsMode() throws {
+    let (tree, own) = (fixture.directory.path("tree"), fixture.directory.path("tree/own"))
     _ = try Directory.make(path: own)
     try write(root: tree, inode: try inodeOf(tree))
     try writeOpenedNote([own], of: own)
@@ -157,33 +159,33 @@ import Testing
     #expect(try mode(of: own) == 0o777)
   }
 
-  @Test func aJournalOfAnotherUserIsNotCarriedOut() throws {
+  @Test func aJournalOfAnotherUserIsNotExecuted() throws {
     guard Host.userID == 0 else { return }
-    let tree = rig.directory.path("tree")
+    let tree = fixture.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
-    let journal = try Directory.open(path: rig.directory.path("tree/.sandboxctl/journal"))
+    let journal = try Directory.open(path: fixture.directory.path("tree/.sandboxctl/journal"))
     try journal.setOwner(user: 1000, group: 1000, of: ByteString(id + ".json"))
     let error = #expect(throws: LifecycleError.self) { try recover() }
     #expect(error?.description.contains("it belongs to another user") == true)
-    #expect(try rig.names("tree").contains(".bashrc") == false)
+    #expect(try fixture.names("tree").contains(".bashrc") == false)
   }
 
-  @Test func aJournalThatOthersCanWriteToIsNotCarriedOut() throws {
-    let tree = rig.directory.path("tree")
+  @Test func aJournalThatOthersCanWriteIsNotExecuted() throws {
+    let tree = fixture.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
-    try Directory.open(path: rig.directory.path("tree/.sandboxctl")).setPermissions(0o777)
+    try Directory.open(path: fixture.directory.path("tree/.sandboxctl")).setPermissions(0o777)
     #expect(throws: LifecycleError.self) { try recover() }
-    #expect(try rig.names("tree").contains(".bashrc") == false)
+    #expect(try fixture.names("tree").contains(".bashrc") == false)
   }
 
-  @Test func theSameJournalOfItsOwnDeviceIsCarriedOut() throws {
-    let tree = rig.directory.path("tree")
+  @Test func theSameJournalOfItsOwnDeviceIsExecuted() throws {
+    let tree = fixture.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
     #expect(try recover().done.map(\.steps) == [1])
-    #expect(try rig.text("tree/.bashrc") == "evil")
+    #expect(try fixture.text("tree/.bashrc") == "evil")
   }
 
-  /// Of 430,000 steps the values of JSON are more than a reader of one document takes.
+  /// 430,000 steps have more JSON values than the reader of a single document accepts.
   @Test func aJournalOfManyStepsIsRead() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
@@ -202,7 +204,7 @@ import Testing
     #expect(read.steps.last == record.steps.last)
   }
 
-  @Test func aJournalThatIsCutShortIsNotRead() throws {
+  @Test func aTruncatedJournalIsNotRead() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
     record.roots = [JournalRecord.Root(path: "/a", inode: 1)]

@@ -6,30 +6,30 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a directory with others.
+/// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a directory.
 @Suite(.spreadScans) struct RemovalMacOSTests {
-  private let rig: Fixture
+  private let fixture: Fixture
   private static let home: ByteString = "disk/Users/you"
   private static let data = home.appending("Library/Containers/org.example.one/Data")
   private static let package = MemoryPackage(
     version: "2.0", build: "2", shape: .contents, files: ["Contents/MacOS/Example": "program 2.0"])
 
   init() throws {
-    rig = try Fixture(inMemory: true)
-    try rig.directory.write("thesis", at: Self.data.appending("Documents/thesis"))
-    try rig.directory.write("cached", at: Self.data.appending("Library/Caches/c"))
+    fixture = try Fixture(inMemory: true)
+    try fixture.directory.write("thesis", at: Self.data.appending("Documents/thesis"))
+    try fixture.directory.write("cached", at: Self.data.appending("Library/Caches/c"))
   }
 
   private func makeApp(_ name: String, _ identifier: String, in directory: ByteString) throws {
     let bundle = directory.appending(ByteString("\(name).app/Contents"))
-    try rig.directory.write(
+    try fixture.directory.write(
       UpdateFixture.info(identifier, "1.0", "1"), at: bundle.appending("Info.plist"))
-    try rig.directory.write(
+    try fixture.directory.write(
       "program of \(name)", at: bundle.appending("MacOS").appending(ByteString(name)))
   }
 
   private func plan(_ change: AppChange, _ package: MemoryPackage? = nil) throws -> AppChangePlan {
-    let device = try Device.find(root: rig.directory.path(Self.home), layout: .macOS)
+    let device = try Device.find(root: fixture.directory.path(Self.home), layout: .macOS)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.macOS)) {
       AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
     }
@@ -41,52 +41,52 @@ import Testing
   private func run(_ plan: AppChangePlan) throws -> AppChangeReport {
     var source = Self.package
     return try AppChangeOperation(
-      plan, saving: BackupRequest(program: "test"), to: rig.repository
+      plan, saving: BackupRequest(program: "test"), to: fixture.repository
     ).run(&source)
   }
 
-  /// The bundle goes to the trash under its own name, and nothing else of the directory that it lies in.
+  /// The bundle goes to the trash under its own name, and nothing else in its directory does.
   @Test(arguments: [AppChange.offload, .uninstall])
-  func aBundleLeavesItsDirectory(_ change: AppChange) throws {
+  func onlyTheBundleIsRemovedFromItsDirectory(_ change: AppChange) throws {
     let programs = Self.home.appending("Applications")
     try makeApp("Example", UpdateFixture.app, in: programs)
     try makeApp("Other", "org.example.two", in: programs)
-    let data = try rig.records(Self.data)
-    let other = try rig.records(programs.appending("Other.app"))
+    let data = try fixture.records(Self.data)
+    let other = try fixture.records(programs.appending("Other.app"))
     let report = try run(plan(change))
     #expect(report.isComplete && report.saved != nil)
-    #expect(try rig.names(programs) == ["Other.app"])
-    #expect(try rig.records(programs.appending("Other.app")) == other)
-    #expect(try rig.records(Self.data) == data, "the data stays on a Mac")
+    #expect(try fixture.names(programs) == ["Other.app"])
+    #expect(try fixture.records(programs.appending("Other.app")) == other)
+    #expect(try fixture.records(Self.data) == data, "the data stays on a Mac")
     let trash = Self.home.appending(".sandboxctl/trash").appending(ByteString(report.trash ?? ""))
     #expect(
-      try rig.text(
+      try fixture.text(
         trash.appending("apps/org.example.one/bundle/Example.app/Contents/MacOS/Example"))
         == "program of Example")
     let back = try run(plan(.reinstall, Self.package))
     #expect(back.isComplete)
     #expect(
-      try rig.text(programs.appending("Example.app/Contents/MacOS/Example")) == "program 2.0")
-    #expect(try rig.records(programs.appending("Other.app")) == other)
-    #expect(try rig.records(Self.data) == data)
+      try fixture.text(programs.appending("Example.app/Contents/MacOS/Example")) == "program 2.0")
+    #expect(try fixture.records(programs.appending("Other.app")) == other)
+    #expect(try fixture.records(Self.data) == data)
   }
 
-  /// A program in the system's own directory is not of the device, and stays.
+  /// A program in the system's own directory is not part of the device, and is kept.
   @Test(arguments: [AppChange.offload, .uninstall])
-  func aBundleOutsideStays(_ change: AppChange) throws {
+  func aBundleOutsideOfTheDeviceIsKept(_ change: AppChange) throws {
     try makeApp("Example", UpdateFixture.app, in: "disk/Applications")
-    let before = try rig.records("disk")
+    let before = try fixture.records("disk")
     let plan = try plan(change)
     let refusal = try #require(plan.refusals.first)
     #expect(plan.refusals.count == 1 && refusal.code == .place)
     #expect(
-      refusal.reason.contains("'apps/org.example.one/bundle' lies outside the device, at '"),
+      refusal.reason.contains("'apps/org.example.one/bundle' is outside the device, at '"),
       "\(refusal.reason)")
     #expect(refusal.reason.contains("disk/Applications"))
     #expect(refusal.hint?.contains("yourself") ?? false)
     let error = #expect(throws: LifecycleError.self) { try run(plan) }
     #expect(error?.kind == .failed)
-    #expect(try rig.records("disk") == before)
-    #expect(try rig.repository.snapshots().snapshots.isEmpty)
+    #expect(try fixture.records("disk") == before)
+    #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 }

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Lifecycle
 
-/// A directory is taken for a repository by what its `repository.json` says, not by the file's name.
+/// A directory is recognized as a repository by the content of its `repository.json`, not by the
+/// file's name.
 @Suite(.spreadScans) struct RepositoryFileTests {
   private static let id = String(repeating: "0123456789abcdef", count: 4)
 
@@ -12,39 +13,40 @@ import Testing
     "{}", #"{"format": "mine"}"#, #"{"format": "sandboxctl-repository"}"#,
     #"{"format": "sandboxctl-repository", "id": "mine"}"#, "no JSON",
   ])
-  func aUsersOwnFileOfThatNameIsStoredWithItsDirectory(_ text: String) throws {
-    let rig = try Fixture(inMemory: true)
-    try rig.directory.write(text, at: "tree/project/repository.json")
-    try rig.directory.write("source", at: "tree/project/main.swift")
-    let report = try rig.backup()
+  func anotherFileNamedRepositoryJSONIsStoredWithItsDirectory(_ text: String) throws {
+    let fixture = try Fixture(inMemory: true)
+    try fixture.directory.write(text, at: "tree/project/repository.json")
+    try fixture.directory.write("source", at: "tree/project/main.swift")
+    let report = try fixture.backup()
     #expect(report.warnings.isEmpty)
-    _ = try rig.restore(report)
-    #expect(try rig.names("back/project") == ["main.swift", "repository.json"])
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back/project") == ["main.swift", "repository.json"])
   }
 
-  @Test func aPipeOfThatNameIsNotWaitedFor() throws {
-    let rig = try Fixture(inMemory: true)
-    _ = try Directory.make(path: rig.directory.path("tree/project"))
+  @Test func aPipeNamedRepositoryJSONDoesNotBlock() throws {
+    let fixture = try Fixture(inMemory: true)
+    _ = try Directory.make(path: fixture.directory.path("tree/project"))
     #expect(
-      try Program.run("mkfifo", ["\(rig.directory.path("tree/project/repository.json"))"]).code == 0
+      try Program.run("mkfifo", ["\(fixture.directory.path("tree/project/repository.json"))"]).code
+        == 0
     )
-    try rig.directory.write("source", at: "tree/project/main.swift")
-    #expect(try rig.backup().files == 1)
+    try fixture.directory.write("source", at: "tree/project/main.swift")
+    #expect(try fixture.backup().files == 1)
   }
 
-  /// So many files that they are listed in several batches, and directories that an earlier one has.
-  @Test func aRepositoryIsLeftOutWhole() throws {
-    let rig = try Fixture(inMemory: true)
-    let made = try Directory.make(path: rig.directory.path("tree/large"))
+  /// Enough files to be listed in several batches, with directories that an earlier batch has.
+  @Test func aRepositoryIsExcludedCompletely() throws {
+    let fixture = try Fixture(inMemory: true)
+    let made = try Directory.make(path: fixture.directory.path("tree/large"))
     for number in 0..<3000 { _ = try made.create(ByteString("a long name of a file, \(number)")) }
     for number in 0..<50 {
-      try rig.directory.write("x", at: ByteString("tree/large/d\(number)/file"))
+      try fixture.directory.write("x", at: ByteString("tree/large/d\(number)/file"))
     }
-    try rig.directory.write(
+    try fixture.directory.write(
       #"{"format": "sandboxctl-repository", "id": "\#(Self.id)"}"#, at: "tree/large/repository.json"
     )
-    try rig.directory.write("kept", at: "tree/file")
-    let scan = try rig.scan()
+    try fixture.directory.write("kept", at: "tree/file")
+    let scan = try fixture.scan()
     let stored = scan.fates.filter { $0.value != .excluded }.keys
     #expect(Set(stored) == ["", "file"], "\(stored.count)")
     #expect(scan.containers.first?.repositories == ["large"])

@@ -4,63 +4,68 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Every call of a restore to the system, and every one to the storage, fails in turn until the
-/// restore gets through.
+/// Every system call and every storage operation of a restore fails in turn until the restore
+/// succeeds.
 @Suite(.spreadScans) struct RestoreFaultTests {
-  /// Into a new folder: it is there whole, or not at all; what a report says is missing is missing.
-  @Test(arguments: FaultKind.all) func intoANewDirectory(_ kind: FaultKind) throws {
+  /// Into a new directory: it exists completely or not at all, and only entries that the report
+  /// names are missing.
+  @Test(arguments: FaultKind.all) func aRestoreIntoANewDirectoryIsCompleteOrAbsent(
+    _ kind: FaultKind
+  ) throws {
     let faulty = try FaultFixture()
     for number in 1...2 {
       let large = [UInt8](repeating: UInt8(number), count: 1_200_000)
-      try faulty.rig.directory.write(large, at: ByteString("tree/large-\(number)"))
+      try faulty.base.directory.write(large, at: ByteString("tree/large-\(number)"))
     }
     let snapshot = try #require(try faulty.backup().snapshot)
     let wanted = try faulty.records
-    let place = try Directory.make(path: faulty.rig.directory.path("place"))
+    let place = try Directory.make(path: faulty.base.directory.path("place"))
     let request = RestoreRequest(
-      path: "folders/tree", target: faulty.rig.directory.path("place/back"))
+      path: "folders/tree", target: faulty.base.directory.path("place/back"))
     let failures = try faulty.eachRestore(kind, snapshot, request) { outcome, what in
       let isThere = try place.statusIfPresent("back") != nil
       if let report = outcome.report {
         #expect(isThere, "\(what)")
         try expectNamed(
-          wanted, try faulty.rig.records("place/back"), report, alternatives: [:], what)
+          wanted, try faulty.base.records("place/back"), report, alternatives: [:], what)
       } else if isThere {
-        // It has its place, and what came last failed.
-        #expect(try differences(wanted, faulty.rig.records("place/back")).isEmpty, "\(what)")
+        // It is in place, and the last step failed.
+        #expect(try differences(wanted, faulty.base.records("place/back")).isEmpty, "\(what)")
       }
       if isThere { try place.removeTree("back") }
-      // What is left of a restore that could not tidy up goes with the next one.
+      // The next restore deletes the leftovers of a restore that could not clean up.
       #expect(kind.staysBroken ? try place.names().count <= 1 : try place.isEmpty(), "\(what)")
       try faulty.restore(snapshot, request)
       #expect(try place.names() == ["back"], "\(what)")
-      #expect(try faulty.rig.records("place/back") == wanted, "\(what)")
+      #expect(try faulty.base.records("place/back") == wanted, "\(what)")
       try place.removeTree("back")
     }
     #expect(failures >= kind.fewest, "\(kind): \(failures)")
   }
 
-  /// Into a directory that is there: each file is as it was or as stored, whole; nothing is removed that
-  /// was not to be; and the next restore completes it.
+  /// Into an existing directory: each file is old or restored, complete; nothing else is removed;
+  /// and the next restore completes it.
   @Test(arguments: FaultKind.some, [OverwriteMode.always, .ifChanged])
-  func intoADirectoryThatIsThere(_ kind: FaultKind, _ mode: OverwriteMode) throws {
+  func aRestoreIntoAnExistingDirectoryLosesNothing(_ kind: FaultKind, _ mode: OverwriteMode) throws
+  {
     let faulty = try FaultFixture()
-    let rig = faulty.rig
-    try rig.copy("tree", to: "older")
-    try rig.directory.write("mine", at: "older/mine/more")
-    try rig.directory.write("mine", at: "older/folder/mine")
-    let older = try rig.records("older")
+    let fixture = faulty.base
+    try fixture.copy("tree", to: "older")
+    try fixture.directory.write("mine", at: "older/mine/more")
+    try fixture.directory.write("mine", at: "older/folder/mine")
+    let older = try fixture.records("older")
     try faulty.change()
     let snapshot = try #require(try faulty.backup().snapshot)
     let wanted = try faulty.records
     let deletes = mode == .always
     let request = RestoreRequest(
-      path: "folders/tree", target: rig.directory.path("into"), overwrite: mode, deletes: deletes)
+      path: "folders/tree", target: fixture.directory.path("into"), overwrite: mode,
+      deletes: deletes)
     let kept: Set<ByteString> = deletes ? [] : ["mine", "mine/more", "folder/mine"]
     let complete = wanted.merging(older.filter { kept.contains($0.key) }) { $1 }
-    try rig.copy("older", to: "into")
+    try fixture.copy("older", to: "into")
     let failures = try faulty.eachRestore(kind, snapshot, request) { outcome, what in
-      var found = try rig.records("into")
+      var found = try fixture.records("into")
       let staging = found.keys.filter { $0.description.hasPrefix(".sandboxctl-restore-") }
       for path in staging { found[path] = nil }
       #expect(kind.staysBroken || staging.isEmpty, "\(what)")
@@ -69,9 +74,9 @@ import Testing
         #expect(differences(complete, found).isEmpty, "\(what)")
       }
       try faulty.restore(snapshot, request)
-      #expect(try differences(complete, rig.records("into")).isEmpty, "\(what)")
-      try rig.directory.directory.removeTree("into")
-      try rig.copy("older", to: "into")
+      #expect(try differences(complete, fixture.records("into")).isEmpty, "\(what)")
+      try fixture.directory.directory.removeTree("into")
+      try fixture.copy("older", to: "into")
     }
     #expect(failures >= kind.fewest, "\(kind): \(failures)")
   }
@@ -84,14 +89,14 @@ import Testing
     Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
   }
 
-  /// What differs from what is wanted is named.
+  /// Checks that each entry that differs from the expected one is reported.
   private func expectNamed(
     _ wanted: [ByteString: TreeRecord], _ found: [ByteString: TreeRecord], _ report: RestoreReport,
     alternatives: [ByteString: TreeRecord], _ what: String
   ) throws {
     let named = (report.failed + report.damaged).map(\.path)
     for path in differences(wanted, found) {
-      // Of a name that is missing the other names of the file tell, too.
+      // A missing name of a file may be reported under another name of the file.
       let others = wanted.keys.filter {
         wanted[$0]?.firstName != nil && wanted[$0]?.firstName == wanted[path]?.firstName
       }
@@ -100,8 +105,8 @@ import Testing
     }
   }
 
-  /// Each file is as it was or as stored; what the snapshot lacks is there, or gone where that was
-  /// asked for and all else was done.
+  /// Checks that each file is old or restored; entries that are not in the snapshot exist, or are
+  /// deleted if that was requested and everything else was done.
   private func expectOldOrNew(
     _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ found: [ByteString: TreeRecord], deletes: Bool, _ report: RestoreReport?, _ what: String
@@ -126,7 +131,7 @@ import Testing
 }
 
 extension TreeRecord {
-  /// Whether it is the same kind of thing with the same bytes.
+  /// Whether both are of the same kind and have the same bytes.
   func hasContent(of other: TreeRecord) -> Bool {
     kind == other.kind && size == other.size && content == other.content && target == other.target
   }

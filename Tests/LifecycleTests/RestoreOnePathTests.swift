@@ -6,35 +6,35 @@ import Testing
 
 @testable import Lifecycle
 
-/// A path of a plain directory comes back in place at the cost of that path.
+/// A path of a plain directory is restored in place at the cost of that path only.
 @Suite(.spreadScans) struct RestoreOnePathTests {
-  /// A directory of 40 others, backed up as a whole.
-  private let rig: Fixture
+  /// A directory with 40 others, backed up completely.
+  private let fixture: Fixture
   private let stored: StoredSnapshot
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    fixture = try Fixture(inMemory: true)
     for directory in 0..<40 {
       for file in 0..<5 {
-        try rig.directory.write("\(file)", at: ByteString("tree/d\(directory)/inner/\(file)"))
+        try fixture.directory.write("\(file)", at: ByteString("tree/d\(directory)/inner/\(file)"))
       }
     }
-    stored = try #require(try rig.backup(keeping: "cache").snapshot)
+    stored = try #require(try fixture.backup(keeping: "cache").snapshot)
   }
 
   private func plan(_ path: ByteString, deletes: Bool = false) throws -> DeviceRestorePlan {
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
     var request = DeviceRestoreRequest(
       device, isInPlace: true, policy: try Fixture.policy(.folder), time: Host.now())
     request.path = path
     request.deletes = deletes
-    return try DeviceRestorePlan.make(stored, request, from: rig.repository.beginReading())
+    return try DeviceRestorePlan.make(stored, request, from: fixture.repository.beginReading())
   }
 
   private func restore(_ plan: DeviceRestorePlan) throws -> DeviceRestoreReport {
     try DeviceRestoreOperation(
-      plan, rig.repository, from: rig.repository.beginReading(),
-      saving: rig.request(keeping: "cache")
+      plan, fixture.repository, from: fixture.repository.beginReading(),
+      saving: fixture.request(keeping: "cache")
     ).run()
   }
 
@@ -46,25 +46,26 @@ import Testing
     #expect(!paths.contains("d8/inner") && paths.count == 1 + 40 + 1 + 5)
   }
 
-  @Test func aLostDirectoryComesBackWithoutASnapshotOfTheRest() throws {
-    try Directory.open(path: rig.directory.path("tree")).removeTree("d7")
+  @Test func aLostDirectoryIsRestoredWithoutASnapshotOfTheRest() throws {
+    try Directory.open(path: fixture.directory.path("tree")).removeTree("d7")
     let report = try restore(plan("folders/tree/d7"))
     #expect(report.saved == nil)
-    #expect(try rig.text("tree/d7/inner/4") == "4")
+    #expect(try fixture.text("tree/d7/inner/4") == "4")
   }
 
-  @Test func whereSomethingGivesWayAllIsSavedFirst() throws {
-    try rig.directory.write("mine", at: "tree/d7/inner/4")
-    try rig.directory.write("new", at: "tree/d7/inner/new")
+  @Test func everythingIsSavedBeforeFilesAreReplaced() throws {
+    try fixture.directory.write("mine", at: "tree/d7/inner/4")
+    try fixture.directory.write("new", at: "tree/d7/inner/new")
     let report = try restore(plan("folders/tree/d7", deletes: true))
-    #expect(try rig.text("tree/d7/inner/4") == "4")
-    #expect(try rig.names("tree/d7/inner").count == 5)
+    #expect(try fixture.text("tree/d7/inner/4") == "4")
+    #expect(try fixture.names("tree/d7/inner").count == 5)
     let saved = try #require(report.saved)
-    let reader = try rig.repository.beginReading()
+    let reader = try fixture.repository.beginReading()
     let source = try RestorePlan.make(
-      saved, path: "folders/tree", to: rig.directory.path("back"), from: reader)
+      saved, path: "folders/tree", to: fixture.directory.path("back"), from: reader)
     _ = try RestoreOperation(source, from: reader).run()
-    #expect(try rig.text("back/d7/inner/4") == "mine" && rig.text("back/d7/inner/new") == "new")
-    #expect(try rig.names("back").count == 40, "the snapshot is of the whole directory")
+    #expect(
+      try fixture.text("back/d7/inner/4") == "mine" && fixture.text("back/d7/inner/new") == "new")
+    #expect(try fixture.names("back").count == 40, "the snapshot has the whole directory")
   }
 }

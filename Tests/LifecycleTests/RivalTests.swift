@@ -6,38 +6,38 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Other programs at work on the same repository, and a clock that is not to be trusted.
+/// Other programs that use the same repository, and a clock that is wrong.
 @Suite(.spreadScans) struct RivalTests {
-  let rig: Fixture
-  init() throws { rig = try Fixture(inMemory: true) }
+  let fixture: Fixture
+  init() throws { fixture = try Fixture(inMemory: true) }
 
-  /// Backs a directory up that is not the rig's own.
+  /// Backs up a directory other than the fixture's own.
   private func backup(
     _ name: ByteString, keeping cache: ByteString, to repository: Repository
   ) throws -> BackupReport {
-    let device = try Device.find(root: rig.directory.path(name), layout: .folder)
+    let device = try Device.find(root: fixture.directory.path(name), layout: .folder)
     let scan = DeviceScan.run(
       device, policy: try Fixture.policy(.folder), options: ScanOptions())
-    let request = BackupRequest(program: "test", workers: 2, cache: rig.directory.path(cache))
+    let request = BackupRequest(program: "test", workers: 2, cache: fixture.directory.path(cache))
     return try BackupOperation(BackupPlan.make(scan), to: repository, request).run()
   }
 
   private func expectSound() throws {
-    let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
+    let check = RepositoryCheck(fixture.repository, reading: .everything, workers: 2)
     _ = try check.run().tell { finding in
       if case .remark = finding { return }
       Issue.record("\(finding)")
     }
   }
 
-  /// Several runs at once, two of them of one source that do not know of each other: all snapshots
-  /// are whole, though they store the same blobs.
-  @Test func severalWritersAtOnce() throws {
+  /// Several backups at the same time, two of them of the same source without a common state file:
+  /// all snapshots are complete, though they store the same blobs.
+  @Test func concurrentBackupsAreAllComplete() throws {
     for name in ["tree", "other"] {
       for number in 0..<40 {
         let bytes = [UInt8](repeating: UInt8(number), count: 2000 + number)
-        try rig.directory.write(bytes, at: ByteString("\(name)/same \(number)"))
-        try rig.directory.write("\(name) \(number)", at: ByteString("\(name)/own/\(number)"))
+        try fixture.directory.write(bytes, at: ByteString("\(name)/same \(number)"))
+        try fixture.directory.write("\(name) \(number)", at: ByteString("\(name)/own/\(number)"))
       }
     }
     let runs: [(ByteString, ByteString)] = [
@@ -48,7 +48,7 @@ import Testing
     for (name, cache) in runs {
       workers.submit {
         do {
-          let report = try backup(name, keeping: cache, to: rig.repository)
+          let report = try backup(name, keeping: cache, to: fixture.repository)
           let id = try #require(report.snapshot).id
           done.withLock { $0.append((name, id)) }
         } catch {
@@ -59,27 +59,27 @@ import Testing
     workers.finish()
     let made = done.withLock { $0 }
     #expect(made.count == 4)
-    #expect(try rig.names("repo/leases").isEmpty)
+    #expect(try fixture.names("repo/leases").isEmpty)
     try expectSound()
-    let reader = try rig.repository.beginReading()
+    let reader = try fixture.repository.beginReading()
     for (name, id) in made {
       let plan = try RestorePlan.make(
-        rig.repository.snapshot(id), path: ByteString("folders").appending(name),
-        to: rig.directory.path("back"), from: reader)
+        fixture.repository.snapshot(id), path: ByteString("folders").appending(name),
+        to: fixture.directory.path("back"), from: reader)
       #expect(try RestoreOperation(plan, from: reader).run().isComplete)
-      #expect(try rig.records("back") == rig.records(name))
-      try rig.directory.directory.removeTree("back")
+      #expect(try fixture.records("back") == fixture.records(name))
+      try fixture.directory.directory.removeTree("back")
     }
   }
 
-  /// A lease that is taken away at any moment of a run: either it was done, or it says so, leaves no
-  /// snapshot, and the next run uses what is stored.
+  /// The lease is removed at any moment of a backup: either the backup is done, or it fails without
+  /// a snapshot, and the next backup uses the stored data.
   @Test(arguments: ["start", "append", "commit packs", "commit index", "commit snapshots"])
-  func aLeaseThatIsTakenAway(_ moment: String) throws {
-    try rig.directory.write("one", at: "tree/one")
-    let before = try #require(try rig.backup(keeping: "cache").snapshot)
-    try rig.directory.write("two", at: "tree/two")
-    let storage = WatchedStorage(rig.repository.storage)
+  func aLostLeaseEndsTheBackupWithoutASnapshot(_ moment: String) throws {
+    try fixture.directory.write("one", at: "tree/one")
+    let before = try #require(try fixture.backup(keeping: "cache").snapshot)
+    try fixture.directory.write("two", at: "tree/two")
+    let storage = WatchedStorage(fixture.repository.storage)
     let isTaken = Atomic<Bool>(false)
     storage.state.withLock { state in
       state.action = { event in
@@ -88,23 +88,24 @@ import Testing
       }
     }
     let error = #expect(throws: StoreError.self) {
-      try rig.backup(to: Repository.open(storage), keeping: "cache")
+      try fixture.backup(to: Repository.open(storage), keeping: "cache")
     }
     #expect(error?.code == .leaseLost && error?.hint != nil, "\(moment): \(error as Any)")
     let wasTaken = isTaken.load(ordering: .relaxed)
     #expect(wasTaken)
-    #expect(try rig.repository.snapshots().snapshots.map(\.id) == [before.id])
-    let next = try rig.backup(keeping: "cache")
-    #expect(try rig.restore(next).isComplete)
-    #expect(try rig.records("back") == rig.records("tree"))
+    #expect(try fixture.repository.snapshots().snapshots.map(\.id) == [before.id])
+    let next = try fixture.backup(keeping: "cache")
+    #expect(try fixture.restore(next).isComplete)
+    #expect(try fixture.records("back") == fixture.records("tree"))
     try expectSound()
   }
 
-  /// Takes all leases away, as prune does with those that seem dead: by a rename, and then removed.
+  /// Removes all leases, as prune does with those that seem dead: renames them first, and then
+  /// removes them.
   private func takeLeases() {
     do {
-      let repository = try rig.directory.directory.directory("repo")
-      for name in try rig.names("repo/leases") {
+      let repository = try fixture.directory.directory.directory("repo")
+      for name in try fixture.names("repo/leases") {
         try repository.directory("leases").rename(name, to: "taken", in: repository)
         try repository.removeTree("taken")
       }
@@ -113,36 +114,36 @@ import Testing
     }
   }
 
-  /// A clock that is set back by an hour between two runs: what was changed is stored, and the last
+  /// A clock that is set back by an hour between two backups: changes are stored, and the last
   /// snapshot is the latest.
-  @Test func aClockThatIsSetBackHidesNothing() throws {
+  @Test func aClockThatIsSetBackHidesNoChanges() throws {
     func backup(at seconds: Int64) throws -> StoredSnapshot {
       let now = Timestamp(seconds: Host.now().seconds + seconds)
-      let report = try rig.backup(keeping: "cache") { $0.now = { now } }
+      let report = try fixture.backup(keeping: "cache") { $0.now = { now } }
       #expect(report.isComplete)
       return try #require(report.snapshot)
     }
-    try rig.directory.write("first", at: "tree/a")
-    try rig.directory.write("same", at: "tree/b")
+    try fixture.directory.write("first", at: "tree/a")
+    try fixture.directory.write("same", at: "tree/b")
     var made = [try backup(at: 7200)]
-    // As long as before.
-    try rig.directory.write("other", at: "tree/a")
+    // The same size as before.
+    try fixture.directory.write("other", at: "tree/a")
     made.append(try backup(at: 3600))
-    try rig.directory.write("third", at: "tree/a")
+    try fixture.directory.write("third", at: "tree/a")
     made.append(try backup(at: 3700))
     made.append(try backup(at: 10_000))
     #expect(made[1].snapshot.time < made[0].snapshot.time)
     #expect(made.map(\.snapshot.sequence) == [1, 2, 3, 4])
     #expect(made.map(\.snapshot.parent) == [nil] + made.dropLast().map(\.id))
-    #expect(try rig.repository.snapshots().snapshots.map(\.id) == made.map(\.id))
-    #expect(try rig.repository.snapshot(matching: "latest~2").id == made[1].id)
-    let reader = try rig.repository.beginReading()
+    #expect(try fixture.repository.snapshots().snapshots.map(\.id) == made.map(\.id))
+    #expect(try fixture.repository.snapshot(matching: "latest~2").id == made[1].id)
+    let reader = try fixture.repository.beginReading()
     for (snapshot, text) in zip(made, ["first", "other", "third", "third"]) {
       let plan = try RestorePlan.make(
-        snapshot, path: "folders/tree", to: rig.directory.path("back"), from: reader)
+        snapshot, path: "folders/tree", to: fixture.directory.path("back"), from: reader)
       #expect(try RestoreOperation(plan, from: reader).run().isComplete)
-      #expect(try rig.text("back/a") == text && rig.text("back/b") == "same")
-      try rig.directory.directory.removeTree("back")
+      #expect(try fixture.text("back/a") == text && fixture.text("back/b") == "same")
+      try fixture.directory.directory.removeTree("back")
     }
   }
 }

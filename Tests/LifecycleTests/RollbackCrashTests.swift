@@ -6,35 +6,36 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The machine goes while an update is taken back, at each call of that: what comes next takes back the
-/// rest. The device is as before, what an app wrote meanwhile is somewhere, and nothing else is left.
+/// A crash at each call of the rollback of an update: the next operation finishes the rollback. The
+/// device is as before, data that an app wrote meanwhile is kept, and nothing else remains.
 @Suite(.spreadScans) struct RollbackCrashTests {
-  /// Where the update cannot go on, as something stands there.
+  /// The path at which a conflicting entry stops the update.
   enum Conflict: CaseIterable, Sendable {
     case bundle, data
   }
 
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
-  /// Each call where time is no matter; else each thirteenth, from another one on at each run.
+  /// Every call if time does not matter; otherwise every thirteenth, from another offset in each
+  /// run.
   private static let stride = Sampling.stride(13)
 
   private struct Device {
-    let rig: UpdateFixture
+    let fixture: UpdateFixture
     let before: [ByteString: UpdateFixture.Content]
     let obstacle: Conflict
 
     init(_ obstacle: Conflict) throws {
-      rig = try UpdateFixture()
+      fixture = try UpdateFixture()
       self.obstacle = obstacle
-      try rig.rig.copy("phone", to: "older")
-      before = try rig.contents()
+      try fixture.base.copy("phone", to: "older")
+      before = try fixture.contents()
     }
 
     func renew() throws -> AppChangePlan {
-      try rig.rig.directory.directory.removeTree("phone")
-      try rig.rig.copy("older", to: "phone")
-      return try rig.plan(.update, RollbackCrashTests.package) {
+      try fixture.base.directory.directory.removeTree("phone")
+      try fixture.base.copy("older", to: "phone")
+      return try fixture.plan(.update, RollbackCrashTests.package) {
         ($0.isStrict, $0.savesFirst) = (true, false)
       }
     }
@@ -52,15 +53,15 @@ import Testing
 
     func update(_ plan: AppChangePlan) {
       #expect(throws: LifecycleError.self) {
-        try rig.carryOut(plan, RollbackCrashTests.package)
+        try fixture.carryOut(plan, RollbackCrashTests.package)
       }
     }
 
     func recovery() throws -> Recovery {
-      try Recovery(rig.device(), policy: PurgeFixture.policy(), isForced: true)
+      try Recovery(fixture.device(), policy: PurgeFixture.policy(), isForced: true)
     }
 
-    /// An app writes into what has come by now.
+    /// Writes, as an app, into a directory that the update has put in place.
     func write(_ plan: AppChangePlan) throws -> Bool {
       for other in Conflict.allCases where other != obstacle {
         let to = try place(of: other, in: plan)
@@ -71,12 +72,12 @@ import Testing
       return false
     }
 
-    /// Holds that all is as it was, once what was interrupted has been taken back.
+    /// Checks that everything is as before, after the rollback of the interrupted operation.
     func expectAsBefore(_ plan: AppChangePlan, written: Bool, _ what: String) throws {
-      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
-      let journal = (try? rig.rig.names("phone/.sandboxctl/journal")) ?? []
+      #expect(try InterruptedOperation.all(on: fixture.root).isEmpty, "\(what)")
+      let journal = (try? fixture.base.names("phone/.sandboxctl/journal")) ?? []
       #expect(!journal.contains { $0.description.hasSuffix(".json") }, "\(what)")
-      let staged = try rig.rig.records("phone").keys.filter { path in
+      let staged = try fixture.base.records("phone").keys.filter { path in
         !path.isWithin(".sandboxctl/trash")
           && path.components.contains { $0.description.hasPrefix(".sandboxctl-restore-") }
       }
@@ -84,10 +85,10 @@ import Testing
       let foreign = try place(of: obstacle, in: plan)
       #expect(try Directory.open(path: foreign).names() == ["foreign"], "\(what)")
       try Directory.open(path: foreign.above(in: "/")).removeTree(foreign.lastComponent ?? "")
-      var contents = try rig.contents()
-      let trash = try rig.trash()
+      var contents = try fixture.contents()
+      let trash = try fixture.trash()
       if written {
-        // The data's container is the very one of before; a bundle that came is in the trash.
+        // The data's container is the same as before; a new bundle is in the trash.
         let own = contents.removeValue(forKey: "apps/org.example.one/data/written")
         #expect(own?.text == "since" || trash.values.contains("since"), "\(what)")
       }
@@ -98,7 +99,9 @@ import Testing
     }
   }
 
-  @Test(arguments: Conflict.allCases) func theOperationItself(_ obstacle: Conflict) throws {
+  @Test(arguments: Conflict.allCases) func aCrashDuringARollbackLosesNothing(_ obstacle: Conflict)
+    throws
+  {
     let device = try Device(obstacle)
     let whole = Faults.Plan(at: .max, number: 5)
     var plan = try device.renew()
@@ -106,16 +109,16 @@ import Testing
     Faults.inject(whole) { device.update(plan) }
     try device.expectAsBefore(plan, written: false, "not interrupted")
     var (call, interrupted, written) = (whole.count + 1, 0, 0)
-    var random = Seeded.fresh("TakingBackCrashTests")
+    var random = Seeded.fresh("RollbackCrashTests")
     call += Int.random(in: 0..<Self.stride, using: &random)
-    // From the last call to where it had not begun to be taken back.
+    // From the last call backwards, until the rollback had not begun.
     while call > Self.stride {
       call -= Self.stride
       plan = try device.renew()
       try device.obstruct(plan)
       let faults = Faults.Plan(at: call, number: 5, staysBroken: true)
       Faults.inject(faults) { device.update(plan) }
-      guard let left = try InterruptedOperation.all(on: device.rig.root).first else {
+      guard let left = try InterruptedOperation.all(on: device.fixture.root).first else {
         try device.expectAsBefore(plan, written: false, "call \(call)")
         continue
       }
@@ -129,10 +132,12 @@ import Testing
       if left.canBeFinished, !isWritten { break }
     }
     #expect(call > Self.stride && interrupted > 10, "\(interrupted) of \(whole.count)")
-    #expect(obstacle == .bundle || written > 0, "nothing had come")
+    #expect(obstacle == .bundle || written > 0, "nothing was in place")
   }
 
-  @Test(arguments: Conflict.allCases) func theRecovery(_ obstacle: Conflict) throws {
+  @Test(arguments: Conflict.allCases) func aCrashDuringTheRecoveryLosesNothing(_ obstacle: Conflict)
+    throws
+  {
     let device = try Device(obstacle)
     // The last rename at which the update can still be finished.
     var (rename, last) = (0, 0)
@@ -140,16 +145,16 @@ import Testing
       rename += 1
       let plan = try device.renew()
       let faults = Faults.Plan(failing: [.rename], at: rename, number: 5, staysBroken: true)
-      Faults.inject(faults) { _ = try? device.rig.carryOut(plan, Self.package) }
+      Faults.inject(faults) { _ = try? device.fixture.carryOut(plan, Self.package) }
       if !faults.hasFired { break }
       let to = try device.place(of: obstacle, in: plan)
-      if try InterruptedOperation.all(on: device.rig.root).first?.canBeFinished == true,
+      if try InterruptedOperation.all(on: device.fixture.root).first?.canBeFinished == true,
         (try? Directory.open(path: to)) == nil
       {
         last = rename
       }
     }
-    var random = Seeded.fresh("TakingBackCrashTests")
+    var random = Seeded.fresh("RollbackCrashTests")
     var (call, interrupted, written) = (-Int.random(in: 0..<Self.stride, using: &random), 0, 0)
     while call < 2000 {
       call += Self.stride
@@ -175,6 +180,6 @@ import Testing
       if !faults.hasFired { break }
     }
     #expect(call < 2000 && interrupted > 10, "\(call), \(interrupted)")
-    #expect(obstacle == .bundle || written > 0, "nothing had come")
+    #expect(obstacle == .bundle || written > 0, "nothing was in place")
   }
 }

@@ -7,12 +7,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The machine goes while an operation is taken back where the platform leaves containers in their places:
-/// an update by which the bundle gets another name, or an installation by which a container is first made
-/// and data of the home moves into it. The home is as before then, what came meanwhile is somewhere, and
-/// nothing else is left.
+/// A crash during the rollback of an operation on a platform where containers keep their places: an
+/// update that renames the bundle, or an installation that creates a container and moves data of
+/// the home into it. Then the home is as before, data written meanwhile is kept, and nothing else
+/// remains.
 @Suite(.spreadScans) struct RollbackMacOSTests {
-  /// Where the operation cannot go on, as something stands there: the first is an update's.
+  /// The path at which a conflicting entry stops the operation; the first case is an update's.
   enum Conflict: CaseIterable, Sendable {
     case bundle, container, moved
   }
@@ -28,7 +28,8 @@ import Testing
       moves: zip(places, inner).map { .init(source: $0, destination: $1) }, links: []),
     files: ["Contents/MacOS/Example": "new program"])
 
-  /// Each call where time is no matter; else each thirteenth, from another one on at each run.
+  /// Every call if time does not matter; otherwise every thirteenth, from another offset in each
+  /// run.
   private static let stride = Sampling.stride(13)
 
   private struct Home {
@@ -38,37 +39,37 @@ import Testing
       let content: Int?
     }
 
-    let rig: Fixture
+    let fixture: Fixture
     let obstacle: Conflict
     let before: [ByteString: Entry]
 
     init(_ obstacle: Conflict) throws {
       self.obstacle = obstacle
-      rig = try Fixture(inMemory: true)
+      fixture = try Fixture(inMemory: true)
       let containers: ByteString = "home/Library/Containers"
       for place in ["home/Applications", containers] {
-        _ = try Directory.make(path: rig.directory.path(place))
+        _ = try Directory.make(path: fixture.directory.path(place))
       }
       if obstacle == .bundle {
         let old: ByteString = "home/Applications/Old.app/Contents"
-        try rig.directory.write(
+        try fixture.directory.write(
           UpdateFixture.info(UpdateFixture.app, "1.0", "10"), at: old.appending("Info.plist"))
-        try rig.directory.write("old program", at: old.appending("MacOS/Example"))
+        try fixture.directory.write("old program", at: old.appending("MacOS/Example"))
         let data = containers.appending(ByteString(UpdateFixture.app)).appending("Data")
-        try rig.directory.write("a thesis", at: data.appending("Documents/thesis"))
+        try fixture.directory.write("a thesis", at: data.appending("Documents/thesis"))
       }
       for place in RollbackMacOSTests.places {
-        try rig.directory.write(
+        try fixture.directory.write(
           "of \(place)", at: ByteString("home").appending(place).appending("file"))
       }
-      try rig.copy("home", to: "older")
-      before = try Self.contents(rig)
+      try fixture.copy("home", to: "older")
+      before = try Self.contents(fixture)
     }
 
-    var root: ByteString { rig.directory.path("home") }
+    var root: ByteString { fixture.directory.path("home") }
 
-    private static func contents(_ rig: Fixture) throws -> [ByteString: Entry] {
-      try rig.records("home").filter { !$0.key.isWithin(OwnNames.directory) }.mapValues {
+    private static func contents(_ fixture: Fixture) throws -> [ByteString: Entry] {
+      try fixture.records("home").filter { !$0.key.isWithin(OwnNames.directory) }.mapValues {
         Entry(kind: $0.kind, permissions: $0.permissions, content: $0.content)
       }
     }
@@ -76,8 +77,8 @@ import Testing
     func device() throws -> Device { try Device.find(root: root, layout: .macOS) }
 
     func renew() throws -> AppChangePlan {
-      try rig.directory.directory.removeTree("home")
-      try rig.copy("older", to: "home")
+      try fixture.directory.directory.removeTree("home")
+      try fixture.copy("older", to: "home")
       let device = try device()
       let scan = DeviceScan.run(device, policy: try RollbackMacOSTests.policy.get()) {
         AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
@@ -94,7 +95,7 @@ import Testing
     func update(_ plan: AppChangePlan) throws {
       var source = RollbackMacOSTests.package
       _ = try AppChangeOperation(
-        plan, saving: BackupRequest(program: "test"), to: rig.repository
+        plan, saving: BackupRequest(program: "test"), to: fixture.repository
       ).run(&source)
     }
 
@@ -113,7 +114,7 @@ import Testing
         ?? nil != nil
     }
 
-    /// Whether what stands in the way can come now, so that the rest is taken back.
+    /// Whether the conflicting entry can be created now, so that the operation is rolled back.
     var canBeObstructed: Bool {
       switch obstacle {
       case .bundle: !isThere(bundle)
@@ -133,7 +134,7 @@ import Testing
       }
     }
 
-    /// An app writes into what has come by now.
+    /// Writes, as an app, into a directory that the operation has put in place.
     func write() throws -> Bool {
       let has = obstacle == .moved ? data : bundle
       guard obstacle != .bundle, let directory = try? Directory.open(path: has) else {
@@ -143,7 +144,7 @@ import Testing
       return true
     }
 
-    /// Holds that all is as it was, once what was interrupted has been taken back.
+    /// Checks that everything is as before, after the rollback of the interrupted operation.
     func expectAsBefore(written: Bool, _ what: String) throws {
       #expect(try InterruptedOperation.all(on: root).isEmpty, "\(what)")
       let place: ByteString? =
@@ -156,7 +157,7 @@ import Testing
         #expect(try Directory.open(path: place).names() == ["foreign"], "\(what)")
         try Directory.open(path: place.above(in: "/")).removeTree(place.lastComponent ?? "")
       }
-      let contents = try Self.contents(rig)
+      let contents = try Self.contents(fixture)
       let differences = Set(contents.keys).union(before.keys).filter { contents[$0] != before[$0] }
       #expect(differences.isEmpty, "\(what): \(differences.sorted())")
       let (found, texts) = try trash()
@@ -165,24 +166,24 @@ import Testing
       for path in found where path != "operation.json" {
         #expect(path.components.first == "taken-back", "\(what): \(path)")
       }
-      let journal = (try? rig.names("home/.sandboxctl/journal")) ?? []
+      let journal = (try? fixture.names("home/.sandboxctl/journal")) ?? []
       #expect(!journal.contains { $0.description.hasSuffix(".json") }, "\(what)")
     }
 
     /// The paths in the operation's directory in the trash, and the texts of its files.
     private func trash() throws -> (paths: [ByteString], texts: [String]) {
       let place: ByteString = "home/.sandboxctl/trash"
-      guard (try? rig.names(place)) != nil else { return ([], []) }
-      let files = try rig.records(place).filter { $0.value.kind == .file }.keys
+      guard (try? fixture.names(place)) != nil else { return ([], []) }
+      let files = try fixture.records(place).filter { $0.value.kind == .file }.keys
       let paths = files.map { path in
         ByteString(path.components.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
       }
-      return (paths, try files.map { try rig.text(place.appending($0)) })
+      return (paths, try files.map { try fixture.text(place.appending($0)) })
     }
   }
 
-  /// A rename that is refused once, whichever it is: the update is done, or all is as it was, at once.
-  @Test(arguments: [Conflict.bundle, .container]) func aRefusedRenameLeavesNothingHalfDone(
+  /// A single rename fails, each in turn: the update is done, or everything is unchanged, at once.
+  @Test(arguments: [Conflict.bundle, .container]) func aFailedRenameLeavesNothingHalfDone(
     _ obstacle: Conflict
   ) throws {
     let home = try Home(obstacle)
@@ -206,14 +207,14 @@ import Testing
           obstacle == .bundle
           ? ("Documents/thesis", "a thesis")
           : ("Library/Preferences/One/file", "of Documents/One")
-        #expect(try home.rig.text(data.appending(file)) == text, "call \(call)")
+        #expect(try home.fixture.text(data.appending(file)) == text, "call \(call)")
       }
       if !faults.hasFired { break }
     }
     #expect(call < 100 && refused > 3, "\(call), \(refused)")
   }
 
-  @Test(arguments: [Conflict.bundle, .container]) func theOperationItself(
+  @Test(arguments: [Conflict.bundle, .container]) func aCrashDuringARollbackLosesNothing(
     _ obstacle: Conflict
   ) throws {
     let home = try Home(obstacle)
@@ -222,10 +223,10 @@ import Testing
     try home.obstruct()
     _ = Faults.inject(whole) { #expect(throws: LifecycleError.self) { try home.update(plan) } }
     try home.expectAsBefore(written: false, "not interrupted")
-    var random = Seeded.fresh("TakingBackMacOSTests")
+    var random = Seeded.fresh("RollbackMacOSTests")
     var (call, interrupted, written) = (whole.count + 1, 0, 0)
     call += Int.random(in: 0..<Self.stride, using: &random)
-    // From the last call to where it had not begun to be taken back.
+    // From the last call backwards, until the rollback had not begun.
     while call > Self.stride {
       call -= Self.stride
       plan = try home.renew()
@@ -235,7 +236,7 @@ import Testing
       }
       guard let left = try InterruptedOperation.all(on: home.root).first else {
         try home.expectAsBefore(written: false, "call \(call)")
-        // Behind the first it was taken back; before the others it had not begun.
+        // After the first interruption it was rolled back; before, it had not begun.
         if interrupted > 0 { break }
         continue
       }
@@ -249,13 +250,15 @@ import Testing
       if left.canBeFinished, !isWritten { break }
     }
     #expect(call > Self.stride && interrupted > 5, "\(interrupted) of \(whole.count)")
-    #expect(obstacle == .bundle || written > 0, "nothing had come")
+    #expect(obstacle == .bundle || written > 0, "nothing was in place")
   }
 
-  @Test(arguments: Conflict.allCases) func theRecovery(_ obstacle: Conflict) throws {
+  @Test(arguments: Conflict.allCases) func aCrashDuringTheRecoveryLosesNothing(_ obstacle: Conflict)
+    throws
+  {
     let home = try Home(obstacle)
     let last = try lastObstructed(home)
-    var random = Seeded.fresh("TakingBackMacOSTests")
+    var random = Seeded.fresh("RollbackMacOSTests")
     var (call, interrupted, written) = (-Int.random(in: 0..<Self.stride, using: &random), 0, 0)
     while call < 2000 {
       call += Self.stride
@@ -281,10 +284,11 @@ import Testing
       if !faults.hasFired { break }
     }
     #expect(call < 2000 && interrupted > 5, "\(call), \(interrupted)")
-    #expect(obstacle == .bundle || written > 0, "nothing had come")
+    #expect(obstacle == .bundle || written > 0, "nothing was in place")
   }
 
-  /// The last rename at which the update can still be finished, and something can come into its way.
+  /// The last rename at which the update can still be finished, and a conflicting entry can be
+  /// created.
   private func lastObstructed(_ home: Home) throws -> Int {
     var (rename, last) = (0, 0)
     while rename < 100 {

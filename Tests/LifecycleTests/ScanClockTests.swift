@@ -5,40 +5,41 @@ import Testing
 
 @testable import Lifecycle
 
-/// What a scan saw counts as read when the scan began, however much later the backup follows.
+/// Scanned entries count as read when the scan began, however much later the backup follows.
 @Suite(.spreadScans) struct ScanClockTests {
-  let rig: Fixture
+  let fixture: Fixture
 
   init() throws {
-    rig = try Fixture()
-    try rig.directory.write("file", at: "tree/file")
+    fixture = try Fixture()
+    try fixture.directory.write("file", at: "tree/file")
   }
 
-  /// A second change in the tick in which the scan looked would not show: so the next run looks again.
-  @Test func whatChangedAsTheScanBeganIsReadAgain() throws {
-    let scan = try rig.scan()
+  /// A second change in the tick of the scan would not show, so the next run reads the entry again.
+  @Test func anEntryChangedAsTheScanBeganIsReadAgain() throws {
+    let scan = try fixture.scan()
     wait()
     #expect(try !isRootStable(after: scan))
   }
 
-  @Test func whatStoodStillBeforeTheScanIsNot() throws {
+  @Test func anEntryUnchangedBeforeTheScanIsNotReadAgain() throws {
     wait()
-    #expect(try isRootStable(after: rig.scan()))
+    #expect(try isRootStable(after: fixture.scan()))
   }
 
-  /// Waits until a change of before no longer looks young.
+  /// Waits until earlier changes no longer count as recent.
   private func wait() { Host.pause(seconds: ChangeRules.margin + 0.3) }
 
-  /// Backs a scan up by the real clock, and tells what the state notes of the tree's own directory.
+  /// Backs up a scan with the real clock. Returns whether the state file records the root directory
+  /// as stable.
   private func isRootStable(after scan: DeviceScan) throws -> Bool {
-    var request = rig.request(keeping: "cache")
+    var request = fixture.request(keeping: "cache")
     request.now = nil
     let plan = BackupPlan.make(scan)
-    let report = try BackupOperation(plan, to: rig.repository, request).run()
+    let report = try BackupOperation(plan, to: fixture.repository, request).run()
     #expect(report.isComplete)
     let key = StateKey(
-      repository: rig.repository.id, source: SourceIdentity.digest(of: scan.device))
-    let state = try SourceState.open(key, in: rig.directory.path("cache"), program: "test")
+      repository: fixture.repository.id, source: SourceIdentity.digest(of: scan.device))
+    let state = try SourceState.open(key, in: fixture.directory.path("cache"), program: "test")
     return try #require(state.container("folders/tree")).entry.isStable
   }
 }

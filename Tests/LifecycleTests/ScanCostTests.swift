@@ -7,10 +7,10 @@ import Testing
 
 @testable import Lifecycle
 
-/// What a scan may cost in memory, whatever the tree and the policy are.
+/// The memory that a scan may take, whatever the tree and the policy are.
 @Suite(.spreadScans) struct ScanCostTests {
   @Test(arguments: [Layout.coreSimulator, .flatpak, .folder])
-  func entriesCostNoAllocation(layout: Layout) throws {
+  func entriesNeedNoAllocation(layout: Layout) throws {
     guard ac_is_counting() != 0 else { return }
     let directory = try TemporaryDirectory("scan-cost", inMemory: true)
     let (few, many) = (5_000, 10_000)
@@ -22,20 +22,20 @@ import Testing
     let allocations = try [few, many].map {
       try Self.allocations(ofScanning: directory.path(ByteString("\($0)")), layout, policy)
     }
-    // Arrays that grow by doubling are allocated anew a few times more, and a busy machine may cost
-    // this thread something; one allocation for each of the further files would be 5,000.
+    // Growing arrays are reallocated a few times more, and a busy machine may add allocations in
+    // this thread; one allocation for each further file would be 5,000.
     #expect(allocations[1] < allocations[0] + 500, "\(allocations)")
   }
 
-  /// A mark, or a name that a directory holds, costs something when it is first met, and not for each
-  /// of the thousand files that bear it.
-  @Test func knownMarksCostNoAllocation() throws {
+  /// A mark, or a name that a rule looks for, allocates memory when it is first found, and not for
+  /// each of the thousand files that have it.
+  @Test func knownMarksNeedNoAllocation() throws {
     guard ac_is_counting() != 0 else { return }
     let policy = try Self.policy(
       [
-        "{id: caches, in: [directory], match: '**/Cache/**', class: cache, when: {sibling: Local}}"
+        "{id: caches, in: [folder], match: '**/Cache/**', class: cache, when: {sibling: Local}}"
       ],
-      markers: ["{id: excluded, in: [directory], xattr: user.excluded, then: {backup: never}}"])
+      markers: ["{id: excluded, in: [folder], xattr: user.excluded, then: {backup: never}}"])
     var classifier = Classifier(policy)
     let root = classifier.root(.folder)
     let (name, mark) = (Array("Cache".utf8), MarkSet(marker: 0))
@@ -62,8 +62,8 @@ import Testing
     }
   }
 
-  /// Files in 40 directories, among them what policies look at more closely: a marker file, names that
-  /// may be a database's, links.
+  /// Files in 40 directories, among them entries that policies examine: a marker file, names of
+  /// possible databases, links.
   private static func makeTree(_ path: ByteString, files: Int) throws {
     for number in 0..<40 {
       let directory = try Directory.make(
@@ -89,8 +89,8 @@ import Testing
     let device = try Device.find(root: path, layout: layout)
     let wanted = try #require(device.containers.first { $0.kind != .settings })
     var scanner = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
-    // Once before, so that the classifier knows its states; the least of several runs, as what other
-    // tests do at the same time may cost this thread something, too (a retried call, say).
+    // One run before, to fill the classifier's states; the minimum of several runs, because
+    // concurrent tests may add allocations in this thread (a retried call, for example).
     let entries = scanner.run(wanted).entries.count
     return (1...3).reduce(UInt64.max) { least, _ in
       let before = ac_allocations()
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func aPolicyMadeToHaveManyStatesTakesBoundedMemory() throws {
+  @Test func aPolicyWithManyStatesTakesBoundedMemory() throws {
     let directory = try TemporaryDirectory("states", inMemory: true)
     let root = try Directory.make(path: directory.path("tree"))
     var random = Seeded(20)
@@ -111,7 +111,7 @@ import Testing
     }
     let policy = try Self.policy(
       (0..<10_000).map {
-        "{id: r\($0), in: [directory], match: '**/d\($0)/**/e\($0)', class: cache}"
+        "{id: r\($0), in: [folder], match: '**/d\($0)/**/e\($0)', class: cache}"
       })
     let device = try Device.find(root: root.path, layout: .folder)
     let wanted = try #require(device.containers.first)
@@ -135,13 +135,13 @@ import Testing
   ) throws -> CompiledPolicy {
     let lists = [("rules", rules), ("markers", markers)].filter { !$0.1.isEmpty }
     let text =
-      "policy: x\nschema: 1\nlayout: directory\n"
+      "policy: x\nschema: 1\nlayout: folder\n"
       + lists.map { name, list in "\(name):\n" + list.map { "  - \($0)\n" }.joined() }.joined()
     let source = PolicySource(name: "x.yaml", bytes: Array(text.utf8), origin: .builtin)
     return try PolicyLibrary([source]).compile(PolicyRequest(policy: "x", layout: .folder))
   }
 
-  /// What a scan found, and the most bytes that it held.
+  /// The result of a scan, and its peak memory in bytes.
   private static func peak(_ scan: () -> ContainerScan) -> (scan: ContainerScan, peak: Int64) {
     ac_begin_peak()
     let found = scan()

@@ -7,92 +7,92 @@ import Testing
 
 @testable import Lifecycle
 
-/// What operations do does not depend on how their scans are spread over threads.
+/// The results of operations do not depend on how their scans are divided among threads.
 @Suite(.spreadScans) struct ScanShareTests {
   @Test(arguments: [11, 12, 13] as [UInt64])
-  func purgePlansAreTheSameForEveryShareAndNumberOfWorkers(seed: UInt64) throws {
-    let rig = try PurgeFixture()
-    try fill(rig, seed)
+  func purgePlansDoNotDependOnTheDivision(seed: UInt64) throws {
+    let fixture = try PurgeFixture()
+    try fill(fixture, seed)
     let now = Host.now()
-    let serial = try purgePlan(rig, .usual, at: now)
+    let serial = try purgePlan(fixture, .usual, at: now)
     #expect(serial.chosenPaths.count > 40)
     for variant in ScanVariant.all {
-      let plan = try purgePlan(rig, variant, at: now)
+      let plan = try purgePlan(fixture, variant, at: now)
       #expect(plan.chosenPaths == serial.chosenPaths, "\(variant)")
       #expect(plan.volumes.map(\.gain) == serial.volumes.map(\.gain), "\(variant)")
     }
   }
 
-  @Test func aPurgeDeletesTheSameFromAScanInParts() throws {
+  @Test func aPurgeDoesNotDependOnTheDivision() throws {
     var left: Set<Set<ByteString>> = []
     for variant in [ScanVariant.usual, ScanVariant(share: 1, workers: 5)] {
-      let rig = try PurgeFixture()
-      try fill(rig, 17)
-      let report = PurgeOperation(try purgePlan(rig, variant, at: Host.now())).run()
+      let fixture = try PurgeFixture()
+      try fill(fixture, 17)
+      let report = PurgeOperation(try purgePlan(fixture, variant, at: Host.now())).run()
       #expect(report.failed.isEmpty && report.changed.isEmpty)
-      left.insert(try rig.files(0).union(rig.files(1)))
+      left.insert(try fixture.files(0).union(fixture.files(1)))
     }
     #expect(left.count == 1)
   }
 
   @Test(arguments: [21, 22] as [UInt64])
-  func backupsAndRestorePlansAreTheSame(seed: UInt64) throws {
-    let rig = try Fixture(inMemory: true)
-    try fill(rig, seed)
-    let first = try #require(try backup(rig, .usual).snapshot)
+  func backupsAndRestorePlansDoNotDependOnTheDivision(seed: UInt64) throws {
+    let fixture = try Fixture(inMemory: true)
+    try fill(fixture, seed)
+    let first = try #require(try backup(fixture, .usual).snapshot)
     var plans: Set<RestoreTotals> = []
     for variant in ScanVariant.all {
-      let again = try backup(rig, variant)
+      let again = try backup(fixture, variant)
       #expect(again.snapshot?.snapshot.tree == first.snapshot.tree, "\(variant)")
       #expect(again.snapshot?.snapshot.excluded == first.snapshot.excluded, "\(variant)")
-      let restore = try restorePlan(rig, first, variant)
+      let restore = try restorePlan(fixture, first, variant)
       #expect(restore.total(\.leaves).files > 20 && restore.total(\.creates).entries == 0)
       plans.insert(restore.total(\.leaves))
     }
     #expect(plans.count == 1)
   }
 
-  /// A plan for a restore in place of all.
+  /// A plan to restore everything in place.
   private func restorePlan(
-    _ rig: Fixture, _ stored: StoredSnapshot, _ variant: ScanVariant
+    _ fixture: Fixture, _ stored: StoredSnapshot, _ variant: ScanVariant
   ) throws -> DeviceRestorePlan {
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     return try ScanOptions.$usualShare.withValue(variant.share) {
       try ScanOptions.$usualWorkers.withValue(variant.workers) {
         try DeviceRestorePlan.make(
           stored,
           DeviceRestoreRequest(
             device, isInPlace: true, policy: Fixture.policy(.coreSimulator), time: Host.now()),
-          from: rig.repository.beginReading())
+          from: fixture.repository.beginReading())
       }
     }
   }
 
-  // MARK: - Devices by chance
+  // MARK: - Random devices
 
   private func purgePlan(
-    _ rig: PurgeFixture, _ variant: ScanVariant, at now: Timestamp
+    _ fixture: PurgeFixture, _ variant: ScanVariant, at now: Timestamp
   ) throws -> PurgePlan {
-    let device = try Device.find(root: rig.directory.path(rig.root), layout: .coreSimulator)
+    let device = try Device.find(root: fixture.directory.path(fixture.root), layout: .coreSimulator)
     let scan = DeviceScan.run(
       device, policy: try PurgeFixture.policy(), options: variant.applied(to: .forPurge()))
-    var request = rig.request(.everything, level: .critical, scan)
+    var request = fixture.request(.everything, level: .critical, scan)
     request.now = Timestamp(seconds: now.seconds + 40 * 86_400)
     return PurgePlan.make(scan, request)
   }
 
-  private func backup(_ rig: Fixture, _ variant: ScanVariant) throws -> BackupReport {
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+  private func backup(_ fixture: Fixture, _ variant: ScanVariant) throws -> BackupReport {
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     let scan = DeviceScan.run(
       device, policy: try Fixture.policy(.coreSimulator),
       options: variant.applied(to: ScanOptions()))
     return try BackupOperation(
-      BackupPlan.make(scan), to: rig.repository,
+      BackupPlan.make(scan), to: fixture.repository,
       BackupRequest(program: "test", workers: variant.workers)
     ).run()
   }
 
-  private func fill(_ rig: PurgeFixture, _ seed: UInt64) throws {
+  private func fill(_ fixture: PurgeFixture, _ seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 0..<2 {
       for number in 0..<60 {
@@ -100,7 +100,7 @@ import Testing
         let above = (0..<depth).map { _ in "d\(Int.random(in: 0...3, using: &random))" }
         let place = ["Library/Caches", "tmp", "Documents"].randomElement(using: &random) ?? "tmp"
         let path = ([place] + above + ["file \(number)"]).joined(separator: "/")
-        try rig.put(
+        try fixture.put(
           ByteString(path), kib: Int.random(in: 1...9, using: &random),
           youngerBy: Int64.random(in: 0...38, using: &random), in: app)
       }
@@ -108,7 +108,7 @@ import Testing
   }
 
   /// Two containers with directories of many widths and depths, some with an exclusion mark.
-  private func fill(_ rig: Fixture, _ seed: UInt64) throws {
+  private func fill(_ fixture: Fixture, _ seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 1...2 {
       let container = ByteString(
@@ -119,7 +119,7 @@ import Testing
       for number in 0..<30 {
         let above = try #require(directories.randomElement(using: &random))
         let path = above.appending(ByteString("directory \(number)"))
-        let made = try Directory.make(path: rig.directory.path(path))
+        let made = try Directory.make(path: fixture.directory.path(path))
         directories.append(path)
         for file in 0..<Int.random(in: 0...7, using: &random) {
           let file = try made.create(ByteString("file \(file)"))

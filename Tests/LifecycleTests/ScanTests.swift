@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 
 @Suite(.spreadScans) struct ScanTests {
-  @Test func aDirectoryOnTheWayToWhatIsKeptIsBare() throws {
-    let rig = try Fixture()
-    try rig.directory.write("a", at: "tree/out/inner/kept.txt")
-    try rig.directory.write("b", at: "tree/out/gone.txt")
-    try rig.directory.write("c", at: "tree/out/other/gone.txt")
-    let fates = try rig.scan([.exclude("out"), .include("**/kept.txt")]).fates
+  @Test func anExcludedParentOfAKeptFileIsStoredAlone() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write("a", at: "tree/out/inner/kept.txt")
+    try fixture.directory.write("b", at: "tree/out/gone.txt")
+    try fixture.directory.write("c", at: "tree/out/other/gone.txt")
+    let fates = try fixture.scan([.exclude("out"), .include("**/kept.txt")]).fates
     #expect(fates["out"] == .bare)
     #expect(fates["out/inner"] == .bare)
     #expect(fates["out/inner/kept.txt"] == .kept)
@@ -21,12 +21,12 @@ import Testing
     #expect(fates["out/other/gone.txt"] == .excluded)
   }
 
-  @Test func whatIsLeftOutIsAddedUpByRule() throws {
-    let rig = try Fixture()
-    try rig.directory.write([UInt8](repeating: 1, count: 1000), at: "tree/out/one")
-    try rig.directory.write([UInt8](repeating: 1, count: 500), at: "tree/out/below/two")
-    try rig.directory.write([UInt8](repeating: 1, count: 30), at: "tree/kept")
-    let plan = BackupPlan.make(try rig.scan([.exclude("out")]))
+  @Test func excludedFilesAreCountedByRule() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write([UInt8](repeating: 1, count: 1000), at: "tree/out/one")
+    try fixture.directory.write([UInt8](repeating: 1, count: 500), at: "tree/out/below/two")
+    try fixture.directory.write([UInt8](repeating: 1, count: 30), at: "tree/kept")
+    let plan = BackupPlan.make(try fixture.scan([.exclude("out")]))
     #expect(plan.kept.bytes == 30 && plan.kept.files == 1)
     #expect(plan.left.bytes == 1500 && plan.left.files == 2)
     #expect(plan.excluded.map(\.path) == ["folders/tree/out"])
@@ -35,14 +35,14 @@ import Testing
   }
 
   @Test func ourOwnDirectoriesAndRepositoriesAreNeverPartOfABackup() throws {
-    let rig = try Fixture()
-    try rig.directory.write("x", at: "tree/.sandboxctl/journal/1.json")
-    try rig.directory.write("x", at: "tree/deep/.sandboxctl/mine")
+    let fixture = try Fixture()
+    try fixture.directory.write("x", at: "tree/.sandboxctl/journal/1.json")
+    try fixture.directory.write("x", at: "tree/deep/.sandboxctl/mine")
     _ = try Repository.create(
-      in: try LocalStorage.create(path: rig.directory.path("tree/backups")), program: "test")
-    try rig.directory.write(#"{"format":"something else"}"#, at: "tree/other/repository.json")
-    let inUse = try Directory.make(path: rig.directory.path("tree/in use")).status().identity
-    let fates = try rig.scan(options: ScanOptions(excluded: [inUse])).fates
+      in: try LocalStorage.create(path: fixture.directory.path("tree/backups")), program: "test")
+    try fixture.directory.write(#"{"format":"something else"}"#, at: "tree/other/repository.json")
+    let inUse = try Directory.make(path: fixture.directory.path("tree/in use")).status().identity
+    let fates = try fixture.scan(options: ScanOptions(excluded: [inUse])).fates
     #expect(fates[".sandboxctl"] == nil)
     #expect(fates["deep/.sandboxctl/mine"] == .kept)
     #expect(fates["backups"] == .excluded)
@@ -51,16 +51,16 @@ import Testing
     #expect(fates["in use"] == .excluded)
   }
 
-  @Test func aMarkOnADirectoryCoversAllBelowIt() throws {
-    let rig = try Fixture()
+  @Test func aMarkOnADirectoryExcludesEverythingBelow() throws {
+    let fixture = try Fixture()
     let data: ByteString =
       "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
-    try rig.directory.write("x", at: data.appending("Documents/marked/below/file"))
-    try rig.directory.write("x", at: data.appending("Documents/kept"))
-    let documents = try Directory.open(path: rig.directory.path(data.appending("Documents")))
+    try fixture.directory.write("x", at: data.appending("Documents/marked/below/file"))
+    try fixture.directory.write("x", at: data.appending("Documents/kept"))
+    let documents = try Directory.open(path: fixture.directory.path(data.appending("Documents")))
     try documents.attributes(of: "marked").set(
       "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("com.apple.backupd".utf8))
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
     #expect(scan.fates["Documents/marked"] == .excluded)
     #expect(scan.fates["Documents/marked/below/file"] == .excluded)
@@ -72,36 +72,36 @@ import Testing
     #expect(explanation.verdicts == container.entries[marked].verdicts)
   }
 
-  /// A question about one path reads the directories on the way to it, and no other.
-  @Test func aQuestionAboutOnePathReadsOnlyTheWayToIt() throws {
-    let rig = try Fixture()
+  /// A lookup of one path reads the directories on its way, and no other.
+  @Test func aLookupOfOnePathReadsOnlyItsParents() throws {
+    let fixture = try Fixture()
     for path: ByteString in ["a/b/file", "a/b/deep/er", "a/other/x", "z/y", "ab/x"] {
-      try rig.directory.write("x", at: ByteString("tree").appending(path))
+      try fixture.directory.write("x", at: ByteString("tree").appending(path))
     }
     var options = ScanOptions()
     options.only = "a/b"
-    let fates = try rig.scan(options: options).fates
+    let fates = try fixture.scan(options: options).fates
     #expect(
       Set(fates.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
   }
 
-  @Test func aDirectoryOfThousandsIsSeenWhole() throws {
-    let rig = try Fixture()
-    let tree = try Directory.open(path: rig.directory.path("tree"))
+  @Test func aLargeDirectoryIsScannedCompletely() throws {
+    let fixture = try Fixture()
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
     for number in 0..<5000 { _ = try tree.create(ByteString("file \(number)")) }
-    let scan = try rig.scan()
+    let scan = try fixture.scan()
     #expect(scan.fates.count == 5001)
     #expect(Set(scan.fates.values) == [.kept])
   }
 
-  @Test func whatLiesBesideADirectoryDecides() throws {
-    let rig = try Fixture()
+  @Test func siblingConditionsApply() throws {
+    let fixture = try Fixture()
     let data: ByteString = "tree/.var/app/org.example.App"
     for path: ByteString in [
       "config/App/Local State", "config/App/Cache/a", "config/App/Deep/Cache/b",
       "config/Other/Cache/c",
-    ] { try rig.directory.write("x", at: data.appending(path)) }
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .flatpak)
+    ] { try fixture.directory.write("x", at: data.appending(path)) }
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .flatpak)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.flatpak)) { $0.kind == .data }
     #expect(scan.fates["config/App/Cache/a"] == .excluded)
     #expect(scan.fates["config/App/Deep/Cache/b"] == .kept)
@@ -112,19 +112,19 @@ import Testing
     #expect(explained.verdicts == container.entries[index].verdicts)
   }
 
-  @Test func aDatabasesFilesAreToldByWhatIsBesideThem() throws {
-    let rig = try Fixture()
+  @Test func databaseFilesAreRecognizedByTheirSiblings() throws {
+    let fixture = try Fixture()
     let data: ByteString =
       "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001/Documents"
     let magic = Array("SQLite format 3\0".utf8)
     for name: ByteString in ["a.db-shm", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
-      try rig.directory.write("x", at: data.appending(name))
+      try fixture.directory.write("x", at: data.appending(name))
     }
-    try rig.directory.write("anything", at: data.appending("a.db"))
-    try rig.directory.write(magic + [0, 0], at: data.appending("alone-shm"))
-    let documents = try Directory.open(path: rig.directory.path(data))
+    try fixture.directory.write("anything", at: data.appending("a.db"))
+    try fixture.directory.write(magic + [0, 0], at: data.appending("alone-shm"))
+    let documents = try Directory.open(path: fixture.directory.path(data))
     try documents.createLink("link", to: "a.db")
-    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
     #expect(scan.fates["Documents/a.db-shm"] == .excluded)
     for kept: ByteString in ["a.db", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
@@ -132,6 +132,6 @@ import Testing
     }
     let container = try #require(scan.containers.first)
     let alone = try #require(container.index(of: "Documents/alone-shm"))
-    #expect(container.entries[alone].type == .file, "its name says what it would belong to")
+    #expect(container.entries[alone].type == .file, "recognized by its name")
   }
 }

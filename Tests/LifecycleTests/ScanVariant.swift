@@ -2,8 +2,8 @@ import Testing
 
 @testable import Lifecycle
 
-/// How a scan is spread over threads: tests have small devices, which the usual share would leave to
-/// one job, so that nothing would ever be put together from parts.
+/// How a scan is divided among threads. The small devices of tests would be a single job with the
+/// usual share, so that no results would be merged.
 struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
   let share: Int
   let workers: Int
@@ -15,7 +15,7 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
 
   var testDescription: String { "share \(share), \(workers) workers" }
 
-  /// Scan options with this share and as many workers.
+  /// Scan options with this share and number of workers.
   func applied(to options: ScanOptions) -> ScanOptions {
     var options = options
     (options.share, options.workers) = (share, workers)
@@ -23,8 +23,8 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Runs each test with a share and a number of threads of its own, always the same ones, so that a
-/// failure repeats.
+/// Runs each test with a share and a number of threads that depend on the test's name, so that a
+/// failure can be repeated.
 struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
 
@@ -41,6 +41,6 @@ struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == SpreadScans {
-  /// Scans of the tests are spread over threads and jobs in one of several ways.
+  /// Scans of the tests are divided among threads and jobs in one of several ways.
   static var spreadScans: Self { Self() }
 }

@@ -7,19 +7,19 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A snap's data and its refreshes, as snapd does them: `cp -a` to a new directory, and `current` made
-/// anew when the snap is run.
+/// A snap's data and its refreshes, as snapd performs them: `cp -a` to a new directory, and a new
+/// `current` link when the snap is run.
 struct SnapFixture {
-  let rig: Fixture
+  let fixture: Fixture
   static let snap: ByteString = "home/you/snap/editor"
-  /// Long ago, so that no file is young whatever the machine's speed.
+  /// Long ago, so that no file counts as recent, whatever the machine's speed.
   static let modified = Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_789)
 
   /// Makes revision 41 with some files, all last changed long ago.
   init() throws {
-    rig = try Fixture()
+    fixture = try Fixture()
     for name in Self.files { try write("content of \(name)", name, revision: "41") }
-    try rig.directory.write("shared", at: Self.snap.appending("common/profile"))
+    try fixture.directory.write("shared", at: Self.snap.appending("common/profile"))
     try link("41")
   }
 
@@ -29,38 +29,38 @@ struct SnapFixture {
     snap.appending(ByteString("\(revision)/\(name)"))
   }
 
-  /// Writes a file, last changed long ago by what it says.
+  /// Writes a file with an old modification time.
   func write(_ text: String, _ name: String, revision: String) throws {
     let path = Self.path(name, revision)
-    try rig.directory.write(text, at: path)
-    try rig.directory.directory.setModified(Self.modified, of: path)
+    try fixture.directory.write(text, at: path)
+    try fixture.directory.directory.setModified(Self.modified, of: path)
   }
 
   func shell(_ script: String) throws {
     let outcome = try Program.run(
       "/bin/bash", ["-euc", script],
-      in: rig.directory.url.appendingPathComponent(Self.snap.description))
+      in: fixture.directory.url.appendingPathComponent(Self.snap.description))
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// What a refresh does: the copy.
+  /// The first part of a refresh: the copy.
   func copy(_ old: String, to new: String) throws {
     try tick()
     try shell("cp -a \(old) \(new)")
     try tick()
   }
 
-  /// What the first run of the new revision does: the link.
+  /// The first run of the new revision: the link.
   func link(_ revision: String) throws {
     try shell("ln -sfn \(revision) current.new && mv -T current.new current")
     try tick()
   }
 
-  /// Waits until what happens next has a later time than all before.
+  /// Waits until new changes get a later time than all earlier ones.
   func tick() throws {
     func now() throws -> Timestamp {
-      try rig.directory.write("x", at: "clock")
-      return try rig.directory.directory.status("clock").changed
+      try fixture.directory.write("x", at: "clock")
+      return try fixture.directory.directory.status("clock").changed
     }
     let start = try now()
     while try now() == start {}
@@ -73,30 +73,30 @@ struct SnapFixture {
 
   func plan(_ patterns: [CommandLinePattern] = []) throws -> BackupPlan {
     let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
-    let device = try finder.find(rig.directory.path("home/you/snap"))
+    let device = try finder.find(fixture.directory.path("home/you/snap"))
     return BackupPlan.make(DeviceScan.run(device, policy: try Fixture.policy(.snap, patterns)))
   }
 
-  /// Backs up an hour from now; gives which files were opened.
+  /// Backs up with a clock an hour ahead. Returns also the number of opened files.
   func backup(
     _ patterns: [CommandLinePattern] = [], to repository: Repository? = nil
   ) throws -> (report: BackupReport, opened: Int) {
     let counters = ProgressCounters()
     let request = BackupRequest(
-      program: "test", workers: 2, cache: rig.directory.path("cache"),
+      program: "test", workers: 2, cache: fixture.directory.path("cache"),
       now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: counters)
     let report = try BackupOperation(
-      try plan(patterns), to: repository ?? rig.repository, request
+      try plan(patterns), to: repository ?? fixture.repository, request
     ).run()
     #expect(report.isComplete && report.warnings.isEmpty)
     return (report, counters.progress.opened)
   }
 
-  /// Restores the revision, and compares it with that directory, times and modes too.
+  /// Restores the revision, and compares it with its directory, including times and modes.
   func expectRestored(_ report: BackupReport, _ revision: String, to name: ByteString) throws {
-    _ = try rig.restore(report, "apps/editor/revision", to: name)
-    let real = "\(rig.directory.string)/\(Self.snap)/\(revision)"
-    let back = "\(rig.directory.string)/\(name)"
+    _ = try fixture.restore(report, "apps/editor/revision", to: name)
+    let real = "\(fixture.directory.string)/\(Self.snap)/\(revision)"
+    let back = "\(fixture.directory.string)/\(name)"
     for list in ["find . -printf '%p %y %s %T@ %m %U %G\\n' | sort", "getfattr -Rd -m - . | sort"] {
       let lists = try [real, back].map {
         try Program.run("/bin/bash", ["-c", list], in: URL(fileURLWithPath: $0)).output
@@ -107,7 +107,7 @@ struct SnapFixture {
     #expect(same.code == 0, "\(same.output)")
   }
 
-  /// Whether files have a time of birth where the tests are.
+  /// Whether the tests' file system records birth times.
   static let hasBirths: Bool = {
     guard let directory = try? TemporaryDirectory("births"),
       (try? directory.write("x", at: "x")) != nil
@@ -116,9 +116,9 @@ struct SnapFixture {
   }()
 }
 
-/// A refresh reads no unchanged file again, and nothing that changed is taken for old
+/// A refresh reads no unchanged file again, and no changed file is mistaken for an old one
 /// (docs/decisions/0007-copied-revisions.md).
-@Suite(.enabled(if: SnapFixture.hasBirths, "the file system tells no times of birth"))
+@Suite(.enabled(if: SnapFixture.hasBirths, "the file system records no birth times"))
 struct SnapRefreshTests {
   let snap: SnapFixture
   init() throws { snap = try SnapFixture() }
@@ -134,30 +134,31 @@ struct SnapRefreshTests {
     let snapshot = try #require(report.snapshot?.snapshot)
     let revision = snapshot.device.containers.first { $0.path == "apps/editor/revision" }
     #expect(revision?.revision == "42")
-    #expect(revision?.realPath == snap.rig.directory.path("home/you/snap/editor/42"))
+    #expect(revision?.realPath == snap.fixture.directory.path("home/you/snap/editor/42"))
     #expect(
       snapshot.excluded.map(\.path) == ["apps/editor/old-revisions/41"]
         && snapshot.excluded.first?.rule == "old-revision")
-    // The next run knows the new files by the ordinary rule, and so does one after another refresh.
+    // The next backup recognizes the new files by the ordinary rule, and so does one after another
+    // refresh.
     try snap.shell("rm -r 41")
     #expect(try snap.backup().opened == 0)
     try snap.refresh("42", to: "43")
     #expect(try snap.backup().opened == 0)
   }
 
-  @Test func whatTheAppChangesAfterwardsIsRead() throws {
+  @Test func filesChangedAfterARefreshAreRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
-    try snap.rig.directory.write("CONTENT of a", at: SnapFixture.path("a", "42"))
-    try snap.rig.directory.write("new", at: SnapFixture.path("sub/new", "42"))
+    try snap.fixture.directory.write("CONTENT of a", at: SnapFixture.path("a", "42"))
+    try snap.fixture.directory.write("new", at: SnapFixture.path("sub/new", "42"))
     try snap.shell("rm 42/sub/deep/c")
     let (report, opened) = try snap.backup()
     #expect(opened == 2)
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  /// The same size, and the time of modification set back: only the time of change tells.
-  @Test func aChangeThatIsHiddenByItsTimeIsRead() throws {
+  /// The same size, with the modification time set back: only the change time shows it.
+  @Test func aChangeWithAnOldModificationTimeIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     try snap.write("CONTENT of a", "a", revision: "42")
@@ -166,7 +167,7 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  /// The old revision changed after its last backup, hidden in the same way, and then was copied.
+  /// The old revision was changed after its last backup, hidden in the same way, and then copied.
   @Test func aHiddenChangeBeforeTheRefreshIsRead() throws {
     _ = try snap.backup()
     try snap.tick()
@@ -177,9 +178,9 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  /// The old revision changes after it was copied, and is backed up before the new one is in use:
-  /// what is known then is not what was copied.
-  @Test func aChangeOfTheOriginalBehindTheCopyIsRead() throws {
+  /// The old revision is changed after the copy, and backed up before the new one is in use: the
+  /// state file then does not describe the copied files.
+  @Test func aFileWhoseOriginalChangedAfterTheCopyIsRead() throws {
     _ = try snap.backup()
     try snap.copy("41", to: "42")
     try snap.write("CONTENT of a", "a", revision: "41")
@@ -195,10 +196,10 @@ struct SnapRefreshTests {
     ("size", "echo >> 42/a; touch -r 41/a 42/a"), ("another file", "cp -p 41/a x; mv x 42/a"),
     ("a second name", "ln 42/a 42/hardlink; rm 42/sub/b; cp -p 41/sub/b 42/sub/b"),
   ])
-  func whatIsNotAsTheOriginalIsRead(what: String, script: String) throws {
+  func aFileThatDiffersFromItsOriginalIsRead(what: String, script: String) throws {
     _ = try snap.backup()
     try snap.copy("41", to: "42")
-    // Even what was done before the revision came into use counts, but for an equal copy.
+    // Changes before the revision came into use count as well, except for an equal copy.
     try snap.shell(script)
     try snap.tick()
     try snap.link("42")
@@ -207,7 +208,7 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  @Test func withoutTheOldRevisionAllIsRead() throws {
+  @Test func withoutTheOldRevisionEverythingIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     try snap.shell("rm -r 41")
@@ -216,17 +217,17 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  @Test func aRevisionOfWhichNothingTellsThatItIsInUseIsRead() throws {
+  @Test func aRevisionThatIsNotInUseIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     try snap.shell("rm current")
     let (report, opened) = try snap.backup()
-    // 41 stays what the state knows by its own inodes; 42 is beside it, and is read.
+    // The state file recognizes 41 by its inodes; 42 exists beside it, and is read.
     #expect(opened == 4)
     #expect(report.files == 9)
   }
 
-  @Test func goingBackReads() throws {
+  @Test func aRevertedRevisionIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     #expect(try snap.backup().opened == 0)
@@ -236,7 +237,7 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "41", to: "back")
   }
 
-  @Test func anotherPolicyReadsNothingNew() throws {
+  @Test func anotherPolicyReadsNoUnchangedFile() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     let (report, opened) = try snap.backup([.exclude("sub/**")])
@@ -247,11 +248,12 @@ struct SnapRefreshTests {
     try snap.expectRestored(whole, "42", to: "back")
   }
 
-  @Test func contentsThatTheRepositoryLostAreRead() throws {
+  @Test func contentMissingFromTheRepositoryIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     try snap.shell("rm ../../../../repo/packs/*/*")
-    let repository = try Repository.open(try LocalStorage(path: snap.rig.directory.path("repo")))
+    let repository = try Repository.open(
+      try LocalStorage(path: snap.fixture.directory.path("repo")))
     let (report, opened) = try snap.backup(to: repository)
     #expect(opened == 5)
     #expect(report.files == 5)
@@ -268,7 +270,7 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  @Test func aDatabaseIsTakenWithItsLogOrReadWithIt() throws {
+  @Test func aDatabaseIsRecognizedOrReadWithItsLog() throws {
     for (name, text) in [("db", "SQLite format 3\0pages"), ("db-wal", "log"), ("x-wal", "lone")] {
       try snap.write(text, name, revision: "41")
     }

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Which processes count as a snap's by their control groups, as a made-up `/proc` tells of them.
+/// The processes that belong to a snap according to their control groups in a generated `/proc`.
 @Suite(.spreadScans) struct SnapRegisterTests {
   private static let user = "/user.slice/user-1000.slice/user@1000.service/app.slice/"
 
@@ -12,26 +12,26 @@ import Testing
 
   init() throws { snap = try SnapFixture() }
 
-  /// Makes a process that has nothing open, and gives those of which it is said that they run.
+  /// Makes processes without open files. Returns those that count as processes of the snap.
   private func running(
     _ groups: [Int: String], user: UInt32 = Host.userID
   ) throws -> [RunningProcess] {
     for (number, group) in groups {
-      try snap.rig.directory.write(group, at: ByteString("proc/\(number)/cgroup"))
-      try snap.rig.directory.write("program\n", at: ByteString("proc/\(number)/comm"))
-      try snap.rig.directory.write(
+      try snap.fixture.directory.write(group, at: ByteString("proc/\(number)/cgroup"))
+      try snap.fixture.directory.write("program\n", at: ByteString("proc/\(number)/comm"))
+      try snap.fixture.directory.write(
         "Name:\tprogram\nPPid:\t1\nUid:\t\(user)\t0\t0\t0\n",
         at: ByteString("proc/\(number)/status"))
-      _ = try Directory.make(path: snap.rig.directory.path(ByteString("proc/\(number)/fd")))
-      try snap.rig.directory.write("", at: ByteString("proc/\(number)/maps"))
+      _ = try Directory.make(path: snap.fixture.directory.path(ByteString("proc/\(number)/fd")))
+      try snap.fixture.directory.write("", at: ByteString("proc/\(number)/maps"))
     }
     let app = UpdateFixture.id("editor")
     let request = AppChangeRequest(.uninstall, of: app, package: nil)
     let device = try DeviceFinder(machineID: "m", systemFlatpak: nil).find(
-      snap.rig.directory.path("home/you/snap"))
+      snap.fixture.directory.path("home/you/snap"))
     let plan = AppChangePlan.make(
       DeviceScan.run(device, policy: try Fixture.policy(.snap, [])), request)
-    return plan.runningProcesses(in: snap.rig.directory.path("proc"))
+    return plan.runningProcesses(in: snap.fixture.directory.path("proc"))
       .sorted { $0.process < $1.process }
   }
 
@@ -47,10 +47,10 @@ import Testing
     #expect(found.map(\.process) == [41, 42, 43, 44, 45])
     #expect(found.allSatisfy { $0.app == "editor" && $0.program == "program" })
     #expect(found.first?.file.description == scope)
-    #expect(found.first?.text.contains("'editor' runs: process 41") == true)
+    #expect(found.first?.text.contains("'editor' is running: process 41") == true)
   }
 
-  @Test func othersDoNot() throws {
+  @Test func otherGroupsDoNotCount() throws {
     let found = try running([
       41: "0::\(Self.user)snap.editor-plus.editor-0a1b.scope\n",
       42: "0::\(Self.user)snap.editor_two.editor-0a1b.scope\n",
@@ -64,8 +64,8 @@ import Testing
     #expect(found.isEmpty, "\(found)")
   }
 
-  /// Who runs the same snap as another user has a home of his own.
-  @Test func anotherUsersDoNot() throws {
+  /// Another user who runs the same snap has another home.
+  @Test func processesOfAnotherUserDoNotCount() throws {
     let group = [41: "0::\(Self.user)snap.editor.editor-0a1b.scope\n"]
     #expect(try running(group, user: Host.userID + 1).isEmpty)
     #expect(try running(group).map(\.process) == [41])

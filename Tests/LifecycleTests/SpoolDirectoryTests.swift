@@ -4,16 +4,16 @@ import Testing
 
 @testable import Lifecycle
 
-/// Copies of databases lie on a disk.
+/// Temporary copies of databases are stored on a disk.
 @Suite(.spreadScans) struct SpoolDirectoryTests {
-  @Test func theCacheIsMadeWhereItIsMissing() throws {
+  @Test func aMissingCacheDirectoryIsCreated() throws {
     let temporary = try TemporaryDirectory("spool")
     let cache = temporary.path("home/.cache")
     #expect(try SpoolDirectory.open(cache: cache).path == cache)
     #expect(try Directory.open(path: cache).status().permissions == 0o700)
   }
 
-  @Test func withoutACacheItIsNeverInMemory() throws {
+  @Test func withoutACacheTheSpoolIsNotInMemory() throws {
     let temporary = try TemporaryDirectory("spool")
     try temporary.write("a file", at: "cache")
     for cache in [nil, temporary.path("cache")] {

@@ -5,18 +5,18 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What backups make of the state: nothing is read twice, and nothing old is taken for new.
+/// How backups use the state file: no file is read twice, and no old content is mistaken for new.
 @Suite(.spreadScans) struct StateBackupTests {
-  let rig: Fixture
-  init() throws { rig = try Fixture(inMemory: true) }
+  let fixture: Fixture
+  init() throws { fixture = try Fixture(inMemory: true) }
 
-  /// Backs up with a state, an hour from now, so that all files have stood still.
+  /// Backs up with a state file and a clock an hour ahead, so that all files count as stable.
   private func backup(
     skippingUnchanged: Bool = false,
     stopping: @escaping @Sendable (ProgressState) -> Bool = { _ in false }
   ) throws -> (report: BackupReport, opened: Int) {
     let counters = ProgressCounters()
-    let report = try rig.backup(to: repository(), keeping: "cache") { request in
+    let report = try fixture.backup(to: repository(), keeping: "cache") { request in
       request.workers = 1
       request.skipsUnchanged = skippingUnchanged
       request.isStopping = { stopping(counters.progress) }
@@ -25,12 +25,12 @@ import Testing
     return (report, counters.progress.opened)
   }
 
-  /// Opened anew: another repository may have come to its place.
+  /// Opens the repository again, which may have been replaced.
   private func repository() throws -> Repository {
-    try Repository.open(try LocalStorage(path: rig.directory.path("repo")))
+    try Repository.open(try LocalStorage(path: fixture.directory.path("repo")))
   }
 
-  /// Backs up until a file was read; nothing of it is in a snapshot then.
+  /// Interrupts a backup after a number of files; they are in no snapshot then.
   private func interrupt(afterFiles count: Int = 1) throws {
     let error = #expect(throws: LifecycleError.self) {
       try backup(stopping: { $0.filesDone >= count })
@@ -40,38 +40,38 @@ import Testing
 
   private func write(_ text: String) throws {
     for name: ByteString in ["a", "sub/b", "sub/c", "zub/d"] {
-      try rig.directory.write(text + name.description, at: ByteString("tree").appending(name))
+      try fixture.directory.write(text + name.description, at: ByteString("tree").appending(name))
     }
   }
 
-  @Test func whatAnInterruptedRunReadIsNotTakenForTheOldTree() throws {
+  @Test func filesReadByAnInterruptedRunReplaceTheOldOnes() throws {
     try write("old ")
     #expect(try backup().opened == 4)
     #expect(try backup().opened == 0)
-    // As long as before, so that only times tell.
-    try rig.directory.write("new a", at: "tree/a")
-    try rig.directory.write("new d", at: "tree/zub/d")
+    // The same sizes as before, so that only the times show the change.
+    try fixture.directory.write("new a", at: "tree/a")
+    try fixture.directory.write("new d", at: "tree/zub/d")
     try interrupt()
     let (report, opened) = try backup()
     #expect(opened == 1)
-    _ = try rig.restore(report)
-    #expect(try rig.text("back/a") == "new a" && rig.text("back/zub/d") == "new d")
-    #expect(try rig.text("back/sub/b") == "old sub/b")
+    _ = try fixture.restore(report)
+    #expect(try fixture.text("back/a") == "new a" && fixture.text("back/zub/d") == "new d")
+    #expect(try fixture.text("back/sub/b") == "old sub/b")
   }
 
-  @Test func anInterruptedFirstRunLosesNothingThatWasRead() throws {
+  @Test func anInterruptedFirstBackupIsResumed() throws {
     try write("old ")
     try interrupt(afterFiles: 2)
     let (report, opened) = try backup()
     #expect(opened < 4)
-    _ = try rig.restore(report)
-    #expect(try rig.text("back/a") == "old a" && rig.text("back/zub/d") == "old zub/d")
+    _ = try fixture.restore(report)
+    #expect(try fixture.text("back/a") == "old a" && fixture.text("back/zub/d") == "old zub/d")
   }
 
-  @Test func aPackRemovedByHandCostsReadings() throws {
+  @Test func afterAPackIsLostItsFilesAreReadAgain() throws {
     try write("old ")
     _ = try backup()
-    let packs = try Directory.open(path: rig.directory.path("repo/packs"))
+    let packs = try Directory.open(path: fixture.directory.path("repo/packs"))
     for name in try packs.names() {
       let directory = try packs.directory(name)
       for pack in try directory.names() { try directory.remove(pack) }
@@ -83,23 +83,23 @@ import Testing
     _ done: (report: BackupReport, opened: Int), opened: Int
   ) throws {
     #expect(done.opened == opened)
-    _ = try rig.restore(done.report)
-    #expect(try rig.text("back/sub/c") == "old sub/c")
+    _ = try fixture.restore(done.report)
+    #expect(try fixture.text("back/sub/c") == "old sub/c")
     #expect(try backup().opened == 0)
   }
 
-  @Test func anIndexRemovedByHandCostsReadings() throws {
+  @Test func afterTheIndexIsLostFilesAreReadAgain() throws {
     try write("old ")
     _ = try backup()
-    let indexes = try Directory.open(path: rig.directory.path("repo/index"))
+    let indexes = try Directory.open(path: fixture.directory.path("repo/index"))
     for name in try indexes.names() { try indexes.remove(name) }
     try expectWhole(try backup(), opened: 4)
   }
 
-  @Test func lostBlobsAreStoredThoughNothingChanged() throws {
+  @Test func lostBlobsAreStoredAgainThoughNothingChanged() throws {
     try write("old ")
     _ = try backup()
-    let indexes = try Directory.open(path: rig.directory.path("repo/index"))
+    let indexes = try Directory.open(path: fixture.directory.path("repo/index"))
     for name in try indexes.names() { try indexes.remove(name) }
     let done = try backup(skippingUnchanged: true)
     #expect(!done.report.isUnchanged)
@@ -107,52 +107,52 @@ import Testing
     #expect(try backup(skippingUnchanged: true).report.isUnchanged)
   }
 
-  @Test func aSnapshotRemovedByHandCostsLookups() throws {
+  @Test func afterASnapshotIsLostNoFileIsReadAgain() throws {
     try write("old ")
     _ = try backup()
-    let snapshots = try Directory.open(path: rig.directory.path("repo/snapshots"))
+    let snapshots = try Directory.open(path: fixture.directory.path("repo/snapshots"))
     for name in try snapshots.names() { try snapshots.remove(name) }
     let (report, opened) = try backup()
     #expect(opened == 0)
-    _ = try rig.restore(report)
-    #expect(try rig.text("back/sub/c") == "old sub/c")
+    _ = try fixture.restore(report)
+    #expect(try fixture.text("back/sub/c") == "old sub/c")
   }
 
-  @Test func aRepositoryReplacedByAnOlderCopyGetsWhatItLacks() throws {
+  @Test func aRepositoryReplacedByAnOlderCopyGetsItsMissingData() throws {
     try write("old ")
     _ = try backup()
-    _ = try Program.run("cp", ["-a", "repo", "copy"], in: rig.directory.url)
+    _ = try Program.run("cp", ["-a", "repo", "copy"], in: fixture.directory.url)
     try write("newer ")
     _ = try backup()
     let older = try Program.run(
-      "/bin/bash", ["-ec", "rm -r repo/* && cp -a copy/. repo"], in: rig.directory.url)
+      "/bin/bash", ["-ec", "rm -r repo/* && cp -a copy/. repo"], in: fixture.directory.url)
     #expect(older.code == 0, "\(older.errors)")
     let (report, opened) = try backup()
     #expect(opened == 4)
-    _ = try rig.restore(report, from: repository())
-    #expect(try rig.text("back/sub/c") == "newer sub/c")
+    _ = try fixture.restore(report, from: repository())
+    #expect(try fixture.text("back/sub/c") == "newer sub/c")
     #expect(try backup().opened == 0)
   }
 
-  @Test func aDamagedStateCostsReadings() throws {
+  @Test func aDamagedStateFileIsNotUsed() throws {
     try write("old ")
     _ = try backup()
-    let directory = rig.directory.path("cache/sandboxctl").appending(
-      ByteString(rig.repository.id.hex))
+    let directory = fixture.directory.path("cache/sandboxctl").appending(
+      ByteString(fixture.repository.id.hex))
     let name = try #require(
       try Directory.open(path: directory).names().first { "\($0)".hasSuffix(".state") })
-    let path = ByteString("cache/sandboxctl/\(rig.repository.id.hex)").appending(name)
-    let bytes = try rig.directory.read(path)
+    let path = ByteString("cache/sandboxctl/\(fixture.repository.id.hex)").appending(name)
+    let bytes = try fixture.directory.read(path)
     var random = Seeded.fresh()
     for _ in 0..<60 {
       var damaged = bytes
       damaged[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8)
-      try rig.directory.write(damaged, at: path)
+      try fixture.directory.write(damaged, at: path)
       let (report, _) = try backup()
-      _ = try rig.restore(report)
-      #expect(try rig.text("back/sub/c") == "old sub/c")
-      #expect(try rig.text("back/a") == "old a")
-      try rig.directory.directory.removeTree("back")
+      _ = try fixture.restore(report)
+      #expect(try fixture.text("back/sub/c") == "old sub/c")
+      #expect(try fixture.text("back/a") == "old a")
+      try fixture.directory.directory.removeTree("back")
     }
   }
 }

@@ -5,16 +5,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Whatever a state file holds, entries are as some run wrote them or they are not there.
+/// Whatever a state file holds, its entries are either as written or absent.
 @Suite(.spreadScans) struct StateDamageTests {
-  let rig: StateFixture
-  init() throws { rig = try StateFixture() }
+  let fixture: StateFixture
+  init() throws { fixture = try StateFixture() }
 
   private let root = DirectoryKey(container: "folders/tree")
 
-  /// Opens what is there and looks at all that `writeSmall` wrote; gives how much of it is known.
+  /// Opens the state file and looks up everything that `writeSmall` wrote. Returns the number of
+  /// entries found.
   @discardableResult private func look() throws -> Int {
-    let state = try rig.open()
+    let state = try fixture.open()
     guard let container = state.container("folders/tree") else {
       #expect(state.containers.isEmpty)
       return 0
@@ -41,35 +42,35 @@ import Testing
 
   private static let all = 7
 
-  @Test func everyByteFlipped() throws {
-    try rig.writeSmall()
+  @Test func aFlippedByteYieldsNoWrongEntry() throws {
+    try fixture.writeSmall()
     #expect(try look() == Self.all)
-    let bytes = try rig.bytes()
+    let bytes = try fixture.bytes()
     var harmless = 0
     for index in bytes.indices {
       var damaged = bytes
       damaged[index] ^= UInt8(1 << (index % 8))
-      try rig.replace(damaged)
+      try fixture.replace(damaged)
       let count = try look()
       if count == Self.all { harmless += 1 }
     }
-    // What is in neither head nor record means nothing.
+    // Bytes outside of heads and records have no meaning.
     #expect(harmless == 8192 - 512, "\(harmless)")
   }
 
-  @Test func truncatedAtEveryLength() throws {
-    try rig.writeSmall()
-    let bytes = try rig.bytes()
+  @Test func aTruncatedFileYieldsNoWrongEntry() throws {
+    try fixture.writeSmall()
+    let bytes = try fixture.bytes()
     for count in stride(from: bytes.count - 1, through: 0, by: -1) {
-      try rig.replace(Array(bytes[..<count]))
+      try fixture.replace(Array(bytes[..<count]))
       #expect(try look() < Self.all)
     }
   }
 
-  @Test func randomBytes() throws {
+  @Test func randomBytesYieldNoWrongEntry() throws {
     var random = Seeded.fresh()
-    try rig.writeSmall()
-    let bytes = try rig.bytes()
+    try fixture.writeSmall()
+    let bytes = try fixture.bytes()
     for _ in 0..<300 {
       var damaged = bytes
       for _ in 0..<Int.random(in: 1...20, using: &random) {
@@ -77,20 +78,20 @@ import Testing
         let at = Int.random(in: 0..<(damaged.count - length), using: &random)
         damaged.replaceSubrange(at..<(at + length), with: random.bytes(length))
       }
-      try rig.replace(damaged)
+      try fixture.replace(damaged)
       try look()
-      try rig.replace(random.bytes(20_000))
+      try fixture.replace(random.bytes(20_000))
       #expect(try look() == 0)
     }
   }
 
-  @Test func recordsWithoutChecksums() throws {
+  @Test func damagedRecordsAreRefusedWithoutChecksums() throws {
     var random = Seeded.fresh()
-    try rig.writeSmall()
-    let whole = try rig.bytes()
+    try fixture.writeSmall()
+    let whole = try fixture.bytes()
     let records = Array(whole[8192...])
     // The first record is the inner directory's.
-    #expect(StateExamination.examine(whole, as: rig.key) == 8)
+    #expect(StateExamination.examine(whole, as: fixture.key) == 8)
     #expect(StateExamination.examineRecord(Array(whole[..<512])) == 1)
     var found = 0
     for start in records.indices {
@@ -112,20 +113,20 @@ import Testing
     }
   }
 
-  /// An entry of a made-up file: 48 bytes, the name, and the tree's entry.
+  /// The size of a generated file's entry: 48 bytes, the name, and the tree's entry.
   private static let entrySize: Int = {
     let encoded = (try? StateFixture.entry(10).encoded().count) ?? 0
     return 48 + StateFixture.name(10).count + encoded
   }()
 
-  @Test func aDamagedDirectoryIsForgottenAndRecordedAnew() throws {
-    try rig.writeSmall()
-    var bytes = try rig.bytes()
+  @Test func aDamagedDirectoryIsForgottenAndRecordedAgain() throws {
+    try fixture.writeSmall()
+    var bytes = try fixture.bytes()
     bytes[8192 + 100] ^= 1
-    try rig.replace(bytes)
+    try fixture.replace(bytes)
     #expect(try look() == 4)
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       var directory = state.directory(state.containers[0].entry, key: root)
       var record = state.makeRecord()
       for number: UInt64 in [0, 2, 4] {
@@ -143,28 +144,28 @@ import Testing
     #expect(try look() == Self.all)
   }
 
-  @Test func theOlderHeadHoldsWhenTheNewerIsTorn() throws {
-    try rig.writeSmall()
+  @Test func theOlderHeadIsUsedIfTheNewerIsTorn() throws {
+    try fixture.writeSmall()
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       let directory = state.directory(state.containers[0].entry, key: root)
       try state.finish(
         [try StateFixture.container("folders/tree", directory.place)], snapshot: Blake2b.hash([50]),
         packs: [])
     }
-    var bytes = try rig.bytes()
-    #expect(try rig.open().containers[0].snapshot == Blake2b.hash([50]))
+    var bytes = try fixture.bytes()
+    #expect(try fixture.open().containers[0].snapshot == Blake2b.hash([50]))
     bytes[4096 + 100] ^= 1
-    try rig.replace(bytes)
+    try fixture.replace(bytes)
     #expect(try look() == Self.all)
   }
 
-  @Test func whatIsNotOursIsNotUsed() throws {
-    try rig.writeSmall()
-    let name = ByteString(rig.key.source.hex + ".state")
-    let directory = try Directory.open(path: rig.directory.path(rig.above))
+  @Test func aFileOfAnotherUserOrFormatIsNotUsed() throws {
+    try fixture.writeSmall()
+    let name = ByteString(fixture.key.source.hex + ".state")
+    let directory = try Directory.open(path: fixture.directory.path(fixture.above))
     func expectRefused(_ reason: String) throws {
-      let state = try rig.open()
+      let state = try fixture.open()
       #expect(state.containers.isEmpty)
       #expect(state.remarks.count == 1 && state.remarks[0].contains(reason), "\(state.remarks)")
     }
@@ -176,44 +177,44 @@ import Testing
     #expect(try look() == Self.all)
     if Host.userID == 0 {
       try directory.setOwner(user: 65534, group: 0, of: name)
-      try expectRefused("another user's")
+      try expectRefused("another user owns it")
       try directory.setOwner(user: 0, group: 0, of: name)
     }
     try directory.rename(name, to: "elsewhere", in: directory)
     try directory.createLink(name, to: "elsewhere")
-    try expectRefused("no file")
+    try expectRefused("not a regular file")
     try directory.remove(name)
     try directory.createSpecial(name, kind: .fifo, permissions: 0o600)
-    try expectRefused("no file")
-    // What is refused is replaced by the next run that finishes.
-    try rig.replaceRefused()
+    try expectRefused("not a regular file")
+    // The next completed run replaces a refused file.
+    try fixture.replaceRefused()
     #expect(try look() == Self.all)
   }
 
   @Test func theStateOfAnotherSourceIsNotUsed() throws {
-    try rig.writeSmall()
-    let bytes = try rig.bytes()
-    let other = StateKey(repository: rig.key.repository, source: Blake2b.hash([5]))
-    _ = try rig.open(key: other)
-    try rig.directory.write(
+    try fixture.writeSmall()
+    let bytes = try fixture.bytes()
+    let other = StateKey(repository: fixture.key.repository, source: Blake2b.hash([5]))
+    _ = try fixture.open(key: other)
+    try fixture.directory.write(
       bytes, at: ByteString("sandboxctl/\(other.repository.hex)/\(other.source.hex).state"))
-    let state = try rig.open(key: other)
+    let state = try fixture.open(key: other)
     #expect(state.containers.isEmpty)
-    #expect(state.remarks.first?.contains("of another source") == true)
+    #expect(state.remarks.first?.contains("belongs to another source") == true)
   }
 
-  @Test func everyCallFailsOnce() throws {
-    try rig.writeSmall()
-    let before = try rig.bytes()
+  @Test func eachCallFails() throws {
+    try fixture.writeSmall()
+    let before = try fixture.bytes()
     var fired = true
     var call = 0
     while fired {
       call += 1
-      try rig.replace(before)
+      try fixture.replace(before)
       let plan = Faults.Plan(at: call, number: 5)
       do {
         try Faults.inject(plan) {
-          let state = try rig.open()
+          let state = try fixture.open()
           let place = try StateFixture.record(state, 0..<200)
           var notes = state.makeNotes(root)
           notes.add(
@@ -227,10 +228,10 @@ import Testing
           )
         }
       } catch let error as LifecycleError {
-        #expect(error.description.contains("could not be kept"), "call \(call)")
+        #expect(error.description.contains("cannot save the state"), "call \(call)")
       }
       fired = plan.hasFired
-      let state = try rig.open()
+      let state = try fixture.open()
       let snapshot = state.container("folders/tree")?.snapshot
       #expect(snapshot == StateFixture.snapshot || snapshot == Blake2b.hash([50]), "call \(call)")
       #expect(fired || snapshot == Blake2b.hash([50]))
@@ -240,7 +241,7 @@ import Testing
 }
 
 extension StateFixture {
-  /// Writes the small state over whatever is there and is not used.
+  /// Writes the small state over an existing file that is not used.
   fileprivate func replaceRefused() throws {
     let state = try open()
     let inner = try Self.record(state, [10, 11, 12], tree: 0)

@@ -9,19 +9,19 @@ import Testing
 @testable import Lifecycle
 
 @Suite(.spreadScans) struct StateFileTests {
-  let rig: StateFixture
-  init() throws { rig = try StateFixture() }
+  let fixture: StateFixture
+  init() throws { fixture = try StateFixture() }
 
   private let root = DirectoryKey(container: "folders/tree")
 
-  @Test func theNextRunKnowsWhatThisOneRecorded() throws {
-    let first = try rig.open()
+  @Test func theNextRunReadsRecordedEntries() throws {
+    let first = try fixture.open()
     #expect(first.containers.isEmpty && first.remarks.isEmpty)
     #expect(first.container("folders/tree") == nil)
     withExtendedLifetime(first) {}
     _ = consume first
-    try rig.writeSmall()
-    let state = try rig.open()
+    try fixture.writeSmall()
+    let state = try fixture.open()
     let container = try #require(state.container("folders/tree"))
     #expect(container.snapshot == StateFixture.snapshot)
     #expect(container.entry.entry?.name == "root")
@@ -51,30 +51,30 @@ import Testing
   }
 
   @Test func aRunThatDoesNotFinishChangesNothing() throws {
-    try rig.writeSmall()
-    let before = try rig.bytes()
+    try fixture.writeSmall()
+    let before = try fixture.bytes()
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       _ = try StateFixture.record(state, 0..<50_000)
     }
-    #expect(try rig.bytes().prefix(before.count) == before[...])
-    let state = try rig.open()
+    #expect(try fixture.bytes().prefix(before.count) == before[...])
+    let state = try fixture.open()
     #expect(state.container("folders/tree")?.snapshot == StateFixture.snapshot)
     var directory = state.directory(state.containers[0].entry, key: root)
     _ = try directory.known(0)
   }
 
-  @Test func anUnchangedDirectoryCostsItsPlaceOnly() throws {
+  @Test func anUnchangedDirectoryIsRecordedAsAReference() throws {
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       let place = try StateFixture.record(state, 0..<3000)
       try state.finish(
         [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
         packs: [])
     }
-    let size = try rig.bytes().count
+    let size = try fixture.bytes().count
     for run: UInt8 in 1...3 {
-      let state = try rig.open()
+      let state = try fixture.open()
       let entry = state.containers[0].entry
       let directory = state.directory(entry, key: root)
       #expect(directory.place != nil && directory.count == 3000)
@@ -83,17 +83,17 @@ import Testing
         snapshot: Blake2b.hash([run]),
         packs: [])
     }
-    #expect(try rig.bytes().count < size + 1000)
-    let state = try rig.open()
+    #expect(try fixture.bytes().count < size + 1000)
+    let state = try fixture.open()
     #expect(state.containers[0].snapshot == Blake2b.hash([3]))
     var directory = state.directory(state.containers[0].entry, key: root)
     _ = try directory.known(2999)
   }
 
-  @Test func entriesAreKeptAsTheyStand() throws {
-    try rig.writeSmall()
+  @Test func unchangedEntriesAreCopied() throws {
+    try fixture.writeSmall()
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       var directory = state.directory(state.containers[0].entry, key: root)
       var record = state.makeRecord()
       record.keep(try directory.known(0))
@@ -109,7 +109,7 @@ import Testing
         [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
         packs: [])
     }
-    let state = try rig.open()
+    let state = try fixture.open()
     var directory = state.directory(state.containers[0].entry, key: root)
     expectSame(try directory.known(0), 0)
     let two = try directory.known(2)
@@ -121,13 +121,13 @@ import Testing
     expectSame(try inner.known(90), 90)
   }
 
-  @Test func namesAreBytesAndMayBeAnything() throws {
+  @Test func namesMayBeAnyBytes() throws {
     var random = Seeded.fresh()
     var names = Set((0..<300).map { _ in ByteString(random.fileName()) })
     names.insert(ByteString([UInt8](repeating: 0xff, count: 255)))
     let sorted = names.sorted()
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       var record = state.makeRecord()
       for name in sorted {
         name.withSpan {
@@ -138,7 +138,7 @@ import Testing
       try state.finish(
         [try StateFixture.container("a", place)], snapshot: StateFixture.snapshot, packs: [])
     }
-    let state = try rig.open()
+    let state = try fixture.open()
     var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "a"))
     #expect(directory.count == sorted.count && directory.tree == nil)
     for name in sorted {
@@ -149,12 +149,12 @@ import Testing
 
   @Test func aLargeDirectoryIsReadPageByPage() throws {
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       let place = try StateFixture.record(state, 0..<10_000)
       try state.finish(
         [try StateFixture.container("a", place)], snapshot: StateFixture.snapshot, packs: [])
     }
-    let state = try rig.open()
+    let state = try fixture.open()
     var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "a"))
     #expect(directory.count == 10_000)
     for number in stride(from: UInt64(0), to: 10_000, by: 7) {
@@ -165,14 +165,14 @@ import Testing
     #expect(isLackingfolder)
   }
 
-  @Test func whatComesOutOfOrderIsLeftOut() throws {
+  @Test func entriesOutOfOrderAreDropped() throws {
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       let place = try StateFixture.record(state, [5, 3, 5, 6])
       try state.finish(
         [try StateFixture.container("a", place)], snapshot: StateFixture.snapshot, packs: [])
     }
-    let state = try rig.open()
+    let state = try fixture.open()
     var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "a"))
     #expect(directory.count == 2)
     let isLackingfolder = directory.lacks(StateFixture.name(3))
@@ -180,45 +180,45 @@ import Testing
     _ = try directory.known(6)
   }
 
-  /// What an older program wrote is not read as what it is not: the run goes as without a state, and
-  /// leaves one of this version.
+  /// A state file of an older version is not misread: the run works as without one, and leaves a
+  /// file of this version.
   @Test func aStateOfAnOlderVersionIsNotUsed() throws {
-    try rig.writeSmall()
-    var bytes = try rig.bytes()
+    try fixture.writeSmall()
+    var bytes = try fixture.bytes()
     for place in [0, 4096] where bytes[place] != 0 {
       bytes[place + 8] = 1
       let sum = Blake2b.hash(Array(bytes[place..<(place + 504)])).bytes.prefix(8).reversed()
       bytes.replaceSubrange((place + 504)..<(place + 512), with: sum)
     }
-    try rig.replace(bytes)
+    try fixture.replace(bytes)
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       #expect(state.containers.isEmpty)
       #expect(state.remarks.count == 1 && state.remarks[0].contains("of another version"))
     }
-    #expect(try rig.bytes() == bytes, "it stays until a run ends")
+    #expect(try fixture.bytes() == bytes, "the file stays until a run ends")
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       let place = try StateFixture.record(state, [1])
       try state.finish(
         [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
         packs: [])
     }
-    let state = try rig.open()
+    let state = try fixture.open()
     #expect(state.remarks.isEmpty && state.containers.count == 1)
   }
 
-  @Test func aRunOverAPartKeepsTheOthers() throws {
-    try rig.writeSmall("apps/a/data")
+  @Test func aPartialRunKeepsTheOtherContainers() throws {
+    try fixture.writeSmall("apps/a/data")
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       let place = try StateFixture.record(state, [50])
       try state.finish(
         [try StateFixture.container("apps/b/data", place)], snapshot: Blake2b.hash([50]), packs: [],
         keepingOthers: true)
     }
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       #expect(state.containers.map(\.path) == ["apps/a/data", "apps/b/data"])
       #expect(state.containers.map(\.snapshot) == [StateFixture.snapshot, Blake2b.hash([50])])
       var directory = state.directory(
@@ -229,15 +229,15 @@ import Testing
       try state.finish(
         [try StateFixture.container("c", place)], snapshot: StateFixture.snapshot, packs: [])
     }
-    // A run over all of it drops what is no more.
-    #expect(try rig.open().containers.map(\.path) == ["c"])
+    // A complete run drops containers that no longer exist.
+    #expect(try fixture.open().containers.map(\.path) == ["c"])
   }
 
-  @Test func eachContainerKnowsThePacksOfItsRun() throws {
+  @Test func eachContainerRecordsThePacksOfItsRun() throws {
     let packs = Set((0..<40).map { Blake2b.hash([7, $0]) })
     let more = packs.union([Blake2b.hash([8])])
     func finish(_ path: ByteString, _ packs: Set<Digest>) throws {
-      let state = try rig.open()
+      let state = try fixture.open()
       try state.finish(
         [try StateFixture.container(path, nil)], snapshot: StateFixture.snapshot, packs: packs,
         keepingOthers: true)
@@ -245,7 +245,7 @@ import Testing
     try finish("a", packs)
     try finish("b", more)
     try finish("c", [])
-    let state = try rig.open()
+    let state = try fixture.open()
     let (a, b, c) = (state.containers[0], state.containers[1], state.containers[2])
     func areThere(_ packs: Set<Digest>, for container: KnownContainer) -> Bool {
       state.arePacksThere(ListedPacks(packs), for: container)
@@ -257,23 +257,23 @@ import Testing
   }
 
   @Test func aSecondRunOfTheSourceIsBusy() throws {
-    let state = try rig.open()
-    let error = #expect(throws: LifecycleError.self) { try rig.open() }
+    let state = try fixture.open()
+    let error = #expect(throws: LifecycleError.self) { try fixture.open() }
     #expect(error?.kind == .busy)
     #expect(error?.description.contains("another backup of the same source") == true)
-    // It says who it is.
+    // The error names the other process.
     let words = error?.description ?? ""
-    #expect(words.contains("going on (process \(getpid()), since 20"), "\(words)")
-    let other = StateKey(repository: rig.key.repository, source: Blake2b.hash([5]))
-    #expect(try rig.open(key: other).remarks.isEmpty)
+    #expect(words.contains("in progress (process \(getpid()), since 20"), "\(words)")
+    let other = StateKey(repository: fixture.key.repository, source: Blake2b.hash([5]))
+    #expect(try fixture.open(key: other).remarks.isEmpty)
     withExtendedLifetime(state) {}
   }
 
-  @Test func aFileThatIsMostlyDeadIsWrittenAnew() throws {
-    try rig.writeSmall("apps/a/data")
+  @Test func aFileThatIsMostlyUnusedIsRewritten() throws {
+    try fixture.writeSmall("apps/a/data")
     var largest = 0
     for run in 0..<12 {
-      let state = try rig.open()
+      let state = try fixture.open()
       #expect(state.remarks.isEmpty)
       let inner = try StateFixture.record(state, 0..<4000, tree: 0)
       let outer = try StateFixture.record(state, [UInt64(run)], directories: [("sub", inner)])
@@ -281,12 +281,12 @@ import Testing
         [try StateFixture.container("folders/tree", outer)], snapshot: Blake2b.hash([UInt8(run)]),
         packs: [],
         keepingOthers: true)
-      largest = max(largest, try rig.bytes().count)
+      largest = max(largest, try fixture.bytes().count)
     }
-    // 12 runs of 0.6 MB, of which only the last is alive.
+    // 12 runs of 0.6 MB, of which only the last is in use.
     #expect(largest < 6 << 20 && largest > 3 << 20, "\(largest)")
-    #expect(try rig.bytes().count < 6 << 20)
-    let state = try rig.open()
+    #expect(try fixture.bytes().count < 6 << 20)
+    let state = try fixture.open()
     #expect(state.containers.map(\.snapshot) == [StateFixture.snapshot, Blake2b.hash([11])])
     var old = state.directory(
       state.containers[0].entry, key: DirectoryKey(container: "apps/a/data"))
@@ -302,9 +302,9 @@ import Testing
     expectSame(try inner.known(3999), 3999)
   }
 
-  @Test func withoutAPlaceForItARunGoesWithout() throws {
-    try rig.directory.write("a file", at: "sandboxctl")
-    let state = try rig.open()
+  @Test func aRunWorksWithoutAStateFile() throws {
+    try fixture.directory.write("a file", at: "sandboxctl")
+    let state = try fixture.open()
     #expect(state.remarks.count == 1)
     #expect(try StateFixture.record(state, [1]) == nil)
     var notes = state.makeNotes(root)
@@ -314,7 +314,7 @@ import Testing
     try state.checkpoint()
     try state.finish(
       [try StateFixture.container("a", nil)], snapshot: StateFixture.snapshot, packs: [])
-    let none = try SourceState.open(rig.key, in: nil, program: "test")
-    #expect(none.remarks == ["there is no directory for caches"])
+    let none = try SourceState.open(fixture.key, in: nil, program: "test")
+    #expect(none.remarks == ["there is no cache directory"])
   }
 }

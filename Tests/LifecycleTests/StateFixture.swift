@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A directory of caches, and made-up files to keep a state of.
+/// A cache directory, and generated files for a state file.
 struct StateFixture {
   let directory: TemporaryDirectory
   let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
@@ -17,17 +17,17 @@ struct StateFixture {
     try SourceState.open(key ?? self.key, in: directory.path, program: "test")
   }
 
-  /// The name of a file of the state.
+  /// The path of a file of the state.
   func path(_ suffix: String) -> ByteString {
     ByteString("sandboxctl/\(key.repository.hex)/\(key.source.hex)" + suffix)
   }
 
-  /// The directory that they lie in.
+  /// The directory of these files.
   var above: ByteString { ByteString("sandboxctl/\(key.repository.hex)") }
 
   func bytes() throws -> [UInt8] { try directory.read(path(".state")) }
 
-  /// Writes the state's bytes as this user's own file.
+  /// Writes the state's bytes as a file that this user owns.
   func replace(_ bytes: [UInt8], _ suffix: String = ".state") throws {
     try directory.write(bytes, at: path(suffix))
     let above = try Directory.open(path: directory.path(above))
@@ -38,11 +38,11 @@ struct StateFixture {
     try directory.directory.statusIfPresent(path(suffix)) != nil
   }
 
-  // MARK: - Made-up files
+  // MARK: - Generated files
 
   static let time = Timestamp(seconds: 1_700_000_000, nanoseconds: 5)
 
-  /// The status of a made-up file: its number decides all of it.
+  /// The status of a generated file, which depends only on its number.
   static func status(_ number: UInt64, _ kind: FileKind = .file) -> FileStatus {
     FileStatus(
       kind, identity: FileIdentity(device: 1, inode: 1000 + number), size: number,
@@ -64,7 +64,7 @@ struct StateFixture {
 
   static func tree(_ number: UInt8) -> TreeReference { TreeReference(Blake2b.hash([9, number])) }
 
-  /// Records a directory of made-up files.
+  /// Records a directory of generated files.
   static func record(
     _ state: SourceState, _ numbers: some Sequence<UInt64>, tree: UInt8 = 1,
     directories: [(name: ByteString, place: RecordPointer?)] = []
@@ -95,7 +95,7 @@ struct StateFixture {
       directory: place)
   }
 
-  /// A state of one container: files 0, 2, 4 and a directory `sub` with files 10, 11, 12.
+  /// Writes a state of one container: files 0, 2, 4 and a directory `sub` with files 10, 11, 12.
   func writeSmall(_ path: ByteString = "folders/tree") throws {
     let state = try open()
     #expect(state.remarks.isEmpty)
@@ -106,13 +106,13 @@ struct StateFixture {
 }
 
 extension KnownDirectory {
-  /// What is known of a made-up file, which has to be there.
+  /// The recorded entry of a generated file, which must exist.
   mutating func known(_ number: UInt64, as status: FileStatus? = nil) throws -> KnownEntry {
     let found = find(StateFixture.name(number), status ?? StateFixture.status(number))
     return try #require(found, "\(number)")
   }
 
-  /// What is known of a directory, which has to be there.
+  /// The recorded entry of a directory, which must exist.
   mutating func knownDirectory(_ name: ByteString) throws -> KnownEntry {
     let found = find(name, StateFixture.status(0, .directory))
     return try #require(found, "\(name)")

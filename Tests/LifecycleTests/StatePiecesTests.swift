@@ -4,15 +4,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a run notes of a large file that it does not come to the end of is known to the next.
+/// The next run knows how far an interrupted run has read a large file.
 @Suite(.spreadScans) struct StatePiecesTests {
-  let rig: StateFixture
-  init() throws { rig = try StateFixture() }
+  let fixture: StateFixture
+  init() throws { fixture = try StateFixture() }
 
   private static let key = DirectoryKey(container: "folders/tree").file("large")
   private static let length = 1000
 
-  /// A file of a million bytes that was changed in the second of that number.
+  /// The status of a file of a million bytes with a change time in seconds.
   private static func status(_ changed: UInt64 = 0, inode: UInt64 = 7) -> FileStatus {
     let time = Timestamp(seconds: StateFixture.time.seconds + Int64(changed), nanoseconds: 3)
     return FileStatus(
@@ -26,13 +26,13 @@ import Testing
       digest: Blake2b.hash([UInt8(number % 256), UInt8(number / 256)]))
   }
 
-  /// Notes pieces by their numbers, in a run of its own that is interrupted.
+  /// Records pieces by their numbers in a separate run, which is interrupted.
   private func note(_ numbers: some Sequence<Int>, of status: FileStatus = status()) throws {
     try note(numbers.map(Self.piece), of: status)
   }
 
   private func note(_ pieces: [ReadPiece], of status: FileStatus = status()) throws {
-    let state = try rig.open()
+    let state = try fixture.open()
     try state.notingPieces(of: Self.key, status) { notes in
       for piece in pieces { notes.add(piece) }
       try state.checkpoint()
@@ -41,7 +41,7 @@ import Testing
 
   private func known(_ status: FileStatus = status(), key: DirectoryKey = key) throws -> [ReadPiece]
   {
-    var pieces = try rig.open().pieces(of: key, status)
+    var pieces = try fixture.open().pieces(of: key, status)
     var (found, end) = ([ReadPiece](), UInt64(0))
     while let piece = pieces.first(from: end) {
       found.append(piece)
@@ -50,39 +50,39 @@ import Testing
     return found
   }
 
-  @Test func theyAreKnownInTheirOrder() throws {
+  @Test func piecesAreReadInOrder() throws {
     try note(0..<100)
     #expect(try known() == (0..<100).map(Self.piece))
-    // The next run read some of them again, and went on.
+    // The next run read some of them again, and continued.
     try note(Array(20..<30) + Array(100..<150))
     #expect(try known() == (0..<150).map(Self.piece))
     #expect(try known(key: DirectoryKey(container: "folders/tree").file("other")).isEmpty)
   }
 
-  @Test func ofAnotherFileNothingIsKnown() throws {
+  @Test func piecesOfAnotherFileAreNotUsed() throws {
     try note(0..<10)
     #expect(try known(Self.status(1)).isEmpty)
     #expect(try known(Self.status(inode: 8)).isEmpty)
-    // It was changed, and read again; then the old one came back.
+    // The file was changed and read again; then the old one was restored.
     try note(0..<5, of: Self.status(1))
     #expect(try known(Self.status(1)) == (0..<5).map(Self.piece))
     #expect(try known() == (0..<10).map(Self.piece))
   }
 
-  /// Of a file of any size little is held: full batches do not wait for a checkpoint.
-  @Test func fullBatchesAreHandedOver() throws {
+  /// A file of any size needs little memory: full batches do not wait for a checkpoint.
+  @Test func fullBatchesAreWritten() throws {
     struct Ended: Error {}
     let status = FileStatus(
       .file, identity: FileIdentity(device: 1, inode: 7), size: 1 << 40,
       modified: StateFixture.time, changed: StateFixture.time)
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       try state.notingPieces(of: Self.key, status) { notes in
         for number in 0..<60_000 { notes.add(Self.piece(number)) }
         try state.checkpoint()
         notes.add(Self.piece(60_000))
       }
-      // What is noted of a file that was read to its end need not be handed over; of another it is.
+      // The pieces of a file that was read to its end need not be written; those of another are.
       #expect(throws: Ended.self) {
         try state.notingPieces(of: Self.key, Self.status()) { notes in
           notes.add(Self.piece(3))
@@ -95,30 +95,30 @@ import Testing
     #expect(try known() == [Self.piece(3)])
   }
 
-  /// Whatever becomes of the file, what it gives was noted.
-  @Test func everyByteOfItFlipped() throws {
+  /// Whatever happens to the file, it yields only recorded pieces.
+  @Test func aFlippedByteYieldsNoWrongPiece() throws {
     try note(0..<3)
     try note(3..<6)
-    let bytes = try rig.directory.read(rig.path(".partial"))
+    let bytes = try fixture.directory.read(fixture.path(".partial"))
     for index in bytes.indices {
       var damaged = bytes
       damaged[index] ^= UInt8(1 << (index % 8))
-      try rig.replace(damaged, ".partial")
+      try fixture.replace(damaged, ".partial")
       let found = try known()
       #expect(found.isEmpty || found == (0..<3).map(Self.piece), "\(index)")
     }
   }
 
-  /// Batches with right checksums that no run has written.
+  /// Batches with valid checksums that no run has written.
   @Test(
     arguments: [
       [(1000, 1000), (1500, 1000)], [(0, 0)], [(0, 8 << 20 + 1)], [(999_999, 2)],
       [(2000, 10), (0, 10)],
     ] as [[(UInt64, Int)]])
-  func batchesAgainstTheRules(_ pieces: [(offset: UInt64, length: Int)]) throws {
+  func invalidBatchesAreRefused(_ pieces: [(offset: UInt64, length: Int)]) throws {
     try note(
       pieces.map { ReadPiece(offset: $0.offset, length: $0.length, digest: StateFixture.snapshot) })
-    #expect(try rig.directory.read(rig.path(".partial")).count > 512)
+    #expect(try fixture.directory.read(fixture.path(".partial")).count > 512)
     #expect(try known().isEmpty)
   }
 }

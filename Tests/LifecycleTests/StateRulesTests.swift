@@ -23,13 +23,13 @@ import Testing
   }
 
   @Test(arguments: [
-    // modified, changed, read at, settled
+    // modified, changed, read at, stable
     (900.0, 900.0, 1000.0, true), (900, 997.9, 1000, true), (900, 998, 1000, false),
     (900, 998.1, 1000, false), (900, 1001, 1002, false), (941, 941, 1001, true),
     (941, 941, 1000.5, false), (999, 900, 2000, false), (997, 997, 1000, false),
     (997, 997, 1057, true), (5000, 900, 1000, false), (-50, -50, 1000, true),
   ])
-  func aFileIsSettledWhenItStoodStill(
+  func aFileIsStableIfItWasUnchangedLongEnough(
     _ modified: Double, _ changed: Double, _ read: Double, _ expected: Bool
   ) {
     let status = status(modified: modified, changed: changed)
@@ -39,7 +39,7 @@ import Testing
       "\(modified) \(changed) \(read)")
   }
 
-  @Test func onlyFilesAreChangedThroughMappings() {
+  @Test func onlyFilesNeedTheDelayOfMappings() {
     let clock = RunClock(start: Self.start)
     for kind in [FileKind.symlink, .directory, .fifo] {
       let young = status(kind, modified: 997, changed: 997)
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func anotherMachinesClockIsGivenTenMinutes() {
+  @Test func anotherMachinesClockMayDifferByTenMinutes() {
     let clock = RunClock(start: Self.start, times: .remote)
     let read = Self.time(1000)
     #expect(
@@ -58,8 +58,9 @@ import Testing
       !ChangeRules.isStable(status(modified: 401, changed: 401), readAt: read, in: clock))
   }
 
-  /// A store through a mapping moves no time there, and a directory's names are changed by none.
-  @Test func noFileInMemoryIsSettled() {
+  /// A store through a mapping updates no times there; the names in a directory cannot change in
+  /// that way.
+  @Test func noFileInMemoryIsStable() {
     let clock = RunClock(start: Self.start, times: .loose)
     let read = Self.time(1000)
     #expect(!ChangeRules.isStable(status(modified: 1, changed: 1), readAt: read, in: clock))
@@ -67,7 +68,7 @@ import Testing
     #expect(ChangeRules.isStable(directory, readAt: read, in: clock))
   }
 
-  @Test func withoutAWriterAFileNeedNotBeOld() {
+  @Test func withoutAWriterARecentFileIsStable() {
     let young = status(modified: 995, changed: 995)
     let read = Self.time(1001)
     for (times, isStable) in [(VolumeTimes.exact, true), (.remote, false), (.loose, false)] {
@@ -80,15 +81,15 @@ import Testing
     #expect(!ChangeRules.isStable(young, readAt: read, in: clock, hadNoWriter: true))
   }
 
-  @Test func theWorstVolumeDecides() {
+  @Test func theLeastPreciseVolumeDecides() {
     let clock = RunClock(start: Self.start)
     #expect(clock.reading([.exact, .exact]) == clock && clock.reading([]) == clock)
     #expect(clock.reading([.exact, .remote]) == RunClock(start: Self.start, times: .remote))
     #expect(clock.reading([.remote, .loose]) == RunClock(start: Self.start, times: .loose))
   }
 
-  /// One call that writes much moves the times at its beginning, and may take this long.
-  @Test func aLargeFileStandsStillForLonger() {
+  /// One call that writes much data updates the times at its beginning, and may take this long.
+  @Test func aLargeFileNeedsALongerDelay() {
     let clock = RunClock(start: Self.start, mappingDelay: 60)
     let read = Self.time(1000)
     for (size, seconds) in [(UInt64(960) << 20, 60.0), (1920 << 20, 120), (1 << 50, 128)] {
@@ -99,15 +100,15 @@ import Testing
     }
   }
 
-  @Test func theClockIsTheFileSystems() throws {
+  @Test func theClockIsThatOfTheFileSystem() throws {
     let before = Host.now()
     let state = try StateFixture().open()
     #expect(before.since(state.clock.start) < 1 && state.clock.start <= Host.now())
   }
 
   @Test func eachFieldThatDiffersIsAChange() throws {
-    let rig = try StateFixture()
-    let known = try Self.known(rig, StateFixture.status(5), isStable: true)
+    let fixture = try StateFixture()
+    let known = try Self.known(fixture, StateFixture.status(5), isStable: true)
     #expect(ChangeRules.isUnchanged(known, StateFixture.status(5)))
     let same = StateFixture.status(5)
     func changed(
@@ -131,7 +132,7 @@ import Testing
     #expect(!ChangeRules.isUnchanged(racy, StateFixture.status(5)))
   }
 
-  @Test func aDirectoriesSizeSaysNothing() throws {
+  @Test func theSizeOfADirectoryIsIgnored() throws {
     let known = try Self.known(
       try StateFixture(), StateFixture.status(5, .directory), isStable: true)
     let same = StateFixture.status(5, .directory)
@@ -142,10 +143,10 @@ import Testing
   }
 
   private static func known(
-    _ rig: StateFixture, _ status: FileStatus, isStable: Bool
+    _ fixture: StateFixture, _ status: FileStatus, isStable: Bool
   ) throws -> KnownEntry {
     do {
-      let state = try rig.open()
+      let state = try fixture.open()
       var record = state.makeRecord()
       ByteString("a").withSpan {
         record.add($0, status, isStable: isStable, encoded: nil)
@@ -154,13 +155,13 @@ import Testing
       try state.finish(
         [try StateFixture.container("c", place)], snapshot: StateFixture.snapshot, packs: [])
     }
-    let state = try rig.open()
+    let state = try fixture.open()
     var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "c"))
     let found = directory.find("a", status)
     return try #require(found)
   }
 
-  @Test func listsAreReliedOnOnlyWhenNothingSpeaksAgainstIt() {
+  @Test func listsAreTrustedOnlyIfAllConditionsHold() {
     for bits in 0..<8 {
       let trust = ChangeRules.trust(
         snapshotIsHeld: bits & 1 != 0, canRelyOnLists: bits & 2 != 0, arePacksThere: bits & 4 != 0)
@@ -172,7 +173,8 @@ import Testing
 
   private static func digest(_ number: UInt8) -> Digest { Blake2b.hash([number]) }
 
-  /// What of an entry is looked up: it is stored with all of them, and not when any is missing.
+  /// Checks which blobs of an entry are looked up: it is stored if all exist, and not if any is
+  /// missing.
   private func expectNeeds(
     _ entry: TreeEntry, _ needed: [BlobID], lists: [Digest: [Piece]] = [:]
   ) {
@@ -201,7 +203,7 @@ import Testing
     expectNeeds(TreeEntry(name: "e", node: .file(.empty)), [])
   }
 
-  @Test func listsAreLookedInto() {
+  @Test func blobsOfListsAreLookedUp() {
     let content = Content(size: 40, level: 2, pieces: [.blob(Self.digest(1), length: 40)])
     let lists: [Digest: [Piece]] = [
       Self.digest(1): [.blob(Self.digest(2), length: 20), .blob(Self.digest(3), length: 20)],
@@ -214,7 +216,7 @@ import Testing
       [1, 2, 3].map { BlobID(kind: .list, digest: Self.digest($0)) }
         + [4, 5, 6].map { BlobID(kind: .data, digest: Self.digest($0)) },
       lists: lists)
-    // A list that cannot be read, though it is there.
+    // A list that exists but cannot be read.
     #expect(!ChangeRules.isStored(entry, contains: { _ in true }, list: { _, _, _ in nil }))
   }
 

@@ -6,84 +6,84 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An update of which every call fails in turn, once or from then on, as when the machine goes or the
-/// volume is full: after `Recovery` the device is as it was or as it was to be, never between.
+/// An update in which each call fails in turn, once or from then on, as in a crash or on a full
+/// volume: after `Recovery` the device has its old or its new state, never a mixture.
 @Suite(.spreadScans) struct UpdateFaultTests {
   @Test(arguments: [
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let rig = try UpdateFixture()
+    let fixture = try UpdateFixture()
     let package = MemoryPackage(files: ["Example": "new program"])
-    try rig.rig.copy("phone", to: "older")
-    let before = try State(rig)
+    try fixture.base.copy("phone", to: "older")
+    let before = try State(fixture)
     var recoveries = RecoveryCounts()
     var random = Seeded.fresh("UpdateFaultTests")
     let stride = Sampling.stride(kind.staysBroken ? 5 : 11)
     var call = 0
     while call < 3000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.rig.directory.directory.removeTree("phone")
-      try rig.rig.copy("older", to: "phone")
+      try fixture.base.directory.directory.removeTree("phone")
+      try fixture.base.copy("older", to: "phone")
       var error: (any Error)?
       let plan = Faults.Plan(
         at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
-      let update = try rig.plan(.update, package) {
+      let update = try fixture.plan(.update, package) {
         $0.isStrict = true
         $0.savesFirst = false
       }
       Faults.inject(plan) {
-        do { try rig.carryOut(update, package) } catch let failure { error = failure }
+        do { try fixture.carryOut(update, package) } catch let failure { error = failure }
       }
       let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
       if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
-      recoveries += try rig.recover(what)
-      try State(rig).expect(before, updatedBy: error == nil, what)
+      recoveries += try fixture.recover(what)
+      try State(fixture).expect(before, updatedBy: error == nil, what)
       if !plan.hasFired { break }
     }
-    #expect(call < 3000, "it does not end")
+    #expect(call < 3000, "the loop does not end")
     if kind.staysBroken { recoveries.expectBoth() }
   }
 }
 
-/// An installation of which every call fails in turn: the data that waited in the safe harbor is the app's
-/// then, or waits still.
+/// An installation in which each call fails in turn: then the data in the safe harbor is in the
+/// app's container, or still in the safe harbor.
 @Suite(.spreadScans) struct InstallFaultTests {
   @Test(arguments: [
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let rig = try UpdateFixture(isInstalled: false)
-    try rig.fillHarbor()
+    let fixture = try UpdateFixture(isInstalled: false)
+    try fixture.fillHarbor()
     let package = MemoryPackage(files: ["Example": "new program"])
-    try rig.rig.copy("phone", to: "older")
+    try fixture.base.copy("phone", to: "older")
     var recoveries = RecoveryCounts()
     var random = Seeded.fresh("InstallFaultTests")
     let stride = Sampling.stride(kind.staysBroken ? 3 : 7)
     var call = 0
     while call < 2000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.rig.directory.directory.removeTree("phone")
-      try rig.rig.copy("older", to: "phone")
-      let install = try rig.plan(.install, package)
+      try fixture.base.directory.directory.removeTree("phone")
+      try fixture.base.copy("older", to: "phone")
+      let install = try fixture.plan(.install, package)
       let plan = Faults.Plan(
         at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
       var error: (any Error)?
       Faults.inject(plan) {
-        do { try rig.carryOut(install, package) } catch let failure { error = failure }
+        do { try fixture.carryOut(install, package) } catch let failure { error = failure }
       }
       let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
       if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
-      recoveries += try rig.recover(what)
-      try rig.expectInstalledOrNot(mustBe: error == nil, what)
+      recoveries += try fixture.recover(what)
+      try fixture.expectInstalledOrNot(mustBe: error == nil, what)
       if !plan.hasFired { break }
     }
-    #expect(call < 2000, "it does not end")
+    #expect(call < 2000, "the loop does not end")
     if kind.staysBroken { recoveries.expectBoth() }
   }
 }
 
-/// How many interrupted operations were finished and taken back.
+/// The numbers of interrupted operations that were finished and rolled back.
 struct RecoveryCounts {
   var finished = 0
   var rolledBack = 0
@@ -93,14 +93,14 @@ struct RecoveryCounts {
     counts.rolledBack += more.rolledBack
   }
 
-  /// Holds that there were some of each kind: else a test has not interrupted what it is to.
+  /// Checks that there were some of each kind; otherwise the test has not covered both.
   func expectBoth() {
-    #expect(finished > 0 && rolledBack > 0, "\(finished) finished, \(rolledBack) taken back")
+    #expect(finished > 0 && rolledBack > 0, "\(finished) finished, \(rolledBack) rolled back")
   }
 }
 
 extension UpdateFixture {
-  /// Makes good what was interrupted, and holds that nothing of it stays that could not be.
+  /// Recovers the interrupted operation, and checks that no operation remains.
   func recover(_ what: String) throws -> RecoveryCounts {
     var counts = RecoveryCounts()
     let report = try Recovery(device(), policy: PurgeFixture.policy(), isForced: true).run()
@@ -113,48 +113,48 @@ extension UpdateFixture {
   }
 }
 
-/// What of a device an update is to leave alone, and what tells whether it was done.
+/// The parts of a device that an update must not change, and those that show whether it was done.
 struct State {
   let version: ByteString?
   let files: [ByteString: Int?]
   let trash: Set<String>
-  /// The operations that have something in the trash.
+  /// The operations with files in the trash.
   let operations: Set<ByteString>
   let hasStaging: Bool
   let containers: [ByteString]
 
-  init(_ rig: UpdateFixture) throws {
-    let device = try rig.device()
+  init(_ fixture: UpdateFixture) throws {
+    let device = try fixture.device()
     version = device.apps.first { $0.identifier == UpdateFixture.identifier }?.version
     containers = device.containers.map(\.logicalPrefix)
     var files: [ByteString: Int?] = [:]
     for container in device.containers where container.kind != .bundle {
       let inner = ByteString(
-        container.absolutePath.bytes.dropFirst(rig.rig.directory.path.count + 1))
-      for (path, record) in try rig.rig.records(inner) where record.kind == .file {
+        container.absolutePath.bytes.dropFirst(fixture.base.directory.path.count + 1))
+      for (path, record) in try fixture.base.records(inner) where record.kind == .file {
         if path != UpdateFixture.metadata {
           files[container.logicalPrefix.appending(path)] = record.content
         }
       }
     }
     self.files = files
-    trash = Set(try rig.trash().values)
+    trash = Set(try fixture.trash().values)
     let place: ByteString = "phone/.sandboxctl/trash"
     operations = Set(
-      ((try? rig.rig.names(place)) ?? []).filter { id in
-        let kept = (try? rig.rig.records(place.appending(id))) ?? [:]
-        // One that was taken back in its middle keeps what had come, and nothing else.
+      ((try? fixture.base.names(place)) ?? []).filter { id in
+        let kept = (try? fixture.base.records(place.appending(id))) ?? [:]
+        // An operation rolled back halfway keeps only files created by then.
         return kept["taken-back"] == nil
           || kept.contains { path, record in
             record.kind != .directory && path != "operation.json"
               && path.components.first != "taken-back"
           }
       })
-    hasStaging = rig.hasStaging
+    hasStaging = fixture.hasStaging
   }
 
-  /// Holds this against the state before a strict update without the extension: it is that, or what
-  /// the update makes of it.
+  /// Compares this state with the one before a strict update without the extension: it is
+  /// unchanged, or updated.
   func expect(_ before: State, updatedBy mustBeDone: Bool, _ what: String) {
     let isDone = version == "2.0"
     #expect(isDone || version == before.version, "\(what): \(String(describing: version))")

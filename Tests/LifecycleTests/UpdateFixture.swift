@@ -5,14 +5,14 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// An app's package that is nowhere but in memory.
+/// An app's package in memory.
 struct MemoryPackage: EntrySource {
   let app: AppPackage
   private let entries: [(entry: PackageEntry, bytes: [UInt8])]
   private var position = 0
   private var done = 0
 
-  /// A package of these files, by their paths in the bundle.
+  /// A package with the given files, by their paths in the bundle.
   init(
     _ identifier: String = UpdateFixture.app, version: String = "2.0", build: String = "20",
     extensions: [(identifier: String, build: String)] = [], shape: BundleShape = .flat,
@@ -83,20 +83,20 @@ struct MemoryPackage: EntrySource {
 
 /// A simulator's device with one app, an extension of it and a group, and a repository.
 struct UpdateFixture {
-  let rig: Fixture
+  let base: Fixture
   static let app = "org.example.one"
   static let old: ByteString = "0A0A0A0A-0000-4000-8000-000000000001"
   static let plugIn: ByteString = "0B0B0B0B-0000-4000-8000-000000000002"
   static let bundle: ByteString = "0C0C0C0C-0000-4000-8000-000000000003"
   static let metadata: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
 
-  var root: ByteString { rig.directory.path("phone") }
+  var root: ByteString { base.directory.path("phone") }
   var data: ByteString { "phone/Containers/Data/Application" }
 
   init(inMemory: Bool = true, isInstalled: Bool = true) throws {
-    rig = try Fixture(inMemory: inMemory)
+    base = try Fixture(inMemory: inMemory)
     for place: ByteString in ["Bundle/Application", "Data/Application", "Shared/AppGroup"] {
-      _ = try Directory.make(path: rig.directory.path("phone/Containers").appending(place))
+      _ = try Directory.make(path: base.directory.path("phone/Containers").appending(place))
     }
     if isInstalled { try makeApp() }
   }
@@ -134,8 +134,8 @@ struct UpdateFixture {
     ] {
       try put(text, data.appending(ByteString(path)))
     }
-    let home = try Directory.open(path: rig.directory.path(data))
-    let own = rig.directory.path(data).appending("Library")
+    let home = try Directory.open(path: base.directory.path(data))
+    let own = base.directory.path(data).appending("Library")
     try home.directory("Documents").createLink("own", to: own.appending("Caches"))
     try home.directory("Documents").createLink(
       "seen", to: ByteString("/private/var/mobile/Containers/Data/Application/\(Self.old)/tmp"))
@@ -145,16 +145,16 @@ struct UpdateFixture {
     try put("draft", share.appending("Documents/draft"))
   }
 
-  func put(_ text: String, _ path: ByteString) throws { try rig.directory.write(text, at: path) }
+  func put(_ text: String, _ path: ByteString) throws { try base.directory.write(text, at: path) }
 
-  /// Writes into the app's data container, wherever it is now.
+  /// Writes a file in the app's data container, wherever it is now.
   func write(_ text: String, _ inner: ByteString) throws {
     let file = try dataDirectory().appending(inner)
     try Directory.make(path: file.above(in: "/")).openOrCreate(file.lastComponent ?? "").write(
       Array(text.utf8))
   }
 
-  /// The app's data container now, absolute.
+  /// The absolute path of the app's current data container.
   func dataDirectory() throws -> ByteString {
     let app = LogicalName(ByteString(Self.app))
     guard let container = try device().container(.data(app)) else { throw Fixture.Missing() }
@@ -167,7 +167,7 @@ struct UpdateFixture {
 
   static let identifier = id(app)
 
-  /// An identifier that is one.
+  /// A valid bundle identifier.
   static func id(_ text: String) -> BundleIdentifier {
     guard let identifier = BundleIdentifier(ByteString(text)) else {
       preconditionFailure("'\(text)' is no identifier")
@@ -193,7 +193,7 @@ struct UpdateFixture {
     return AppChangePlan.make(try scan(overlays), request)
   }
 
-  /// Plans and does it.
+  /// Plans and executes an operation.
   @discardableResult
   func run(
     _ change: AppChange, _ package: MemoryPackage, _ overlays: [String] = [],
@@ -205,25 +205,25 @@ struct UpdateFixture {
   @discardableResult
   func carryOut(_ plan: AppChangePlan, _ package: MemoryPackage) throws -> AppChangeReport {
     var source = package
-    return try AppChangeOperation(plan, saving: request, to: rig.repository).run(&source)
+    return try AppChangeOperation(plan, saving: request, to: base.repository).run(&source)
   }
 
-  var request: BackupRequest { rig.request(keeping: "cache") }
+  var request: BackupRequest { base.request(keeping: "cache") }
 
-  /// What is in the device, but for what the program keeps for itself.
+  /// The entries of the device, without the program's own files.
   func records() throws -> [ByteString: TreeRecord] {
-    try rig.records("phone").filter { path, _ in
+    try base.records("phone").filter { path, _ in
       !path.components.contains { OwnNames.has($0) }
     }
   }
 
-  /// The text of each file in the trash, by its path behind the operation's directory.
+  /// The text of each file in the trash, by its path in the operation's directory.
   func trash() throws -> [ByteString: String] {
-    guard (try? rig.names("phone/.sandboxctl/trash")) != nil else { return [:] }
+    guard (try? base.names("phone/.sandboxctl/trash")) != nil else { return [:] }
     var found: [ByteString: String] = [:]
-    for (path, record) in try rig.records("phone/.sandboxctl/trash") where record.kind == .file {
+    for (path, record) in try base.records("phone/.sandboxctl/trash") where record.kind == .file {
       let inner = path.components.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-      found[ByteString(inner)] = try rig.text(
+      found[ByteString(inner)] = try base.text(
         ByteString("phone/.sandboxctl/trash").appending(path))
     }
     return found
@@ -231,7 +231,7 @@ struct UpdateFixture {
 }
 
 extension ByteString {
-  /// What lies above an absolute path.
+  /// The parent directory of an absolute path.
   func above(in root: ByteString) -> ByteString {
     root.appending(
       ByteString(components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])))

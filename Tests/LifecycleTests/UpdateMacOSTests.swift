@@ -6,21 +6,21 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Installing and updating where the platform leaves the data in its place: the home of a macOS user.
+/// Installation and update on a platform that leaves the data in place: the home of a macOS user.
 @Suite(.spreadScans) struct UpdateMacOSTests {
-  private let rig: Fixture
+  private let fixture: Fixture
   private static let app = UpdateFixture.app
   private static let policy = Result { try Fixture.policy(.macOS) }
 
   init() throws {
-    rig = try Fixture(inMemory: true)
+    fixture = try Fixture(inMemory: true)
     for place: ByteString in ["home/Applications", "home/Library/Containers"] {
-      _ = try Directory.make(path: rig.directory.path(place))
+      _ = try Directory.make(path: fixture.directory.path(place))
     }
   }
 
   private func plan(_ change: AppChange, _ package: MemoryPackage) throws -> AppChangePlan {
-    let device = try Device.find(root: rig.directory.path("home"), layout: .macOS)
+    let device = try Device.find(root: fixture.directory.path("home"), layout: .macOS)
     let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
       AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
     }
@@ -32,7 +32,7 @@ import Testing
   private func run(_ change: AppChange, _ package: MemoryPackage) throws -> AppChangeReport {
     var source = package
     return try AppChangeOperation(
-      plan(change, package), saving: BackupRequest(program: "test"), to: rig.repository
+      plan(change, package), saving: BackupRequest(program: "test"), to: fixture.repository
     ).run(&source)
   }
 
@@ -46,28 +46,29 @@ import Testing
 
   @Test func theBundleIsReplacedAndTheDataStays() throws {
     let data: ByteString = "home/Library/Containers/org.example.one/Data"
-    try rig.directory.write("thesis", at: data.appending("Documents/thesis"))
-    try rig.directory.write("scratch", at: data.appending("tmp/scratch"))
+    try fixture.directory.write("thesis", at: data.appending("Documents/thesis"))
+    try fixture.directory.write("scratch", at: data.appending("tmp/scratch"))
     #expect(try run(.install, package("1.0")).isComplete)
-    let before = try rig.records(data)
+    let before = try fixture.records(data)
     let report = try run(.update, package("2.0"))
     #expect(report.isComplete)
-    #expect(try rig.records(data) == before)
+    #expect(try fixture.records(data) == before)
     #expect(
-      try rig.text("home/Applications/Example.app/Contents/MacOS/Example") == "program 2.0")
+      try fixture.text("home/Applications/Example.app/Contents/MacOS/Example") == "program 2.0")
     let trash = ByteString("home/.sandboxctl/trash").appending(ByteString(report.trash ?? ""))
     #expect(
-      try rig.text(
+      try fixture.text(
         trash.appending("apps/org.example.one/bundle/Example.app/Contents/MacOS/Example"))
         == "program 1.0")
-    #expect(try rig.names("home/Applications") == ["Example.app"])
+    #expect(try fixture.names("home/Applications") == ["Example.app"])
   }
 
-  /// What an app's list names moves into the container that is made for it, and only then.
-  @Test func aMigrationIsFollowedOnce() throws {
+  /// Paths in an app's migration list are moved into the container when it is created, and only
+  /// then.
+  @Test func aMigrationIsPerformedOnce() throws {
     let support: ByteString = "home/Library/Application Support/Example"
-    try rig.directory.write("library", at: support.appending("db"))
-    try rig.directory.write("kept outside", at: "home/Pictures/a")
+    try fixture.directory.write("library", at: support.appending("db"))
+    try fixture.directory.write("kept outside", at: "home/Pictures/a")
     let migration = ContainerMigration(
       moves: [
         .init(
@@ -81,84 +82,85 @@ import Testing
     #expect(data.fate == .make && data.moves.count == 1 && data.notMoved.count == 1)
     #expect(try run(.install, package("1.0", migration: migration)).isComplete)
     let home: ByteString = "home/Library/Containers/org.example.one/Data"
-    #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
-    #expect(try rig.records("home/Library")["Application Support/Example"] == nil)
-    #expect(try rig.records(home)["Pictures"]?.target == rig.directory.path("home/Pictures"))
-    #expect(try rig.text("home/Pictures/a") == "kept outside")
-    try rig.directory.write("again", at: support.appending("db"))
+    #expect(try fixture.text(home.appending("Library/Application Support/Example/db")) == "library")
+    #expect(try fixture.records("home/Library")["Application Support/Example"] == nil)
+    #expect(
+      try fixture.records(home)["Pictures"]?.target == fixture.directory.path("home/Pictures"))
+    #expect(try fixture.text("home/Pictures/a") == "kept outside")
+    try fixture.directory.write("again", at: support.appending("db"))
     #expect(try run(.update, package("2.0", migration: migration)).isComplete)
-    #expect(try rig.text(support.appending("db")) == "again")
-    #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
+    #expect(try fixture.text(support.appending("db")) == "again")
+    #expect(try fixture.text(home.appending("Library/Application Support/Example/db")) == "library")
   }
 
-  /// The way back: the bundle of before takes the place of the new one, in the directory that it shares with
-  /// others; the data stays in its directory, and is as was chosen.
-  @Test(arguments: DataChoice.allCases) func aRollbackPutsTheBundleBack(_ choice: DataChoice) throws
+  /// Rollback: the old bundle replaces the new one, in the directory that it shares with others;
+  /// the data stays in its directory, in the chosen state.
+  @Test(arguments: DataChoice.allCases) func aRollbackRestoresTheBundle(_ choice: DataChoice) throws
   {
     let data: ByteString = "home/Library/Containers/org.example.one/Data"
-    try rig.directory.write("a thesis", at: data.appending("Documents/thesis"))
-    try rig.directory.write("a note", at: data.appending("Documents/note"))
-    try rig.directory.write("other", at: "home/Applications/Other.app/Contents/MacOS/Other")
+    try fixture.directory.write("a thesis", at: data.appending("Documents/thesis"))
+    try fixture.directory.write("a note", at: data.appending("Documents/note"))
+    try fixture.directory.write("other", at: "home/Applications/Other.app/Contents/MacOS/Other")
     #expect(try run(.install, package("1.0")).isComplete)
-    let bundle = try rig.records("home/Applications/Example.app")
+    let bundle = try fixture.records("home/Applications/Example.app")
     #expect(try run(.update, package("2.0")).isComplete)
-    let documents = try Directory.open(path: rig.directory.path(data).appending("Documents"))
+    let documents = try Directory.open(path: fixture.directory.path(data).appending("Documents"))
     for name: ByteString in ["note", "thesis"] { try documents.remove(name) }
     for (name, text) in ["thesis": "rewritten", "chapter": "new chapter"] {
       try documents.create(ByteString(name)).write(Array(text.utf8))
     }
-    let now = try rig.records("home")
+    let now = try fixture.records("home")
     #expect(try rollbackPlan(nil).refusals.map(\.code) == [.newerData])
     #expect(throws: LifecycleError.self) { try rollback(nil) }
     #expect(
-      try rig.records("home").filter { !$0.key.isWithin(".sandboxctl") }
+      try fixture.records("home").filter { !$0.key.isWithin(".sandboxctl") }
         == now.filter { !$0.key.isWithin(".sandboxctl") })
     let report = try rollback(choice)
     #expect(report.isComplete, "\(report.failed) \(report.unplanned)")
-    #expect(try rig.records("home/Applications/Example.app") == bundle)
-    #expect(try rig.text("home/Applications/Other.app/Contents/MacOS/Other") == "other")
-    #expect(try rig.names("home/Applications").sorted() == ["Example.app", "Other.app"])
+    #expect(try fixture.records("home/Applications/Example.app") == bundle)
+    #expect(try fixture.text("home/Applications/Other.app/Contents/MacOS/Other") == "other")
+    #expect(try fixture.names("home/Applications").sorted() == ["Example.app", "Other.app"])
     let files = ["thesis", "note", "chapter"].map {
-      try? rig.text(data.appending("Documents").appending(ByteString($0)))
+      try? fixture.text(data.appending("Documents").appending(ByteString($0)))
     }
     switch choice {
     case .before: #expect(files == ["a thesis", "a note", nil])
     case .now: #expect(files == ["rewritten", nil, "new chapter"])
     case .merge: #expect(files == ["rewritten", "a note", "new chapter"])
     }
-    let trash = try rig.records(
+    let trash = try fixture.records(
       ByteString("home/.sandboxctl/trash").appending(ByteString(report.trash ?? "none")))
     let kept = Set(trash.keys.compactMap { $0.lastComponent })
-    #expect(kept.contains("Example"), "the program that gave way")
+    #expect(kept.contains("Example"), "the replaced program")
     #expect(kept.contains("chapter") == (choice == .before))
   }
 
   private func rollbackPlan(_ choice: DataChoice?) throws -> AppChangePlan {
-    let device = try Device.find(root: rig.directory.path("home"), layout: .macOS)
+    let device = try Device.find(root: fixture.directory.path("home"), layout: .macOS)
     let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
       AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
     }
     var request = AppChangeRequest(.rollback, of: UpdateFixture.identifier)
     (request.isForced, request.data) = (true, choice)
     let before = AppChangePlan.stateBefore(
-      UpdateFixture.identifier, on: device, among: try rig.repository.snapshots().snapshots)
+      UpdateFixture.identifier, on: device, among: try fixture.repository.snapshots().snapshots)
     return try AppChangePlan.rollback(
-      scan, request, to: before, from: rig.repository.beginReading())
+      scan, request, to: before, from: fixture.repository.beginReading())
   }
 
   private func rollback(_ choice: DataChoice?) throws -> AppChangeReport {
     try AppChangeOperation(
-      rollbackPlan(choice), saving: BackupRequest(program: "test"), to: rig.repository,
-      from: rig.repository.beginReading()
+      rollbackPlan(choice), saving: BackupRequest(program: "test"), to: fixture.repository,
+      from: fixture.repository.beginReading()
     ).run()
   }
 
-  /// On flatpak and snap it is told only, with the platform's command.
-  @Test func otherProgramsAppsAreLeftToThem() throws {
-    try rig.directory.write("note", at: "user/.var/app/org.example.one/data/note")
+  /// For flatpak and snap, the plan only names the platform's command.
+  @Test func appsOfOtherPackageManagersAreRefused() throws {
+    try fixture.directory.write("note", at: "user/.var/app/org.example.one/data/note")
     let device = try DeviceFinder(
       layout: .flatpak, machineID: "m", userFlatpak: nil, systemFlatpak: nil
-    ).find(rig.directory.path("user/.var/app"))
+    ).find(fixture.directory.path("user/.var/app"))
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.flatpak))
     let plan = AppChangePlan.make(
       scan, AppChangeRequest(.update, of: UpdateFixture.identifier))

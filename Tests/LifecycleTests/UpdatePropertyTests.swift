@@ -7,9 +7,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What holds for updates of any device: over made-up ones, whose seed is printed.
+/// Properties of updates of any device: generated devices, whose seed is printed.
 @Suite(.spreadScans) struct UpdatePropertyTests {
-  /// A policy that lets more go than any of ours.
+  /// A policy that discards more than any built-in one.
   static let greedy = """
     overlay: all
     schema: 1
@@ -25,44 +25,44 @@ import Testing
     Sampling.isWhole ? 200 : 6
   }
 
-  /// Nothing precious is dropped by a plan, but what the platform itself may drop, when that is asked
-  /// for; the same plan is made twice; and its sums are what is found afterwards.
-  @Test func plansAreSafeAndTrue() throws {
+  /// A plan discards no precious data, except what the platform itself may discard on request;
+  /// planning twice gives the same plan; and its totals match the result.
+  @Test func plansAreSafeAndAccurate() throws {
     var random = Seeded.fresh("UpdatePropertyTests")
     for _ in 0..<Self.rounds {
-      let rig = try UpdateFixture()
-      try rig.fill(&random)
+      let fixture = try UpdateFixture()
+      try fixture.fill(&random)
       let overlays = Bool.random(using: &random) ? [Self.greedy] : []
       let isStrict = Bool.random(using: &random)
-      let scan = try rig.scan(overlays)
+      let scan = try fixture.scan(overlays)
       var request = AppChangeRequest(
         .update, of: UpdateFixture.identifier, package: MemoryPackage().app, seed: [7])
       (request.isStrict, request.isForced) = (isStrict, true)
       request.savesFirst = false
       let plan = AppChangePlan.make(scan, request)
-      let again = AppChangePlan.make(try rig.scan(overlays), request)
+      let again = AppChangePlan.make(try fixture.scan(overlays), request)
       #expect(plan.containers.map(\.paths) == again.containers.map(\.paths))
       #expect(plan.containers.map(\.to) == again.containers.map(\.to))
-      // An extension that is gone takes all of its data along; what is asked here is the app's own.
+      // A removed extension loses all of its data; this checks the app's own data.
       let data = try #require(plan.containers.first { $0.fate == .move })
       for path in data.paths where path.fate == .dropped && path.dataClass.isPrecious {
         #expect(isStrict && path.dataClass == .unknown, "\(path)")
       }
       if !overlays.isEmpty { #expect(!data.paths.allSatisfy { $0.fate != .dropped }) }
-      try expectTrue(plan, data, rig)
+      try expectTrue(plan, data, fixture)
     }
   }
 
   private func expectTrue(
-    _ plan: AppChangePlan, _ data: PlannedContainer, _ rig: UpdateFixture
+    _ plan: AppChangePlan, _ data: PlannedContainer, _ fixture: UpdateFixture
   ) throws {
-    let before = try rig.rig.records(rig.data.appending(UpdateFixture.old))
-    let report = try rig.carryOut(plan, MemoryPackage())
+    let before = try fixture.base.records(fixture.data.appending(UpdateFixture.old))
+    let report = try fixture.carryOut(plan, MemoryPackage())
     #expect(report.isComplete, "\(report.unplanned)")
     let new = try #require(data.to?.lastComponent)
-    let after = try rig.rig.records(rig.data.appending(new))
+    let after = try fixture.base.records(fixture.data.appending(new))
     let kept = after.filter { $0.key != UpdateFixture.metadata && $0.value.kind == .file }
-    let trash = try rig.rig.records(
+    let trash = try fixture.base.records(
       ByteString("phone/.sandboxctl/trash").appending(ByteString(report.trash ?? ""))
         .appending("apps/org.example.one/data"))
     let gone = trash.filter { $0.key != UpdateFixture.metadata && $0.value.kind == .file }
@@ -91,7 +91,7 @@ extension UpdateFixture {
     "Library/Saved Application State", "SystemData", "Library/WebKit",
   ]
 
-  /// Fills the app's data container with made-up files, databases and links.
+  /// Fills the app's data container with generated files, databases and links.
   func fill(_ random: inout Seeded) throws {
     let home = data.appending(Self.old)
     for _ in 0..<Int.random(in: 5...40, using: &random) {
@@ -102,16 +102,16 @@ extension UpdateFixture {
       let name = place.appending(ByteString("f\(Int.random(in: 0..<1000, using: &random))"))
       let bytes = random.bytes(Int.random(in: 0...300, using: &random))
       if Int.random(in: 0..<6, using: &random) == 0 {
-        try rig.directory.write(Array("SQLite format 3\0".utf8) + bytes, at: name)
-        try rig.directory.write(bytes, at: ByteString(Array(name.bytes) + Array("-wal".utf8)))
+        try base.directory.write(Array("SQLite format 3\0".utf8) + bytes, at: name)
+        try base.directory.write(bytes, at: ByteString(Array(name.bytes) + Array("-wal".utf8)))
       } else {
-        try rig.directory.write(bytes, at: name)
+        try base.directory.write(bytes, at: name)
       }
       if Int.random(in: 0..<5, using: &random) == 0 {
-        let above = try Directory.open(path: rig.directory.path(place))
+        let above = try Directory.open(path: base.directory.path(place))
         let link = ByteString("l\(Int.random(in: 0..<100, using: &random))")
         if try above.statusIfPresent(link) == nil {
-          let targets = [rig.directory.path(home).appending("Library"), "relative", "/nowhere"]
+          let targets = [base.directory.path(home).appending("Library"), "relative", "/nowhere"]
           try above.createLink(link, to: targets[Int.random(in: 0..<targets.count, using: &random)])
         }
       }

@@ -6,65 +6,65 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An update and an installation onto a volume that has no room, or loses it meanwhile: by bytes, and by
-/// the number of files that it can hold.
+/// An update and an installation on a volume that has no space, or loses it during the operation:
+/// in bytes, and in files.
 @Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct UpdateSpaceTests {
   private static let package = MemoryPackage(
     files: ["Example": "new program", "data/table": String(repeating: "t", count: 9000)])
 
-  @Test func whatDoesNotFitIsNotBegun() throws {
+  @Test func anUpdateThatDoesNotFitIsRefused() throws {
     let volume = try UpdateVolume("size=2m,nr_inodes=400")
     defer { withExtendedLifetime(volume) {} }
-    let (rig, before) = (volume.rig, try volume.rig.rig.records("phone"))
+    let (fixture, before) = (volume.fixture, try volume.fixture.base.records("phone"))
     let large = MemoryPackage(files: ["table": String(repeating: "t", count: 3_000_000)])
     let many = MemoryPackage(
       files: Dictionary(uniqueKeysWithValues: (0..<450).map { ("small/\($0)", "") }))
     for (package, reason) in [
-      (large, " are to be written, and"), (many, "files and directories are to be made"),
+      (large, " are needed, but only"), (many, "files and directories are needed"),
     ] {
-      let error = #expect(throws: LifecycleError.self) { try rig.run(.update, package) }
+      let error = #expect(throws: LifecycleError.self) { try fixture.run(.update, package) }
       #expect(error?.description.contains("cannot update 'org.example.one' in '") ?? false)
       #expect(error?.description.contains(reason) ?? false, "\(error as Any)")
       #expect(error?.hint?.contains("free space") ?? false)
       #expect(error?.kind == .failed)
     }
-    #expect(try rig.rig.records("phone") == before)
-    #expect(try rig.rig.repository.snapshots().snapshots.isEmpty, "nothing was saved either")
-    #expect(try rig.run(.update, Self.package).isComplete, "what fits is done")
+    #expect(try fixture.base.records("phone") == before)
+    #expect(try fixture.base.repository.snapshots().snapshots.isEmpty, "no snapshot was stored")
+    #expect(try fixture.run(.update, Self.package).isComplete, "an update that fits succeeds")
   }
 
-  /// Files are held in whole blocks, so that many small ones need more than their bytes.
+  /// Each file takes whole blocks: many small files need more space than their bytes.
   @Test func smallFilesTakeWholeBlocks() throws {
     let volume = try UpdateVolume("size=2m")
     defer { withExtendedLifetime(volume) {} }
     let small = MemoryPackage(
       files: Dictionary(uniqueKeysWithValues: (0..<600).map { ("small/\($0)", "text") }))
     #expect(small.app.size.bytes < 100_000)
-    let error = #expect(throws: LifecycleError.self) { try volume.rig.run(.update, small) }
-    #expect(error?.description.contains(" are to be written, and") ?? false)
-    #expect(!volume.rig.hasStaging)
+    let error = #expect(throws: LifecycleError.self) { try volume.fixture.run(.update, small) }
+    #expect(error?.description.contains(" are needed, but only") ?? false)
+    #expect(!volume.fixture.hasStaging)
   }
 
-  /// It is filled while the package is read, with room left for so much: nothing of what follows is
-  /// certain then. After the recovery, with room, the device is as it was or as it was to be.
+  /// The volume is filled while the package is read, with a little space left: any later call may
+  /// fail. After the recovery, with free space again, the device has its old or its new state.
   @Test(arguments: UpdateVolume.Room.allCases, [true, false])
-  func whatIsFilledMeanwhileIsWhole(_ what: UpdateVolume.Room, isUpdate: Bool) throws {
+  func anUpdateOnAFilledVolumeIsCompleteOrUndone(_ what: UpdateVolume.Room, isUpdate: Bool) throws {
     let volume = try UpdateVolume("size=1m,nr_inodes=200", isInstalled: isUpdate)
     defer { withExtendedLifetime(volume) {} }
-    let rig = volume.rig
-    let before = isUpdate ? try State(rig) : nil
+    let fixture = volume.fixture
+    let before = isUpdate ? try State(fixture) : nil
     var outcomes: Set<Bool> = []
     for room in what == .bytes ? Array(0..<16) : Array(stride(from: 0, to: 64, by: 4)) {
       try volume.empty()
       try volume.reset()
-      let plan = try rig.plan(isUpdate ? .update : .install, Self.package) {
+      let plan = try fixture.plan(isUpdate ? .update : .install, Self.package) {
         ($0.isStrict, $0.savesFirst) = (isUpdate, false)
       }
       var source = InterruptedSource(Self.package) { try volume.fill(what, leaving: room) }
       var error: (any Error)?
       do {
-        _ = try AppChangeOperation(plan, saving: rig.request, to: nil).run(&source)
+        _ = try AppChangeOperation(plan, saving: fixture.request, to: nil).run(&source)
       } catch let failure { error = failure }
       let told = "\(what), room for \(room): \(error.map { "\($0)" } ?? "reported")"
       if let error {
@@ -72,11 +72,11 @@ struct UpdateSpaceTests {
         #expect("\(error)".contains("no space"), "\(told)")
       }
       try volume.empty()
-      _ = try rig.recover(told)
+      _ = try fixture.recover(told)
       if let before {
-        try State(rig).expect(before, updatedBy: error == nil, told)
+        try State(fixture).expect(before, updatedBy: error == nil, told)
       } else {
-        try rig.expectInstalledOrNot(mustBe: error == nil, told)
+        try fixture.expectInstalledOrNot(mustBe: error == nil, told)
       }
       outcomes.insert(error == nil)
     }
@@ -84,7 +84,7 @@ struct UpdateSpaceTests {
   }
 }
 
-/// A package of which something is done when its first entry is read.
+/// A package that runs an action when its first entry is read.
 struct InterruptedSource: EntrySource {
   private var package: MemoryPackage
   private var action: (() throws -> Void)?
@@ -111,10 +111,11 @@ extension UpdateFixture {
   private static let waiting: ByteString =
     "phone/.sandboxctl/safe-harbor/apps/org.example.one/data/Documents/thesis.txt"
 
-  /// Data that waits for the app.
+  /// Puts data for the app into the safe harbor.
   func fillHarbor() throws { try put("a thesis", Self.waiting) }
 
-  /// The app was installed and has the data that waited, or nothing was done and it waits.
+  /// Checks that the app is installed with the data of the safe harbor, or that nothing has
+  /// changed.
   func expectInstalledOrNot(mustBe: Bool, _ what: String) throws {
     let device = try device()
     let version = device.apps.first { $0.identifier == Self.identifier && $0.isInstalled }?.version
@@ -123,11 +124,11 @@ extension UpdateFixture {
     #expect(isDone || !mustBe, "\(what)")
     if isDone {
       let home = try dataDirectory()
-      let inner = ByteString(home.bytes.dropFirst(rig.directory.path.count + 1))
-      #expect(try rig.text(inner.appending("Documents/thesis.txt")) == "a thesis", "\(what)")
-      #expect((try? rig.text(Self.waiting)) == nil, "\(what)")
+      let inner = ByteString(home.bytes.dropFirst(base.directory.path.count + 1))
+      #expect(try base.text(inner.appending("Documents/thesis.txt")) == "a thesis", "\(what)")
+      #expect((try? base.text(Self.waiting)) == nil, "\(what)")
     } else {
-      #expect(try rig.text(Self.waiting) == "a thesis", "\(what)")
+      #expect(try base.text(Self.waiting) == "a thesis", "\(what)")
       let shown = device.containers.filter { $0.owner == Self.identifier }.map(\.absolutePath)
       #expect(shown.allSatisfy { $0.isWithin(root.appending(".sandboxctl")) }, "\(what): \(shown)")
     }

@@ -2,41 +2,41 @@ import Lifecycle
 import SystemIO
 import TestSupport
 
-/// A device with one app on a volume of its own, which can be filled.
+/// A device with one app on its own volume, which can be filled.
 struct UpdateVolume {
-  /// What of a volume is used up.
+  /// The resource of a volume that is used up.
   enum Room: CaseIterable { case bytes, files }
 
-  let rig: UpdateFixture
+  let fixture: UpdateFixture
   let mount: Mount
 
   init(_ options: String, isInstalled: Bool = true) throws {
-    rig = try UpdateFixture(isInstalled: isInstalled)
-    if !isInstalled { try rig.fillHarbor() }
-    try rig.rig.copy("phone", to: "older")
-    try rig.rig.directory.directory.removeTree("phone")
-    try rig.rig.directory.directory.createDirectory("phone")
-    mount = try Mount(inMemory: options, on: rig.root)
+    fixture = try UpdateFixture(isInstalled: isInstalled)
+    if !isInstalled { try fixture.fillHarbor() }
+    try fixture.base.copy("phone", to: "older")
+    try fixture.base.directory.directory.removeTree("phone")
+    try fixture.base.directory.directory.createDirectory("phone")
+    mount = try Mount(inMemory: options, on: fixture.root)
     try reset()
   }
 
-  /// Makes the device anew, on a volume with room.
+  /// Restores the device's contents, on a volume with free space.
   func reset() throws {
-    let phone = try Directory.open(path: rig.root)
+    let phone = try Directory.open(path: fixture.root)
     for name in try phone.names() { try? phone.removeTree(name) }
     for name in try phone.names() { try phone.remove(name) }
-    try rig.rig.copy("older/.", to: "phone")
+    try fixture.base.copy("older/.", to: "phone")
   }
 
-  /// What is in the device now is what `reset` makes from here on.
+  /// Makes the current contents the ones that `reset` restores.
   func keep() throws {
-    try rig.rig.directory.directory.removeTree("older")
-    try rig.rig.copy("phone", to: "older")
+    try fixture.base.directory.directory.removeTree("older")
+    try fixture.base.copy("phone", to: "older")
   }
 
-  /// Fills it, by bytes or by files, so that as many pages or files as said have room.
+  /// Fills the volume, in bytes or in files, so that `count` pages or files remain.
   func fill(_ what: Room, leaving count: Int) throws {
-    let phone = try Directory.open(path: rig.root)
+    let phone = try Directory.open(path: fixture.root)
     switch what {
     case .bytes:
       let filler = try phone.create("filler")
@@ -53,9 +53,9 @@ struct UpdateVolume {
     }
   }
 
-  /// Makes room again.
+  /// Frees the space again.
   func empty() throws {
-    let phone = try Directory.open(path: rig.root)
+    let phone = try Directory.open(path: fixture.root)
     try? phone.remove("filler")
     try? phone.removeTree("fillers")
   }

@@ -6,17 +6,17 @@ import Testing
 @testable import Lifecycle
 
 extension ContainerScan {
-  /// A scan of one directory with so many files, as a device would have to be scanned for long.
+  /// A scan of one directory with `count` files, which would take long to scan on a device.
   ///
   /// - Parameters:
   ///   - name: the name of each file, by its number.
-  ///   - verdict: what the policy says of each, by its number.
+  ///   - verdict: the policy's verdict on each, by its number.
   static func wide(
     _ count: Int, name: (Int) -> String, verdict: (Int) -> Verdict = { _ in .silent() }
   ) throws -> ContainerScan {
-    let rig = try Fixture(inMemory: true)
-    _ = try rig.directory.write([1], at: "tree/file")
-    let model = try #require(try rig.scan().containers.first)
+    let fixture = try Fixture(inMemory: true)
+    _ = try fixture.directory.write([1], at: "tree/file")
+    let model = try #require(try fixture.scan().containers.first)
     var scan = ContainerScan(model.container)
     scan.append(model.entries[0], accessed: 0)
     scan.entries[0].firstChild = 1

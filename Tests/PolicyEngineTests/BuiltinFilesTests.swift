@@ -4,7 +4,7 @@ import Testing
 
 @testable import PolicyEngine
 
-/// A command reads only the files that its policy builds upon; the policy must be the same.
+/// A command reads only the files that its policy needs; the compiled policy must be the same.
 @Suite struct BuiltinFilesTests {
   private func library(_ files: [BuiltinPolicies.File]) -> PolicyLibrary {
     PolicyLibrary(
@@ -13,8 +13,8 @@ import Testing
       })
   }
 
-  /// What the table says stands in the files, too.
-  @Test func theTableSaysWhatTheFilesSay() throws {
+  /// The table matches the contents of the files.
+  @Test func theTableMatchesTheFiles() throws {
     let library = library(BuiltinPolicies.files)
     #expect(library.documents.count == BuiltinPolicies.files.count)
     for (document, file) in zip(library.documents, BuiltinPolicies.files) {
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func aPolicyOfFewFilesIsThatOfAll() throws {
+  @Test func theNeededFilesGiveTheSamePolicyAsAllFiles() throws {
     let all = library(BuiltinPolicies.files)
     let requests =
       Layout.allCases.map { PolicyRequest(layout: $0) }
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func ofNoPolicyThereAreNoFiles() {
+  @Test func anUnknownPolicyHasNoFiles() {
     #expect(BuiltinPolicies.files(policy: "no such", layout: "folder").isEmpty)
     #expect(BuiltinPolicies.files(policy: nil, layout: "no such").isEmpty)
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PolicyEngine
 
-/// The policies that come with the program, as they lie in the checkout.
+/// The built-in policies, as in the source directory.
 @Suite struct BuiltinPolicyTests {
   private static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("policies")
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(.enabled(if: !sources.isEmpty, "there are no policies in the checkout"))
-  func theyAreWithoutMistake() {
+  func builtinPoliciesHaveNoIssues() {
     let library = PolicyLibrary(Self.sources)
     #expect(library.lint().map(\.description) == [])
     for document in library.documents {
@@ -33,14 +33,15 @@ import Testing
     }
   }
 
-  /// The overlays that the pages print are sound, and their examples hold over the built-in policies.
+  /// The overlays in the documentation have no issues, and their examples hold over the built-in
+  /// policies.
   @Test(
     .enabled(if: !sources.isEmpty, "there are no policies in the checkout"),
     arguments: [
       ("docs/policies.md", "```yaml\noverlay:", "```\n"),
       ("Man/sandboxctl-policy.5", ".Bd -literal -offset indent\noverlay:", ".Ed\n"),
     ])
-  func overlaysOfThePagesAreWithoutMistake(page: String, begin: String, end: String) throws {
+  func documentedOverlaysHaveNoIssues(page: String, begin: String, end: String) throws {
     let file = Self.directory.deletingLastPathComponent().appendingPathComponent(page)
     let text = try String(contentsOf: file, encoding: .utf8)
     let first = try #require(text.range(of: begin), "\(page) has no overlay")

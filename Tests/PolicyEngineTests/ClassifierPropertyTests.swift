@@ -3,8 +3,8 @@ import Testing
 
 @testable import PolicyEngine
 
-/// The automaton, the explanation and the plain reference say the same of random entries under
-/// random policies.
+/// The automaton, the explanation and the simple reference agree on random entries under random
+/// policies.
 @Suite struct ClassifierPropertyTests {
   private static let scanStart: Int64 = 100_000
 
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotReachAKeepingRuleKeepsNothing() throws {
+  @Test func aDirectoryThatCannotReachAKeepRuleKeepsNothing() throws {
     var refusals = 0
     for seed in UInt64(100)..<180 {
       let made = RandomPolicy(seed: seed)
@@ -60,10 +60,10 @@ import Testing
         }
       }
     }
-    #expect(refusals > 500, "the test has something to say")
+    #expect(refusals > 500, "the test has enough cases")
   }
 
-  @Test func aLeftOutDirectoryIsEnteredOnlyForAKeepingRule() throws {
+  @Test func anExcludedDirectoryIsEnteredOnlyForAKeepRule() throws {
     let policy = try compile(
       policy(
         "{id: c, match: Caches/**, class: cache, backup: never}",
@@ -80,7 +80,7 @@ import Testing
     #expect(canReach(""))
   }
 
-  @Test func statesOfWalksAndOfWholePathsAreTheSame() throws {
+  @Test func walksAndWholePathsReachTheSameState() throws {
     let policy = try compile(policy("{id: a, match: 'a/*/c/**', class: support}"))
     var classifier = Classifier(policy)
     let root = classifier.root(.data)
@@ -90,7 +90,7 @@ import Testing
     #expect(classifier.verdicts(whole, EntryFacts(.file)).keep.dataClass == .support)
   }
 
-  /// An entry of few names, with marks and siblings here and there.
+  /// An entry with one of few names, some with marks and siblings.
   private struct Entry {
     var query: EntryQuery
     var marks: [Int: [String]] = [:]

@@ -4,7 +4,7 @@ import Testing
 @testable import PolicyEngine
 
 @Suite struct ConditionTests {
-  @Test func types() throws {
+  @Test func typesRestrictARule() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', class: cache, when: {type: special}}",
@@ -22,7 +22,7 @@ import Testing
     #expect(policy.keep("d/x", facts: EntryFacts(.file)).dataClass == .unknown)
   }
 
-  @Test func sizesComeBeforeWhatFollows() throws {
+  @Test func laterRulesOverrideASizeRule() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', backup: never, when: {larger-than: 1K}}",
@@ -36,7 +36,7 @@ import Testing
     #expect(policy.keep("x", facts: EntryFacts(.file, size: 4096)).restore == .skip)
   }
 
-  @Test func agesCountToTheScansStart() throws {
+  @Test func agesAreMeasuredAtTheStartOfTheScan() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', class: cache}",
@@ -59,7 +59,7 @@ import Testing
         == policy.classes[.cache]?.purge)
   }
 
-  @Test func siblingsAreBesideWhatThePatternNames() throws {
+  @Test func siblingsAreBesideTheNamedDirectory() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**/{Cache,GPUCache}/**', class: cache, when: {sibling: Local State}}",
@@ -78,7 +78,7 @@ import Testing
     #expect(dataClass("data/a.tmp", [0: ["lock"]]) == .unknown)
   }
 
-  @Test func theWalkAsksForSiblingsOnlyWhereTheyMatter() throws {
+  @Test func theWalkLooksForSiblingsOnlyIfTheyMatter() throws {
     let policy = try compile(
       policy("{id: a, match: 'data/x/Cache/**', class: cache, when: {sibling: Local State}}"))
     var classifier = Classifier(policy)
@@ -99,7 +99,7 @@ import Testing
     #expect(classifier.siblingNames(cache) == [])
   }
 
-  @Test func versionsOfRules() throws {
+  @Test func versionsRestrictARule() throws {
     let text = policy(
       "{id: a, match: '**', class: support, versions: '5.0.1..<6'}",
       "{id: b, match: '**', class: preferences, versions: '>=7'}")

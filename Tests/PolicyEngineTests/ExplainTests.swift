@@ -29,7 +29,7 @@ import Testing
     ])
   }
 
-  @Test func everyStepInOrderWithItsPlace() throws {
+  @Test func stepsAreListedInOrderWithTheirLocations() throws {
     let policy = try library().compile(
       PolicyRequest(layout: .flatpak, patterns: [.include("data")]))
     let query = policy.query("data/x", app: "org.x", marks: [1: ["no", "tag"], 2: ["brash"]])
@@ -54,7 +54,7 @@ import Testing
     #expect(explanation.steps[8].origin == .system)
   }
 
-  @Test func whatIsKeptDespiteAMarkSaysByWhat() throws {
+  @Test func aKeptEntryNamesTheOverruledMark() throws {
     let policy = try library().compile(PolicyRequest(layout: .flatpak))
     let marked = policy.explain(policy.query("data/x", marks: [1: ["no"]]))
     #expect(marked.verdicts.keep.backup.mode() == .always)
@@ -70,7 +70,7 @@ import Testing
     #expect(brash.overruledMarks.map(\.mark) == ["brash"])
   }
 
-  @Test func aTagInUserDataIsNamedAsRefused() throws {
+  @Test func aTagInUserDataIsReportedAsRefused() throws {
     let policy = try library().compile(PolicyRequest(layout: .flatpak))
     let explanation = policy.explain(policy.query("data/y", marks: [1: ["tag"]]))
     #expect(explanation.steps.last?.outcome == .refused(.userData))

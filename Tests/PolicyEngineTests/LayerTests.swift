@@ -12,7 +12,7 @@ import Testing
 
     """
 
-  @Test func whatNoRuleMatchesIsUnknownAndKept() throws {
+  @Test func anEntryWithoutARuleIsUnknownAndKept() throws {
     let verdicts = try compile("policy: x\nschema: 1\n").verdicts("a/b")
     #expect(verdicts.keep == .silent())
     #expect(verdicts.platform == .silent())
@@ -23,7 +23,7 @@ import Testing
     #expect(Verdict.silent().restore == .restore)
   }
 
-  @Test func valueByValueTheLastOneSetHolds() throws {
+  @Test func theLastSettingOfEachValueApplies() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', class: cache}", "{id: b, match: a/**, backup: always}",
@@ -38,7 +38,7 @@ import Testing
     #expect(policy.keep("a/x").restore == .recreateEmpty)
   }
 
-  @Test func aClassStartsAgainFromItsDispositions() throws {
+  @Test func aNewClassResetsTheDispositions() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', class: cache, backup: always, platform: {backup: never}}",
@@ -52,7 +52,7 @@ import Testing
     #expect(verdicts.platform == verdicts.keep)
   }
 
-  @Test func platformDiffersWhereARuleSaysSo() throws {
+  @Test func aRuleMaySetThePlatformSeparately() throws {
     let policy = try compile(
       policy(
         "{id: a, match: a/**, class: unknown, platform: {backup: never, update: discard}}",
@@ -72,7 +72,7 @@ import Testing
     #expect(other.platform.backup.mode() == .always)
   }
 
-  @Test func backupsByDestination() throws {
+  @Test func backupDependsOnTheDestination() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', backup: {default: when-changed, cloud: never}}",
@@ -81,10 +81,12 @@ import Testing
     #expect(
       policy.keep("a").backup
         == BackupDisposition(.whenChanged, cloud: .never, unencrypted: .never))
-    #expect(policy.keep("b").backup == BackupDisposition(.always), "a whole value replaces all")
+    #expect(
+      policy.keep("b").backup == BackupDisposition(.always),
+      "a plain value replaces all destinations")
   }
 
-  @Test func layersStandInTheirOrder() throws {
+  @Test func layersApplyInTheirOrder() throws {
     func file(_ head: String, _ value: String) -> String {
       "\(head)\nschema: 1\nrules:\n  - {id: r, match: '**', restore: \(value)}\n"
     }
@@ -98,7 +100,7 @@ import Testing
         name: "/etc/20.yaml", text: file("overlay: [flatpak]", "restore"), origin: .system),
       PolicySource(name: "/etc/10.yaml", text: file("overlay: all", "skip"), origin: .system),
       PolicySource(
-        name: "/etc/30.yaml", text: file("overlay: [directory]", "skip"), origin: .system),
+        name: "/etc/30.yaml", text: file("overlay: [folder]", "skip"), origin: .system),
       PolicySource(
         name: "z.yaml", text: file("overlay: all", "recreate-empty"), origin: .commandLine),
       PolicySource(name: "c.yaml", text: file("policy: c", "remove"), origin: .commandLine),
@@ -126,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func theCommandLineIsLast() throws {
+  @Test func theCommandLineAppliesLast() throws {
     let text = policy("{id: a, match: '**', class: cache}", head: Self.classes)
     let policy = try compile(
       text,
@@ -146,7 +148,7 @@ import Testing
       policy.keep("keep/big", facts: EntryFacts(.directory, size: 101)).backup.mode() == .always)
   }
 
-  @Test func finalPartsStandBehindWhatExtends() throws {
+  @Test func finalPartsApplyAfterExtendingPolicies() throws {
     let base =
       "policy: base\nschema: 1\nfinally:\n  rules:\n"
       + "    - {id: f, match: '**/.DS_Store', class: metadata}\n"
@@ -166,7 +168,7 @@ import Testing
     #expect(both.verdicts("data/x/y", marks: [1: ["m"]]).keep.backup.mode() == .always)
   }
 
-  @Test func rulesOfAppsAndGroupsStandBehindGeneralOnes() throws {
+  @Test func rulesOfAppsAndGroupsApplyAfterGeneralOnes() throws {
     let policy = try compile(
       """
       policy: x
@@ -191,7 +193,7 @@ import Testing
     #expect(policy.groupMembers == ["group.g": ["org.one", "org.two"]])
   }
 
-  @Test func kindsOfContainers() throws {
+  @Test func rulesApplyToTheirKindsOfContainers() throws {
     let policy = try compile(
       policy(
         "{id: a, match: '**', class: support}", "{id: b, in: bundle, match: '**', class: bundle}"))
@@ -201,7 +203,7 @@ import Testing
     #expect(policy.keep("a", in: .group).dataClass == .unknown)
   }
 
-  @Test func tablesMerge() throws {
+  @Test func tablesAreMerged() throws {
     let low =
       "{level: low, when-free-below: {percent: 10, at-most: 20GiB}, "
       + "reclaim-to: {percent: 12}, orders: [0, 10], min-age: 30d}"
@@ -239,13 +241,13 @@ import Testing
     #expect(policy.pressure.first?.minimumAge == 2_505_600)
     #expect(policy.pressure.first?.whenFreeBelow == FreeSpace(percent: 10, atMost: 20 << 30))
     #expect(Set(policy.quotas.map { "\($0.pattern) \($0.size)" }) == ["a/** 2048", "b/** 1024"])
-    #expect(policy.keep("x").update == .discard, "a class is what all layers say of it")
+    #expect(policy.keep("x").update == .discard, "a class combines the settings of all layers")
     #expect(policy.keep("x").backup.mode() == .never)
     #expect(policy.keep("x", in: .bundle).backup.mode() == .whenChanged)
     #expect(policy.keep("x", in: .bundle).dataClass == .unknown)
   }
 
-  @Test func theDigestIsOfTheContent() throws {
+  @Test func theDigestDependsOnlyOnTheContent() throws {
     func digest(_ text: String, _ patterns: [CommandLinePattern] = []) throws -> String {
       try compile(text, patterns: patterns).digest.hex
     }

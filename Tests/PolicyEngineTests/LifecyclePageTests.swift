@@ -5,8 +5,8 @@ import SandboxModel
 import TestSupport
 import Testing
 
-/// The tables of sandboxctl-lifecycle(7) are what the policies say. `SANDBOXCTL_RECORD=1` writes them
-/// anew, and the run fails all the same.
+/// The tables of sandboxctl-lifecycle(7) match the policies. `SANDBOXCTL_RECORD=1` rewrites them,
+/// and the test fails anyway.
 @Suite struct LifecyclePageTests {
   private static let page = Shared.packageRoot.appendingPathComponent("Man/sandboxctl-lifecycle.7")
 
@@ -17,7 +17,7 @@ import Testing
     ("ios", .coreSimulator), ("macos", .macOS), ("flatpak", .flatpak), ("snap", .snap),
   ]
 
-  @Test func tablesAreThePolicies() throws {
+  @Test func theTablesMatchThePolicies() throws {
     let text = try String(contentsOf: Self.page, encoding: .utf8)
     var expected = text
     for (name, layout) in Self.platforms {
@@ -32,7 +32,7 @@ import Testing
       try expected.write(to: Self.page, atomically: true, encoding: .utf8)
     }
     #expect(
-      text == expected, "SANDBOXCTL_RECORD=1 writes the tables of sandboxctl-lifecycle.7 anew")
+      text == expected, "SANDBOXCTL_RECORD=1 rewrites the tables of sandboxctl-lifecycle.7")
   }
 
   private static func table(_ head: [String], _ rows: [[String]]) -> String {
@@ -54,7 +54,7 @@ import Testing
       return [
         kind.rawValue, word(terms.update ?? .keep),
         terms.offload ?? .keep == .keep ? "kept" : "removed",
-        terms.offload ?? .keep == .keep ? "kept" : "put back", word(terms.uninstall ?? .keep),
+        terms.offload ?? .keep == .keep ? "kept" : "reinstalled", word(terms.uninstall ?? .keep),
         kind == .bundle ? "-" : word(terms.restoreMissing),
       ]
     }
@@ -81,8 +81,8 @@ import Testing
 
   private static func word(_ missing: ContainerTerms.RestoreMissing?) -> String {
     switch missing {
-    case .safeHarbor: "waits"
-    case .create: "made"
+    case .safeHarbor: "safe harbor"
+    case .create: "created"
     case nil: "-"
     }
   }

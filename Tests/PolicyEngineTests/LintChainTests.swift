@@ -3,48 +3,48 @@ import Testing
 
 @testable import PolicyEngine
 
-/// What is wrong between files, and with examples.
+/// Issues between files, and issues with examples.
 @Suite struct LintChainTests {
-  @Test func cyclesAreNamedWithTheirChain() {
+  @Test func cyclesAreReportedWithTheirChain() {
     expectIssue(
       "policy: a\nschema: 1\nextends: [b]\n",
       .extends, problem: "the policies extend each other: a extends b extends c extends a",
-      expected: "a chain that ends", at: PolicyLocation(file: "c.yaml", line: 3, column: 11),
+      expected: "policies without a cycle", at: PolicyLocation(file: "c.yaml", line: 3, column: 11),
       with: [
         "b.yaml": "policy: b\nschema: 1\nextends: [c]\n",
         "c.yaml": "policy: c\nschema: 1\nextends: [a]\n",
       ])
     expectIssue(
       "policy: a\nschema: 1\nextends: ¶a\n", .extends, problem: "a extends a",
-      expected: "a chain that ends")
+      expected: "policies without a cycle")
   }
 
-  @Test func policiesThatAreNotThere() {
+  @Test func missingPoliciesAreReported() {
     expectIssue(
       "policy: a\nschema: 1\nextends: [¶aple]\n", .extends, problem: "there is no policy 'aple'",
       expected: "'apple'", with: ["apple.yaml": "policy: apple\nschema: 1\n"])
     expectIssue(
       "policy: a\nschema: 1\nlayout: flatpak\nextends: [¶b]\n", .extends,
       problem: "'b' is for the layout folder", expected: "a policy for flatpak",
-      with: ["b.yaml": "policy: b\nschema: 1\nlayout: directory\n"])
+      with: ["b.yaml": "policy: b\nschema: 1\nlayout: folder\n"])
   }
 
-  @Test func examplesThatFail() {
+  @Test func failingExamplesAreReported() {
     let rules = policy(
       "{id: a, match: a/**, class: cache, purge: {order: 20}, platform: {backup: never}}")
     expectIssue(
       rules + "examples:\n  - {in: data, path: a/b, class: ¶support}\n", .example,
-      problem: "data 'a/b' comes out with class: cache", expected: "class: support")
+      problem: "data 'a/b' results in class: cache", expected: "class: support")
     expectIssue(
       rules + "examples:\n  - {in: data, path: a/b, backup: ¶never}\n", .example,
-      problem: "comes out with backup: always", expected: "backup: never")
+      problem: "results in backup: always", expected: "backup: never")
     expectIssue(
       rules + "examples:\n  - {in: data, path: a/b, purge: ¶{order: 10}}\n", .example,
-      problem: "comes out with purge: {order: 20, when: under-pressure}",
+      problem: "results in purge: {order: 20, when: under-pressure}",
       expected: "purge: {order: 10}")
     expectIssue(
       rules + "examples:\n  - {in: data, path: a/b, platform: {backup: ¶always}}\n", .example,
-      problem: "comes out with platform backup: never", expected: "backup: always")
+      problem: "results in platform backup: never", expected: "backup: always")
     expectIssue(
       rules + "examples:\n  - {in: data, path: a/b, backup: ¶{cloud: never}}\n", .example,
       problem: "backup: {cloud: always}", expected: "backup: {cloud: never}")
@@ -53,19 +53,19 @@ import Testing
       .example, problem: "restore: restore", expected: "restore: skip")
   }
 
-  @Test func examplesThatMakeNoSense() {
+  @Test func invalidExamplesAreReported() {
     let head = "policy: x\nschema: 1\nexamples:\n  - "
     expectIssue(
       "policy: x\nschema: 1\nexamples:\n  - {in: data, path: ¶a//b, class: unknown}\n", .value,
-      problem: "'a//b' is no path", expected: "one slash")
+      problem: "'a//b' is not a path", expected: "single slashes")
     expectIssue(
       head + "{in: data, path: a/b, marked: {¶b: m}, class: unknown}\n",
-      .value, problem: "'b' is not on the way", expected: "a directory above it")
+      .value, problem: "'b' is not part of the example's path", expected: "a directory above it")
     expectIssue(
       head + "¶{in: data, path: a/b, marked: {a: m}, class: unknown}\n",
       .value, problem: "there is no marker 'm'", expected: "a marker of the policy")
     expectIssue(
-      "layout: directory\n" + head + "¶{in: data, path: a, class: unknown}\n",
+      "layout: folder\n" + head + "¶{in: data, path: a, class: unknown}\n",
       .value, problem: "the layout folder has no container 'data'", expected: "folder")
     expectIssue(
       "policy: x\nschema: 1\nexamples:\n  - ¶{in: data, path: a}\n", .key,
@@ -92,7 +92,7 @@ import Testing
     #expect(failures.map(\.kind) == [.example])
   }
 
-  @Test func allMistakesAreNamedAtOnce() {
+  @Test func allIssuesAreReportedAtOnce() {
     let text = policy(
       "{id: a, match: a/**, clas: cache}", "{id: a, match: '[', class: cache}",
       "{id: b, match: b/**, purge: anytime}")
@@ -100,7 +100,7 @@ import Testing
     #expect(kinds == [.key, .duplicate, .pattern, .loss])
   }
 
-  @Test func nothingRunsOnAnInvalidPolicy() throws {
+  @Test func anInvalidPolicyIsNotCompiled() throws {
     let base = PolicySource(
       name: "f.yaml", text: "policy: f\nschema: 1\nlayout: flatpak\n", origin: .builtin)
     let overlay = PolicySource(
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test func aSecondPolicyOfANameIsNotPassedOver() throws {
+  @Test func aSecondPolicyWithTheSameNameIsReported() throws {
     let text = "policy: f\nschema: 1\nlayout: flatpak\n"
     let library = PolicyLibrary([
       PolicySource(name: "f.yaml", text: text, origin: .builtin),
@@ -133,7 +133,7 @@ import Testing
     #expect(error?.issues.first?.location.file == "/home/f.yaml")
   }
 
-  @Test func aFileIsCheckedInPlaceOfThePolicyOfItsName() {
+  @Test func aFileReplacesThePolicyOfItsNameInTheCheck() {
     let base = PolicySource(
       name: "f", text: "policy: f\nschema: 1\nlayout: flatpak\n", origin: .builtin)
     let top = PolicySource(
@@ -151,22 +151,22 @@ import Testing
     #expect(library.policy("f")?.source.origin == .builtin)
   }
 
-  @Test func anUnknownNameSaysWhichThereAre() {
+  @Test func anUnknownNameListsTheKnownOnes() {
     let library = library(["f.yaml": "policy: f\nschema: 1\nlayout: flatpak\n"])
     let error = #expect(throws: PolicyError.self) {
       try library.compile(PolicyRequest(policy: "g"))
     }
     #expect(error?.issues.first?.problem == "there is no policy 'g'")
     #expect(error?.issues.first?.expected == "one of f")
-    #expect(error?.hint == "'sandboxctl policy list' shows what each policy is for")
+    #expect(error?.hint == "'sandboxctl policy list' lists the policies")
   }
 
-  @Test func anUnknownNameMayBeOfAFileThatIsBroken() {
+  @Test func anUnknownNameMayBelongToABrokenFile() {
     let library = library(["f.yaml": "policy: f\nschema: 1\n", "g.yaml": "policy: g\nrul"])
     let error = #expect(throws: PolicyError.self) {
       try library.compile(PolicyRequest(policy: "h"))
     }
-    #expect(error?.hint.contains("'sandboxctl policy lint' each mistake") == true)
+    #expect(error?.hint.contains("'sandboxctl policy lint' every mistake") == true)
   }
 
   @Test func patternsOfTheCommandLineAreChecked() {
@@ -176,6 +176,6 @@ import Testing
         PolicyRequest(layout: .flatpak, patterns: [.exclude("a"), .include("b/[")]))
     }
     #expect(error?.issues.first?.location == PolicyLocation(file: "--include", line: 2, column: 3))
-    #expect(error?.hint == "correct --include; sandboxctl-policy(5) has all patterns")
+    #expect(error?.hint == "correct --include; sandboxctl-policy(5) describes patterns")
   }
 }

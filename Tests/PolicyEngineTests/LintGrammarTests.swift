@@ -2,9 +2,9 @@ import Testing
 
 @testable import PolicyEngine
 
-/// What breaks the grammar: named with its line, its column, and what was expected.
+/// Grammar errors, each reported with its line, its column, and the expected text.
 @Suite struct LintGrammarTests {
-  @Test func unknownKeys() {
+  @Test func unknownKeysAreReported() {
     expectIssue(
       "policy: x\nschema: 1\n¶rulez: []\n", .key, problem: "unknown key 'rulez'",
       expected: "'rules'")
@@ -25,7 +25,7 @@ import Testing
       problem: "unknown key 'forever' in retain", expected: "safe-harbor")
   }
 
-  @Test func missingKeys() {
+  @Test func missingKeysAreReported() {
     expectIssue("¶policy: x\n", .key, problem: "has no 'schema'", expected: "a number from 1 to 1")
     expectIssue(
       "¶schema: 1\nrules: []\n", .key, problem: "neither policy or overlay",
@@ -45,13 +45,13 @@ import Testing
     expectIssue(
       "policy: x\nschema: 1\npressure:\n  - ¶{level: low, when-free-below: {percent: 3}, "
         + "reclaim-to: {percent: 5}, orders: [0]}\n",
-      .key, problem: "a level of pressure has no 'min-age'", expected: "30d")
+      .key, problem: "a pressure level has no 'min-age'", expected: "30d")
     expectIssue(
       "policy: x\nschema: 1\nquotas:\n  - ¶{match: a/**, size: 3M}\n", .key,
       problem: "a quota has no 'per'", expected: "app")
   }
 
-  @Test func unknownValues() {
+  @Test func unknownValuesAreReported() {
     expectIssue(
       policy("{id: a, match: '**', class: ¶cach}"), .value, problem: "'class' is 'cach'",
       expected: "user-data, inbox")
@@ -89,7 +89,7 @@ import Testing
       "policy: x\nschema: ¶2\n", .value, problem: "'schema' is '2'", expected: "from 1 to 1")
     expectIssue(
       "policy: x\nschema: 1\nlayout: ¶ios\n", .value, problem: "'layout' is 'ios'",
-      expected: "coresimulator, flatpak, macos, snap, directory")
+      expected: "coresimulator, flatpak, macos, snap, folder")
     expectIssue(
       "overlay: ¶iphone\nschema: 1\n", .value, problem: "'overlay' is 'iphone'", expected: "all")
     expectIssue(
@@ -103,9 +103,9 @@ import Testing
       expected: "text")
   }
 
-  @Test func whatIsNoYAML() {
+  @Test func invalidYAMLIsReported() {
     expectIssue(
-      "policy: x\nschema: 1\n¶policy: y\n", .unreadable, problem: "comes twice", expected: "YAML")
+      "policy: x\nschema: 1\n¶policy: y\n", .unreadable, problem: "duplicate key", expected: "YAML")
     expectIssue(
       "¶- a\n- b\n", .value, problem: "'the file' is a list", expected: "a mapping of policy")
     let broken = PolicySource(name: "b.yaml", text: "policy: [x\n", origin: .user)
@@ -114,17 +114,17 @@ import Testing
     #expect(issues.first?.location.line == 2)
   }
 
-  @Test func aFileOfTenMegabytesIsRefusedByItsSize() {
+  @Test func aFileThatIsTooLargeIsRefused() {
     let text = "policy: x\nschema: 1\n#" + String(repeating: "x", count: 10 << 20) + "\n"
     let issues = library(["big.yaml": text]).lint()
     #expect(issues.count == 1)
     #expect(issues.first?.kind == .unreadable)
-    #expect(issues.first?.problem == "the file is larger than a policy may be")
+    #expect(issues.first?.problem == "the file is too large")
     #expect(issues.first?.expected == "a policy of at most 4194304 bytes")
     #expect(issues.first?.location == PolicyLocation(file: "big.yaml", line: 1, column: 1))
   }
 
-  @Test func overlaysHaveNoChainOfTheirOwn() {
+  @Test func anOverlayExtendsNoPolicy() {
     expectIssue(
       "overlay: all\nschema: 1\n¶extends: [ios]\n", .key, problem: "an overlay has 'extends'",
       expected: "'overlay'")
@@ -133,13 +133,13 @@ import Testing
       expected: "'overlay'")
     expectIssue(
       "overlay: all\nschema: 1\n¶finally: {rules: []}\n", .key,
-      problem: "an overlay has 'finally'", expected: "behind all policies")
+      problem: "an overlay has 'finally'", expected: "after all policies")
     expectIssue(
       "overlay: [flatpak, ¶android]\nschema: 1\n", .value, problem: "'overlay' is 'android'",
-      expected: "coresimulator, flatpak, macos, snap, directory")
+      expected: "coresimulator, flatpak, macos, snap, folder")
   }
 
-  @Test func markersSayWhatTheyLookFor() {
+  @Test func aMarkerNeedsAnAttributeOrAFile() {
     let head = "policy: x\nschema: 1\nmarkers:\n  - "
     expectIssue(
       head + "¶{id: m, then: {backup: never}}\n", .key, problem: "neither xattr or file",
@@ -155,10 +155,10 @@ import Testing
       expected: "the name of a file")
     expectIssue(
       head + "{id: m, xattr: a, then: {¶update: discard, backup: never}}\n", .key,
-      problem: "unknown key 'update' in what a marker does", expected: "class, backup, purge")
+      problem: "unknown key 'update' in a marker's effect", expected: "class, backup, purge")
     expectIssue(
       head + "{id: m, xattr: a, then: ¶{platform: unchanged}}\n", .key,
-      problem: "what a marker does sets nothing", expected: "class, backup, purge, restore")
+      problem: "a marker's effect sets nothing", expected: "class, backup, purge, restore")
     expectIssue(
       head + "{id: m, xattr: a, inherit: ¶file, then: {backup: never}}\n", .value,
       problem: "'inherit' is 'file'", expected: "directory")

@@ -2,9 +2,9 @@ import Testing
 
 @testable import PolicyEngine
 
-/// Rules after which something that nobody can make again is purgeable or discarded.
+/// Rules that make irreplaceable data purgeable or discardable.
 @Suite struct LintLossTests {
-  @Test func rulesThatSetAPreciousClass() {
+  @Test func rulesThatSetAPreciousClassNeedAReason() {
     expectIssue(
       policy("¶{id: a, match: a/**, class: user-data, purge: anytime}"), .loss,
       problem: "after the rule 'a', user-data is purgeable", expected: "allow-loss")
@@ -16,7 +16,7 @@ import Testing
       problem: "unknown is purgeable", expected: "a class that may be lost")
   }
 
-  @Test func rulesOfNoClassOnWhatIsPrecious() {
+  @Test func rulesWithoutAClassOnPreciousDataNeedAReason() {
     expectIssue(
       policy("¶{id: a, match: a/**, purge: anytime}"), .loss,
       problem: "after the rule 'a', unknown (such as 'a/", expected: "allow-loss")
@@ -40,7 +40,7 @@ import Testing
       .loss, problem: "unknown", expected: "allow-loss")
   }
 
-  @Test func overlaysOnWhatThePolicyGave() {
+  @Test func overlaysOnPreciousDataNeedAReason() {
     let head = "overlay: [flatpak]\nschema: 1\nrules:\n  - "
     let base =
       "policy: base\nschema: 1\nlayout: flatpak\nrules:\n"
@@ -55,7 +55,7 @@ import Testing
     #expect(library(["base.yaml": base, "o.yaml": sound]).lint() == [])
   }
 
-  @Test func classesAndMarkers() {
+  @Test func classesAndMarkersNeedAReason() {
     expectIssue(
       "policy: x\nschema: 1\nclasses:\n  ¶user-data: {purge: anytime}\n", .loss,
       problem: "the class user-data, user-data is purgeable", expected: "allow-loss")
@@ -64,7 +64,7 @@ import Testing
       problem: "the marker 'm' makes unknown below a cache purgeable", expected: "'class: cache'")
   }
 
-  @Test func aClassThatMayBeLostNeedsNoOtherReason() {
+  @Test func aReasonOfTheClassIsEnough() {
     let text = policy(
       "{id: a, match: a/**, class: user-data}",
       head: "classes: {user-data: {purge: anytime, allow-loss: 'a scratch device'}}\n")
@@ -79,11 +79,11 @@ import Testing
     "{id: a, match: a/**, class: user-data, platform: {update: discard}}",
     "{id: a, match: a/**, purge: never, update: may-vanish}",
   ])
-  func whatIsNoLoss(rule: String) {
+  func rulesWithoutLossNeedNoReason(rule: String) {
     #expect(library(["p.yaml": policy(rule)]).lint() == [])
   }
 
-  @Test func aClassAlreadyGivenIsSeen() {
+  @Test func aClassOfAnEarlierRuleCounts() {
     let rules = policy(
       "{id: a, match: a/**, class: cache}", "{id: b, match: 'a/b*/**', purge: {order: 5}}",
       "{id: c, match: '**', purge: anytime, when: {type: special}, allow-loss: 'no data'}")

@@ -2,11 +2,11 @@ import Testing
 
 @testable import PolicyEngine
 
-/// What is wrong with rules though the grammar has nothing to say against them.
+/// Issues with rules that are valid according to the grammar.
 @Suite struct LintRuleTests {
-  @Test func patternsAreNamedToTheCharacter() {
+  @Test func invalidPatternsAreReportedWithTheCharacter() {
     expectIssue(
-      policy("{id: a, match: a/b¶**, class: cache}"), .pattern, problem: "`**` stands beside",
+      policy("{id: a, match: a/b¶**, class: cache}"), .pattern, problem: "`**` next to",
       expected: "as a whole component")
     expectIssue(
       policy("{id: a, match: \"a/¶[b\", class: cache}"), .pattern, problem: "`[` without `]`",
@@ -25,7 +25,7 @@ import Testing
       problem: "a component is empty", expected: "one slash")
   }
 
-  @Test func patternsThatTheLayoutNeverHas() {
+  @Test func patternsThatCannotMatchInTheLayoutAreReported() {
     let ios = "layout: coresimulator\n"
     expectIssue(
       policy("{id: a, match: ¶Documants/**, class: cache}", head: ios), .unmatchable,
@@ -43,8 +43,8 @@ import Testing
       policy("{id: a, match: ¶Cache/**, class: cache, in: data}", head: "layout: flatpak\n"),
       .unmatchable, problem: "cannot match", expected: "data, config, cache")
     expectIssue(
-      policy("{id: a, match: ¶x/**, class: cache}", head: "layout: directory\n"), .unmatchable,
-      problem: "containers that the layout never has: data, extension", expected: "folder")
+      policy("{id: a, match: ¶x/**, class: cache}", head: "layout: folder\n"), .unmatchable,
+      problem: "containers that the layout does not have: data, extension", expected: "folder")
     expectIssue(
       "overlay: [flatpak, coresimulator]\nschema: 1\nrules:\n"
         + "  - {id: a, in: data, match: ¶Kache/**, class: cache}\n", .unmatchable,
@@ -59,7 +59,7 @@ import Testing
     "{id: a, in: group, match: anything/**, class: support}",
     "{id: a, in: [data, group], match: anything/**, class: support}",
   ])
-  func patternsThatTheLayoutMayHave(rule: String) {
+  func patternsThatMayMatchInTheLayoutAreAccepted(rule: String) {
     #expect(library(["p.yaml": policy(rule, head: "layout: coresimulator\n")]).lint() == [])
   }
 
@@ -70,13 +70,13 @@ import Testing
     #expect(library(["p.yaml": text]).lint() == [])
   }
 
-  @Test func rulesThatALaterOneAlwaysOverrides() {
+  @Test func rulesWithoutEffectAreReported() {
     expectIssue(
       policy(
         "¶{id: a, match: Library/Caches/**, class: cache}",
         "{id: b, match: Library/**, class: support}"
       ), .overridden, problem: "'a' has no effect: 'b' in line 5",
-      expected: "the general rule first")
+      expected: "the general rule before")
     expectIssue(
       policy(
         "¶{id: a, match: a, backup: never}", "{id: b, match: '*', backup: always, restore: skip}"),
@@ -106,11 +106,11 @@ import Testing
       "{id: a, match: a, backup: {cloud: never}}", "{id: b, match: a, backup: {unencrypted: never}}"
     ),
   ])
-  func rulesThatKeepSomeEffect(first: String, second: String) {
+  func rulesWithSomeEffectAreAccepted(first: String, second: String) {
     #expect(library(["p.yaml": policy(first, second)]).lint() == [])
   }
 
-  @Test func identifiersComeOnce() {
+  @Test func duplicateIdentifiersAreReported() {
     expectIssue(
       policy("{id: a, match: a, class: cache}", "{id: ¶a, match: b, class: cache}"), .duplicate,
       problem: "the id 'a' is already used in line 4", expected: "another id")
@@ -121,19 +121,19 @@ import Testing
     expectIssue(
       "policy: x\nschema: 1\nquotas:\n  - {match: a/**, per: app, size: 3M}\n"
         + "  - {match: ¶a/**, per: app, size: 4M}\n",
-      .duplicate, problem: "comes twice", expected: "once")
+      .duplicate, problem: "occurs twice", expected: "once")
     let level =
       "{level: low, when-free-below: {percent: 3}, reclaim-to: {percent: 5}, "
       + "orders: [], min-age: 0d}"
     expectIssue(
       "policy: x\nschema: 1\npressure:\n  - \(level)\n  - ¶\(level)\n", .duplicate,
-      problem: "the level 'low' comes twice", expected: "once")
+      problem: "the level 'low' occurs twice", expected: "once")
     expectIssue(
       "¶policy: x\nschema: 1\n", .duplicate, problem: "'x' is already in a.yaml",
       expected: "another name", with: ["a.yaml": "policy: x\nschema: 1\n"])
   }
 
-  @Test func agesOnBackupRules() {
+  @Test func agesOnBackupRulesAreReported() {
     expectIssue(
       policy("{id: a, match: a, backup: never, when: {¶older-than: 3d}}"), .condition,
       problem: "'older-than' in a rule that sets 'backup'", expected: "'purge' alone")
@@ -152,7 +152,7 @@ import Testing
       ]).lint() == [])
   }
 
-  @Test func siblingsOfNothing() {
+  @Test func siblingsWithoutANamedEntryAreReported() {
     expectIssue(
       policy("{id: a, match: ¶'**', class: cache, when: {sibling: x}}"), .condition,
       problem: "'sibling' with a pattern that names no entry", expected: "before `**`")

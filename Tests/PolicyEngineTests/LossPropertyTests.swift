@@ -3,10 +3,10 @@ import Testing
 
 @testable import PolicyEngine
 
-/// No entry is lost after a rule that lint has nothing to say against.
+/// No entry is lost by a rule that lint accepts.
 @Suite struct LossPropertyTests {
   @Test(arguments: [UInt64](200...259))
-  func whatIsLostIsNamed(seed: UInt64) throws {
+  func everyLossIsReported(seed: UInt64) throws {
     let made = RandomPolicy(seed: seed)
     var random = made.random
     let library = made.library
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func inDoubtTheAnswerIsNotNo() throws {
+  @Test func anUnfinishedSearchReportsDoubt() throws {
     let rules =
       ["{id: c, match: '**', class: cache}"]
       + (0..<50).map { "{id: u\($0), match: a\($0)/b, class: user-data}" }
@@ -46,12 +46,12 @@ import Testing
     let rule = try #require(policy.steps.last?.rule)
     var search = LossSearch(policy)
     guard case .none = search.find(rule, policy.steps.count - 1) else {
-      Issue.record("nothing is lost")
+      Issue.record("the search reports a loss that does not exist")
       return
     }
     var hasty = LossSearch(policy, budget: 10)
     guard case .doubt = hasty.find(rule, policy.steps.count - 1) else {
-      Issue.record("ten steps are not enough to know")
+      Issue.record("ten steps were enough for an answer")
       return
     }
   }

@@ -29,7 +29,7 @@ import Testing
 
     """
 
-  @Test func anInheritedMarkCoversAllBelow() throws {
+  @Test func anInheritedMarkAppliesToAllEntriesBelow() throws {
     let policy = try compile(Self.text)
     for path in ["Documents", "Documents/a", "Documents/a/b/c"] {
       #expect(policy.verdicts(path, marks: [1: ["no"]]).keep.backup.mode() == .never, "\(path)")
@@ -39,27 +39,27 @@ import Testing
     #expect(policy.verdicts("Documents/a", marks: [0: ["no"]]).keep.backup.mode() == .never)
   }
 
-  @Test func anotherMarkCoversTheEntryAlone() throws {
+  @Test func otherMarksApplyToTheEntryAlone() throws {
     let policy = try compile(Self.text)
     #expect(policy.verdicts("Documents/a", marks: [2: ["one"]]).keep.backup.mode() == .never)
     #expect(policy.verdicts("Documents/a", marks: [2: ["one"]]).keep.restore == .skip)
     #expect(policy.verdicts("Documents/a", marks: [1: ["one"]]).keep.backup.mode() == .always)
   }
 
-  @Test func aMarkForOneDestination() throws {
+  @Test func aMarkMayApplyToOneDestination() throws {
     let backup = try compile(Self.text).verdicts("Documents/a", marks: [1: ["cloud"]]).keep.backup
     #expect(backup.mode() == .always)
     #expect(backup.mode(for: Destination(isCloud: true)) == .never)
   }
 
-  @Test func withinALayerNothingOptsBackIn() throws {
+  @Test func aRuleOfTheSameLayerDoesNotOverrideAMark() throws {
     let text = Self.text.replacing(
       "markers:\n", with: "  - {id: again, match: Documents/a/**, backup: always}\nmarkers:\n")
     #expect(
       try compile(text).verdicts("Documents/a/b", marks: [1: ["no"]]).keep.backup.mode() == .never)
   }
 
-  @Test func explicitAttributesApplyEverywhereButNotTheirClass() throws {
+  @Test func attributesApplyEverywhereWithoutTheirClass() throws {
     let policy = try compile(Self.text)
     let marked = policy.verdicts("Documents/a", marks: [1: ["brash", "no"]]).keep
     #expect(marked.dataClass == .userData)
@@ -87,7 +87,7 @@ import Testing
     #expect(cache.backup.mode() == .never)
   }
 
-  @Test func unknownBelowACacheYields() throws {
+  @Test func anUnknownClassBelowACacheIsReplaced() throws {
     let policy = try compile(Self.text)
     let unmarked = policy.verdicts("Library/Caches/odd/a").keep
     #expect(unmarked.dataClass == .unknown)
@@ -96,19 +96,19 @@ import Testing
     #expect(tagged.purge.terms?.order == 10)
   }
 
-  @Test func aMarkMayBeOursAlone() throws {
+  @Test func aMarkMayLeaveThePlatformUnchanged() throws {
     let verdicts = try compile(Self.text).verdicts("Documents/a", marks: [2: ["ours"]])
     #expect(verdicts.keep.backup.mode() == .never)
     #expect(verdicts.platform.backup.mode() == .always)
   }
 
-  @Test func kindsOfContainers() throws {
+  @Test func marksApplyToTheirKindsOfContainers() throws {
     let policy = try compile(Self.text)
     #expect(policy.verdicts("a", marks: [1: ["groups"]]).keep.backup.mode() == .always)
     #expect(policy.verdicts("a", in: .group, marks: [1: ["groups"]]).keep.backup.mode() == .never)
   }
 
-  @Test func versionsDecideWhichMarksCount() throws {
+  @Test func versionsDecideWhichMarksApply() throws {
     let text = """
       policy: x
       schema: 1
@@ -126,7 +126,7 @@ import Testing
     #expect(try ids(nil) == ["old", "new"])
   }
 
-  @Test func theWalkKnowsWhatToLookFor() throws {
+  @Test func theWalkLooksForTheMarkersOfThePolicy() throws {
     let policy = try compile(Self.text)
     #expect(policy.markers.first?.linuxAttribute == "user.com.apple.no")
     #expect(policy.markers.first { $0.id == "brash" }?.linuxAttribute == "user.brash")
@@ -147,7 +147,7 @@ import Testing
     #expect(tag.neededCount == 13)
   }
 
-  @Test func aMarkMayAskForAValue() throws {
+  @Test func aMarkMayRequireAValue() throws {
     let text =
       "policy: x\nschema: 1\nmarkers:\n"
       + "  - {id: r, xattr: user.xdg.robots.backup, value: 'false', then: {backup: never}}\n"
@@ -157,11 +157,11 @@ import Testing
     #expect(!marker.accepts(Array("false ".utf8)))
   }
 
-  @Test func moreThan64AreRefused() {
+  @Test func moreThan64MarkersAreRefused() {
     let markers = (0..<65).map { "  - {id: m\($0), xattr: x\($0), then: {backup: never}}\n" }
       .joined()
     let issues = library(["p.yaml": "policy: x\nschema: 1\nmarkers:\n" + markers]).lint()
-    #expect(issues.map(\.problem) == ["more than 64 marks in all layers"])
+    #expect(issues.map(\.problem) == ["more than 64 markers in all layers"])
     #expect(issues.first?.location.line == 68)
   }
 }

@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(arguments: [UInt64](1...8))
-  func whatIncludesAnotherMeansAllItsPaths(seed: UInt64) throws {
+  func anIncludedPatternMatchesNoOtherPath(seed: UInt64) throws {
     var make = RandomPatterns(seed: seed)
     var inclusions = 0
     for _ in 0..<400 {
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(arguments: [UInt64](1...8))
-  func commonPathsAreCommon(seed: UInt64) throws {
+  func commonPathsMatchBothPatterns(seed: UInt64) throws {
     var make = RandomPatterns(seed: seed)
     for _ in 0..<100 {
       let (one, others) = (make.pattern(), (0..<4).map { _ in make.pattern() })

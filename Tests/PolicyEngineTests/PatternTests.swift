@@ -11,7 +11,7 @@ import Testing
     ("*/**", "a", true), ("*/**", "a/b", true), ("a/**/**/b", "a/b", true),
     ("a/**/*/b", "a/b", false), ("a/**/*/b", "a/c/b", true),
   ])
-  func doubleStarsAreAnyNumberOfComponents(text: String, path: String, matches: Bool) throws {
+  func doubleStarsMatchAnyNumberOfComponents(text: String, path: String, matches: Bool) throws {
     #expect(try pattern(text).matches(components(path)) == matches)
   }
 
@@ -23,7 +23,7 @@ import Testing
     ("a*a", "aa", true), ("*binarycookies_tmp*.dat", "Cookies.binarycookies_tmp_429_0.dat", true),
     ("*ab*ab", "ab", false), ("*ab*ab", "abab", true), ("*ab*ab", "aab", false),
   ])
-  func starsAndQuestionMarksAreBytesOfOneName(
+  func starsAndQuestionMarksMatchWithinOneName(
     text: String, name: String, matches: Bool
   ) throws {
     let path = name.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }
@@ -36,7 +36,7 @@ import Testing
     ("[a!]", "!", true), ("[0-9a-f][0-9a-f]", "7f", true), ("[0-9a-f][0-9a-f]", "7g", false),
     ("[!a]", "", false),
   ])
-  func setsAreBytes(text: String, name: String, matches: Bool) throws {
+  func setsMatchOneByte(text: String, name: String, matches: Bool) throws {
     #expect(try pattern(text).matches(components(name)) == matches)
   }
 
@@ -45,25 +45,25 @@ import Testing
     ("x{a,bb}y{c,d}", "xbbyd", true), ("x{a,bb}y{c,d}", "xbyd", false), ("{*.a,b?}", "x.a", true),
     ("{a\\,b,c}", "a,b", true), ("a,b", "a,b", true),
   ])
-  func bracesAreAlternatives(text: String, path: String, matches: Bool) throws {
+  func bracesListAlternatives(text: String, path: String, matches: Bool) throws {
     #expect(try pattern(text).matches(components(path)) == matches)
   }
 
   @Test(arguments: ["\\*", "\\?", "\\[a\\]", "\\{a\\}", "\\\\", "\\a"])
-  func backslashesTakeAwayMeaning(text: String) throws {
+  func backslashesEscapeSpecialCharacters(text: String) throws {
     let plain = text == "\\\\" ? "\\" : text.filter { $0 != "\\" }
     #expect(try pattern(text).matches(components(plain)))
     #expect(try !pattern(text).matches(components(plain + "x")))
   }
 
-  @Test func caseCountsUnlessToldOtherwise() throws {
+  @Test func matchingIsCaseSensitiveByDefault() throws {
     #expect(try !pattern("Documents").matches(components("documents")))
     let loose = try Pattern(parsing: "Doc[a-u]ments/É*", ignoringCase: true)
     #expect(loose.matches(components("dOCUMENTS/Éx")))
-    #expect(!loose.matches(components("documents/éx")), "only letters of ASCII")
+    #expect(!loose.matches(components("documents/éx")), "only for ASCII letters")
   }
 
-  @Test func bytesAreWhatCounts() throws {
+  @Test func matchingIsByBytes() throws {
     #expect(try pattern("?").matches([[0xFF]]))
     #expect(try pattern("a*").matches([[0x61, 0xFF, 0xFE]]))
     #expect(try !pattern("?").matches([Array("é".utf8)]), "é has two bytes")
@@ -81,7 +81,7 @@ import Testing
     #expect(hangul.matches([Array("\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}".utf8)]))
   }
 
-  @Test func fixedPrefixIsTheDirectoryThatStays() throws {
+  @Test func theFixedPrefixIsTheParentOfAllMatches() throws {
     #expect(try pattern("Library/Caches/**").fixedPrefix == components("Library/Caches"))
     #expect(try pattern("tmp/*.x").fixedPrefix == components("tmp"))
     #expect(try pattern("**/a").fixedPrefix == [])
@@ -91,15 +91,15 @@ import Testing
   @Test(arguments: [
     ("", 0, "empty"), ("/a", 0, "begins with a slash"), ("a//b", 2, "a component is empty"),
     ("a/", 1, "ends with a slash"), ("a/../b", 2, "`..`"), ("./a", 0, "`.`"),
-    ("a**", 1, "stands beside"), ("a/x**y", 3, "stands beside"), ("a/[b", 2, "`[` without `]`"),
-    ("a/[b/c]", 2, "`[` without `]`"), ("[]", 0, "a set of nothing"), ("[z-a]", 1, "goes down"),
-    ("[aé]", 2, "outside ASCII"), ("a/{b,{c}}", 5, "within"), ("{a,b/c}", 0, "`{` without `}`"),
-    ("{a,b", 0, "`{` without `}`"), ("a}", 1, "`}` closes nothing"),
-    ("é]", 1, "`]` closes nothing"),
+    ("a**", 1, "next to other"), ("a/x**y", 3, "next to other"), ("a/[b", 2, "`[` without `]`"),
+    ("a/[b/c]", 2, "`[` without `]`"), ("[]", 0, "an empty set"), ("[z-a]", 1, "descending"),
+    ("[aé]", 2, "non-ASCII"), ("a/{b,{c}}", 5, "within"), ("{a,b/c}", 0, "`{` without `}`"),
+    ("{a,b", 0, "`{` without `}`"), ("a}", 1, "unmatched `}`"),
+    ("é]", 1, "unmatched `]`"),
     ("a\\", 1, "backslash at the end"), ("a\\/b", 1, "backslash"), ("{,}", 0, "empty"),
     ("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", 40, "more than 256 alternatives"),
   ])
-  func mistakesAreNamedWithTheirPlace(text: String, offset: Int, problem: String) {
+  func errorsHaveTheirPosition(text: String, offset: Int, problem: String) {
     #expect { try Pattern(parsing: text) } throws: { error in
       guard let error = error as? PatternError else { return false }
       return error.offset == offset && error.problem.contains(problem) && !error.expected.isEmpty
@@ -114,11 +114,11 @@ import Testing
     ("**/x/**", "x", true), ("**/x/**", "**/x/**/y", true), ("*/*/**", "*/**", false),
     ("**", "**", true), ("?*/**", "*/**", true), ("*a*", "*ba*", true),
   ])
-  func inclusionIsKnown(outer: String, inner: String, includes: Bool) throws {
+  func inclusionIsComputed(outer: String, inner: String, includes: Bool) throws {
     #expect(try pattern(outer).includes(pattern(inner)) == includes)
   }
 
-  @Test func aPatternMayBeOfAnyBytes() throws {
+  @Test func aPatternMayHaveAnyBytes() throws {
     let pattern = try Pattern(parsing: PatternText([0x2a, 0xff], shown: "*\\xff"))
     #expect(pattern.matches([[0x61, 0xff]]) && !pattern.matches([[0x61, 0xfe]]))
     #expect(pattern.text == "*\\xff")

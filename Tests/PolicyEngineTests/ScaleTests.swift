@@ -4,9 +4,9 @@ import Testing
 
 @testable import PolicyEngine
 
-/// Policies far larger than anyone writes.
+/// Policies far larger than real ones.
 @Suite struct ScaleTests {
-  @Test func tenThousandRulesAreCheckedAndUsedInBoundedTime() throws {
+  @Test func tenThousandRulesTakeBoundedTime() throws {
     let rules = (0..<10_000).map { index in
       "  - {id: r\(index), match: 'Library/Caches/app\(index)/**', class: cache, "
         + "purge: {order: \(index % 900)}}\n"
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func manyGlobsEverywhere() throws {
+  @Test func manyGlobsTakeBoundedMemory() throws {
     let rules = (0..<300).map {
       "{id: r\($0), match: '**/*x\($0)x*/**', class: cache, purge: {order: \($0)}}"
     }
@@ -47,7 +47,7 @@ import Testing
       classifier.verdicts(EntryQuery(.data, path: "x7x/x250x/x9x")).keep.purge.terms?.order == 250)
   }
 
-  @Test func statesAreForgottenWhenAsked() throws {
+  @Test func statesAreDroppedOnRequest() throws {
     let rules = (0..<12).map { "  - {id: r\($0), match: '**/a\($0)/**/b\($0)', class: support}\n" }
     let text = "policy: x\nschema: 1\nrules:\n" + rules.joined()
     let policy = try library(["p.yaml": text]).compile(PolicyRequest(policy: "x"))
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func transitionsAreForgottenWhenThereAreTooMany() {
+  @Test func tooManyTransitionsAreDropped() {
     var table = TransitionTable()
     for index in 0..<UInt32(TransitionTable.capacity) {
       table.insert(index, 7, target: index &+ 1)
@@ -91,7 +91,7 @@ import Testing
     #expect(table.find(1, 9) == 5)
   }
 
-  @Test func nestingHasAnEnd() {
+  @Test func nestingIsLimited() {
     let text = "policy: x\nschema: 1\nrules: " + String(repeating: "[", count: 5_000)
     let issues = library(["deep.yaml": text]).lint()
     #expect(issues.map(\.kind) == [.unreadable])

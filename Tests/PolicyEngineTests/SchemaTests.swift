@@ -8,13 +8,13 @@ import Testing
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  @Test func theFileIsWhatTheGrammarSays() throws {
+  @Test func theFileMatchesTheGrammar() throws {
     let file = Self.root.appendingPathComponent("policies/policy.schema.json")
     let text = try String(contentsOf: file, encoding: .utf8)
     #expect(text == PolicySchema.text, "print it again with 'sandboxctl policy schema'")
   }
 
-  @Test func itIsJSONAndRefersOnlyToWhatIsThere() throws {
+  @Test func theSchemaIsJSONWithValidReferences() throws {
     let schema = try JSON(parsing: PolicySchema.text)
     let definitions = Set(schema["$defs"]?.members?.map(\.name) ?? [])
     #expect(definitions.isSuperset(of: ["rule", "marker", "example", "purge-terms"]))
@@ -56,7 +56,7 @@ import Testing
     #expect(check.issues.isEmpty == isValid, "the engine")
   }
 
-  @Test func thePoliciesFitTheSchema() throws {
+  @Test func builtinPoliciesMatchTheSchema() throws {
     let directory = Self.root.appendingPathComponent("policies")
     let files = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter {
       $0.hasSuffix(".yaml")

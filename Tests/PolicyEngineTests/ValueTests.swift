@@ -12,7 +12,7 @@ import Testing
     #expect(comparison == isLess)
   }
 
-  @Test func missingNumbersAreZero() {
+  @Test func missingVersionNumbersAreZero() {
     #expect(OSVersion("5") == OSVersion("5.0.0"))
     #expect(OSVersion("5.0") != OSVersion("5.0.1"))
   }
@@ -20,7 +20,7 @@ import Testing
   @Test(arguments: [
     "", "5.", ".5", "5..1", "v5", "5.x", "-1", "+5", "5 ", "99999999999", "1.2.3.4.5.6.7.8.9",
   ])
-  func otherTextIsNoVersion(text: String) { #expect(OSVersion(text) == nil) }
+  func invalidVersionsAreRefused(text: String) { #expect(OSVersion(text) == nil) }
 
   @Test(arguments: [
     (">=5.0.1", "5.0.1", true), (">=5.0.1", "5.0", false), (">=5.1", "12", true),
@@ -29,7 +29,7 @@ import Testing
     ("<=6", "6.0", true), (">6", "6", false), (">6", "6.0.1", true), ("7", "7.0", true),
     ("7", "7.1", false), (">= 5.1", "5.1", true),
   ])
-  func rangesHoldVersions(range: String, version: String, isHeld: Bool) throws {
+  func rangesContainVersions(range: String, version: String, isHeld: Bool) throws {
     let version = try #require(OSVersion(version))
     #expect(try #require(VersionRange(range)).contains(version) == isHeld)
   }
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: ["", ">=", "5..6", "6..<5", "5..<5", ">=x", "=5", "5-6"])
-  func otherTextIsNoRange(text: String) { #expect(VersionRange(text) == nil) }
+  func invalidRangesAreRefused(text: String) { #expect(VersionRange(text) == nil) }
 
   @Test(arguments: [
     (">=5", ">=5.1", true), (">=5.1", ">=5", false), (">=5", ">5", true), (">5", ">=5", false),
@@ -59,7 +59,7 @@ import Testing
   func sizesHaveUnits(text: String, bytes: Int64) { #expect(Quantity.bytes(text) == bytes) }
 
   @Test(arguments: ["", "GiB", "-1", "1.5GiB", "1gib", "9999999999999TiB", "1 KiB x"])
-  func otherTextIsNoSize(text: String) { #expect(Quantity.bytes(text) == nil) }
+  func invalidSizesAreRefused(text: String) { #expect(Quantity.bytes(text) == nil) }
 
   @Test(arguments: [
     ("31d", 2_678_400), ("0d", 0), ("12h", 43_200), ("15m", 900), ("45s", 45), ("2w", 1_209_600),
@@ -67,9 +67,9 @@ import Testing
   func spansHaveUnits(text: String, seconds: Int64) { #expect(Quantity.seconds(text) == seconds) }
 
   @Test(arguments: ["", "31", "d", "1y", "1.5h", "99999999999999999w"])
-  func otherTextIsNoSpan(text: String) { #expect(Quantity.seconds(text) == nil) }
+  func invalidSpansAreRefused(text: String) { #expect(Quantity.seconds(text) == nil) }
 
-  @Test func theMostRestrictiveDestinationHolds() {
+  @Test func theMostRestrictiveDestinationApplies() {
     let disposition = BackupDisposition(.whenChanged, cloud: .never)
     #expect(disposition.mode() == .whenChanged)
     #expect(disposition.mode(for: Destination(isCloud: true)) == .never)
@@ -79,7 +79,7 @@ import Testing
     #expect(loose.mode(for: Destination(isCloud: true)) == .never)
   }
 
-  @Test func dispositionsAreWrittenAsInFiles() {
+  @Test func dispositionsAreFormattedAsInFiles() {
     #expect(
       BackupDisposition(.always, unencrypted: .never).description
         == "{default: always, unencrypted: never}")
@@ -91,7 +91,7 @@ import Testing
         == "{order: 20, when: under-pressure, unit: directory, action: truncate}")
   }
 
-  @Test func freeSpaceIsAPartButAtMostSoMuch() {
+  @Test func freeSpaceIsAPercentageWithAMaximum() {
     #expect(FreeSpace(percent: 10, atMost: 20).bytes(ofVolume: 1_000) == 20)
     #expect(FreeSpace(percent: 10, atMost: 2_000).bytes(ofVolume: 1_050) == 105)
     #expect(FreeSpace(percent: 10).bytes(ofVolume: Int64.max) == Int64.max / 10)

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("The days of the sample device")
 struct ChangeTests {
-  @Test("lead to what is made on that day, from the start and from any other day")
-  func leadToTheDay() throws {
+  @Test("give the same device as a new sample of that day, from any other day")
+  func eachDayMatchesANewSample() throws {
     let scratch = try TemporaryDirectory("sample")
     let place = scratch.path("a")
     _ = try SampleDevice.make(at: place)
@@ -18,8 +18,8 @@ struct ChangeTests {
     }
   }
 
-  @Test("edit, add and delete documents, change databases and preferences, let caches grow")
-  func changeWhatTheySay() throws {
+  @Test("edit, add and delete documents, change databases and preferences, and add caches")
+  func aDayChangesDocumentsDatabasesAndCaches() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let before = Set(try TreeListing(scratch.path("a")).lines)
@@ -35,12 +35,12 @@ struct ChangeTests {
       gone.contains { $0.contains("Draft 1.md") } && !come.contains { $0.contains("Draft 1") })
     #expect(come.contains { $0.contains("Day 1.md") } && come.contains { $0.contains("IMG_1001") })
     #expect(come.filter { $0.contains("fsCachedData/") }.count == 2)
-    #expect(come.count < 25, "most of the device stays as it was")
+    #expect(come.count < 25, "most of the device is unchanged")
     #expect(report.entries == come.filter { !$0.contains(" directory") }.count)
   }
 
-  @Test("leave alone what another program changed or removed elsewhere")
-  func leaveTheRestAlone() throws {
+  @Test("keep the changes of other programs")
+  func changesOfOtherProgramsAreKept() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let caches = try Directory.open(
@@ -51,8 +51,8 @@ struct ChangeTests {
     #expect(try caches.statusIfPresent("IMG_0001.png") == nil)
   }
 
-  @Test("do not write through another name of a file, nor through a link")
-  func replaceFiles() throws {
+  @Test("do not write through hard links or symbolic links")
+  func linksAreNotWrittenThrough() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let notes = try Directory.open(

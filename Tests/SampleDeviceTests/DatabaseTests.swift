@@ -8,8 +8,8 @@ import Testing
 @Suite("The sample's databases", .enabled(if: hasSQLite, "neither sqlite3 nor python3 is here"))
 struct DatabaseTests {
   @Test(
-    "are sound and have the rows that are told, with the log and without", arguments: [0, 1, 30])
-  func areReal(day: Int) throws {
+    "are sound and have the reported rows, with and without the log", arguments: [0, 1, 30])
+  func databasesAreSound(day: Int) throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"), day: day)
     let databases = try SampleDevice.databases(day: day)
@@ -32,8 +32,8 @@ struct DatabaseTests {
     #expect(databases.filter { $0.rowsInFile < $0.rowsWithLog }.count == 1)
   }
 
-  @Test("hold every kind of value as it was given")
-  func holdValues() throws {
+  @Test("store every kind of value")
+  func everyKindOfValueIsStored() throws {
     let numbers: [Int64] = [
       0, 1, 2, -1, 127, 128, -128, -129, 32_767, -32_769, 8_388_607, 8_388_608, -8_388_609,
       2_147_483_648, 140_737_488_355_327, 140_737_488_355_328, .max, .min,
@@ -59,8 +59,8 @@ struct DatabaseTests {
   }
 
   @Test(
-    "may have any number of rows up to what one interior page leads to", arguments: [0, 1, 9_000])
-  func growIntoLeaves(count: Int) throws {
+    "may have as many rows as one interior page has leaves for", arguments: [0, 1, 9_000])
+  func tablesMayHaveManyRows(count: Int) throws {
     let rows = (0..<count).map { SQLiteRow(Int64($0 + 1), [.null, .text("row \($0) of many")]) }
     let image = SQLiteImage(table: "t", columns: "id INTEGER PRIMARY KEY, s", rows: rows)
     let scratch = try TemporaryDirectory("sample")
@@ -73,8 +73,8 @@ struct DatabaseTests {
         == (count == 0 ? "" : "row \(count - 1) of many"))
   }
 
-  @Test("lose exactly the last transaction when their log is cut inside it")
-  func commitByTransaction() throws {
+  @Test("lose exactly the last transaction if their log is truncated within it")
+  func aTruncatedLogLosesTheLastTransaction() throws {
     func image(_ count: Int) -> SQLiteImage {
       let rows = (1...count).map { SQLiteRow(Int64($0), [.null, .text("row \($0)")]) }
       return SQLiteImage(

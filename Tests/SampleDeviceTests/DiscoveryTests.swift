@@ -4,10 +4,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite("The sample, as the model finds it")
+@Suite("Discovery of the sample device")
 struct DiscoveryTests {
-  @Test("has four apps, one of them offloaded, an extension, and groups known and guessed")
-  func hasApps() throws {
+  @Test("finds four apps, one of them offloaded, an extension, and known and guessed groups")
+  func appsExtensionsAndGroupsAreFound() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let device = try Device.find(root: scratch.path("a"))

@@ -1,8 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Runs a statement on a database with the `sqlite3` program, else with Python's module of that
-/// name.
+/// Runs a statement on a database with the `sqlite3` program, or with Python's module of that name.
 func query(_ database: String, _ statement: String) throws -> String {
   let program = """
     import sqlite3, sys
@@ -16,5 +15,5 @@ func query(_ database: String, _ statement: String) throws -> String {
   return (result.output + result.errors).trimmingCharacters(in: .whitespacesAndNewlines)
 }
 
-/// Whether databases can be looked into.
+/// Whether databases can be queried.
 let hasSQLite = (try? query(":memory:", "SELECT 1")) == "1"

@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite("What the sample device refuses")
+@Suite("Refusals of the sample device")
 struct RefusalTests {
-  @Test("a directory that holds something, and leaves it as it is")
-  func refusesFullDirectory() throws {
+  @Test("a directory that is not empty is refused and unchanged")
+  func aDirectoryThatIsNotEmptyIsRefused() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try Directory.make(path: scratch.path("full/thesis"))
     let before = try TreeListing(scratch.path).lines
@@ -19,16 +19,16 @@ struct RefusalTests {
     #expect(try TreeListing(scratch.path).lines == before)
   }
 
-  @Test("a second sample in the same directory")
-  func refusesTwice() throws {
+  @Test("a second sample in the same directory is refused")
+  func aSecondSampleIsRefused() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let error = #expect(throws: SampleError.self) { try SampleDevice.make(at: scratch.path("a")) }
     #expect(error?.code == .notEmpty)
   }
 
-  @Test("no empty directory, whose mode it keeps, and no link to one")
-  func takesEmptyDirectory() throws {
+  @Test("an empty directory or a link to one is accepted, and keeps its mode")
+  func anEmptyDirectoryIsAccepted() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try Directory.make(path: scratch.path("empty"))
     let root = try Directory.open(path: scratch.path)
@@ -39,8 +39,8 @@ struct RefusalTests {
     #expect(try root.directory("empty").names() == ["data", "device.plist"])
   }
 
-  @Test("a file in the directory's place, and an empty path")
-  func refusesFile() throws {
+  @Test("a file instead of a directory, or an empty path, is refused")
+  func aFileIsRefused() throws {
     let scratch = try TemporaryDirectory("sample")
     let root = try Directory.open(path: scratch.path)
     try root.create("file").close()
@@ -55,15 +55,15 @@ struct RefusalTests {
     #expect(throws: SampleError.self) { try SampleDevice.make(at: "") }
   }
 
-  @Test("to change what is no sample of its own")
-  func refusesForeignDevice() throws {
+  @Test("changing another device is refused")
+  func anotherDeviceIsNotChanged() throws {
     let scratch = try TemporaryDirectory("sample")
     let root = try Directory.make(path: scratch.path("other"))
     let missing = #expect(throws: SampleError.self) {
       try SampleDevice.change(at: scratch.path("other"), day: 1)
     }
     #expect(missing?.code == .notASample)
-    #expect(missing?.hint == "make one first: sandboxctl sample DIR")
+    #expect(missing?.hint == "create one: sandboxctl sample DIR")
     try root.create("device.plist").close()
     let foreign = #expect(throws: SampleError.self) {
       try SampleDevice.change(at: scratch.path("other"), day: 1)
@@ -72,19 +72,19 @@ struct RefusalTests {
     #expect(throws: SampleError.self) { try SampleDevice.change(at: scratch.path("none"), day: 1) }
   }
 
-  @Test("days that it does not have", arguments: [-1, 0, 31])
-  func refusesDays(day: Int) throws {
+  @Test("unknown days are refused", arguments: [-1, 0, 31])
+  func unknownDaysAreRefused(day: Int) throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let error = #expect(throws: SampleError.self) {
       try SampleDevice.change(at: scratch.path("a"), day: day)
     }
     #expect(error?.code == .noSuchDay)
-    #expect(error?.hint == "name a day from 1 to 30")
+    #expect(error?.hint == "use a day from 1 to 30")
   }
 
-  @Test("to go on when a call fails: the error names the file, nothing is removed")
-  func reportsFaults() throws {
+  @Test("after a failed call the error names the file, and nothing is removed")
+  func aFailedCallIsReported() throws {
     for operation in [SystemError.Operation.create, .write, .createLink, .link, .setTimes] {
       let scratch = try TemporaryDirectory("sample")
       let plan = Faults.Plan(failing: [operation], at: 2, number: 28)
@@ -98,15 +98,15 @@ struct RefusalTests {
     }
   }
 
-  @Test("nothing where the file system has no user attributes: it says what is left out")
-  func notesMissingAttributes() throws {
+  @Test("without user attributes the report has the omitted marks")
+  func missingAttributesAreReported() throws {
     let scratch = try TemporaryDirectory("sample")
     let unsupported: Int32 = 95
     let plan = Faults.Plan(
       failing: [.setAttributes], at: 1, number: unsupported, staysBroken: true)
     let report = try Faults.inject(plan) { try SampleDevice.make(at: scratch.path("a")) }
     #expect(report.marksExcluded == 6)
-    #expect(report.notes.first?.contains("6 exclusion marks are left out") == true)
+    #expect(report.notes.first?.contains("6 exclusion marks are omitted") == true)
     let denied = Faults.Plan(failing: [.setAttributes], at: 1, number: 13)
     #expect(throws: SampleError.self) {
       try Faults.inject(denied) { try SampleDevice.make(at: scratch.path("b")) }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("The sample device")
 struct SampleDeviceTests {
-  @Test("is the same each time it is made, and as the golden listing has it", arguments: [0, 1])
-  func isDeterministic(day: Int) throws {
+  @Test("is always the same, and matches the golden listing", arguments: [0, 1])
+  func theSampleIsDeterministic(day: Int) throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"), day: day)
     _ = try SampleDevice.make(at: scratch.path("b/c"), day: day)
@@ -17,8 +17,8 @@ struct SampleDeviceTests {
   }
 
   @Test("does not depend on the umask", arguments: [0o000, 0o077, 0o777])
-  func ignoresUmask(mask: mode_t) async throws {
-    // A process has one umask: it is set in a process of its own, and for a user whom modes bind.
+  func theSampleDoesNotDependOnTheUmask(mask: mode_t) async throws {
+    // A process has one umask: it is set in a separate process, for a user bound by modes.
     let scratch = try TemporaryDirectory("sample")
     try scratch.directory.setPermissions(0o777)
     let place = scratch.path("sample").description
@@ -31,8 +31,8 @@ struct SampleDeviceTests {
     #expect(try made == TreeListing(scratch.path("other")).lines)
   }
 
-  @Test("is small, and its report says how large it is")
-  func isSmall() throws {
+  @Test("is small, and its report has the right size")
+  func theSampleIsSmall() throws {
     let scratch = try TemporaryDirectory("sample")
     let report = try SampleDevice.make(at: scratch.path("a"), day: SampleDevice.lastDay)
     let listing = try TreeListing(scratch.path("a"))
@@ -44,8 +44,8 @@ struct SampleDeviceTests {
     #expect(try TreeListing(scratch.path("b")).files < 300)
   }
 
-  @Test("has real names, links and holes")
-  func hasOddities() throws {
+  @Test("has unusual names, links and holes")
+  func theSampleHasUnusualNamesLinksAndHoles() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let data = scratch.path("a/data/Containers/Data/Application")
@@ -67,8 +67,8 @@ struct SampleDeviceTests {
     #expect(map.allocated < 65_536)
   }
 
-  @Test("has pictures that are pictures", .enabled(if: Program.exists("python3")))
-  func hasPictures() throws {
+  @Test("has valid pictures", .enabled(if: Program.exists("python3")))
+  func theSampleHasValidPictures() throws {
     let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let picture =
@@ -95,24 +95,24 @@ struct SampleDeviceTests {
   }
 }
 
-/// Listings that were looked at once and must stay as they are.
+/// Listings that were checked once and must not change.
 enum Golden {
   private static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appendingPathComponent("Golden")
 
-  /// Compares lines with a golden file. With `SANDBOXCTL_RECORD=1` it is written anew, and the test
-  /// fails all the same, so that nobody records by accident.
+  /// Compares lines with a golden file. With `SANDBOXCTL_RECORD=1` it is rewritten, and the test
+  /// fails anyway, so that it is not recorded by accident.
   static func compare(_ lines: [String], with name: String) throws {
     let file = directory.appendingPathComponent(name)
     if ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD"] == "1" {
       try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: file)
-      Issue.record("\(name) is recorded: look at the difference, and run the tests again")
+      Issue.record("\(name) is recorded: check the difference, and run the tests again")
       return
     }
     let golden = String(decoding: try Data(contentsOf: file), as: UTF8.self)
     let expected = golden.split(separator: "\n").map(String.init)
     for line in Set(expected).symmetricDifference(lines).sorted().prefix(20) {
-      Issue.record("\(name): only in one of the two listings: \(line)")
+      Issue.record("\(name): only in one of the listings: \(line)")
     }
     #expect(lines.count == expected.count)
   }

@@ -1,7 +1,7 @@
 import SystemIO
 
-/// What `find` and a checksum would say of a tree: a line for each entry, sorted by the bytes of the
-/// paths, of what is the same on every machine.
+/// The properties of a tree that are the same on every machine, as from `find` and a checksum: a
+/// line for each entry, sorted by the bytes of the paths.
 struct TreeListing {
   private(set) var lines: [String] = []
   private(set) var files = 0
@@ -56,7 +56,7 @@ struct TreeListing {
     return "\(path) \(mode) \(status.modified.seconds).\(nanoseconds) \(what)"
   }
 
-  /// FNV-1a of 64 bits: enough to notice a change that nobody makes on purpose.
+  /// FNV-1a with 64 bits: enough to notice an accidental change.
   private static func digest(_ bytes: [UInt8]) -> String {
     let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
       ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Where containers are made that a device lacks: never outside of the layout's own directories,
-/// whatever an app, a snapshot or a package calls them.
+/// The locations of new containers: always inside the layout's own directories, whatever name an
+/// app, a snapshot or a package gives them.
 @Suite struct ContainerLocationTests {
   private static let hostile: [ByteString] = [
     "..", ".", ".sandboxctl", "../LaunchAgents", "../../../outside/x", "/etc", "a/b", "a\0b", "",
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: hostile)
-  func hostileIdentifiersHaveNoPlace(name: ByteString) throws {
+  func hostileIdentifiersHaveNoLocation(name: ByteString) throws {
     let hostile = LogicalName(name)
     let mac = try device(.macOS, "home", making: ["home/Library/Containers"])
     for container in [
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(arguments: hostile + ["latest", "1x", "x"])
-  func onlyRevisionsNameRevisionsOfSnaps(name: ByteString) throws {
+  func onlyRevisionsNameSnapDirectories(name: ByteString) throws {
     let snap = try device(.snap, "home/snap", making: ["home/snap/editor/common"])
     let revision = LogicalContainer.revision(LogicalName("editor"))
     #expect(throws: ModelError.self) { try snap.place(forNew: revision, named: name) }
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(arguments: hostile + ["D1"])
-  func onlyUUIDsNameContainersOfASimulator(name: ByteString) throws {
+  func onlyUUIDsNameSimulatorContainers(name: ByteString) throws {
     let phone = try device(.coreSimulator, "phone", making: ["phone/Containers/Data/Application"])
     let data = LogicalContainer.data(LogicalName("com.example"))
     #expect(throws: ModelError.self) { try phone.place(forNew: data, named: name) }
@@ -59,7 +59,7 @@ import Testing
     #expect(try #require(try phone.place(forNew: data)).name.isUUID)
   }
 
-  @Test func aLayoutsOwnDirectoryMayBeALink() throws {
+  @Test func layoutDirectoryMayBeALink() throws {
     let mac = try device(
       .macOS, "home", making: ["home/Library/Containers", "disk/Group Containers"])
     try Directory.open(path: directory.path("home/Library"))
@@ -68,7 +68,7 @@ import Testing
     #expect(place.path == Host.resolved(directory.path("disk/Group Containers/group.a")))
   }
 
-  @Test func theDirectoryOfAGroupNamesItAndNotTheFileThatItsAppsCanWrite() throws {
+  @Test func groupIsNamedByItsDirectoryNotByAWritableFile() throws {
     let disk = try MacOSDisk()
     try disk.group("group.honest", "../LaunchAgents")
     try disk.group("group.other", "group.victim")
@@ -79,7 +79,7 @@ import Testing
     #expect(reasons.contains { $0.contains("'group.victim'") })
   }
 
-  @Test func rootFollowsNoLinkOfAnotherUser() throws {
+  @Test func rootDoesNotFollowLinksOfOtherUsers() throws {
     let phone = try SimulatorDevice()
     let elsewhere = try TemporaryDirectory()
     try elsewhere.file("moved/Documents/a", "x")
@@ -95,8 +95,8 @@ import Testing
     #expect(found.findings(.foreignLink).map(\.path) == [ByteString(place)])
   }
 
-  /// Nor does it write through one.
-  @Test func rootMakesNoContainerBehindALinkOfAnotherUser() throws {
+  /// Root does not write through such a link either.
+  @Test func rootCreatesNoContainerThroughLinksOfOtherUsers() throws {
     guard Host.userID == 0 else { return }
     let mac = try device(.macOS, "home", making: ["home/Library/Containers", "elsewhere"])
     let library = try Directory.open(path: directory.path("home/Library"))

@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func variablesAndPairs() throws {
+  @Test func variablesAndPairsAreRead() throws {
     let migration = try read(
       .dictionary([
         .init(
@@ -59,28 +59,28 @@ import Testing
     "${Home}/Library/Containers/com.other/x", "${Library}/Group Containers/g", "${Library/x",
     "x/${Library}", "${Library}/a${Home}b", "${Library}x/y", "${Home}/Library/Application Support",
   ])
-  func pathsOutside(path: String) throws {
+  func pathsOutsideAreRefused(path: String) throws {
     #expect(refusal(.init("Move", text(path))) != nil)
     #expect(refusal(.init("Move", .array([text("${Library}/x", path)]))) != nil)
     #expect(refusal(.init("Move", .array([text(path, "${Library}/x")]))) != nil)
     #expect(refusal(.init("Symlink", text(path))) != nil)
   }
 
-  /// Two that meet would be one lost.
-  @Test func pathsThatMeet() throws {
+  /// If two targets were the same, one file would be lost.
+  @Test func conflictingTargetsAreRefused() throws {
     #expect(refusal(.init("Move", text("${Home}/a", "${Home}/a")))?.contains("twice") == true)
     #expect(
       refusal(.init("Move", text("${Home}/a/b", "${Home}/a-b", "${Home}/a")))?.contains("'a/b'")
         == true)
     let pair = text("${Home}/b", "${Home}/a")
     #expect(
-      refusal(.init("Move", .array([.string("${Home}/a"), pair])))?.contains("makes") == true)
+      refusal(.init("Move", .array([.string("${Home}/a"), pair])))?.contains("creates") == true)
     #expect(
       refusal(.init("Move", text("${Home}/a")), .init("Symlink", text("${Home}/a/b"))) != nil)
     #expect(refusal(.init("Move", text("${Home}/a", "${Home}/a-b", "${Home}/ab"))) == nil)
   }
 
-  @Test func otherTypes() throws {
+  @Test func otherTypesAreRefused() throws {
     #expect(refusal(.init("Move", .string("${Home}/a")))?.contains("not array") == true)
     #expect(refusal(.init("Move", .array([.integer(1)])))?.contains("neither") == true)
     #expect(refusal(.init("Move", .array([text("${Home}/a")])))?.contains("neither") == true)
@@ -89,8 +89,8 @@ import Testing
     #expect(throws: ModelError.self) { try ContainerMigration(reading: [1, 2], for: app) }
   }
 
-  /// The list of a published app.
-  @Test(.enabled(if: Shared.has("fixtures/migration"))) func realList() throws {
+  /// The migration list of a published app.
+  @Test(.enabled(if: Shared.has("fixtures/migration"))) func realListIsRead() throws {
     let bytes = try Shared.bytes("fixtures/migration/container-migration.plist")
     let migration = try ContainerMigration(reading: bytes, for: app)
     let place: ByteString = "Library/Application Support/Pecunia"

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Devices that lie in one directory, as a Mac keeps its simulators, and homes in another.
+/// Devices in one directory, as a Mac keeps its simulators, and home directories in another.
 @Suite struct DeviceCandidateTests {
   private let directory: TemporaryDirectory
   private let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
@@ -35,19 +35,19 @@ import Testing
     "old iphone", "Old iPhone", "two", "AAAAAAAA-0000-4000-8000-000000000002",
     "aaaaaaaa-0000-4000-8000-000000000002", "udid:AAAAAAAA-0000-4000-8000-000000000002",
   ])
-  func aDeviceIsFoundByItsNameDirectoryUDIDOrIdentity(_ word: String) throws {
+  func deviceIsFoundByNameDirectoryUDIDOrIdentity(_ word: String) throws {
     try addTwo()
     let candidates = try finder.candidates(in: directory.path("Devices"))
     #expect(candidates.count == 2)
     let found = try candidates.device(ByteString(word))
     #expect(found.directory == directory.path("Devices/two") && found.layout == .coreSimulator)
-    // What is chosen is what is found there.
+    // The selected device is the one found at its path.
     let device = try finder.find(found.directory)
     #expect(device.identity == found.identity && device.root == found.root)
     #expect(device.name == found.name)
   }
 
-  @Test func byItsPathADeviceIsFoundWhateverOthersAreCalled() throws {
+  @Test func deviceIsFoundByItsPathDespiteEqualNames() throws {
     try addTwo(named: "one")
     let path = directory.path("Devices/one")
     let candidates = try finder.candidates(in: directory.path("Devices"))
@@ -57,7 +57,7 @@ import Testing
     for udid in Self.udids { #expect(error?.hint?.contains(udid) == true, "\(error?.hint ?? "")") }
   }
 
-  @Test func anUnknownNameListsThoseThatAreThere() throws {
+  @Test func unknownNameListsTheDevices() throws {
     try addTwo()
     let candidates = try finder.candidates(in: directory.path("Devices"))
     let error = #expect(throws: ModelError.self) { try candidates.device("iPad") }
@@ -68,15 +68,16 @@ import Testing
         + "'Old iPhone' (\(Self.udids[1]), coresimulator)")
   }
 
-  @Test func aDirectoryThatIsADeviceIsTheOnlyOne() throws {
+  @Test func deviceDirectoryIsTheOnlyDevice() throws {
     try addTwo()
     let candidates = try finder.candidates(in: directory.path("Devices/one"))
     #expect(candidates.map(\.name) == ["iPhone 14"])
     #expect(throws: ModelError.self) { try candidates.device("Old iPhone") }
   }
 
-  /// A home has a device for each of its layouts; the root of each is that of the device itself.
-  @Test func homesAreFoundByTheirUsersNames() throws {
+  /// A home directory has one device for each of its layouts; the root of each is the root of the
+  /// device.
+  @Test func homesAreFoundByUserName() throws {
     for app in ["alice", "bob"] {
       try directory.file("home/\(app)/.var/app/org.example.A/data/x", "x")
     }
@@ -94,14 +95,14 @@ import Testing
     #expect(try snap.device("bob").root == directory.path("home/bob/snap"))
   }
 
-  /// A link may be anybody's: what it leads to can be named by itself.
-  @Test func noLinkAmongTheDirectoriesIsFollowed() throws {
+  /// Any user may have made a link; its target can be selected directly.
+  @Test func linksAmongTheDirectoriesAreNotFollowed() throws {
     try addTwo()
     try directory.link("Linked/two", to: directory.string + "/Devices/two")
     #expect(try finder.candidates(in: directory.path("Linked")).isEmpty)
   }
 
-  @Test func aLongListNamesTheFirstTen() throws {
+  @Test func longListNamesTheFirstTen() throws {
     for number in 10..<22 {
       try addSimulator("Devices/\(number)", "iPhone \(number)", udid: "UDID-\(number)")
     }

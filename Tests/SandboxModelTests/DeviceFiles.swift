@@ -3,12 +3,12 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// What tests of devices make in a temporary directory.
+/// Files of test devices in a temporary directory.
 extension TemporaryDirectory {
-  /// Makes a directory and those above it.
+  /// Makes a directory and its parents.
   func makeDirectory(_ name: String) throws { _ = try Directory.make(path: path(ByteString(name))) }
 
-  /// Writes a file and makes the directories above it.
+  /// Writes a file and makes its parent directories.
   func file(_ name: String, _ content: [UInt8] = []) throws {
     try write(content, at: ByteString(name))
   }
@@ -27,7 +27,7 @@ extension TemporaryDirectory {
     try Directory.make(path: above).createLink(last, to: ByteString(target))
   }
 
-  /// Makes a file of that size that takes no space.
+  /// Makes a sparse file of a size.
   func sparse(_ name: String, size: UInt64) throws {
     try file(name)
     let handle = try FileHandle(forWritingTo: url.appendingPathComponent(name))
@@ -37,7 +37,7 @@ extension TemporaryDirectory {
 }
 
 extension PropertyList {
-  /// A dictionary of strings and other values.
+  /// Returns a dictionary of strings and other values.
   static func of(_ members: [(ByteString, PropertyList)]) -> PropertyList {
     .dictionary(members.map { Member($0.0, $0.1) })
   }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct DeviceFinderTests {
-  @Test func aPlainDirectoryIsNoDeviceUnlessAskedFor() throws {
+  @Test func plainDirectoryIsADeviceOnlyOnRequest() throws {
     let directory = try TemporaryDirectory()
     try directory.file("a/b", "x")
     let error = #expect(throws: ModelError.self) { try Device.find(root: directory.path) }
@@ -20,13 +20,13 @@ import Testing
     #expect(try device.realPath(of: logical) == directory.path.appending("a/b"))
   }
 
-  @Test func aRootThatIsMissingOrAFileIsRefused() throws {
+  @Test func missingRootOrFileIsRefused() throws {
     let directory = try TemporaryDirectory()
     try directory.file("file", "x")
     let missing = #expect(throws: ModelError.self) {
       try Device.find(root: directory.path.appending("none"))
     }
-    #expect(missing?.description.contains("there is no such file or directory") == true)
+    #expect(missing?.description.contains("no such file or directory") == true)
     let file = #expect(throws: ModelError.self) {
       try Device.find(root: directory.path.appending("file"), layout: .folder)
     }
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(arguments: [(Layout.coreSimulator, "device.plist"), (.flatpak, "'.var/app'")])
-  func anotherLayoutThanAskedForIsRefused(layout: Layout, reason: String) throws {
+  func otherLayoutThanRequestedIsRefused(layout: Layout, reason: String) throws {
     let directory = try TemporaryDirectory()
     try directory.file("Documents/letter", "x")
     let error = #expect(throws: ModelError.self) {
@@ -45,7 +45,7 @@ import Testing
     #expect(error?.hint != nil)
   }
 
-  @Test func theRootMayBeALink() throws {
+  @Test func rootMayBeALink() throws {
     let device = try SimulatorDevice()
     try device.container(.data, "D1", "com.example.a")
     let other = try TemporaryDirectory()
@@ -57,7 +57,7 @@ import Testing
     #expect(named.identity.description == "name:mine")
   }
 
-  @Test func anIOSFileSystemTellsItsVersion() throws {
+  @Test func versionOfAnIOSFileSystemIsRead() throws {
     let directory = try TemporaryDirectory()
     try directory.propertyList(
       "System/Library/CoreServices/SystemVersion.plist",
@@ -79,7 +79,7 @@ import Testing
   @Test(arguments: [
     "garbage", "<plist><dict><key>runtime</key><string>x.y</string></dict></plist>",
   ])
-  func aBadDeviceRecordIsNamed(text: String) throws {
+  func invalidDeviceRecordIsReported(text: String) throws {
     let device = try SimulatorDevice()
     try device.directory.file("device.plist", text)
     try device.container(.data, "D1", "com.example.a")

@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  /// Every byte of the file is changed in many ways, and the file is cut at every length.
+  /// Every byte of the file is changed in many ways, and the file is truncated at every length.
   @Test func hostileFilesNeverCrash() throws {
     var random = Seeded(77)
     var intact = 0
@@ -66,7 +66,7 @@ import Testing
     (EntitlementSource.signature, true), (.section, true), (.archivedEntitlements, true),
     (.provisioningProfile, true), (.signature, false),
   ])
-  func groupsAreKnownFromEachPlace(source: EntitlementSource, isThere: Bool) throws {
+  func groupsAreReadFromEverySource(source: EntitlementSource, isThere: Bool) throws {
     let device = try SimulatorDevice()
     let bundle = try device.bundle(
       "B1", "com.example.a", name: "A", more: [("CFBundleExecutable", .string("prog"))])
@@ -101,7 +101,7 @@ import Testing
         == (isThere ? 1 : 0))
   }
 
-  @Test func anExtensionsGroupsAreItsApps() throws {
+  @Test func groupsOfAnExtensionBelongToItsApp() throws {
     let device = try SimulatorDevice()
     let bundle = try device.bundle("B1", "com.example.a", name: "A")
     let appex = bundle + "/PlugIns/S.appex"
@@ -113,7 +113,7 @@ import Testing
     #expect(app.groups.map(\.group.bytes) == ["group.x"])
   }
 
-  @Test func brokenEntitlementsAreNamed() throws {
+  @Test func invalidEntitlementsAreReported() throws {
     let device = try SimulatorDevice()
     let bundle = try device.bundle(
       "B1", "com.example.a", name: "A", more: [("CFBundleExecutable", .string("../../x"))])
@@ -126,7 +126,7 @@ import Testing
     let found = try device.find()
     #expect(found.apps.count == 2)
     #expect(found.findings(.unusableFile).count == 4)
-    #expect(found.findings(.wrongValue).map(\.reason) == ["CFBundleExecutable is no file name"])
+    #expect(found.findings(.wrongValue).map(\.reason) == ["CFBundleExecutable is not a file name"])
   }
 
   @Test(arguments: [

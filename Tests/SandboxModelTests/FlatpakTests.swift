@@ -53,7 +53,7 @@ import Testing
     #expect(device.identity.description == "place:m:flatpak:\(home.string)/.var/app")
   }
 
-  @Test func tellsWhatIsDeployed() throws {
+  @Test func findsDeployments() throws {
     let home = try home()
     let app = try find(home.string).app("only one")
     #expect(app.version == "3.1")
@@ -66,7 +66,7 @@ import Testing
     #expect(installation.origin == nil)
   }
 
-  @Test func readsTheDeploymentsRecord() throws {
+  @Test func readsTheDeploymentRecord() throws {
     let home = try home()
     let deployed = ".local/share/flatpak/app/org.installed.Only/x86_64/stable/abc123"
     var record = Array("lab\0abc123\0".utf8)
@@ -101,7 +101,7 @@ import Testing
     #expect(copy.logicalPrefixes == ["apps/org.example.Hello/data", "apps/org.gone.App/data"])
   }
 
-  @Test func settingsAreOneFileOfTheirDirectory() throws {
+  @Test func settingsAreOneFileInTheirDirectory() throws {
     let home = try home()
     let device = try find(home.string)
     let container = try #require(device.containers.first { $0.kind == .settings })
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func dataBehindALinkIsFollowedAndSaid() throws {
+  @Test func linkedDataIsFollowedAndReported() throws {
     let home = try home()
     try FileManager.default.moveItem(
       at: home.url.appendingPathComponent(".var/app/org.gone.App"),
@@ -131,7 +131,7 @@ import Testing
     #expect(device.findings(.linkFollowed).map(\.path) == ["org.gone.App"])
   }
 
-  @Test func brokenDeploymentsAreNamed() throws {
+  @Test func invalidDeploymentsAreReported() throws {
     let home = try home()
     let app = home.url.appendingPathComponent(".local/share/flatpak/app/org.installed.Only/current")
     try FileManager.default.removeItem(at: app)
@@ -143,10 +143,10 @@ import Testing
   }
 }
 
-/// Apps that the real Flatpak made and ran.
+/// Apps that the real Flatpak installed and ran.
 @Suite(.enabled(if: Shared.has(FlatpakLab.material)))
 struct RealFlatpakTests {
-  @Test func findsWhatFlatpakInstalledAndRan() throws {
+  @Test func findsAppsThatFlatpakInstalledAndRan() throws {
     let directory = try TemporaryDirectory()
     let lab = try FlatpakLab(
       in: directory, apps: ["org.example.Hello", "org.example.Idle"], running: ["org.example.Hello"]

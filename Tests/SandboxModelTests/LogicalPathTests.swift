@@ -8,13 +8,13 @@ import Testing
     ("/apps/x", "absolute"), ("apps//x", "empty component"), ("apps/x/", "empty component"),
     ("apps/../x", "'..'"), ("..", "'..'"), ("apps/./x", "'.'"), ("a\0b", "NUL"),
   ])
-  func refusesWhatCouldLeaveItsTree(path: String, reason: String) {
+  func refusesPathsThatCouldLeaveTheTree(path: String, reason: String) {
     let error = #expect(throws: ModelError.self) { try LogicalPath(ByteString(path)) }
     #expect(error?.code == .logicalPath)
     #expect(error?.reason.contains(reason) == true)
   }
 
-  @Test func refusesTheSameInContainers() throws {
+  @Test func refusesUnsafePathsInContainers() throws {
     let container = LogicalContainer.data(LogicalName("com.example.app"))
     for inner: ByteString in ["..", "a/../../b", "/etc/passwd", "a//b", "a/", "a\0"] {
       #expect(throws: ModelError.self) { try LogicalPath(container, inner) }
@@ -51,12 +51,12 @@ import Testing
     "apps/a%2f/data", "apps/a%41/data", "apps/a%/data", "apps/a~/data", "apps/a~b~c/data",
     "groups/~",
   ])
-  func namesNoContainerAboveOrBesideThem(path: String) throws {
+  func pathsOutsideContainersNameNone(path: String) throws {
     #expect(try LogicalPath(ByteString(path)).place == nil)
   }
 
   @Test(arguments: 0..<500)
-  func anyBytesMakeOneComponentAndComeBack(seed: Int) throws {
+  func anyBytesAreEncodedAsOneComponent(seed: Int) throws {
     var random = Seeded(UInt64(seed))
     let name = LogicalName(
       Self.name(&random), instance: Bool.random(using: &random) ? Self.name(&random) : nil)
@@ -87,14 +87,14 @@ import Testing
     #expect(Set(names.map(\.component)).count == names.count)
   }
 
-  @Test func keepsNamesThatAreNoText() throws {
+  @Test func keepsNamesThatAreNotUTF8() throws {
     let inner = ByteString([0x61, 0x0a, 0xff, 0xfe, 0x2f, 0xe9])
     let path = try LogicalPath(.data(LogicalName("com.a")), inner)
     #expect(path.place?.inner == inner)
     #expect(path.description == "apps/com.a/data/a\\n\\xff\\xfe/\\xe9")
   }
 
-  @Test func goesUpToTheRoot() throws {
+  @Test func parentsEndAtTheRoot() throws {
     let path = try LogicalPath("apps/com.a/data")
     #expect(path.parent.bytes == "apps/com.a")
     #expect(path.parent.parent.parent == .root)

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A macOS disk in a temporary folder: `Users/you` with containers, and `Applications`.
+/// A macOS disk in a temporary directory: `Users/you` with containers, and `Applications`.
 struct MacOSDisk {
   let directory: TemporaryDirectory
   static let home = "Users/you"
@@ -25,7 +25,7 @@ struct MacOSDisk {
       ]), isBinary: true)
   }
 
-  /// Makes an app's container with a document; its metadata names `identifier`, where there is one.
+  /// Makes an app's container with a document; its metadata names `identifier` unless that is nil.
   func container(_ name: String, _ identifier: ByteString? = nil) throws {
     let place = Self.home + "/Library/Containers/" + name
     try directory.file(place + "/Data/Documents/letter", name)
@@ -38,7 +38,7 @@ struct MacOSDisk {
     if let identifier { try metadata(place, identifier, contentClass: 7) }
   }
 
-  /// Makes a bundle in a directory of apps; gives the path of its `Contents`.
+  /// Makes a bundle in a directory of apps and returns the path of its `Contents`.
   @discardableResult
   func bundle(
     _ name: String, _ identifier: ByteString, in base: String = "Applications",
@@ -66,8 +66,8 @@ struct MacOSDisk {
 }
 
 @Suite struct MacOSTests {
-  /// Some builds write numbers where versions are texts.
-  @Test func aVersionMayBeANumber() throws {
+  /// Some builds write versions as numbers instead of strings.
+  @Test func versionMayBeANumber() throws {
     let disk = try MacOSDisk()
     try disk.directory.propertyList(
       "Applications/N.app/Contents/Info.plist",
@@ -125,7 +125,7 @@ struct MacOSDisk {
     #expect(device.findings.isEmpty)
   }
 
-  @Test func tellsWhatSaidWhoseContainersAre() throws {
+  @Test func reportsTheSourceOfEachIdentity() throws {
     let device = try disk().find()
     let said = Dictionary(
       uniqueKeysWithValues: device.containers.map { ($0.logicalPrefix, $0.identification) })
@@ -161,7 +161,7 @@ struct MacOSDisk {
       #expect(try device.logicalPath(ofPath: path)?.bytes == ByteString(logical))
       #expect(try device.realPath(of: LogicalPath(ByteString(logical))) == path)
     }
-    // What is beside the data, and another app's bundle, is no container's.
+    // Entries beside the data, and another app's bundle, belong to no container.
     for path in [
       "Users/you/Library/Containers/com.example.notes/" + MacOSDisk.metadataName,
       "Applications/Unsandboxed.app/Contents/Info.plist", "Users/you/Documents",
@@ -173,7 +173,7 @@ struct MacOSDisk {
     }
   }
 
-  @Test func isFoundByLookingAndByName() throws {
+  @Test func isFoundByDetectionAndByName() throws {
     let disk = try disk()
     for path in ["Users/you", "Users/you/Library/Containers"] {
       let device = try disk.find(path)
@@ -189,17 +189,17 @@ struct MacOSDisk {
     #expect(try groups.find().logicalPrefixes == ["groups/group.com.example"])
   }
 
-  @Test func aHomeElsewhereHasNoSystem() throws {
+  @Test func homeElsewhereHasNoSystem() throws {
     let disk = try disk()
     try disk.directory.directory.rename("Users/you", to: "copy", in: disk.directory.directory)
     let device = try disk.find("copy")
     #expect(device.osVersion == nil)
     #expect(device.containers.filter { $0.kind == .bundle }.map(\.member) == ["Bare.app"])
-    // Without its bundle the extension is an app like others.
+    // Without its bundle the extension is a separate app.
     #expect(device.logicalPrefixes.contains("apps/com.example.notes.share/data"))
   }
 
-  @Test func oddContainersAreSaid() throws {
+  @Test func oddContainersAreReported() throws {
     let disk = try MacOSDisk()
     try disk.container("com.example.a", "com.example.other")
     try disk.container("0B3F1D2E-0001-4A5B-8C9D-000000000001")

@@ -4,9 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Foundation's property lists, to hold the project's own reader and writer against.
+/// Foundation's property lists, to check the project's own reader and writer.
 enum PropertyListOracle {
-  /// What Foundation reads of the bytes, as a value with members sorted by key.
+  /// Returns Foundation's value of the bytes with members sorted by key.
   static func read(_ bytes: [UInt8]) throws -> PropertyList {
     let value = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
     return try #require(converted(value))
@@ -24,7 +24,7 @@ enum PropertyListOracle {
         fromPropertyList: foundation(value), format: format, options: 0))
   }
 
-  /// The value with the members of all dictionaries sorted, as Foundation keeps no order.
+  /// Returns the value with the members of all dictionaries sorted, as Foundation keeps no order.
   static func sorted(_ value: PropertyList) -> PropertyList {
     switch value {
     case .array(let elements): .array(elements.map { sorted($0) })
@@ -90,10 +90,10 @@ enum PropertyListOracle {
   }
 }
 
-/// Random property lists of every kind of value.
+/// A generator of random property lists with every kind of value.
 struct PropertyListGenerator {
   var random: Seeded
-  /// Whether strings may hold what XML cannot.
+  /// Whether strings may contain characters that XML does not allow.
   var allowsControls = false
 
   init(_ seed: UInt64) { random = Seeded(seed) }

@@ -4,30 +4,30 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a broken or hostile property list gets: a sentence and a place, never a crash.
+/// Invalid and hostile property lists give an error with a position, never a crash.
 @Suite struct PropertyListRefusalTests {
   @Test(arguments: [
     ("<plist>\n <dict>\n  <key>a</key>\n </dict>\n</plist>", 3, 3, "the key 'a' has no value"),
-    ("<plist>\n <dict><string>a</string></dict></plist>", 2, 8, "a <key> is expected"),
-    ("<plist>\n é<true/></plist>", 2, 2, "text stands where an element is expected"),
-    ("<plist><string>a<b/></string></plist>", 1, 17, "is expected here"),
-    ("<plist><string>&bogus;</string></plist>", 1, 16, "entity 'bogus' is not known"),
-    ("<plist><string>&#0;</string></plist>", 1, 16, "entity '#0' is not known"),
-    ("<plist><string>a & b</string></plist>", 1, 18, "begins no entity"),
-    ("<plist><integer>1x</integer></plist>", 1, 8, "'1x' is no valid <integer>"),
-    ("<plist><integer>18446744073709551616</integer></plist>", 1, 8, "no valid <integer>"),
-    ("<plist><real>0x10</real></plist>", 1, 8, "no valid <real>"),
-    ("<plist><date>2001-02-29T00:00:00Z</date></plist>", 1, 8, "no valid <date>"),
-    ("<plist><data>A!==</data></plist>", 1, 8, "no valid <data>"),
-    ("<plist><array><true/></dict></plist>", 1, 22, "</array> is expected"),
-    ("<plist><array><true/>", 1, 22, "it ends early"),
+    ("<plist>\n <dict><string>a</string></dict></plist>", 2, 8, "expected <key>"),
+    ("<plist>\n é<true/></plist>", 2, 2, "expected an element, found text"),
+    ("<plist><string>a<b/></string></plist>", 1, 17, "expected </string>"),
+    ("<plist><string>&bogus;</string></plist>", 1, 16, "unknown entity 'bogus'"),
+    ("<plist><string>&#0;</string></plist>", 1, 16, "unknown entity '#0'"),
+    ("<plist><string>a & b</string></plist>", 1, 18, "does not begin an entity"),
+    ("<plist><integer>1x</integer></plist>", 1, 8, "'1x' is not a valid <integer>"),
+    ("<plist><integer>18446744073709551616</integer></plist>", 1, 8, "not a valid <integer>"),
+    ("<plist><real>0x10</real></plist>", 1, 8, "not a valid <real>"),
+    ("<plist><date>2001-02-29T00:00:00Z</date></plist>", 1, 8, "not a valid <date>"),
+    ("<plist><data>A!==</data></plist>", 1, 8, "not a valid <data>"),
+    ("<plist><array><true/></dict></plist>", 1, 22, "expected </array>"),
+    ("<plist><array><true/>", 1, 22, "unexpected end of file"),
     ("<plist><string>abc", 1, 19, "</string> is missing"),
-    ("<plist><true/></plist>x", 1, 23, "something after </plist>"),
-    ("<plist><true/><true/></plist>", 1, 15, "</plist> is expected"),
-    ("<plist><null/></plist>", 1, 8, "no element of a property list"),
-    ("<plist></plist>", 1, 8, "no element of a property list"),
-    ("<plist><!-- <true/></plist>", 1, 8, "a comment does not end"),
-    ("<plist><string a=\"></string></plist>", 1, 8, "the tag does not end"),
+    ("<plist><true/></plist>x", 1, 23, "unexpected content after </plist>"),
+    ("<plist><true/><true/></plist>", 1, 15, "expected </plist>"),
+    ("<plist><null/></plist>", 1, 8, "unknown element"),
+    ("<plist></plist>", 1, 8, "unknown element"),
+    ("<plist><!-- <true/></plist>", 1, 8, "a comment is not terminated"),
+    ("<plist><string a=\"></string></plist>", 1, 8, "the tag is not terminated"),
     ("<?xml version=\"1.0\" encoding=\"koi8-r\"?><plist><true/></plist>", 1, 1, "'koi8-r'"),
     ("{ a = b; }", 1, 1, "neither an XML nor a binary property list"),
     ("", 1, 1, "neither an XML nor a binary property list"),
@@ -38,7 +38,7 @@ import Testing
     #expect(error?.reason.contains(reason) == true, "\(String(describing: error))")
   }
 
-  @Test func garbageIsRefusedWithItsPlace() {
+  @Test func garbageIsRefusedWithItsPosition() {
     let error = #expect(throws: ModelError.self) {
       try PropertyList(reading: [0x3c, 0x70, 0xff, 0xfe, 0x00])
     }
@@ -48,17 +48,17 @@ import Testing
         "cannot read the property list 'Info.plist' (byte 2): ") == true)
   }
 
-  @Test func theSizeIsBounded() throws {
+  @Test func sizeIsLimited() throws {
     let limits = PropertyList.Limits(bytes: 100)
     let error = #expect(throws: ModelError.self) {
       try PropertyList(reading: [UInt8](repeating: 0x20, count: 101), limits: limits)
     }
     #expect(error?.code == .limit)
-    #expect(error?.reason == "it has 101 bytes, and at most 100 are read")
+    #expect(error?.reason == "it has 101 bytes, more than the limit of 100")
   }
 
   @Test(arguments: [64, 65])
-  func theDepthIsBounded(depth: Int) throws {
+  func depthIsLimited(depth: Int) throws {
     let xml =
       "<plist>" + String(repeating: "<array>", count: depth)
       + String(repeating: "</array>", count: depth) + "</plist>"
@@ -70,19 +70,19 @@ import Testing
       } else {
         let error = #expect(throws: ModelError.self) { try PropertyList(reading: bytes) }
         #expect(error?.code == .limit)
-        #expect(error?.reason == "it is nested more than 64 deep")
+        #expect(error?.reason == "it is nested more than 64 levels deep")
       }
     }
   }
 
-  @Test func aMillionOpenTagsDoNotOverflowTheStack() {
+  @Test func millionOpenTagsDoNotOverflowTheStack() {
     let text = "<plist>" + String(repeating: "<array>", count: 1_000_000)
     let error = #expect(throws: ModelError.self) { try PropertyList(reading: Array(text.utf8)) }
     #expect(error?.code == .limit)
   }
 
-  @Test func theNumberOfObjectsIsBounded() {
-    // Forty arrays, each holding the next one twice: 2^40 values in 200 bytes.
+  @Test func numberOfObjectsIsLimited() {
+    // Forty arrays, each containing the next one twice: 2^40 values in 200 bytes.
     var objects = (0..<40).map { [0xa2, UInt8($0 + 1), UInt8($0 + 1)] }
     objects.append([0x09])
     let error = #expect(throws: ModelError.self) {
@@ -98,20 +98,20 @@ import Testing
 
   @Test(
     arguments: [
-      ([[0xa1, 0x00]], "an object that holds itself"),
-      ([[0xa1, 0x01], [0xd1, 0x02, 0x00], [0x51, 0x61]], "an object that holds itself"),
+      ([[0xa1, 0x00]], "an object that contains itself"),
+      ([[0xa1, 0x01], [0xd1, 0x02, 0x00], [0x51, 0x61]], "an object that contains itself"),
       ([[0xa1, 0x07]], "a reference to an object that does not exist"),
-      ([[0xaf, 0x13, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]], "reaches beyond"),
-      ([[0x4f, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]], "a bad length"),
-      ([[0x4f, 0x12, 0xff, 0xff, 0xff, 0xff]], "reaches beyond"),
-      ([[0x6f, 0x11, 0x7f, 0xff]], "reaches beyond"),
-      ([[0x13, 0x00]], "reaches beyond"),
+      ([[0xaf, 0x13, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]], "extends beyond"),
+      ([[0x4f, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]], "an invalid length"),
+      ([[0x4f, 0x12, 0xff, 0xff, 0xff, 0xff]], "extends beyond"),
+      ([[0x6f, 0x11, 0x7f, 0xff]], "extends beyond"),
+      ([[0x13, 0x00]], "extends beyond"),
       ([[0x52, 0x61, 0xe9]], "a string that is not ASCII"),
       ([[0x61, 0xd8, 0x00]], "a string that is not valid UTF-16"),
-      ([[0xd1, 0x01, 0x01], [0x09]], "a key that is no string but boolean"),
-      ([[0x00]], "an object of unknown kind 0x0"),
+      ([[0xd1, 0x01, 0x01], [0x09]], "a key of type boolean, not string"),
+      ([[0x00]], "an object of unknown type 0x0"),
       ([[0x14] + [UInt8](repeating: 1, count: 16)], "an integer of more than 64 bits"),
-      ([[0xff]], "an object of unknown kind 0xff"),
+      ([[0xff]], "an object of unknown type 0xff"),
     ] as [([[UInt8]], String)])
   func refusesBrokenObjects(objects: [[UInt8]], reason: String) {
     let error = #expect(throws: ModelError.self) { try PropertyList(reading: Self.binary(objects)) }
@@ -132,7 +132,7 @@ import Testing
     #expect(error?.code == .propertyList)
   }
 
-  @Test func theWriterRefusesWhatCannotBeRead() {
+  @Test func writerRefusesUnreadableValues() {
     #expect(throws: ModelError.self) { try PropertyList.string("\u{1}").xml() }
     #expect(throws: ModelError.self) { try PropertyList.string(ByteString([0xff])).xml() }
     #expect(throws: ModelError.self) { try PropertyList.string(ByteString([0xff])).binary() }
@@ -145,7 +145,7 @@ import Testing
     #expect(throws: ModelError.self) { try value.binary() }
   }
 
-  /// Damaged lists are refused or read as something else, and what is read can be written.
+  /// Damaged lists are refused or read as another value, which can be written.
   @Test(arguments: 0..<200)
   func neverCrashesOnDamage(seed: Int) throws {
     var generator = PropertyListGenerator(UInt64(seed) + 9000)
@@ -178,7 +178,7 @@ import Testing
     }
   }
 
-  /// A binary list of these objects, of which the first is the value.
+  /// Returns a binary list of objects, the first of which is the value.
   static func binary(_ objects: [[UInt8]]) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var offsets: [UInt8] = []
@@ -193,7 +193,7 @@ import Testing
     return bytes + [0, 0, 0, 0, 0, 0, UInt8(table >> 8), UInt8(table & 255)]
   }
 
-  /// Arrays inside one another, and in the innermost nothing.
+  /// Returns nested arrays, the innermost of which is empty.
   static func nested(_ depth: Int) -> [UInt8] {
     binary((0..<depth).map { $0 + 1 < depth ? [0xa1, UInt8($0 + 1)] : [0xa0] })
   }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct PropertyListTests {
   @Test(arguments: 0..<300)
-  func readsWhatFoundationWrites(seed: Int) throws {
+  func readsListsWrittenByFoundation(seed: Int) throws {
     var generator = PropertyListGenerator(UInt64(seed))
     let value = PropertyList.array([generator.value(), generator.value()])
     let expected = PropertyListOracle.sorted(value)
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: 0..<300)
-  func foundationReadsWhatIsWritten(seed: Int) throws {
+  func foundationReadsWrittenLists(seed: Int) throws {
     var generator = PropertyListGenerator(UInt64(seed) + 1000)
     let value = PropertyList.dictionary([
       PropertyList.Member("a", generator.value()), PropertyList.Member("b", generator.value()),
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: 0..<100)
-  func writingAndReadingIsTheIdentityWithOrder(seed: Int) throws {
+  func writtenListIsReadBackInOrder(seed: Int) throws {
     var generator = PropertyListGenerator(UInt64(seed) + 5000)
     let value = generator.value()
     #expect(try PropertyList(reading: value.xml()) == value, "seed \(seed)")
@@ -55,7 +55,7 @@ import Testing
     #expect((value.dictionaryValue?.count ?? 0) > 1)
   }
 
-  /// One of the real files still has the preprocessor's lines in it: Foundation refuses it, too.
+  /// One of the real files contains preprocessor lines: Foundation refuses it as well.
   @Test(.enabled(if: Shared.has("fixtures/info-plists")))
   func refusesARealFileWithPreprocessorLines() throws {
     let bytes = try Shared.bytes("fixtures/info-plists/keepassium.plist")
@@ -83,7 +83,7 @@ import Testing
     #expect(try PropertyList(reading: [0xef, 0xbb, 0xbf] + Array(text.utf8)) == .string("é😀"))
   }
 
-  @Test func lastOfTwoMembersWithOneKeyHolds() throws {
+  @Test func lastOfTwoEqualKeysIsUsed() throws {
     let value = try read("<dict><key>a</key><true/><key>b</key><true/><key>a</key><false/></dict>")
     #expect(value.dictionaryValue?.map(\.key) == ["a", "b"])
     #expect(value["a"] == .bool(false))
@@ -107,7 +107,7 @@ import Testing
     #expect(try read(text) == expected)
   }
 
-  @Test func toleratesApplesDocumentTypesOnly() throws {
+  @Test func acceptsOnlyApplesDocumentTypes() throws {
     let good = [
       "PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\"",
       "PUBLIC \"-//Apple Computer//DTD PLIST 1.0//EN\" \"http://x\"",

@@ -6,7 +6,7 @@ import Testing
 /// The paths of a real iOS device, made as empty files.
 @Suite(.enabled(if: Shared.has(RealDevicePaths.material)))
 struct RealDeviceTests {
-  /// The containers of each class that the list names: `private/var/…/<class>` to UUIDs.
+  /// Returns the containers of each class in the list: `private/var/…/<class>` to UUIDs.
   private static func expected(_ paths: [ByteString]) -> [ByteString: Set<ByteString>] {
     var classes: [ByteString: Set<ByteString>] = [:]
     for path in paths {
@@ -53,7 +53,7 @@ struct RealDeviceTests {
     try checkIdentities(of: device, paths)
   }
 
-  /// The metadata files are empty: each is named, and the fall-backs apply.
+  /// The metadata files are empty: each is reported, and the fallbacks apply.
   private func checkIdentities(of device: Device, _ paths: [ByteString]) throws {
     let metadata = paths.filter {
       $0.lastComponent == ".com.apple.mobile_container_manager.metadata.plist"

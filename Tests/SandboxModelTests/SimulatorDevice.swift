@@ -2,7 +2,7 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// A simulator's device in a temporary directory, to which tests add apps and containers.
+/// A simulator device in a temporary directory, to which tests add apps and containers.
 struct SimulatorDevice {
   let directory: TemporaryDirectory
   static let udid: ByteString = "8B2A61F9-0C2B-4B2F-9D6E-0C5B5A1D7E11"
@@ -31,7 +31,7 @@ struct SimulatorDevice {
     .bundle: 1, .data: 2, .extension: 4, .group: 7,
   ]
 
-  /// Makes a container with metadata, or without when `identifier` is nil.
+  /// Makes a container with metadata, or without if `identifier` is nil.
   func container(
     _ kind: ContainerKind, _ uuid: String, _ identifier: ByteString?, contentClass: Int64? = nil
   ) throws {
@@ -47,7 +47,7 @@ struct SimulatorDevice {
       ]), isBinary: true)
   }
 
-  /// Makes a bundle's container; gives the path of the bundle.
+  /// Makes a bundle's container and returns the path of the bundle.
   @discardableResult
   func bundle(
     _ uuid: String, _ identifier: ByteString, name: String, metadata: ByteString? = nil,

@@ -4,9 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What is damaged or odd on a device becomes a finding, and hides nothing.
+/// Damaged or unusual data on a device gives a finding, and hides nothing.
 @Suite struct SimulatorOddityTests {
-  @Test func twoContainersThatClaimOneAppAreBothKept() throws {
+  @Test func bothContainersOfOneAppAreKept() throws {
     let device = try SimulatorDevice()
     for uuid in ["D1", "D2", "D3"] { try device.container(.data, uuid, "com.example.a") }
     try device.bundle("B1", "com.example.a", name: "A")
@@ -28,7 +28,7 @@ import Testing
         == "apps/com.example.a/data")
   }
 
-  @Test func metadataHoldsAgainstAGuess() throws {
+  @Test func metadataPrecedesAGuess() throws {
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
     try device.directory.file(
@@ -43,7 +43,7 @@ import Testing
         == "apps/com.example.a~D1/data")
   }
 
-  @Test func metadataOfAnotherAppIsNamed() throws {
+  @Test func metadataOfAnotherAppIsReported() throws {
     let device = try SimulatorDevice()
     try device.bundle("B1", "com.example.a", name: "A", metadata: "com.example.b")
     try device.container(.data, "D1", "com.example.a", contentClass: 7)
@@ -52,13 +52,15 @@ import Testing
     let reasons = found.findings(.contradiction).map(\.reason)
     #expect(
       reasons == [
-        "its metadata names 'com.example.b', its Info.plist 'com.example.a', which holds",
-        "MCMMetadataContentClass is 7, and its place is that of kind data, which holds",
+        "its metadata names 'com.example.b', its Info.plist 'com.example.a', "
+          + "which takes precedence",
+        "MCMMetadataContentClass is 7, but its location is that of kind data, "
+          + "which takes precedence",
       ])
   }
 
   @Test(arguments: [
-    ("garbage", "it is no usable property list"), ("", "it is empty"),
+    ("garbage", "it is not a usable property list"), ("", "it is empty"),
     ("<plist><array/></plist>", "of the type array, not a dictionary"),
     ("<plist><dict/></plist>", "it has no CFBundleIdentifier"),
     (
@@ -66,7 +68,7 @@ import Testing
       "CFBundleIdentifier has the type integer, not string"
     ),
   ])
-  func aBadInfoPlistIsNamedAndTheRestFound(text: String, reason: String) throws {
+  func invalidInfoPlistIsReportedAndTheRestFound(text: String, reason: String) throws {
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", "com.example.a")
     let file = SimulatorDevice.place(.bundle, "B1") + "/A.app/Info.plist"
@@ -80,7 +82,7 @@ import Testing
     #expect(found.findings[0].reason.contains(reason), "\(found.findings[0])")
   }
 
-  @Test func anInfoPlistOf100MegabytesIsNotRead() throws {
+  @Test func oversizedInfoPlistIsNotRead() throws {
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", nil)
     let file = SimulatorDevice.place(.bundle, "B1") + "/A.app/Info.plist"
@@ -90,10 +92,10 @@ import Testing
     #expect(found.apps.isEmpty)
     #expect(
       found.findings(.unusableFile).map(\.reason)
-        == ["it has 104857600 bytes, and at most 8388608 are read of such a file"])
+        == ["it has 104857600 bytes, more than the limit of 8388608"])
   }
 
-  @Test func anInfoPlistThatIsNoFileIsNotOpened() throws {
+  @Test func specialFileAsInfoPlistIsNotOpened() throws {
     let device = try SimulatorDevice()
     for (uuid, number) in [("B1", 1), ("B2", 2), ("B3", 3)] {
       try device.container(.bundle, uuid, nil)
@@ -109,10 +111,10 @@ import Testing
     let found = try device.find()
     #expect(
       found.findings(.unusableFile).map(\.reason)
-        == Array(repeating: "it is no regular file, and is not read", count: 3))
+        == Array(repeating: "it is not a regular file and was not read", count: 3))
   }
 
-  @Test func bundlesMissingOrSeveralAreNamed() throws {
+  @Test func missingAndDuplicateBundlesAreReported() throws {
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", "com.example.a")
     try device.bundle("B2", "com.example.b", name: "B")
@@ -148,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func strayThingsAreNamed() throws {
+  @Test func unexpectedEntriesAreReported() throws {
     let device = try SimulatorDevice()
     try device.directory.file("data/Containers/Data/Application/notes.txt", "x")
     try device.directory.file("data/Containers/Data/Application/.DS_Store", "x")
@@ -160,7 +162,7 @@ import Testing
         == ["data/Containers/Data/Application/notes.txt", "data/Containers/README"])
   }
 
-  @Test func rootsBehindLinksAreFollowedOnceAndSaid() throws {
+  @Test func linkedRootsAreFollowedOnceAndReported() throws {
     let device = try SimulatorDevice()
     let elsewhere = try TemporaryDirectory()
     try elsewhere.file("moved/Documents/a", "x")
@@ -183,7 +185,7 @@ import Testing
     #expect(
       found.findings(.danglingLink).map(\.reason) == [
         "it is a link to '../nowhere', which does not exist",
-        "it is a link to 'D3', which leads in a circle",
+        "it is a link to 'D3', which forms a loop",
       ])
     #expect(found.findings(.repeatedDirectory).count == 3)
     #expect(
@@ -196,7 +198,7 @@ import Testing
     #expect(try found.realPath(of: logical) == inside)
   }
 
-  @Test func mountsAreEnteredAndSaid() throws {
+  @Test func mountsAreEnteredAndReported() throws {
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
     let place = SimulatorDevice.place(.data, "D1")
@@ -223,8 +225,8 @@ import Testing
     return process.terminationStatus == 0
   }
 
-  /// Each call to the system fails once, one after the other: no container is lost in silence.
-  @Test func everyFailureIsNamed() throws {
+  /// Each system call fails once, one after another: no container is lost silently.
+  @Test func everyFailureIsReported() throws {
     let device = try SimulatorDevice()
     let bundle = try device.bundle("B1", "com.example.a", name: "A")
     try device.info(bundle + "/PlugIns/S.appex", "com.example.a.s", name: "S")
@@ -249,7 +251,7 @@ import Testing
     }
   }
 
-  @Test func anUnreadableContainerIsStillOne() throws {
+  @Test func unreadableContainerIsListed() throws {
     let device = try SimulatorDevice()
     try device.container(.data, "D1", "com.example.a")
     var seen = 0

@@ -55,7 +55,7 @@ import Testing
     #expect(device.findings.map(\.code) == [.unidentified])
   }
 
-  @Test func whoIsToldOfGroupsGuessesNoMore() throws {
+  @Test func knownGroupsAreNotGuessed() throws {
     let device = try sample().find()
     let group: ByteString = "group.com.example.notes"
     func groups(_ app: ByteString, _ members: Set<ByteString>) throws -> [String] {
@@ -72,7 +72,7 @@ import Testing
     #expect(other.containers == device.containers && other.findings == device.findings)
   }
 
-  @Test func tellsTheFactsOfBundles() throws {
+  @Test func readsTheFactsOfBundles() throws {
     let device = try sample().find()
     let app = try device.app("notes")
     #expect(app.isInstalled)
@@ -100,7 +100,7 @@ import Testing
     #expect(device.groups(of: app).map(\.container) == [group])
   }
 
-  @Test func tellsPlacesAndUUIDs() throws {
+  @Test func readsLocationsAndUUIDs() throws {
     let sample = try sample()
     let container = try #require(
       try sample.find().container(at: SimulatorDevice.place(.data, "D1")))
@@ -179,7 +179,7 @@ import Testing
     }
   }
 
-  @Test func choosesApps() throws {
+  @Test func selectsApps() throws {
     let device = try SimulatorDevice()
     try device.bundle("B1", "com.example.notes", name: "Alpha")
     try device.bundle("B2", "org.else.Notes", name: "Beta")

@@ -11,7 +11,7 @@ struct SnapSystem {
 
   init() throws { directory = try TemporaryDirectory("snaps") }
 
-  /// Makes a snap's revisions with a file each, the one in use, and its common data.
+  /// Makes a snap's revisions with one file each, the link to the current one, and its common data.
   func snap(
     _ name: String, _ revisions: [String], current: String?, common: Bool = true,
     in base: String = home
@@ -60,7 +60,7 @@ struct SnapSystem {
     #expect(device.container(at: "editor/41")?.inUseSince == nil)
   }
 
-  @Test func findsTheSystemsDataAndWhatIsInstalled() throws {
+  @Test func findsSystemDataAndInstalledSnaps() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
     try system.snap("editor", ["41", "42"], current: "42", in: "var/snap")
@@ -85,13 +85,14 @@ struct SnapSystem {
     #expect(try device.app("tool").version == "2")
     #expect(device.findings.map(\.code) == [.unusableFile])
     #expect(device.findings.first?.path.lastComponent == "snap.yaml")
-    // The home is another place than the system's directories, which are named by their absolute paths.
+    // The home directory is not among the system's directories, which are named by their absolute
+    // paths.
     #expect(
       device.containers.first { $0.kind == .systemRevision }?.path
         == system.directory.path("var/snap/editor/42"))
   }
 
-  @Test func aHomeElsewhereHasNoSystemUnlessItIsSaid() throws {
+  @Test func homeElsewhereHasASystemOnlyOnRequest() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["1"], current: "1", in: "copy/snap")
     try system.snap("editor", ["1"], current: "1", in: "var/snap")
@@ -133,13 +134,13 @@ struct SnapSystem {
     #expect(try LogicalPath("apps/editor/revisions/42").place == nil)
   }
 
-  /// Where nothing says which revision is in use none is taken for an old one.
+  /// If the revision in use is unknown, no revision counts as old.
   @Test(
     arguments: [
       (nil, Finding.Code.contradiction), ("43", .danglingLink), ("../other/42", .danglingLink),
       ("common", .danglingLink), ("loop", .danglingLink), ("/nowhere/editor/43", .danglingLink),
     ] as [(String?, Finding.Code)])
-  func whatNothingTellsIsKept(current: String?, code: Finding.Code) throws {
+  func unknownRevisionsAreKept(current: String?, code: Finding.Code) throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42", "40.old"], current: current)
     try system.snap("other", ["42"], current: "42")
@@ -153,7 +154,7 @@ struct SnapSystem {
     #expect(device.logicalPrefixes.contains("apps/editor~42/revision"))
   }
 
-  @Test func aCurrentThatIsADirectoryIsKeptAsWell() throws {
+  @Test func directoryNamedCurrentIsKept() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42"], current: nil)
     try system.directory.file("home/you/snap/editor/current/of", "a copy")
@@ -163,7 +164,7 @@ struct SnapSystem {
         == ["editor/41", "editor/42", "editor/current"])
   }
 
-  @Test func aCurrentThatLeadsElsewhereIsKeptAsWell() throws {
+  @Test func currentThatLeadsElsewhereIsKept() throws {
     let system = try SnapSystem()
     try system.directory.file("big/42/of", "elsewhere")
     try system.snap("editor", ["41"], current: system.directory.string + "/big/42")
@@ -174,7 +175,7 @@ struct SnapSystem {
     #expect(device.container(at: "editor/current")?.absolutePath == system.directory.path("big/42"))
   }
 
-  @Test func anAbsoluteCurrentIsFollowed() throws {
+  @Test func absoluteCurrentIsFollowed() throws {
     let system = try SnapSystem()
     try system.snap(
       "editor", ["41", "42"], current: system.directory.string + "/home/you/snap/editor/41")
@@ -186,7 +187,7 @@ struct SnapSystem {
     #expect(device.findings.first?.path == "moved/current")
   }
 
-  @Test func aRevisionInUseThatIsAFileOrLeadsNowhereIsNone() throws {
+  @Test func currentMustBeAnExistingDirectory() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41"], current: "42")
     try system.directory.link("home/you/snap/editor/42", to: "/nowhere")
@@ -210,7 +211,7 @@ struct SnapSystem {
     #expect(device.findings(.repeatedDirectory).count == 1)
   }
 
-  @Test func whatIsNoRevisionIsSaidToBeLeftOut() throws {
+  @Test func otherEntriesAreReportedAsExcluded() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
     try system.directory.file("home/you/snap/editor/backup of me/x", "x")
@@ -220,7 +221,7 @@ struct SnapSystem {
     #expect(device.findings(.stray).map(\.path) == ["a file"])
   }
 
-  @Test func isFoundByLookingAndByName() throws {
+  @Test func isFoundByDetectionAndByName() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
     try system.snap("editor", ["42"], current: "42", in: "elsewhere/all")
@@ -236,7 +237,7 @@ struct SnapSystem {
     #expect(refused?.reason.contains("no 'snap' directory") == true)
   }
 
-  @Test func aHomeWithTwoLayoutsSaysSo() throws {
+  @Test func homeWithTwoLayoutsIsReported() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
     try system.directory.file("home/you/.var/app/org.example.App/data/x", "x")
@@ -247,7 +248,7 @@ struct SnapSystem {
     #expect(try system.find("home/you", layout: .snap).findings.isEmpty)
   }
 
-  @Test func whatCannotBeOpenedIsNoted() throws {
+  @Test func unreadableDirectoriesAreReported() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
     try system.snap("closed", ["1"], current: "1")

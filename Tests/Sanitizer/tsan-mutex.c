@@ -1,18 +1,18 @@
-// Tells the thread sanitizer of Swift's Mutex (make tsan).
+// Annotates Swift's Mutex for the thread sanitizer (make tsan).
 //
-// A Mutex of the module Synchronization that nobody else wants is taken by an atomic operation in the code
-// of whoever takes it, which the sanitizer sees. One that has to be waited for is taken in the library,
-// which is built without it: each value under such a Mutex would be reported as a race. This library, loaded
-// before, says after the slow way in, and before the slow way out, what that does.
+// An uncontended Mutex of the module Synchronization is locked by an atomic operation in the caller's
+// code, which the sanitizer sees. A contended one is locked in the library, which is built without the
+// sanitizer: each value under such a Mutex would be reported as a race. This library, preloaded,
+// annotates the slow paths: after locking and before unlocking.
 //
-// The functions' names are those of Synchronization's ABI (swift/stdlib/public/Synchronization/Mutex); self
-// comes as its address in the context register.
+// The function names belong to Synchronization's ABI (swift/stdlib/public/Synchronization/Mutex); self
+// is passed as its address in the context register.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-// Not there in programs without the sanitizer, as in those that tests start.
+// Missing in programs without the sanitizer, for example those that tests start.
 extern void __tsan_acquire(void *) __attribute__((weak));
 extern void __tsan_release(void *) __attribute__((weak));
 

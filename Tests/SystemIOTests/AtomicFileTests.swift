@@ -7,7 +7,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("atomic") }
 
-  @Test func appearsWholeAtCommit() throws {
+  @Test func theFileAppearsCompleteAtCommit() throws {
     var file = try AtomicFile(in: temporary.directory, permissions: 0o600)
     let named = try temporary.directory.statusIfPresent("f")
     #expect(named == nil)
@@ -26,7 +26,7 @@ import Testing
     #expect(names.count == 1 && names[0].utf8?.hasPrefix(".sandboxctl-") == true)
   }
 
-  @Test func withoutCommitNothingStays() throws {
+  @Test func withoutCommitNoFileStays() throws {
     do {
       let file = try AtomicFile(in: temporary.directory)
       try file.write([1])
@@ -35,7 +35,7 @@ import Testing
     #expect(try temporary.directory.names() == [])
   }
 
-  @Test func twoAtATimeDoNotMeet() throws {
+  @Test func twoConcurrentFilesAreIndependent() throws {
     let first = try AtomicFile(in: temporary.directory)
     let second = try AtomicFile(in: temporary.directory)
     try first.write([1])
@@ -46,7 +46,7 @@ import Testing
     #expect(try temporary.directory.names() == ["f"])
   }
 
-  /// A cache can be made again: nothing waits for the disk.
+  /// A cache can be rebuilt: nothing waits for the disk.
   @Test func withoutDurabilityNothingIsSynced() throws {
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
     try Faults.inject(plan) {
@@ -58,7 +58,7 @@ import Testing
     #expect(try temporary.read("f") == [1, 2])
   }
 
-  @Test func itsTemporariesAreKnown() throws {
+  @Test func temporaryNamesAreRecognized() throws {
     let file = try AtomicFile(in: temporary.directory)
     try file.write([1])
     let names = try temporary.directory.names()
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func replacesUnlessToldOtherwise() throws {
+  @Test func replacesUnlessForbidden() throws {
     try temporary.write("old", at: "f")
     let error = failure {
       try AtomicFile.write([1], as: "f", in: temporary.directory, replacing: false)
@@ -82,7 +82,7 @@ import Testing
     #expect(try temporary.read("new") == [2])
   }
 
-  @Test func aLinkOfThatNameIsReplacedAndNotFollowed() throws {
+  @Test func anExistingLinkIsReplacedAndNotFollowed() throws {
     try temporary.write("other", at: "target")
     try temporary.directory.createLink("f", to: "target")
     try AtomicFile.write([1], as: "f", in: temporary.directory)
@@ -90,10 +90,10 @@ import Testing
     #expect(try temporary.directory.status("f").kind == .file)
   }
 
-  /// Every call fails once, at its n-th time: the target is the old or the new one, never half of
-  /// it, and no temporary stays.
+  /// Every call fails once, the n-th in each round: the target is old or new, never incomplete, and
+  /// no temporary file stays.
   @Test(arguments: [true, false])
-  func neverHalfWithAnyCallFailing(isThere: Bool) throws {
+  func aFailedCallNeverLeavesAnIncompleteFile(isThere: Bool) throws {
     let (old, new) = (Array("old".utf8), [UInt8](repeating: 9, count: 100_000))
     var firsts = 0
     for number in [EIO, ENOSPC, EINTR] {
@@ -122,7 +122,7 @@ import Testing
     #expect(firsts > 6)
   }
 
-  @Test func neverHalfWithEveryCallFailingFromThenOn() throws {
+  @Test func lastingFailuresNeverLeaveAnIncompleteFile() throws {
     try temporary.write("old", at: "f")
     let new = [UInt8](repeating: 9, count: 1000)
     for first in 1...100 {

@@ -4,10 +4,10 @@ import Testing
 @testable import SystemIO
 
 @Suite struct BoundedQueueTests {
-  /// Runs a body on a thread of its own.
+  /// Runs a closure on a new thread.
   private func thread(_ body: @escaping @Sendable () -> Void) { Thread(block: body).start() }
 
-  /// Waits until a condition holds, at most ten minutes: a busy machine may let a thread wait long.
+  /// Waits at most ten minutes until a condition holds: a busy machine may delay a thread.
   private func wait(_ condition: () -> Bool) -> Bool {
     let end = Host.monotonicSeconds() + 600
     while !condition() {
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func whoPutsWaitsWhileItIsFull() {
+  @Test func putWaitsWhileTheQueueIsFull() {
     let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
     thread {
       for number in 0..<5 {
@@ -58,7 +58,7 @@ import Testing
     #expect(queue.take() == nil)
   }
 
-  @Test func whoTakesWaitsNoLongerThanSaid() {
+  @Test func takeHasATimeout() {
     let queue = BoundedQueue<Int>(capacity: 2)
     let start = Host.monotonicSeconds()
     #expect(queue.take(waitingAtMost: 0) == nil)
@@ -68,7 +68,8 @@ import Testing
       usleep(20_000)
       queue.put(7)
     }
-    // Whom nobody wakes waits for all of the time, far longer than a busy machine keeps a thread.
+    // A thread that is not woken waits for the whole time, far longer than a busy machine delays
+    // it.
     #expect(queue.take(waitingAtMost: 900_000) == 7)
     #expect(Host.monotonicSeconds() - start < 600)
     queue.close()
@@ -82,7 +83,7 @@ import Testing
     #expect(queue.take() == 1)
   }
 
-  @Test func whoTakesWaitsWhileItIsEmpty() {
+  @Test func takeWaitsWhileTheQueueIsEmpty() {
     let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
     thread {
       while queue.take() != nil { counter.add() }
@@ -96,7 +97,7 @@ import Testing
     #expect(wait { counter.value == 101 })
   }
 
-  @Test func closedItGivesWhatIsInItAndTakesNoMore() {
+  @Test func aClosedQueueIsDrainedAndAcceptsNoMore() {
     let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
     queue.put(1)
     queue.put(2)
@@ -104,7 +105,7 @@ import Testing
     usleep(20_000)
     #expect(counter.value == 0)
     queue.close()
-    #expect(wait { counter.value == 1 }, "who waited to put is told")
+    #expect(wait { counter.value == 1 }, "the waiting put returns")
     #expect(!queue.put(4))
     #expect(queue.take() == 1)
     #expect(queue.take() == 2)
@@ -113,7 +114,7 @@ import Testing
     queue.close()
   }
 
-  @Test func keepsNothingThatWasTaken() {
+  @Test func takenElementsAreReleased() {
     final class Heavy: Sendable {
       let live: Counter
       init(_ live: Counter) {
@@ -131,9 +132,9 @@ import Testing
     }
   }
 
-  /// Long enough that a race would show: each element comes exactly once, those of one thread in
-  /// their order, and never more wait than may.
-  @Test func manyThreadsLoseAndDoubleNothing() {
+  /// Long enough to show a race: each element arrives exactly once, those of one thread in order,
+  /// and the capacity is never exceeded.
+  @Test func concurrentUseLosesAndDuplicatesNothing() {
     let (threads, each, capacity) = (4, 20_000, 3)
     let queue = BoundedQueue<(Int, Int)>(capacity: capacity)
     let (inside, most, ended) = (Counter(), Counter(), Counter())
@@ -160,10 +161,10 @@ import Testing
     let all = seen.withLock { seen, _ in seen.pointee }
     for elements in all { #expect(elements.sorted() == Array(0..<each)) }
     // Counted after the put and before the take is counted off: one more for each who takes.
-    #expect(most.value <= capacity + threads)
+    # Counted up after the put, and down after the take: one more for each taking thread.
   }
 
-  @Test func oneTakerSeesEachThreadsOrder() {
+  @Test func theOrderOfEachThreadIsKept() {
     let queue = BoundedQueue<(Int, Int)>(capacity: 2)
     for number in 0..<3 {
       thread { for element in 0..<5000 { queue.put((number, element)) } }

@@ -17,7 +17,7 @@ import Testing
     ("\u{feff}bom", "\\u{feff}bom"),
     ("", ""),
   ])
-  func escapesWhatIsNotPrintable(name: String, shown: String) {
+  func unprintableCharactersAreEscaped(name: String, shown: String) {
     #expect(ByteString(name).description == shown)
   }
 
@@ -28,11 +28,11 @@ import Testing
       ([0xc0, 0xaf], "\\xc0\\xaf"), ([0xf4, 0x90, 0x80, 0x80], "\\xf4\\x90\\x80\\x80"),
       ([0xf0, 0x9f, 0x98, 0x80], "\u{1f600}"), ([0xc3, 0xa9, 0xff], "\u{e9}\\xff"),
     ] as [([UInt8], String)])
-  func showsBytesThatAreNotUTF8(bytes: [UInt8], shown: String) {
+  func bytesThatAreNotUTF8AreEscaped(bytes: [UInt8], shown: String) {
     #expect(ByteString(bytes).description == shown)
   }
 
-  @Test func noNameBreaksALineAndNoTwoLookAlike() {
+  @Test func displayedNamesHaveNoLineBreaksAndAreUnique() {
     var random = Seeded.fresh()
     var shown: [String: [UInt8]] = [:]
     for _ in 0..<2000 {
@@ -41,7 +41,7 @@ import Testing
       #expect(
         text.unicodeScalars.allSatisfy { !($0.value < 0x20 || $0.value == 0x7f) },
         "seed \(random.seed)")
-      // By scalars: two names are never shown by the same ones.
+      // Compared by scalars: no two names are displayed by the same ones.
       let key = text.unicodeScalars.map { String($0.value, radix: 16) }.joined(separator: " ")
       #expect(shown[key] == nil || shown[key] == bytes, "seed \(random.seed)")
       shown[key] = bytes

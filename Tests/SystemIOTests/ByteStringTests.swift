@@ -20,7 +20,7 @@ import Testing
     Array("line\nbreak".utf8), [0xff, 0xfe], [0xc3], [0x80, 0x2e], [0x2e, 0x2e, 0x2e],
     [0x5c], [0x1b, 0x5b, 0x33, 0x31, 0x6d], [0xed, 0xa0, 0x80], [0x20],
   ])
-  func anyBytesAreAName(bytes: [UInt8]) throws {
+  func anyBytesCanBeAName(bytes: [UInt8]) throws {
     let name = ByteString(bytes)
     let temporary = try TemporaryDirectory("bytes")
     try temporary.write(bytes, at: name)
@@ -30,12 +30,12 @@ import Testing
     #expect(try temporary.read(name) == bytes)
   }
 
-  @Test func aNameWithNULIsRefusedByEveryCallAndDoesNothing() throws {
+  @Test func aNameWithNULIsRefusedByEveryCall() throws {
     let name = ByteString([0x61, 0, 0x62])
     #expect(name.hasNUL)
     #expect(!ByteString("ab").hasNUL)
     let temporary = try TemporaryDirectory("nul")
-    // A call that stopped at the NUL would find this file, or make it.
+    // A call that stops at the NUL would find this file, or create it.
     try temporary.write("kept", at: "a")
     let directory = try Directory.open(path: temporary.path)
     #expect(failure { _ = try directory.file(name) }?.number == ENOENT)
@@ -50,7 +50,7 @@ import Testing
     #expect(try temporary.read("a") == Array("kept".utf8))
   }
 
-  @Test func comparesByBytes() {
+  @Test func namesCompareByBytes() {
     let names: [ByteString] = ["b", "a", ByteString([0xff]), "", "ab", "B", ByteString([0x61, 0])]
     let sorted: [ByteString] = [
       "", "B", "a", ByteString([0x61, 0]), "ab", "b", ByteString([0xff]),
@@ -59,7 +59,7 @@ import Testing
     #expect(!(ByteString("a") < "a"))
   }
 
-  @Test func sortsAnyBytesAsTheBytesDo() {
+  @Test func namesSortByUnsignedBytes() {
     var random = Seeded.fresh()
     for _ in 0..<500 {
       let (left, right) = (random.fileName(longest: 6), random.fileName(longest: 6))
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func bytesCountAndSpan() {
+  @Test func countAndSpanAreInBytes() {
     let name: ByteString = "a\u{e9}"
     #expect(name.count == 3)
     #expect(!name.isEmpty)
@@ -82,7 +82,7 @@ import Testing
     #expect(ByteString(sequence(first: UInt8(65)) { $0 < 67 ? $0 + 1 : nil }) == "ABC")
   }
 
-  @Test func textOnlyWhereItIsUTF8() {
+  @Test func onlyValidUTF8HasText() {
     #expect(ByteString("\u{e9}").utf8 == "\u{e9}")
     #expect(ByteString([0xff]).utf8 == nil)
     #expect(ByteString([0xc3]).utf8 == nil)
@@ -98,7 +98,7 @@ import Testing
     #expect(ByteString("a").appending("") == "a")
   }
 
-  @Test func pathsAreTakenApart() {
+  @Test func pathsAreSplitIntoComponents() {
     #expect(ByteString("/a//b/").components == ["a", "b"])
     #expect(ByteString("/").components.isEmpty)
     #expect(ByteString("a/b").lastComponent == "b")
@@ -110,7 +110,7 @@ import Testing
     #expect(!ByteString("").isAbsolute)
   }
 
-  @Test func withinGoesByComponents() {
+  @Test func isWithinComparesComponents() {
     #expect(ByteString("a/b").isWithin("a"))
     #expect(ByteString("a").isWithin("a"))
     #expect(!ByteString("ab").isWithin("a"))

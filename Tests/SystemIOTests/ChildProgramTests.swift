@@ -1,9 +1,9 @@
 import SystemIO
 import Testing
 
-/// Programs that are run to their end.
+/// Programs that run to their end.
 @Suite struct ChildProgramTests {
-  @Test func itsInputOutputAndCodeAreItsOwn() throws {
+  @Test func inputOutputAndExitCodeAreSeparate() throws {
     let ending = try ChildProgram.run(
       ["sh", "-c", "cat; echo \"$1\" >&2; exit 7", "sh", "two words"], input: Array("given".utf8))
     #expect(ending.code == 7)
@@ -11,16 +11,16 @@ import Testing
     #expect(ending.errors == Array("two words\n".utf8))
   }
 
-  @Test func muchOutputHoldsNothingUp() throws {
+  @Test func muchOutputDoesNotBlock() throws {
     let ending = try ChildProgram.run(["head", "-c", "3000000", "/dev/zero"])
     #expect(ending.code == 0 && ending.output.count == 3_000_000)
   }
 
-  @Test func aSignalIsTold() throws {
+  @Test func aSignalIsReportedAsExitCode() throws {
     #expect(try ChildProgram.run(["sh", "-c", "kill -KILL $$"]).code == 128 + 9)
   }
 
-  @Test func whatIsNotThereIsNotRun() throws {
+  @Test func aMissingProgramIsAnError() throws {
     let error = #expect(throws: SystemError.self) {
       try ChildProgram.run(["no-such-program-anywhere"])
     }

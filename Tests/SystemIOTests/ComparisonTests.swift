@@ -3,13 +3,13 @@ import Testing
 
 @Suite struct ComparisonTests {
   @Test(arguments: [0, 1, 7, 64, 4097])
-  func equalBytesAreTheSame(count: Int) {
+  func equalBytesCompareEqual(count: Int) {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
     #expect(Self.areSame(bytes, Array(bytes)))
     #expect(!Self.areSame(bytes, bytes + [0]))
   }
 
-  @Test func eachByteCounts() {
+  @Test func eachByteIsCompared() {
     let bytes = [UInt8](repeating: 7, count: 70)
     for place in bytes.indices {
       var other = bytes

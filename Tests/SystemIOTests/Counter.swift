@@ -1,6 +1,6 @@
 @testable import SystemIO
 
-/// A number that threads share: under a lock of pthreads, which the thread sanitizer knows.
+/// A number shared by threads, under a pthread lock, which the thread sanitizer knows.
 final class Counter: Sendable {
   private let number = ConditionLock(0)
 

@@ -3,11 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A tree deeper than a program may have files open, with paths longer than the kernel takes.
+/// A tree deeper than the limit of open files, with paths longer than the kernel accepts.
 @Suite struct DeepTreeTests {
   private static let depth = 5000
 
-  @Test func isWalkedAndRemovedWithFewFilesOpen() throws {
+  @Test func aDeepTreeIsWalkedAndRemovedWithFewFilesOpen() throws {
     let temporary = try TemporaryDirectory("deep")
     try make(in: temporary)
     // 5,000 names of 11 bytes: no path of 4,096 bytes reaches the end.
@@ -15,7 +15,7 @@ import Testing
     var walk = Walk(try Directory.open(path: temporary.path))
     walk.run(&recorder, state: 0)
     #expect(recorder.problems.isEmpty)
-    // A directory and a file at each level, and the two of the last.
+    // A directory and a file at each level, and the two at the end.
     #expect(recorder.directories == Self.depth)
     #expect(recorder.files == Self.depth + 1)
     #expect(recorder.deepest == Self.depth)
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// Counts, and looks at how many files are open at some depths.
+  /// Counts entries, and the open files at some depths.
   private struct Deepest: WalkVisitor {
     var tree: Set<FileIdentity> = []
     var directories = 0
@@ -67,7 +67,7 @@ import Testing
       }
     }
 
-    /// How many of the tree's directories are open; other tests have open what is theirs.
+    /// How many of the tree's directories are open; other tests have their own files open.
     private func openInTree() throws -> Int {
       let open = try Directory.open(path: "/proc/self/fd")
       return try open.names().count { number in

@@ -8,7 +8,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("descriptor") }
 
-  @Test func readsOnFromWhereTheLastReadEnded() throws {
+  @Test func readContinuesAfterTheLastRead() throws {
     try temporary.write("0123456789", at: "f")
     let file = try temporary.directory.file("f")
     var buffer = [UInt8](repeating: 0, count: 4)
@@ -25,7 +25,7 @@ import Testing
     #expect(after == 0)
   }
 
-  @Test func fillsABufferFromAPlaceOn() throws {
+  @Test func readFillsABufferFromAnOffset() throws {
     try temporary.write("abc", at: "f")
     let file = try temporary.directory.file("f")
     var buffer = Array("------".utf8)
@@ -34,7 +34,7 @@ import Testing
     #expect(buffer == Array("--abc-".utf8))
   }
 
-  @Test func readsAnywhereWithoutMoving() throws {
+  @Test func positionalReadsDoNotMoveTheOffset() throws {
     try temporary.write("0123456789", at: "f")
     let file = try temporary.directory.file("f")
     var buffer = [UInt8](repeating: 0, count: 2)
@@ -50,7 +50,7 @@ import Testing
     #expect(range == Array(".789..".utf8))
   }
 
-  @Test func writesBehindWhatWasWritten() throws {
+  @Test func writeContinuesAfterTheLastWrite() throws {
     let file = try temporary.directory.create("f")
     try file.write(Array("abc".utf8))
     try file.write(Array("-def-".utf8), from: 1, to: 4)
@@ -80,7 +80,7 @@ import Testing
     #expect(try empty.readAll(limit: 0) == [])
   }
 
-  @Test func readAllReadsFilesThatSayNoSize() throws {
+  @Test func readAllReadsFilesWithoutASize() throws {
     let file = try Descriptor.open(path: "/proc/self/status")
     #expect(try file.status().size == 0)
     let bytes = try #require(try file.readAll(limit: 1 << 20))
@@ -89,7 +89,7 @@ import Testing
     #expect(try file.readAll(limit: 10) == nil)
   }
 
-  @Test func holesAndDataAreTold() throws {
+  @Test func holesAndDataAreReported() throws {
     let file = try temporary.directory.create("sparse")
     let block = [UInt8](repeating: 7, count: 65_536)
     try file.seek(to: 1 << 20)
@@ -106,13 +106,13 @@ import Testing
         Extent(offset: 4 << 20, length: 65_536, isHole: false),
         Extent(offset: (4 << 20) + 65_536, length: (4 << 20) - 65_536, isHole: true),
       ])
-    // Asked for more or less than the file has: exactly that much is covered.
+    // For a size smaller or larger than the file, exactly that size is covered.
     #expect(try file.extents(size: 100) == [Extent(offset: 0, length: 100, isHole: true)])
     #expect(try file.extents(size: 9 << 20).map(\.length).reduce(0, +) == 9 << 20)
     #expect(try file.extents(size: 0) == [])
   }
 
-  @Test func allHoleAndAllData() throws {
+  @Test func filesWithoutDataOrWithoutHolesAreOneExtent() throws {
     let hole = try temporary.directory.create("hole")
     try hole.truncate(to: 1 << 20)
     #expect(try hole.extents(size: 1 << 20) == [Extent(offset: 0, length: 1 << 20, isHole: true)])
@@ -121,7 +121,7 @@ import Testing
     #expect(try data.extents(size: 5000) == [Extent(offset: 0, length: 5000, isHole: false)])
   }
 
-  @Test func oneExtentWhereHolesAreNotTold() throws {
+  @Test func withoutSupportForHolesThereIsOneExtent() throws {
     let file = try Descriptor.open(path: "/proc/self/status")
     #expect(try file.extents(size: 10) == [Extent(offset: 0, length: 10, isHole: false)])
     try temporary.write("x", at: "f")
@@ -131,14 +131,14 @@ import Testing
     #expect(extents == [Extent(offset: 0, length: 1, isHole: false)])
   }
 
-  @Test func closesAtTheEndOfItsLifeAndByClose() throws {
+  @Test func aDescriptorIsClosedByCloseAndAtTheEndOfItsLife() throws {
     let (first, second): (ByteString, ByteString)
     do {
       let file = try temporary.directory.create("a")
       first = ByteString("/proc/self/fd/\(file.raw)")
       #expect(try Host.realPath(first) == temporary.path("a"))
     }
-    // The number may be another file's by now, but no more this one's.
+    // Another file may have the number by now, but no longer this one.
     #expect((try? Host.realPath(first)) != temporary.path("a"))
     let file = try temporary.directory.create("b")
     second = ByteString("/proc/self/fd/\(file.raw)")
@@ -146,7 +146,7 @@ import Testing
     #expect((try? Host.realPath(second)) != temporary.path("b"))
   }
 
-  @Test func aFailingCloseIsToldAndClosesAllTheSame() throws {
+  @Test func aFailingCloseIsReportedAndStillCloses() throws {
     let file = try temporary.directory.create("f")
     let link = ByteString("/proc/self/fd/\(file.raw)")
     let plan = Faults.Plan(failing: [.close], at: 1, number: EIO)
@@ -161,7 +161,7 @@ import Testing
 
   @Test func errorsNameTheFile() throws {
     #expect(failure { _ = try Descriptor.open(path: "/no/such") }?.path == "/no/such")
-    // Nothing is mapped at the address 0.
+    // No memory is mapped at the address 0.
     let memory: ByteString = "/proc/self/mem"
     let file = try Descriptor.open(path: memory)
     var buffer = [UInt8](repeating: 0, count: 1)
@@ -177,7 +177,7 @@ import Testing
     #expect(pipe == SystemError(.open, temporary.path("pipe"), number: ESPIPE))
   }
 
-  @Test func aSecondDescriptorOutlivesTheFirst() throws {
+  @Test func aDuplicateOutlivesTheOriginal() throws {
     let file = try temporary.directory.create("f")
     try file.write([1, 2])
     let second = try file.duplicate()
@@ -187,16 +187,16 @@ import Testing
     #expect(second.name.lastComponent == "f")
   }
 
-  /// Of a range that is on the disk only that leaves the memory, and what it holds stays.
-  @Test func aRangeOnTheDiskLeavesTheMemory() throws {
+  /// Dropping a range from the page cache drops only that range, and keeps the content.
+  @Test func aRangeCanBeDroppedFromThePageCache() throws {
     guard try PageCache.canBeEmptied(in: temporary, by: .range) else {
-      return print("skipped: the temporary directory has no disk, or cannot tell of a range")
+      return print("skipped: the temporary directory has no disk, or does not report cached ranges")
     }
     var random = Seeded(1)
     let bytes = random.bytes(4 << 20)
     let file = try temporary.directory.create("f")
     let half: UInt64 = 2 << 20
-    // What is written in one call may be in memory as one, which leaves as a whole or not at all.
+    // Data of a single write may be cached as a unit, which is dropped as a whole or not at all.
     try file.write(bytes.span.extracting(..<Int(half)), at: 0)
     try file.write(bytes.span.extracting(Int(half)...), at: half)
     try file.beginSync(0..<half)
@@ -213,7 +213,7 @@ import Testing
     #expect(try file.read(count: bytes.count, at: 0) == bytes)
   }
 
-  @Test func metadataOfTheOpenFile() throws {
+  @Test func metadataOfAnOpenFileCanBeSet() throws {
     let file = try temporary.directory.create("f")
     try file.setPermissions(0o640)
     let time = Timestamp(seconds: 1_000_000_000, nanoseconds: 123_456_789)

@@ -7,7 +7,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("change") }
 
-  @Test func createRefusesWhatIsThere() throws {
+  @Test func createRefusesAnExistingName() throws {
     let directory = try Directory.open(path: temporary.path)
     _ = try directory.create("f", permissions: 0o600)
     let error = failure { _ = try directory.create("f") }
@@ -20,7 +20,7 @@ import Testing
     #expect(try directory.status("d").permissions == 0o700)
   }
 
-  @Test func openOrCreateKeepsWhatIsThere() throws {
+  @Test func openOrCreateKeepsAnExistingFile() throws {
     try temporary.write("kept", at: "f")
     let file = try temporary.directory.openOrCreate("f")
     #expect(try file.read(count: 9, at: 0) == Array("kept".utf8))
@@ -49,7 +49,7 @@ import Testing
     #expect(failure { try directory.rename("d", to: "e", in: directory) }?.isExisting == true)
   }
 
-  @Test func linksKeepTheirTargetsBytes() throws {
+  @Test func linkTargetsMayBeAnyBytes() throws {
     let directory = try Directory.open(path: temporary.path)
     let target = ByteString([0x2f, 0xff, 0x0a, 0x2e, 0x2e])
     try directory.createLink("l", to: target)
@@ -72,20 +72,20 @@ import Testing
     #expect(try directory.status("a").links == 2)
     #expect(failure { try other.createHardLink("b", to: "a", in: directory) }?.isExisting == true)
     try directory.createLink("l", to: "a")
-    // A link's own other name, not its target's.
+    // A hard link to the link, not to its target.
     try other.createHardLink("l2", to: "l", in: directory)
     #expect(try other.status("l2").kind == .symlink)
   }
 
   @Test(arguments: [FileKind.fifo, .socket, .characterDevice, .blockDevice])
-  func specials(kind: FileKind) throws {
+  func specialFilesAreCreated(kind: FileKind) throws {
     let directory = try Directory.open(path: temporary.path)
     let device: UInt64 = kind == .fifo || kind == .socket ? 0 : 0x103
     let error = failure {
       try directory.createSpecial("s", kind: kind, permissions: 0o600, device: device)
     }
     guard error == nil else {
-      #expect(error?.number == EPERM, "devices need privileges, and only they")
+      #expect(error?.number == EPERM, "only devices need privileges")
       #expect(device != 0)
       return
     }
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: [FileKind.file, .directory, .symlink])
-  func whatIsNoSpecialIsRefused(kind: FileKind) throws {
+  func otherKindsAreNoSpecialFiles(kind: FileKind) throws {
     let error = failure {
       try temporary.directory.createSpecial("s", kind: kind, permissions: 0o600)
     }
@@ -102,7 +102,7 @@ import Testing
     #expect(try temporary.directory.names() == [])
   }
 
-  @Test func metadataOfChildrenIsALinksOwn() throws {
+  @Test func metadataOfALinkIsItsOwn() throws {
     try temporary.write("x", at: "f")
     let directory = try Directory.open(path: temporary.path)
     try directory.createLink("l", to: "f")
@@ -120,7 +120,7 @@ import Testing
     #expect(try directory.status("f").permissions == 0o604)
   }
 
-  @Test func metadataOfTheDirectoryItself() throws {
+  @Test func metadataOfTheDirectoryItselfCanBeSet() throws {
     let directory = try temporary.directory.makeDirectory("d")
     try directory.setPermissions(0o1777)
     let time = Timestamp(seconds: 1_000_000_000, nanoseconds: 1)
@@ -132,7 +132,7 @@ import Testing
     try directory.syncVolume()
   }
 
-  @Test func removing() throws {
+  @Test func filesAndEmptyDirectoriesAreRemoved() throws {
     try temporary.write("x", at: "d/f")
     let directory = try Directory.open(path: temporary.path)
     #expect(failure { try directory.remove("d") }?.number == EISDIR)

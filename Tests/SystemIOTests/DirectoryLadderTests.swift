@@ -12,7 +12,7 @@ import Testing
 
   private let names: [ByteString] = ["a", "b", "c", "d", "e", "f"]
 
-  /// A ladder down to the deepest directory, of which two are open.
+  /// A ladder down to the deepest directory, with two directories open.
   private func descended() throws -> DirectoryLadder {
     var ladder = DirectoryLadder(root: try Directory.open(path: temporary.path), limit: 2)
     for name in names { try ladder.descend(name) }
@@ -23,7 +23,7 @@ import Testing
     try ladder.withDirectory { directory throws(SystemError) in try directory.names() }
   }
 
-  @Test func knowsWhereItIs() throws {
+  @Test func reportsItsDepthAndPath() throws {
     var ladder = try descended()
     #expect(ladder.depth == 6)
     #expect(ladder.relativePath == "a/b/c/d/e/f")
@@ -34,7 +34,7 @@ import Testing
     #expect(ladder.path == temporary.path)
   }
 
-  @Test func goesUpThroughDirectoriesThatItHadToClose() throws {
+  @Test func ascendsThroughClosedDirectories() throws {
     var ladder = try descended()
     #expect(try active(ladder) == ["file"])
     for depth in (0..<6).reversed() {
@@ -46,7 +46,7 @@ import Testing
     #expect(try active(ladder) == ["b"])
   }
 
-  @Test func goesUpManyAtOnceAndDownAgain() throws {
+  @Test func ascendsSeveralLevelsAndDescendsAgain() throws {
     var ladder = try descended()
     try ladder.ascend(to: 1)
     #expect(try active(ladder) == ["b"])
@@ -56,16 +56,16 @@ import Testing
     #expect(ladder.depth == 6)
   }
 
-  @Test func findsADirectoryThatWasRenamedAsAWhole() throws {
+  @Test func findsTheWayAfterARename() throws {
     var ladder = try descended()
     try temporary.directory.rename("a", to: "renamed", in: temporary.directory)
     try ladder.ascend(to: 1)
     #expect(try active(ladder) == ["b"])
   }
 
-  @Test func aDirectoryMovedAwayBelowIsFoundByNameFromTheRoot() throws {
+  @Test func aParentOfAMovedDirectoryIsFoundByName() throws {
     var ladder = try descended()
-    // The lowest ones elsewhere: `..` from them is not the way back.
+    // The lowest directories are elsewhere: `..` does not lead back.
     let d = try Directory.open(path: temporary.path("a/b/c/d"))
     try d.rename("e", to: "e", in: temporary.directory)
     try ladder.ascend(to: 4)
@@ -81,8 +81,8 @@ import Testing
     try temporary.write("impostor", at: "a/b/c/d/file")
     let error = failure { try ladder.ascend(to: 4) }
     #expect(error?.number == ESTALE)
-    #expect(error?.reason == "it was replaced by something else meanwhile")
-    // Nothing can be done there, nor is something else done instead.
+    #expect(error?.reason == "it was replaced in the meantime")
+    // Nothing can be done there, and nothing else is done instead.
     #expect(failure { try ladder.descend("e") } != nil)
     #expect(failure { try ladder.ascend(to: 4) } != nil)
     // Further up it succeeds.
@@ -90,7 +90,7 @@ import Testing
     #expect(try active(ladder) == ["a", "e", "old"])
   }
 
-  @Test func whatVanishedIsMissing() throws {
+  @Test func aDeletedDirectoryIsMissing() throws {
     var ladder = try descended()
     let d = try Directory.open(path: temporary.path("a/b/c/d"))
     try d.rename("e", to: "e", in: temporary.directory)
@@ -100,7 +100,7 @@ import Testing
     #expect(try active(ladder) == ["e"])
   }
 
-  @Test func refusesLinksAndWhatIsNotExpected() throws {
+  @Test func refusesLinksAndUnexpectedDirectories() throws {
     var ladder = DirectoryLadder(root: try Directory.open(path: temporary.path))
     let (a, other) = try (temporary.directory.status("a"), temporary.directory.status())
     try ladder.descend("a", a.identity)
@@ -114,7 +114,7 @@ import Testing
     #expect(try active(ladder) == ["a", "link"])
   }
 
-  @Test func anyCallMayFailAndTheRootIsReachedAllTheSame() throws {
+  @Test func theRootIsReachedAfterAnyFailure() throws {
     for first in 1...60 {
       let plan = Faults.Plan(failing: [.open, .status], at: first, number: EIO)
       var ladder = DirectoryLadder(root: try Directory.open(path: temporary.path), limit: 2)
@@ -127,6 +127,6 @@ import Testing
       #expect(try active(ladder) == ["a"], "call \(first) failing")
       if !plan.hasFired { return }
     }
-    Issue.record("the plan fired each time")
+    Issue.record("the plan fired in each round")
   }
 }

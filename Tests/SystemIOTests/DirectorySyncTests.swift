@@ -3,17 +3,17 @@ import Testing
 
 @testable import SystemIO
 
-/// What makes the names of directories durable.
+/// The calls that make the names of directories durable.
 @Suite struct DirectorySyncTests {
-  /// Errors of file systems that cannot sync folders: EINVAL and ENOTSUP.
-  @Test(arguments: [Int32(22), 95]) func aFileSystemThatCannotSyncDirectoriesIsNoError(
+  /// Errors of file systems that cannot sync directories: EINVAL and ENOTSUP.
+  @Test(arguments: [Int32(22), 95]) func aFileSystemThatCannotSyncDirectoriesIsNotAnError(
     _ number: Int32
   ) throws {
     let temporary = try TemporaryDirectory("sync")
     let directory = try Directory.open(path: temporary.path)
     try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try directory.sync() }
     #expect(UnsyncedDirectories.first != nil)
-    // A file's content is another matter.
+    // For a file's content it is an error.
     let file = try directory.create("file")
     let error = #expect(throws: SystemError.self) {
       try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try file.sync() }
@@ -21,7 +21,7 @@ import Testing
     #expect(error?.number == number)
   }
 
-  @Test func otherErrorsOfADirectoryAreErrors() throws {
+  @Test func otherErrorsOfADirectorySyncAreThrown() throws {
     let temporary = try TemporaryDirectory("sync")
     let error = #expect(throws: SystemError.self) {
       try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: 5)) {
@@ -31,7 +31,7 @@ import Testing
     #expect(error?.number == 5)
   }
 
-  /// Each directory that is made is named in its parent on the disk before anything relies on it.
+  /// The name of each new directory is synced in its parent before anything relies on it.
   @Test(arguments: [false, true]) func theParentsOfNewDirectoriesAreSynced(isResolved: Bool) throws
   {
     let temporary = try TemporaryDirectory("sync")

@@ -7,7 +7,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("folder") }
 
-  @Test func aLinkInPlaceOfADirectoryOrFileIsRefused() throws {
+  @Test func aLinkInsteadOfADirectoryOrFileIsRefused() throws {
     try temporary.write("secret", at: "real/file")
     let directory = try Directory.open(path: temporary.path)
     try directory.createLink("folder", to: "real")
@@ -16,24 +16,24 @@ import Testing
     #expect(refusedDirectory?.number == ELOOP || refusedDirectory?.number == ENOTDIR)
     let refused = failure { _ = try directory.file("file") }
     #expect(refused?.number == ELOOP && refused?.isLink == true)
-    #expect(refused?.reason == "a symbolic link stands there, which is not followed")
+    #expect(refused?.reason == "it is a symbolic link, which is not followed")
     #expect(failure { _ = try directory.openOrCreate("file") }?.isLink == true)
     #expect(failure { _ = try directory.create("file") }?.number == EEXIST)
     #expect(failure { _ = try directory.makeDirectory("folder") } != nil)
     #expect(try temporary.read("real/file") == Array("secret".utf8))
-    // The root that a user names may be a link.
+    // A root that the user names may be a link.
     let root = try Directory.open(path: temporary.path("folder"))
     #expect(try root.names() == ["file"])
   }
 
-  @Test func aFileIsNoDirectory() throws {
+  @Test func aFileIsNotOpenedAsADirectory() throws {
     try temporary.write("x", at: "f")
     #expect(failure { _ = try Directory.open(path: temporary.path("f")) }?.number == ENOTDIR)
     #expect(failure { _ = try temporary.directory.directory("f") }?.number == ENOTDIR)
     #expect(failure { _ = try temporary.directory.makeDirectory("f") }?.number == ENOTDIR)
   }
 
-  @Test func whatIsReadUntouchedKeepsItsTimeOfAccess() throws {
+  @Test func anUntouchedReadKeepsTheAccessTime() throws {
     let temporary = try TemporaryDirectory("access", inMemory: true)
     try #require(try temporary.directory.notesAccess())
     try temporary.write("x", at: "f")
@@ -46,7 +46,7 @@ import Testing
     #expect(try temporary.directory.look("f").accessed > before)
   }
 
-  @Test func whoMayNotHideAReadingReadsAllTheSame() throws {
+  @Test func withoutThePermissionForItAnUntouchedReadSucceeds() throws {
     try temporary.write("x", at: "f")
     let refusal = Faults.Plan(failing: [.open], at: 1, number: EPERM)
     let bytes = try Faults.inject(refusal) {
@@ -70,7 +70,7 @@ import Testing
     #expect(try fifo.status().kind == .fifo)
   }
 
-  @Test func makeMakesWhatIsMissing() throws {
+  @Test func makeCreatesMissingDirectories() throws {
     let path = temporary.path("a/b//c/")
     #expect(try Directory.make(path: path).names() == [])
     #expect(try Directory.make(path: path).names() == [])
@@ -83,14 +83,14 @@ import Testing
     #expect(failure { _ = try Directory.make(path: "") }?.number == ENOENT)
   }
 
-  @Test func aDuplicateIsTheSameDirectoryWithItsOwnPlace() throws {
+  @Test func aDuplicateIsTheSameDirectoryWithItsOwnOffset() throws {
     try temporary.write("x", at: "a/f")
     let directory = try temporary.directory.directory("a")
     let again = try directory.duplicate()
     #expect(try again.status().identity == directory.status().identity)
     #expect(again.path == directory.path)
     try temporary.directory.rename("a", to: "b", in: temporary.directory)
-    // Moved: an open directory stays the one that it was.
+    // An open directory stays the same when it is moved.
     #expect(try again.names() == ["f"])
     #expect(try directory.names() == ["f"])
     #expect(try directory.names() == ["f"])
@@ -108,7 +108,7 @@ import Testing
     #expect(try empty.isEmpty())
   }
 
-  @Test func statusOfEveryKind() throws {
+  @Test func statusReportsEveryKind() throws {
     try temporary.write("12345", at: "file")
     let directory = try Directory.open(path: temporary.path)
     try directory.createDirectory("folder")
@@ -131,7 +131,7 @@ import Testing
     #expect(failure { _ = try directory.status("none") }?.path == temporary.path("none"))
   }
 
-  @Test func statusSaysWhatStatSays() throws {
+  @Test func statusMatchesStat() throws {
     try temporary.write("12345", at: "file")
     let directory = try Directory.open(path: temporary.path)
     try directory.createHardLink("other", to: "file", in: directory)
@@ -155,7 +155,7 @@ import Testing
     #expect(try directory.status("other").identity == status.identity)
   }
 
-  @Test func aMountPointIsTold() throws {
+  @Test func aMountPointIsReported() throws {
     let proc = try Directory.open(path: "/").statusIfPresent("proc")
     #expect(try #require(proc).isMountPoint)
     #expect(try Directory.open(path: "/proc").status().isMountPoint)
@@ -169,7 +169,7 @@ import Testing
     #expect(null.specialDevice == 0x103)
   }
 
-  @Test func spaceIsTheVolumes() throws {
+  @Test func spaceIsThatOfTheVolume() throws {
     let space = try temporary.directory.space()
     let told = try Program.run("stat", ["-f", "-c", "%S %b", temporary.string])
     let parts = told.output.split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }

@@ -8,14 +8,14 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("attributes") }
 
-  // ext4 has about 4,000 bytes for all attributes of a file, so these fit everywhere.
+  // ext4 has about 4,000 bytes for all attributes of a file, so these fit on every file system.
   @Test(arguments: [0, 1, 511, 512, 513, 3500])
-  func valuesOfAnySize(size: Int) throws {
+  func valuesOfAnySizeAreKept(size: Int) throws {
     try keepsValue(of: size, in: temporary.directory)
   }
 
-  // A file system in memory takes the kernel's own limit of 64 KiB.
-  @Test func largeValues() throws {
+  // A file system in memory has only the kernel's limit of 64 KiB.
+  @Test func largeValuesAreKept() throws {
     guard try Mount.isPermitted() else { return }
     let mount = try Mount(on: temporary.directory, at: temporary.path, "m")
     let directory = try temporary.directory.directory("m")
@@ -37,7 +37,7 @@ import Testing
     #expect(try file.attributes.value(of: "user.test") == value)
   }
 
-  @Test func ofAnOpenFileADirectoryAndAChildAreTheSame() throws {
+  @Test func attributesAreTheSameThroughEachHandle() throws {
     try temporary.write("x", at: "d/f")
     let directory = try temporary.directory.directory("d")
     let file = try directory.file("f")
@@ -51,18 +51,18 @@ import Testing
     #expect(try temporary.directory.attributes(of: "d").names() == [])
   }
 
-  @Test func namesAreSortedAndManyFit() throws {
+  @Test func manyNamesAreReturnedSorted() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
-    // More than 512 bytes of names, so that the list is asked for twice.
+    // More than 512 bytes of names, so that the list is read twice.
     let names = (0..<30).map { ByteString("user.\(29 - $0).a-rather-long-name-of-an-attribute") }
     for name in names { try attributes.set(name, to: []) }
     #expect(try attributes.names() == names.sorted())
     #expect(try attributes.value(of: names[0]) == [])
   }
 
-  /// A list and a value of usual sizes are one call each.
-  @Test func whatIsShortIsAskedForOnce() throws {
+  /// A list or a value of a usual size takes one call.
+  @Test func shortListsAndValuesTakeOneCall() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
     try attributes.set("user.a", to: [UInt8](repeating: 7, count: 512))
@@ -74,7 +74,7 @@ import Testing
     #expect(plan.count == 2)
   }
 
-  @Test func missingAndRemoved() throws {
+  @Test func missingAndRemovedAttributesAreAbsent() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
     #expect(try attributes.value(of: "user.none") == nil)
@@ -90,7 +90,7 @@ import Testing
     #expect(failure { try gone.set("user.a", to: []) }?.path == temporary.path("none"))
   }
 
-  @Test func aLinksOwnAreAsked() throws {
+  @Test func attributesOfALinkAreItsOwn() throws {
     try temporary.write("x", at: "f")
     try temporary.directory.createLink("l", to: "f")
     try temporary.directory.attributes(of: "f").set("user.a", to: [1])
@@ -101,7 +101,7 @@ import Testing
     #expect(try temporary.directory.attributes(of: "f").value(of: "user.a") == [1])
   }
 
-  @Test func noneWhereTheFileSystemHasNone() throws {
+  @Test func withoutSupportThereAreNoAttributes() throws {
     let proc = try Directory.open(path: "/proc/self")
     #expect(try proc.attributes(of: "status").names() == [])
     #expect(try proc.attributes(of: "status").value(of: "user.a") == nil)
@@ -109,16 +109,16 @@ import Testing
     #expect(error?.operation == .setAttributes)
   }
 
-  @Test func theOlderCallsGiveTheSame() throws {
+  @Test func theOlderCallsGiveTheSameResults() throws {
     cl_use_attribute_calls(0)
     defer { cl_use_attribute_calls(1) }
     try keepsValue(of: 3500, in: temporary.directory)
-    try ofAnOpenFileADirectoryAndAChildAreTheSame()
-    try missingAndRemoved()
-    try noneWhereTheFileSystemHasNone()
+    try attributesAreTheSameThroughEachHandle()
+    try missingAndRemovedAttributesAreAbsent()
+    try withoutSupportThereAreNoAttributes()
   }
 
-  @Test func aNameWithNULIsRefusedAndNotTheDirectory() throws {
+  @Test func aNameWithNULIsNotTakenForTheDirectory() throws {
     for use: Int32 in [0, 1] {
       cl_use_attribute_calls(use)
       defer { cl_use_attribute_calls(1) }
@@ -129,7 +129,7 @@ import Testing
     #expect(try temporary.directory.attributes.names() == [])
   }
 
-  @Test(arguments: [0, 1] as [Int32]) func aLookupListsWithoutFollowing(newer: Int32) throws {
+  @Test(arguments: [0, 1] as [Int32]) func aLookupDoesNotFollowLinks(newer: Int32) throws {
     cl_use_attribute_calls(newer)
     defer { cl_use_attribute_calls(1) }
     let long = "a-rather-long-name-of-an-attribute"
@@ -162,14 +162,14 @@ import Testing
     #expect(try listed("status", Directory.open(path: "/proc/self")) == Listed())
   }
 
-  /// What a lookup says of an entry.
+  /// The result of a lookup for an entry.
   struct Listed: Equatable {
     var isEmpty = true
     var found: [Int] = []
     var hasPart = false
   }
 
-  @Test func otherErrorsAreTold() throws {
+  @Test func otherErrorsAreThrown() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
     for number in [EIO, EACCES] {

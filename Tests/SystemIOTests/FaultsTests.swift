@@ -10,7 +10,7 @@ import Testing
     try temporary.write("x", at: "f")
   }
 
-  /// Looks at the file some times; gives the numbers of those that failed, from 1.
+  /// Reads the status of the file `count` times. Returns the numbers of the failed calls, from 1.
   private func failures(of count: Int) -> [Int] {
     (1...count).filter { _ in failure { _ = try temporary.directory.status("f") } != nil }
   }
@@ -24,12 +24,12 @@ import Testing
     #expect(plan.count == 6)
   }
 
-  @Test func fromTheNthOnAllFail() {
+  @Test func allCallsFailFromTheNthOn() {
     let plan = Faults.Plan(failing: [.status], at: 3, number: EIO, staysBroken: true)
     #expect(Faults.inject(plan) { failures(of: 6) } == [3, 4, 5, 6])
   }
 
-  @Test func onlyTheNamedOperationsCount() {
+  @Test func onlyNamedOperationsCount() {
     let plan = Faults.Plan(failing: [.rename, .remove], at: 1, number: EROFS)
     Faults.inject(plan) {
       #expect(failures(of: 3) == [])
@@ -53,7 +53,7 @@ import Testing
     #expect(plan.count == 4)
   }
 
-  @Test func plansNestAndEnd() {
+  @Test func plansCanBeNested() {
     let (outer, inner) = (
       Faults.Plan(failing: [.status], at: 1, number: EIO, staysBroken: true),
       Faults.Plan(failing: [.status], at: 2, number: EACCES)
@@ -67,7 +67,7 @@ import Testing
     #expect(failures(of: 1) == [])
   }
 
-  @Test func thePlanEndsWithAnError() {
+  @Test func aThrownErrorEndsThePlan() {
     struct Thrown: Error {}
     let plan = Faults.Plan(failing: [.status], at: 1, number: EIO, staysBroken: true)
     #expect(throws: Thrown.self) { try Faults.inject(plan) { throw Thrown() } }
@@ -91,7 +91,7 @@ import Testing
     #expect(plan.count == 1)
   }
 
-  @Test func theThreadsThatItStartsInheritIt() throws {
+  @Test func startedThreadsInheritThePlan() throws {
     let (path, failed) = (temporary.path, Counter())
     let plan = Faults.Plan(failing: [.open], at: 5, number: EIO, staysBroken: true)
     try Faults.inject(plan) {

@@ -7,24 +7,24 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("lock") }
 
-  @Test func theSecondTakerIsBusy() throws {
+  @Test func aSecondLockIsRefusedAsBusy() throws {
     do {
       let lock = try FileLock("l", in: temporary.directory)
       let error = failure { _ = try FileLock("l", in: temporary.directory) }
       #expect(error?.isBusy == true)
       #expect(error?.operation == .lock)
       #expect(error?.path == temporary.path("l"))
-      #expect(error?.reason == "another program holds its lock")
+      #expect(error?.reason == "another process holds its lock")
       let other = try FileLock("other", in: temporary.directory)
       _ = consume lock
       _ = consume other
     }
-    // Gone with the value; the file stays.
+    // The lock ends with the value; the file stays.
     #expect(try temporary.directory.names() == ["l", "other"])
     _ = try FileLock("l", in: temporary.directory)
   }
 
-  @Test func severalMayShareAndNoneMayExcludeThen() throws {
+  @Test func sharedLocksBlockAnExclusiveLock() throws {
     let first = try FileLock("l", in: temporary.directory, exclusive: false)
     let second = try FileLock("l", in: temporary.directory, exclusive: false)
     #expect(failure { _ = try FileLock("l", in: temporary.directory) }?.isBusy == true)
@@ -36,7 +36,7 @@ import Testing
     _ = consume alone
   }
 
-  @Test func anotherProcessIsBusyToo() throws {
+  @Test func theLockBlocksOtherProcesses() throws {
     let path = temporary.string + "/l"
     let lock = try FileLock("l", in: temporary.directory)
     #expect(try Program.run("flock", ["-n", "-E", "9", path, "true"]).code == 9)
@@ -44,7 +44,7 @@ import Testing
     #expect(try Program.run("flock", ["-n", "-E", "9", path, "true"]).code == 0)
   }
 
-  @Test func anotherProcessKeepsUsOutUntilItEnds() throws {
+  @Test func waitingForALockOfAnotherProcessSucceeds() throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = ["-c", "exec flock \"$0\" sh -c 'echo locked; read end'"]
@@ -63,7 +63,7 @@ import Testing
     _ = consume lock
   }
 
-  @Test func aLinkInPlaceOfTheLockIsRefused() throws {
+  @Test func aLinkInsteadOfALockFileIsRefused() throws {
     try temporary.write("x", at: "f")
     try temporary.directory.createLink("l", to: "f")
     #expect(failure { _ = try FileLock("l", in: temporary.directory) }?.isLink == true)
@@ -77,19 +77,19 @@ import Testing
   }
 }
 
-/// Asking whether somebody holds a lock, without taking or making one.
+/// Checking whether a process holds a lock, without taking or creating one.
 @Suite struct HeldLockTests {
-  @Test func whoAsksChangesNothing() throws {
+  @Test func checkingALockChangesNothing() throws {
     let scratch = try TemporaryDirectory("lock")
     #expect(try !FileLock.isHeld("lock", in: scratch.directory))
-    #expect(try scratch.directory.names().isEmpty, "a lock that nobody made is not made")
+    #expect(try scratch.directory.names().isEmpty, "the lock file is not created")
     do {
       let lock = try FileLock("lock", in: scratch.directory)
       #expect(try FileLock.isHeld("lock", in: scratch.directory))
       withExtendedLifetime(lock) {}
     }
     #expect(try !FileLock.isHeld("lock", in: scratch.directory))
-    // Who only shares it is in nobody's way.
+    // A shared lock does not count as held.
     let shared = try FileLock("lock", in: scratch.directory, exclusive: false)
     #expect(try !FileLock.isHeld("lock", in: scratch.directory))
     withExtendedLifetime(shared) {}

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct HostTests {
-  @Test func clocks() {
+  @Test func clocksMatchTheSystem() {
     let before = Host.now()
     let system = Date().timeIntervalSince1970
     let after = Host.now()
@@ -16,7 +16,7 @@ import Testing
     #expect(Host.monotonicSeconds() - start >= 0.019)
   }
 
-  @Test func namesAndIdentifiers() throws {
+  @Test func namesAndIdentifiersMatchTheSystem() throws {
     #expect(Host.name == (try Program.run("uname", ["-n"]).output.dropLast()))
     #expect("\(Host.userID)\n" == (try Program.run("id", ["-u"]).output))
     #expect("\(Host.groupID)\n" == (try Program.run("id", ["-g"]).output))
@@ -29,17 +29,17 @@ import Testing
     #expect("\(Host.processors)\n" == (try Program.run("nproc").output))
   }
 
-  @Test func arguments() {
+  @Test func argumentsOmitTheProgramName() {
     #expect(Host.arguments.map(\.utf8) == ProcessInfo.processInfo.arguments.dropFirst().map { $0 })
   }
 
-  @Test func environmentAndWorkingDirectory() {
+  @Test func environmentAndWorkingDirectoryMatchFoundation() {
     #expect(Host.environment("PATH")?.utf8 == ProcessInfo.processInfo.environment["PATH"])
     #expect(Host.environment("SANDBOXCTL_NO_SUCH_VARIABLE") == nil)
     #expect(Host.workingDirectory()?.utf8 == FileManager.default.currentDirectoryPath)
   }
 
-  @Test func realPathFollowsLinksAndRefusesWhatIsMissing() throws {
+  @Test func realPathFollowsLinksAndRefusesMissingFiles() throws {
     let temporary = try TemporaryDirectory("real")
     try temporary.write("x", at: "a/b/file")
     try temporary.directory.createLink("link", to: "a/b")
@@ -49,7 +49,7 @@ import Testing
     #expect(error?.path == temporary.path("none"))
   }
 
-  @Test func chanceIsOfTheAskedLengthAndNeverTheSame() {
+  @Test func randomBytesHaveTheRequestedLengthAndDiffer() {
     #expect(Host.random(count: 0).isEmpty)
     #expect(Host.random(count: 1_000_000).count == 1_000_000)
     #expect(Set((0..<100).map { _ in Host.random(count: 16) }).count == 100)
@@ -58,7 +58,7 @@ import Testing
     #expect(hex.allSatisfy { $0.isHexDigit && !$0.isUppercase })
   }
 
-  @Test func momentsCompareAndSubtract() {
+  @Test func timestampsCompareAndSubtract() {
     let early = Timestamp(seconds: -1, nanoseconds: 999_999_999)
     let late = Timestamp(seconds: 0, nanoseconds: 1)
     #expect(early < late)
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1_000_000_000, 1_793_000_000, -86_400])
-  func localTimeIsTheHosts(seconds: Int64) throws {
+  func localTimeMatchesTheSystem(seconds: Int64) throws {
     let local = try #require(Timestamp(seconds: seconds).local)
     let date = Date(timeIntervalSince1970: Double(seconds))
     let parts = Calendar(identifier: .gregorian).dateComponents(

@@ -13,7 +13,9 @@ import Testing
     return try MappedFile(try scratch.directory.file("file"))
   }
 
-  @Test(arguments: [0, 1, 4095, 4096, 4097, 1 << 20]) func hasTheFilesBytes(count: Int) throws {
+  @Test(arguments: [0, 1, 4095, 4096, 4097, 1 << 20]) func aMappingHasTheFilesBytes(count: Int)
+    throws
+  {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     let file = try map(bytes)
     #expect(file.count == count)
@@ -23,21 +25,22 @@ import Testing
     #expect(read == bytes)
   }
 
-  @Test func staysWhenTheFileIsRemoved() throws {
+  @Test func aMappingOutlivesTheRemovalOfItsFile() throws {
     let file = try map([1, 2, 3])
     try scratch.directory.remove("file")
     try scratch.write([UInt8](repeating: 9, count: 3), at: "file")
     #expect(file.withBytes { $0.unsafeLoad(fromByteOffset: 2, as: UInt8.self) } == 3)
   }
 
-  @Test func anErrorOfTheBodyComesThrough() throws {
+  @Test func anErrorOfTheBodyIsRethrown() throws {
     struct Failure: Error {}
     let file = try map([1])
     #expect(throws: Failure.self) { try file.withBytes { _ in throw Failure() } }
   }
 
-  /// What the disk does not give any more ends the program with a message and a status, not a signal.
-  @Test func aLossIsTold() async throws {
+  /// Bytes that the disk can no longer read end the program with a message and an exit status, not
+  /// with a signal.
+  @Test func anUnreadablePageEndsTheProgramWithAMessage() async throws {
     let path = scratch.path("file").description
     try scratch.write([UInt8](repeating: 1, count: 20_000), at: "file")
     let result = await #expect(
@@ -46,10 +49,10 @@ import Testing
       try MappedFile.endAtLoss(saying: "cannot read it\n")
       let directory = try Directory.open(path: ByteString(String(path.dropLast(5))))
       let file = try MappedFile(directory.file("file"))
-      // As a bad sector would, a file that became shorter has no page there.
+      // A truncated file has no page there, like a bad sector.
       try directory.openOrCreate("file").truncate(to: 10)
       let byte = file.withBytes { $0.unsafeLoad(fromByteOffset: 10_000, as: UInt8.self) }
-      // It does not come so far.
+      // This line is not reached.
       try directory.createLink(ByteString("\(byte)"), to: "read")
     }
     let errors = try #require(result).standardErrorContent
@@ -57,15 +60,15 @@ import Testing
     #expect(try scratch.directory.names() == ["file"])
   }
 
-  /// A signal that somebody sends is none.
-  @Test func aSignalThatIsSentEndsTheProgramAsEver() async throws {
+  /// A signal sent by another process is not an unreadable page.
+  @Test func aSentSignalEndsTheProgramAsUsual() async throws {
     await #expect(processExitsWith: .signal(SIGBUS)) {
       try MappedFile.endAtLoss(saying: "cannot read it\n")
       raise(SIGBUS)
     }
   }
 
-  @Test func failuresAreNamed() throws {
+  @Test func errorsNameOperationAndFile() throws {
     for operation in [SystemError.Operation.map, .status] {
       let error = failure {
         try Faults.inject(Faults.Plan(failing: [operation], at: 1, number: 12)) {

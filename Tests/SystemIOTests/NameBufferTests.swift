@@ -7,7 +7,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("names") }
 
-  @Test func aPathIsBuiltAndTakenBack() {
+  @Test func aPathIsExtendedAndShortened() {
     var name = NameBuffer()
     var seen = [name.copy]
     name.descend("a".utf8.span)
@@ -25,7 +25,7 @@ import Testing
     #expect(count == 3)
   }
 
-  @Test func aStatusIsTheChildsOwnOrNone() throws {
+  @Test func statusDoesNotFollowLinks() throws {
     try temporary.write("text", at: "d/f")
     try temporary.directory.createLink("l", to: "d")
     var name = NameBuffer()
@@ -44,7 +44,7 @@ import Testing
     #expect(error?.number == EACCES && error?.path == temporary.path("d/f"))
   }
 
-  @Test(arguments: [1, 63, 64, 65, 200]) func beginningsAreCompared(length: Int) throws {
+  @Test(arguments: [1, 63, 64, 65, 200]) func theBeginningOfAFileIsCompared(length: Int) throws {
     let bytes = (0..<length).map { UInt8($0 & 0xff) }
     try temporary.write(bytes + [1, 2, 3], at: "longer")
     try temporary.write(bytes, at: "equal")

@@ -7,7 +7,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("pieces") }
 
-  /// What a reading gives: data as the counts of its pieces, holes as negative lengths.
+  /// The result of reading a file: data as the sizes of its pieces, holes as negative lengths.
   private func pieces(
     _ file: borrowing Descriptor, size: UInt64, isSparse: Bool = false
   ) throws -> (found: [Int], bytes: [UInt8], reached: UInt64) {
@@ -21,7 +21,7 @@ import Testing
     return (found, bytes, reached)
   }
 
-  @Test func theFileComesInOrder() throws {
+  @Test func theFileIsReadInOrder() throws {
     var generator = Seeded.fresh()
     let content = generator.bytes((2 << 20) + 5)
     try temporary.write(content, at: "f")
@@ -29,7 +29,7 @@ import Testing
     let all = try pieces(file, size: UInt64(content.count))
     #expect(all.found == [Int](repeating: 256 << 10, count: 8) + [5])
     #expect(all.bytes == content && all.reached == UInt64(content.count))
-    // Not further than asked, not further than it goes.
+    // At most to the requested size, and at most to the end of the file.
     let some = try pieces(file, size: 100)
     #expect(some.bytes == Array(content[..<100]) && some.reached == 100)
     let more = try pieces(file, size: UInt64(content.count) + 10)
@@ -37,7 +37,7 @@ import Testing
     #expect(try pieces(file, size: 0).found == [])
   }
 
-  @Test func holesAreTold() throws {
+  @Test func holesAreReported() throws {
     let file = try temporary.directory.create("sparse")
     try file.seek(to: 1 << 20)
     try file.write([UInt8](repeating: 7, count: 65_536))
@@ -50,7 +50,7 @@ import Testing
     #expect(try pieces(file, size: size).found == [Int](repeating: 256 << 10, count: 16))
   }
 
-  /// OpenZFS takes what is not on the disk yet for holes: there all is read, by whatever way.
+  /// OpenZFS reports data that is not on the disk yet as holes, so files there are read completely.
   @Test func holesOfZFSAreReadAsBytes() throws {
     let file = try temporary.directory.create("sparse")
     try file.seek(to: 1 << 20)
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func whatIsThrownIsThrownOn() throws {
+  @Test func thrownErrorsAreRethrown() throws {
     struct Thrown: Error {}
     try temporary.write("x", at: "f")
     let file = try temporary.directory.file("f")
@@ -81,7 +81,7 @@ import Testing
     #expect(error == SystemError(.read, temporary.path("f"), number: EIO))
   }
 
-  @Test func aFileWithoutANameIsPrivateAndGoesWithItsHandle() throws {
+  @Test func anUnnamedFileIsPrivateAndEndsWithItsDescriptor() throws {
     let file = try temporary.directory.createUnnamed()
     #expect(try temporary.directory.names() == [])
     let status = try file.status()
@@ -91,7 +91,7 @@ import Testing
     try file.close()
   }
 
-  @Test func whereFilesNeedNamesItHasOneForAMoment() throws {
+  @Test func withoutSupportAnUnnamedFileHasATemporaryName() throws {
     let plan = Faults.Plan(failing: [.create], at: 1, number: EOPNOTSUPP)
     let status = try Faults.inject(plan) { try temporary.directory.createUnnamed().status() }
     #expect(plan.count == 2)
@@ -102,11 +102,11 @@ import Testing
     #expect(error?.number == ENOSPC && full.count == 1)
   }
 
-  @Test func aCloneIsTheSameOrIsRefused() throws {
+  @Test func aCloneHasTheSameContentOrIsRefused() throws {
     try temporary.write("some content", at: "f")
     let file = try temporary.directory.file("f")
     let copy = try temporary.directory.createUnnamed()
-    // ext4 and tmpfs cannot; where it works the content is there.
+    // ext4 and tmpfs cannot clone; elsewhere the content is there.
     if try copy.clone(of: file) {
       #expect(try copy.read(count: 100, at: 0) == Array("some content".utf8))
     } else {
@@ -116,7 +116,7 @@ import Testing
     #expect(try copy.clone(of: elsewhere) == false)
   }
 
-  @Test func refusalsOfAClone() throws {
+  @Test func unsupportedClonesReturnFalse() throws {
     try temporary.write("x", at: "f")
     let file = try temporary.directory.file("f")
     let copy = try temporary.directory.createUnnamed()
@@ -129,7 +129,7 @@ import Testing
     #expect(Faults.inject(plan) { failure { _ = try copy.clone(of: file) } }?.number == ENOSPC)
   }
 
-  @Test func aPauseLastsAsLongAsAsked() {
+  @Test func aPauseLastsAtLeastItsDuration() {
     let start = Host.monotonicSeconds()
     Host.pause(seconds: 0.03)
     Host.pause(seconds: 0)

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Whether the machine has mains power, by directories as the kernel shows them.
+/// Whether the machine has mains power, with directories like those of the kernel.
 @Suite struct PowerTests {
   private let directory: TemporaryDirectory
 
@@ -14,7 +14,7 @@ import Testing
 
   private var isOnMains: Bool { Host.isOnMainsPower(supplies: directory.path) }
 
-  @Test func aMachineWithoutABatteryHasIt() throws {
+  @Test func aMachineWithoutABatteryHasMainsPower() throws {
     #expect(isOnMains)
     #expect(Host.isOnMainsPower(supplies: directory.path("absent")))
   }
@@ -32,7 +32,7 @@ import Testing
     #expect(isOnMains)
   }
 
-  @Test func aMousesBatteryDoesNotCount() throws {
+  @Test func theBatteryOfAMouseDoesNotCount() throws {
     try supply("mouse", ["type": "Battery", "scope": "Device", "status": "Discharging"])
     #expect(isOnMains)
   }

@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Which processes use a file.
+/// The processes that use a file.
 @Suite struct ProcessesTests {
-  /// A `cat` that ends with its standard input, which this object holds open. It is there once it has
-  /// given a line back: before, the process is still the shell that becomes it.
+  /// A `cat` that ends with its standard input, which this object keeps open. It is running once it
+  /// has returned a line: before that, the process is still the shell.
   private final class Holder {
     let running = Process()
     private let input = Pipe()
@@ -29,8 +29,9 @@ import Testing
     }
   }
 
-  /// Which processes use files, asked again until it is right, at most ten minutes: a process that
-  /// another test is just starting has copies of this one's descriptors until its program begins.
+  /// The processes that use files, looked up until the result is right, for at most ten minutes: a
+  /// process that another test is starting has copies of this one's descriptors until its program
+  /// begins.
   private func uses(
     _ ids: [FileIdentity], until isRight: ([Processes.Use]) -> Bool
   ) throws -> [Processes.Use] {
@@ -60,7 +61,7 @@ import Testing
     #expect(rest.isEmpty)
   }
 
-  @Test func thisProcessAndWhatStartedItAreNotMeant() throws {
+  @Test func thisProcessAndItsParentsAreExcluded() throws {
     let directory = try TemporaryDirectory()
     try directory.write("x", at: "file")
     let file = try directory.directory.file("file")

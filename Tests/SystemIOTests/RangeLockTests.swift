@@ -35,7 +35,7 @@ import Testing
     locker.process.waitUntilExit()
   }
 
-  @Test func anothersExclusiveLockKeepsSharedOnesAway() throws {
+  @Test func anExclusiveLockOfAnotherProcessBlocksSharedOnes() throws {
     let file = try temporary.directory.file("f")
     let other = try locker("LOCK_EX", from: 100, count: 10)
     for (range, isFree) in [
@@ -49,36 +49,36 @@ import Testing
     #expect(try file.lockShared(0..<500))
   }
 
-  @Test func sharedLocksMeet() throws {
+  @Test func sharedLocksAreCompatible() throws {
     let file = try temporary.directory.file("f")
     let other = try locker("LOCK_SH", from: 100, count: 10)
     #expect(try file.isLockedElsewhere(100..<101))
     #expect(try file.lockShared(100..<101))
     try end(other)
-    // One's own lock is not another's.
+    // The process's own lock is not another's.
     #expect(try file.isLockedElsewhere(100..<101) == false)
   }
 
-  @Test func aLockIsTheOpenFiles() throws {
+  @Test func aLockBelongsToTheOpenFile() throws {
     let range: Range<UInt64> = 0x4000_0000..<0x4000_0001
     let watcher = try temporary.directory.file("f")
     do {
       let holder = try temporary.directory.file("f")
       #expect(try holder.lockShared(range))
-      // Closing another descriptor drops no lock, as it would a process's own.
+      // Closing another descriptor drops no lock, unlike with locks of a process.
       try temporary.directory.file("f").close()
       #expect(try watcher.isLockedElsewhere(range))
       try holder.unlock(range)
       #expect(try watcher.isLockedElsewhere(range) == false)
       #expect(try holder.lockShared(range))
     }
-    // A program that another test is just starting has a copy of the descriptor until it runs.
+    // A program that another test is starting has a copy of the descriptor until it runs.
     let end = Host.monotonicSeconds() + 600
     while try watcher.isLockedElsewhere(range), Host.monotonicSeconds() < end { usleep(1000) }
     #expect(try watcher.isLockedElsewhere(range) == false)
   }
 
-  @Test func allLocksOfAFileAreGivenBackAtOnce() throws {
+  @Test func unlockAllReleasesAllLocksOfAFile() throws {
     let file = try temporary.directory.file("f")
     let watcher = try temporary.directory.file("f")
     let ranges: [Range<UInt64>] = [0..<1, 5..<6, 0x4000_0000..<0x4000_0200]
@@ -88,7 +88,7 @@ import Testing
     withExtendedLifetime(file.name) {}
   }
 
-  @Test func othersMeetOurs() throws {
+  @Test func locksAreSeenByOtherProcesses() throws {
     let file = try temporary.directory.file("f")
     #expect(try file.lockShared(5..<6))
     let program = """
@@ -104,7 +104,7 @@ import Testing
     #expect(try Program.run("python3", ["-c", program, path]).code == 0)
   }
 
-  @Test func failuresAreNamed() throws {
+  @Test func errorsNameOperationAndFile() throws {
     let file = try temporary.directory.file("f")
     for number in [ENOLCK, EINVAL] {
       let plan = Faults.Plan(failing: [.lock], at: 1, number: number, staysBroken: true)
@@ -115,7 +115,7 @@ import Testing
         #expect(failure { _ = try file.isLockedElsewhere(0..<1) } == expected)
       }
     }
-    // How a lock of another program is told: no failure.
+    // The errors that report a lock of another program are not failures.
     for number in [EAGAIN, EACCES] {
       let plan = Faults.Plan(failing: [.lock], at: 1, number: number)
       #expect(

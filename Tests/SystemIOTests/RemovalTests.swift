@@ -20,7 +20,7 @@ import Testing
     #expect(failure { try directory.removeTree("none") }?.isMissing == true)
   }
 
-  @Test func neverThroughALink() throws {
+  @Test func aLinkIsNotFollowed() throws {
     let outside = try TemporaryDirectory("outside")
     try outside.write("x", at: "precious/file")
     let tree = try temporary.directory.makeDirectory("tree")
@@ -32,7 +32,7 @@ import Testing
     #expect(try outside.read("precious/file") == Array("x".utf8))
   }
 
-  @Test func namesOfAnyBytesAndAllKinds() throws {
+  @Test func removesAnyNamesAndKinds() throws {
     var random = Seeded.fresh()
     let tree = try temporary.directory.makeDirectory("tree")
     for _ in 0..<200 {
@@ -47,7 +47,7 @@ import Testing
     #expect(try temporary.directory.isEmpty(), "seed \(random.seed)")
   }
 
-  @Test func aFailureIsToldAndTheRestGoes() throws {
+  @Test func aFailureIsReportedAndTheRestIsRemoved() throws {
     for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/3", "tree/c/4"] {
       try temporary.write("x", at: path)
     }
@@ -64,7 +64,7 @@ import Testing
     #expect(try left.names() == ["2", "3"])
   }
 
-  @Test func anyOneCallFailingLeavesOnlyWhatItMust() throws {
+  @Test func aFailedCallLeavesOnlyItsEntry() throws {
     for operation: SystemError.Operation in [.remove, .open, .list, .status] {
       for first in 1...60 {
         for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/c/3", "tree/4"] {
@@ -84,15 +84,15 @@ import Testing
     #expect(try temporary.directory.isEmpty())
   }
 
-  @Test func whatVanishesMeanwhileIsNoFailure() throws {
+  @Test func anEntryRemovedMeanwhileIsNotAFailure() throws {
     try temporary.write("x", at: "tree/a/1")
     let plan = Faults.Plan(failing: [.remove], at: 1, number: ENOENT)
-    // The file is still there here, so that its directory stays and says so; the file itself does not.
+    // Here the file still exists, so its directory stays and is reported; the file itself is not.
     let error = Faults.inject(plan) { failure { try temporary.directory.removeTree("tree") } }
     #expect(error?.number == ENOTEMPTY)
   }
 
-  @Test func neverIntoAnotherMount() throws {
+  @Test func anotherMountIsNotEntered() throws {
     guard try Mount.isPermitted() else { return }
     let tree = try temporary.directory.makeDirectory("tree")
     let mount = try Mount(on: tree, at: temporary.path("tree"), "volume")
@@ -107,7 +107,7 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  @Test func aWatchCountsWhatGoesAndEndsItEarly() throws {
+  @Test func aWatchCountsRemovalsAndCanStop() throws {
     for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/c/3", "tree/4"] {
       try temporary.write("x", at: path)
     }

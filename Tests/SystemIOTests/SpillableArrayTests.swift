@@ -4,7 +4,7 @@ import Testing
 @testable import SystemIO
 
 @Suite struct SpillableArrayTests {
-  /// A pool of which nothing stays in memory, with its file in a scratch directory.
+  /// A pool that keeps nothing in memory, with its file in a scratch directory.
   private func spilling(_ scratch: borrowing TemporaryDirectory) -> SpillPool {
     SpillPool(budget: 0, directories: [scratch.path("")])
   }
@@ -14,7 +14,7 @@ import Testing
     var flag: Bool
   }
 
-  @Test(arguments: [0, 1 << 40]) func growsAsAnArrayDoes(budget: Int) throws {
+  @Test(arguments: [0, 1 << 40]) func growsLikeAnArray(budget: Int) throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = SpillPool(budget: budget, directories: [scratch.path("")])
     var rows = SpillableArray<Row>(in: pool)
@@ -50,8 +50,8 @@ import Testing
     #expect(SpillableArray<UInt8>().withSpan { $0.count } == 0)
   }
 
-  /// Many short arrays, each of the heap, can be made to spill together.
-  @Test func shortArraysSpillWhenAsked() throws {
+  /// Many short arrays, each on the heap, can be made to spill together.
+  @Test func shortArraysSpillOnRequest() throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
     var rows = SpillableArray(repeating: UInt64(3), count: 1000, in: pool)
@@ -63,8 +63,8 @@ import Testing
     #expect(pool.spilledBytes == spilled)
   }
 
-  /// What a table gives back is free on the disk again, so that growth does not fill it.
-  @Test func givesItsRoomBack() throws {
+  /// The disk space of a released table is free again, so that growth does not fill the disk.
+  @Test func releasesItsDiskSpace() throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
     for _ in 0..<50 {
@@ -75,20 +75,20 @@ import Testing
     #expect(pool.spilledBytes == 0 && pool.fileBytes < 1 << 20)
   }
 
-  @Test func staysInMemoryWithoutAPlaceForTheFile() throws {
+  @Test func staysInMemoryIfTheFileCannotBeCreated() throws {
     let pool = SpillPool(budget: 0, directories: ["/proc/self/fd/none"])
     let rows = SpillableArray(repeating: UInt64(9), count: 200_000, in: pool)
     #expect(rows.allSatisfy { $0 == 9 } && pool.spilledBytes == 0)
   }
 
-  /// The file has no name, and nobody else can open it.
-  @Test func leavesNoFile() throws {
+  /// The file has no name, and no other process can open it.
+  @Test func theFileHasNoName() throws {
     let scratch = try TemporaryDirectory("spill")
     let rows = SpillableArray(repeating: UInt64(9), count: 200_000, in: spilling(scratch))
     #expect(try scratch.directory.names().isEmpty && rows.count == 200_000)
   }
 
-  /// Threads read while others make and drop tables of the same pool.
+  /// Threads read while others create and release tables of the same pool.
   @Test func poolServesThreads() throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)

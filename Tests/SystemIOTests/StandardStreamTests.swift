@@ -8,7 +8,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("stream") }
 
-  @Test func gathersWhatIsWritten() throws {
+  @Test func writesAreBuffered() throws {
     let file = try temporary.directory.create("out")
     do {
       let stream = StandardStream(file.raw, "the stream")
@@ -25,14 +25,14 @@ import Testing
     #expect(try temporary.read("out") == Array("one, ".utf8) + [0xff, 0x0a] + Array("two".utf8))
   }
 
-  @Test func writesWhenMuchHasGathered() throws {
+  @Test func aFullBufferIsWritten() throws {
     let file = try temporary.directory.create("out")
     let stream = StandardStream(file.raw, "the stream")
     for _ in 0..<64 { try stream.write(bytes: [UInt8](repeating: 1, count: 1024)) }
     #expect(try file.status().size == 64 * 1024)
   }
 
-  @Test func aFailureIsToldAndNotRepeated() throws {
+  @Test func aFailureIsThrownOnce() throws {
     let file = try temporary.directory.create("out")
     let stream = StandardStream(file.raw, "the stream")
     try stream.write("lost")

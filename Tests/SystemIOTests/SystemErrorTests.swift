@@ -4,20 +4,20 @@ import TestSupport
 import Testing
 
 @Suite struct SystemErrorTests {
-  @Test func isASentenceOfOperationPathAndReason() throws {
+  @Test func theMessageNamesOperationPathAndReason() throws {
     let error = SystemError(.open, "/a/b", number: EACCES)
     #expect(error.description == "cannot open '/a/b': permission denied")
     #expect(error.reason == "permission denied")
     #expect(error.hint == "check the owner and the mode, or run as the user who owns it")
     #expect(
       "\(SystemError(.readAttributes, "a\nb", number: ENOENT))"
-        == "cannot read the attributes of 'a\\nb': there is no such file or directory")
+        == "cannot read the attributes of 'a\\nb': no such file or directory")
   }
 
   @Test(arguments: SystemError.Operation.allCases)
   func everyOperationReadsAsAVerb(operation: SystemError.Operation) {
     let text = SystemError(operation, "x", number: EIO).description
-    #expect(text == "cannot \(operation.rawValue) 'x': input/output error of the device")
+    #expect(text == "cannot \(operation.rawValue) 'x': input/output error")
     #expect(operation.rawValue.allSatisfy { $0 == " " || ($0.isLowercase && $0.isASCII) })
   }
 
@@ -33,22 +33,22 @@ import Testing
   }
 
   @Test(arguments: [
-    (ENOSPC, "free space or inodes on that volume, or choose another"),
-    (EDQUOT, "free space within the quota, or ask for a larger one"),
-    (EROFS, "mount it for writing, or choose another place"),
+    (ENOSPC, "free space or inodes on that volume, or choose another volume"),
+    (EDQUOT, "free space within the quota, or request a larger one"),
+    (EROFS, "mount it read-write, or choose another location"),
     (EMFILE, "raise the limit of open files (ulimit -n)"),
-    (EIO, "the device may be failing: check the system's log"),
+    (EIO, "the device may be failing: check the system log"),
     (ENOENT, "check the spelling of the path"),
   ])
-  func saysWhatToDo(number: Int32, hint: String) {
+  func someErrorsHaveAHint(number: Int32, hint: String) {
     #expect(SystemError(.write, "x", number: number).hint == hint)
   }
 
-  @Test func noHintWhereThereIsNothingToSay() {
+  @Test func someErrorsHaveNoHint() {
     #expect(SystemError(.write, "x", number: EXDEV).hint == nil)
   }
 
-  @Test func kindsOfErrors() {
+  @Test func errorsAreClassified() {
     func error(_ number: Int32) -> SystemError { SystemError(.open, "x", number: number) }
     #expect(error(ENOENT).isMissing && error(ENOTDIR).isMissing && !error(EACCES).isMissing)
     #expect(error(EEXIST).isExisting && error(ENOTEMPTY).isExisting && !error(ENOENT).isExisting)
@@ -61,17 +61,17 @@ import Testing
     #expect(!error(EACCES).endsEverything)
     #expect(
       SystemError.replaced("x").description
-        == "cannot read 'x': it was replaced by something else meanwhile")
+        == "cannot read 'x': it was replaced in the meantime")
   }
 
-  @Test func aDirectoryIsPutBeforeARelativePathOnly() {
+  @Test func aDirectoryIsPrependedToRelativePathsOnly() {
     let error = SystemError(.open, "b", number: ENOENT)
     #expect(error.inside("/a").path == "/a/b")
     #expect(error.inside("/a").inside("/z").path == "/a/b")
     #expect(error.inside("/a").operation == .open && error.inside("/a").number == ENOENT)
   }
 
-  @Test func callsNameThePathAsFarAsTheyKnowIt() throws {
+  @Test func errorsHaveThePathAsFarAsItIsKnown() throws {
     let temporary = try TemporaryDirectory("paths")
     let directory = try temporary.directory.makeDirectory("a")
     let error = failure { _ = try directory.file("b") }

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The tests' own tools: what they claim, proved.
+/// Tests of the test support.
 @Suite struct TestSupportTests {
-  @Test func temporaryDirectoryGoesWithAllThatIsInIt() throws {
+  @Test func aTemporaryDirectoryIsRemovedWithItsContents() throws {
     var temporary: TemporaryDirectory? = try TemporaryDirectory("gone")
     let path = try #require(temporary?.path)
     try temporary?.write("x", at: "a/b/c.txt")
@@ -15,7 +15,7 @@ import Testing
     #expect(throws: SystemError.self) { _ = try Directory.open(path: path) }
   }
 
-  @Test func programGivesOutputErrorsAndCode() throws {
+  @Test func aProgramReturnsOutputErrorsAndExitCode() throws {
     let outcome = try Program.run(
       "sh", ["-c", "cat; echo $WORD >&2; exit 7"], environment: ["WORD": "talk"],
       input: Array("text".utf8))
@@ -28,14 +28,14 @@ import Testing
     #expect(throws: Program.Failure.self) { try Program.run("sleep", ["60"], timeout: 0.2) }
   }
 
-  @Test func programOfMuchOutputDoesNotBlock() throws {
+  @Test func aProgramWithMuchOutputDoesNotBlock() throws {
     let outcome = try Program.run("sh", ["-c", "head -c 3000000 /dev/zero; echo end >&2"])
     #expect(outcome.standardOutput.count == 3_000_000)
     #expect(outcome.errors == "end\n")
   }
 
-  @Test func seedGivesTheSameNumbers() {
-    // The first numbers for the seed 1234567, as the authors' own program prints them.
+  @Test func theSameSeedGivesTheSameNumbers() {
+    // The first numbers for the seed 1234567, as printed by the authors' own program.
     var numbers = Seeded(1_234_567)
     #expect(numbers.next() == 6_457_827_717_110_365_317)
     #expect(numbers.next() == 3_203_168_211_198_807_973)
@@ -44,7 +44,7 @@ import Testing
     #expect(again.fileName() == same.fileName())
   }
 
-  @Test func growthTellsTheSquareFromSorting() throws {
+  @Test func growthDistinguishesQuadraticTimeFromSorting() throws {
     let square = try Growth(counts: [300, 3000]) { count in
       let numbers = Array(0..<count)
       return { for number in numbers { _ = numbers.firstIndex(of: number) } }
@@ -58,7 +58,7 @@ import Testing
     #expect(sorting.times.map(\.count) == [300, 3000])
   }
 
-  @Test func unprivilegedMeetsRefusals() throws {
+  @Test func withoutPrivilegesOpeningIsRefused() throws {
     let temporary = try TemporaryDirectory("refusal")
     try temporary.write("x", at: "closed")
     try temporary.directory.setPermissions(0, of: "closed")
@@ -68,7 +68,7 @@ import Testing
     }
     #expect(error?.number == EACCES)
     if Host.userID == 0 {
-      // Only there can the file be read at all: the privileges are back.
+      // Only with privileges can the file be read: they are restored.
       #expect(try Descriptor.open(path: path).readAll(limit: 9) == [UInt8(ascii: "x")])
     }
   }

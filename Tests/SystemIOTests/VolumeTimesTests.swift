@@ -4,9 +4,9 @@ import Testing
 
 @testable import SystemIO
 
-/// What the times of files are worth, by volume, and how late they may be.
+/// How reliable the times of files are, by volume, and how late they may change.
 @Suite struct VolumeTimesTests {
-  @Test func ofWhatLiesInMemoryNothing() throws {
+  @Test func timesInMemoryAreNotReliable() throws {
     guard try Mount.isPermitted() else { return }
     let directory = try TemporaryDirectory("times")
     let mount = try Mount(on: directory.directory, at: directory.path, "memory")
@@ -15,8 +15,8 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// An overlay's times are worth as little as those of its worst layer.
-  @Test func ofAnOverlayAsLittleAsOfItsLayers() throws {
+  /// An overlay's times are as reliable as those of its worst layer.
+  @Test func anOverlayIsAsReliableAsItsWorstLayer() throws {
     guard try Mount.isPermitted() else { return }
     let directory = try TemporaryDirectory("times")
     guard try directory.directory.volumeTimes() == .exact else { return }
@@ -34,7 +34,7 @@ import Testing
     withExtendedLifetime(memory) {}
   }
 
-  @Test func whoHasAFileOpenForWritingIsSeen() throws {
+  @Test func aFileOpenForWritingHasAWriter() throws {
     let directory = try TemporaryDirectory("writers")
     try directory.write("text", at: "file")
     guard try directory.directory.file("file").hasNoWriter else { return }
@@ -48,13 +48,13 @@ import Testing
     map = mmap(nil, 4, PROT_READ | PROT_WRITE, MAP_SHARED, both, 0)
     close(both)
     #expect(map != MAP_FAILED)
-    #expect(try !directory.directory.file("file").hasNoWriter, "a mapping writes, too")
+    #expect(try !directory.directory.file("file").hasNoWriter, "a mapping is a writer")
     munmap(map, 4)
     #expect(try directory.directory.file("file").hasNoWriter)
   }
 
-  /// Files are opened for writing while others ask: nobody is stopped by a signal.
-  @Test func askingForWritersDisturbsNobody() throws {
+  /// Files are opened for writing during the checks: no process is interrupted by a signal.
+  @Test func checkingForWritersInterruptsNoProcess() throws {
     let directory = try TemporaryDirectory("writers")
     try directory.write("text", at: "file")
     let workers = try Workers(count: 2, capacity: 2, name: "writers")
@@ -73,7 +73,7 @@ import Testing
     #expect(done.value == 2000)
   }
 
-  @Test func theMountTableNamesAnOverlaysLayers() {
+  @Test func theLayersOfAnOverlayAreFoundInTheMountTable() {
     let table = """
       22 1 254:1 / / rw - ext4 /dev/root rw
       61 22 0:52 / /other rw - overlay overlay rw,lowerdir=/wrong,upperdir=/wrong2
@@ -89,7 +89,7 @@ import Testing
     ("3000", "500", 60.0), ("60000", "500", 630), ("3000", "60000", 655), ("3000", "0", 86_400),
     ("0", "500", 60), ("", "", 60), ("x", "y", 60),
   ])
-  func aStoreThroughAMappingMayShowLate(expire: String, wake: String, delay: Double) throws {
+  func theWritebackDelayIsReadFromTheKernel(expire: String, wake: String, delay: Double) throws {
     let directory = try TemporaryDirectory("settings")
     try directory.write(expire + "\n", at: "dirty_expire_centisecs")
     try directory.write(wake + "\n", at: "dirty_writeback_centisecs")

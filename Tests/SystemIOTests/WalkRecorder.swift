@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-/// A visitor that notes all that it is shown and enters every directory but those left out.
+/// A visitor that records everything and enters every directory except the excluded ones.
 struct WalkRecorder: WalkVisitor {
   struct Seen {
     let status: FileStatus
@@ -9,14 +9,14 @@ struct WalkRecorder: WalkVisitor {
     let state: Int
   }
 
-  /// What was seen, by its path below the root.
+  /// The visited entries, by their paths below the root.
   var seen: [ByteString: Seen] = [:]
-  /// Paths that came twice.
+  /// Paths that were visited twice.
   var twice: [ByteString] = []
-  /// Batches of each directory.
+  /// The number of batches of each directory.
   var batches: [ByteString: Int] = [:]
   var problems: [WalkProblem] = []
-  /// Called with each directory's path before the directories in it are entered.
+  /// Called with the path of each directory before its subdirectories are entered.
   var onVisit: (ByteString) throws -> Void = { _ in }
   var isEntered: (ByteString, FileStatus) -> Bool = { _, _ in true }
 

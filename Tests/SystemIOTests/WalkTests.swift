@@ -7,7 +7,7 @@ import Testing
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("walk") }
 
-  /// What `find` prints of the tree below a path, each entry's fields with NULs between.
+  /// The output of `find` for the tree below a path, with NULs between each entry's fields.
   private func found(_ root: String) throws -> Set<[UInt8]> {
     let outcome = try Program.run(
       "find", [root, "-mindepth", "1", "-printf", "%P\\n%s\\n%T@\\n%m\\n%i\\n%y\\n%n\\n%U\\n%G\\0"])
@@ -30,7 +30,7 @@ import Testing
     return Array(path.bytes) + Array(("\n" + fields.joined(separator: "\n")).utf8)
   }
 
-  /// A tree of any names, kinds and depths.
+  /// Creates a tree of any names, kinds and depths.
   private func makeTree(_ random: inout Seeded) throws {
     var directories: [ByteString] = [""]
     for _ in 0..<600 {
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func findsWhatFindFinds() throws {
+  @Test func findsTheSameEntriesAsFind() throws {
     var random = Seeded.fresh()
     try makeTree(&random)
     var recorder = WalkRecorder()
@@ -67,14 +67,14 @@ import Testing
     }
   }
 
-  @Test func aTreeOfTheSystemToo() throws {
+  @Test func walksATreeOfTheSystem() throws {
     var recorder = WalkRecorder()
     try recorder.walk("/usr/share/doc")
     let mine = Set(recorder.seen.map { line($0.key, $0.value.status) })
     #expect(try mine == found("/usr/share/doc"))
   }
 
-  @Test func statusIsTheDirectoriesOwnButForTheTimeOfBirth() throws {
+  @Test func theStatusHasNoBirthTime() throws {
     try temporary.write("12345", at: "a/f")
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path)
@@ -86,7 +86,7 @@ import Testing
     #expect(walked.allocated == status.allocated && walked.permissions == status.permissions)
   }
 
-  @Test func aLargeDirectoryComesInBatches() throws {
+  @Test func aLargeDirectoryIsVisitedInBatches() throws {
     let directory = try temporary.directory.makeDirectory("large")
     for number in 0..<10_000 { try directory.create(ByteString("entry-\(number)")).close() }
     var recorder = WalkRecorder()
@@ -99,7 +99,7 @@ import Testing
     #expect(Set(recorder.seen.keys) == Set(try directory.names().map { "large/" + $0 } + ["large"]))
   }
 
-  @Test func longestNames() throws {
+  @Test func theLongestNamesAreVisited() throws {
     let directory = try temporary.directory.makeDirectory("long")
     var names: Set<ByteString> = []
     for number in 1...600 {
@@ -119,7 +119,7 @@ import Testing
     #expect(try directory.names() == names.sorted())
   }
 
-  @Test func entersOnlyWhatTheVisitorWants() throws {
+  @Test func theVisitorChoosesTheDirectoriesToEnter() throws {
     for path: ByteString in ["in/f", "in/deep/f", "out/f", "in/out/f"] {
       try temporary.write("x", at: path)
     }
@@ -130,7 +130,7 @@ import Testing
       recorder.seen.keys.sorted() == ["in", "in/deep", "in/deep/f", "in/f", "in/out", "out"])
   }
 
-  @Test func walksAgainAsTheTreeIsThen() throws {
+  @Test func aSecondWalkVisitsTheCurrentTree() throws {
     try temporary.write("x", at: "a/f")
     var walk = Walk(try Directory.open(path: temporary.path))
     var (first, second) = (WalkRecorder(), WalkRecorder())
@@ -141,13 +141,13 @@ import Testing
     #expect(second.seen.keys.sorted() == ["a", "a/f", "b", "b/g"])
   }
 
-  @Test func anEmptyDirectory() throws {
+  @Test func anEmptyDirectoryHasNoEntries() throws {
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path)
     #expect(recorder.seen.isEmpty && recorder.problems.isEmpty)
   }
 
-  @Test func theVisitorMayCallOnTheDirectory() throws {
+  @Test func theVisitorMayReadFilesOfTheDirectory() throws {
     try temporary.write("content", at: "a/f")
     struct Reader: WalkVisitor {
       var contents: [[UInt8]?] = []

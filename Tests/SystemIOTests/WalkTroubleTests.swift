@@ -11,7 +11,7 @@ import Testing
     for path in paths { try temporary.write("x", at: path) }
   }
 
-  @Test func anUnreadableDirectoryIsToldAndTheWalkGoesOn() throws {
+  @Test func anUnreadableDirectoryIsReportedAndTheWalkContinues() throws {
     try make("a/f", "closed/secret", "z/f")
     try temporary.directory.setPermissions(0, of: "closed")
     var recorder = WalkRecorder()
@@ -23,7 +23,7 @@ import Testing
     #expect(error?.description == "cannot open '\(temporary.path("closed"))': permission denied")
   }
 
-  @Test func aDirectoryThatMayBeListedAndNotSearched() throws {
+  @Test func aDirectoryWithoutSearchPermissionIsReported() throws {
     try make("a/f", "listed/one", "listed/two")
     try temporary.directory.setPermissions(0o444, of: "listed")
     var recorder = WalkRecorder()
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: [SystemError.Operation.open, .list, .status])
-  func whateverCallFailsTheRestIsSeen(operation: SystemError.Operation) throws {
+  func afterAnyFailureTheRestIsVisited(operation: SystemError.Operation) throws {
     try make("a/1", "a/b/2", "c/3", "c/d/e/4", "5")
     var all = WalkRecorder()
     try all.walk(temporary.path)
@@ -54,7 +54,7 @@ import Testing
       }
       #expect(recorder.problems.count == 1, "\(operation) \(first)")
       guard let lost = recorder.problems.first?.path else { continue }
-      // Lost is only what is below the path that was told, or after it in the same listing.
+      // Only entries below the reported path, or after it in the same listing, are missing.
       for path in all.seen.keys where recorder.seen[path] == nil {
         #expect(path.isWithin(lost), "\(operation) \(first): \(path) below \(lost)")
       }
@@ -62,17 +62,17 @@ import Testing
     }
   }
 
-  @Test func whatVanishesIsNotTold() throws {
+  @Test func aDeletedEntryIsNotReported() throws {
     try make("a/f", "b/f", "c/f")
     var recorder = WalkRecorder()
     recorder.onVisit = { [temporary] path in
-      // Listed and looked at, but gone when it is to be entered.
+      // Listed and examined, but deleted before it is entered.
       if path.isEmpty { try temporary.directory.removeTree("b") }
     }
     try recorder.walk(temporary.path)
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "b", "c", "c/f"])
     #expect(recorder.problems.isEmpty)
-    // Listed, but gone when it is looked at.
+    // Listed, but deleted before it is examined.
     var again = WalkRecorder()
     var walk = Walk(try Directory.open(path: temporary.path))
     let plan = Faults.Plan(failing: [.status], at: 2, number: ENOENT)
@@ -80,7 +80,7 @@ import Testing
     #expect(plan.hasFired && again.problems.isEmpty)
   }
 
-  @Test func aDirectorySwappedForALinkIsNotFollowed() throws {
+  @Test func aLinkThatReplacesADirectoryIsNotFollowed() throws {
     let outside = try TemporaryDirectory("outside")
     try outside.write("secret", at: "secret")
     try make("a/f", "victim/f", "z/f")
@@ -94,7 +94,7 @@ import Testing
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "victim", "z", "z/f"])
   }
 
-  @Test func aDirectorySwappedForAnotherDirectoryIsWalkedAsItIsThen() throws {
+  @Test func aReplacedDirectoryIsWalkedInItsNewState() throws {
     try make("victim/old", "other/new")
     var recorder = WalkRecorder()
     recorder.isEntered = { path, _ in path == "victim" }
@@ -108,8 +108,9 @@ import Testing
     #expect(recorder.problems.isEmpty)
   }
 
-  /// Another thread makes and removes without pause; what stays is seen, and no error is told.
-  @Test func aTreeThatChangesAllTheTime() throws {
+  /// Another thread creates and removes entries continuously; all other entries are visited, and no
+  /// error is reported.
+  @Test func aTreeThatChangesContinuouslyIsWalked() throws {
     for number in 0..<50 { try make(ByteString("stays/\(number)/f")) }
     let (path, end, ended) = (temporary.path, Counter(), DispatchSemaphore(value: 0))
     let rounds = Counter()
@@ -133,7 +134,7 @@ import Testing
     }
     let last = Host.monotonicSeconds() + 300
     var walks = 0
-    // On a busy machine the other thread may come to its turn late.
+    // On a busy machine the other thread may start late.
     while walks < 200 || (rounds.value <= 50 && Host.monotonicSeconds() < last) {
       walks += 1
       var recorder = WalkRecorder()
@@ -164,8 +165,8 @@ import Testing
     withExtendedLifetime((mount, binding)) {}
   }
 
-  /// On such a file system an entry is listed with another inode than it has.
-  @Test func aFileSystemThatListsOtherInodes() throws {
+  /// Such a file system lists an entry with another inode than its status has.
+  @Test func aFileSystemThatListsOtherInodesIsWalked() throws {
     guard try Mount.isPermitted() else { return }
     let volume = try Mount(on: temporary.directory, at: temporary.path, "volume")
     for name: ByteString in ["lower", "upper", "work", "merged"] {

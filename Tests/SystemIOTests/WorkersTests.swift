@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func jobsStartInTheirOrder() throws {
+  @Test func jobsStartInOrder() throws {
     let workers = try Workers(count: 1, capacity: 4, name: "test")
     let (next, wrong) = (Counter(), Counter())
     for number in 0..<1000 {
@@ -25,14 +25,14 @@ import Testing
     #expect(next.value == 1000 && wrong.value == 0)
   }
 
-  @Test func asManyRunAtOnceAsThereAreThreadsAndNoMore() throws {
+  @Test func asManyJobsRunAsThereAreThreads() throws {
     let workers = try Workers(count: 4, capacity: 100, name: "test")
     let (running, most) = (Counter(), Counter())
     let end = Host.monotonicSeconds() + 600
     for _ in 0..<40 {
       workers.submit {
         most.raise(to: running.add())
-        // The first ones wait until all threads are at it, and all give a fifth some time to come.
+        // The first jobs wait until all threads are busy, and then leave time for a fifth to start.
         while most.value < 4, Host.monotonicSeconds() < end { usleep(1000) }
         usleep(5000)
         running.add(-1)
@@ -42,14 +42,14 @@ import Testing
     #expect(most.value == 4)
   }
 
-  @Test func blockingJobsDoNotHoldUpOneAnother() throws {
+  @Test func blockingJobsRunConcurrently() throws {
     let workers = try Workers(count: 16, capacity: 16, name: "test")
     let (inside, met) = (Counter(), Counter())
     let end = Host.monotonicSeconds() + 600
     for _ in 0..<16 {
       workers.submit {
         inside.add()
-        // Each waits for all others: one after another they would never meet.
+        // Each waits for all others: one after another they would never finish.
         while inside.value < 16, Host.monotonicSeconds() < end { usleep(1000) }
         if inside.value == 16 { met.add() }
       }
@@ -58,7 +58,7 @@ import Testing
     #expect(met.value == 16)
   }
 
-  @Test func whoSubmitsWaitsWhileTheQueueIsFull() throws {
+  @Test func submitWaitsWhileTheQueueIsFull() throws {
     let workers = try Workers(count: 1, capacity: 2, name: "test")
     let (gate, submitted) = (DispatchSemaphore(value: 0), Counter())
     Thread {
@@ -68,7 +68,7 @@ import Testing
       }
     }.start()
     usleep(100_000)
-    // One runs, two wait, the fourth is held.
+    // One runs, two are queued, the fourth waits.
     #expect(submitted.value <= 3)
     for _ in 0..<6 { gate.signal() }
     let end = Host.monotonicSeconds() + 600
@@ -77,7 +77,7 @@ import Testing
     #expect(submitted.value == 6)
   }
 
-  @Test func anErrorInStartingAThreadIsToldAndTheOthersEnd() throws {
+  @Test func anErrorStartingAThreadIsThrownAndTheOthersEnd() throws {
     for first in 1...3 {
       let plan = Faults.Plan(failing: [.startThread], at: first, number: EAGAIN)
       let error = Faults.inject(plan) {
@@ -95,7 +95,7 @@ import Testing
     #expect(done.value == 1)
   }
 
-  @Test func whatWasSubmittedIsDoneThoughTheWorkersAreGone() throws {
+  @Test func submittedJobsFinishAfterTheWorkersAreReleased() throws {
     let done = Counter()
     do {
       let workers = try Workers(count: 2, capacity: 10, name: "test")
@@ -111,7 +111,7 @@ import Testing
     #expect(done.value == 10)
   }
 
-  @Test func manyWorkersComeAndGo() throws {
+  @Test func manyWorkersAreCreatedAndReleased() throws {
     let done = Counter()
     for _ in 0..<300 {
       let workers = try Workers(count: 3, capacity: 1, name: "test")

@@ -1,18 +1,18 @@
 public import Foundation
 import SystemIO
 
-/// A home with real Flatpak apps in it: installed from a repository that is made for them, and run
-/// once each, so that they have data. Needs Shared's `lab/flatpak` and Debian's flatpak, ostree,
-/// busybox-static and bubblewrap; nothing of this machine's own Flatpak is touched.
+/// A home with real Flatpak apps: installed from a repository built for the tests, and each run
+/// once, so that they have data. Needs Shared's `lab/flatpak` and Debian's flatpak, ostree,
+/// busybox-static and bubblewrap; does not touch this machine's own Flatpak.
 public struct FlatpakLab: Sendable {
-  /// The material it needs.
+  /// The shared material that the lab needs.
   public static let material = "lab/flatpak"
 
-  /// The home folder: `home` in the directory that the lab was made in.
+  /// The home directory: `home` in the lab's directory.
   public let home: URL
   private let runtime: URL
 
-  /// Makes a home in a directory, with these apps installed, and runs them or those of them that are
+  /// Creates a home in a directory with the given apps installed, and runs all of them, or those
   /// named.
   public init(
     in directory: TemporaryDirectory, apps: [String] = ["org.example.Hello"],
@@ -27,7 +27,7 @@ public struct FlatpakLab: Sendable {
     for app in running ?? apps { try succeed(["flatpak", "run", app]) }
   }
 
-  /// Runs flatpak as the owner of the home would; gives what it wrote to standard output.
+  /// Runs flatpak as the owner of the home. Returns its standard output.
   @discardableResult
   public func flatpak(_ arguments: [String]) throws -> String {
     try succeed(["flatpak"] + arguments)

@@ -1,8 +1,8 @@
 public import Codecs
 
-/// An entry of a forged tree, as CBOR: its keys in the order of the format, whatever their values.
+/// An entry of a forged tree, as CBOR: its keys are in the order of the format, with any values.
 public enum ForgedEntry {
-  /// A piece of content: a blob, or a hole where there is no hash.
+  /// A piece of content: a blob, or a hole if it has no hash.
   public typealias Piece = (length: UInt64, digest: Digest?)
 
   /// A file of one blob, or an empty one.
@@ -13,7 +13,7 @@ public enum ForgedEntry {
     return content(name, size: UInt64(bytes.count), pieces, linkGroup: linkGroup)
   }
 
-  /// A file of any pieces.
+  /// A file with any pieces.
   public static func content(
     _ name: [UInt8], size: UInt64, _ pieces: [Piece], level: UInt64 = 0,
     linkGroup: [UInt8]? = nil
@@ -48,7 +48,7 @@ public enum ForgedEntry {
     }
   }
 
-  /// An entry with keys from 2 on that `body` writes.
+  /// An entry whose keys from 2 on are written by `body`.
   public static func entry(
     _ name: [UInt8], type: UInt64 = 0, _ body: (inout CBOREncoder) -> Void
   ) -> [UInt8] {

@@ -1,8 +1,8 @@
 public import Codecs
 
 extension ForgedRepository {
-  /// Adds a directory of several pages, each of named entries; of those that are lost the table tells, and
-  /// nothing else.
+  /// Adds a directory of several pages, each with named entries; lost pages are only mentioned in
+  /// the table of pages.
   public mutating func addPages(
     _ pages: [[(name: [UInt8], entry: [UInt8])]], lost: Set<Int> = []
   ) -> Digest {

@@ -1,7 +1,7 @@
 internal import Codecs
 
 extension ForgedRepository {
-  /// A pack's contents.
+  /// The contents of a pack.
   static func contents(_ entries: [Entry]) -> [UInt8] {
     var bytes = [UInt8](repeating: 7, count: 16) + Array("sbxpack".utf8) + [0]
     LittleEndian.append(UInt32(1), to: &bytes)
@@ -10,7 +10,7 @@ extension ForgedRepository {
     return bytes
   }
 
-  /// An index object, whose head and fan-out are those of its tables.
+  /// An index object with the head and fan-out of its tables.
   static func encode(_ index: Index) -> [UInt8] {
     let sorted = index.entries.sorted { ($0.kind, $0.digest) < ($1.kind, $1.digest) }
     let counts = (0..<3).map { kind in sorted.count { Int($0.kind) == kind } }
@@ -59,7 +59,7 @@ extension ForgedRepository {
   }
 }
 
-/// The frames of a pack that is being forged.
+/// The frames of a pack while it is forged.
 struct ForgedPack {
   private(set) var bytes: [UInt8] = []
   private(set) var frames: [ForgedRepository.Frame] = []

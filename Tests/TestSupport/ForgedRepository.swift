@@ -1,12 +1,13 @@
 public import Codecs
 public import Foundation
 
-/// A repository made byte by byte by docs/repository-format.md, so that it can say what no writer says.
+/// A repository built byte by byte according to docs/repository-format.md, so that it may have
+/// content that no writer produces.
 ///
-/// Blobs are added first; `write(to:)` makes the packs, one index and the snapshots of them. What is
-/// to be wrong is changed on the way by the closures.
+/// Blobs are added first; `write(to:)` writes the packs, one index and the snapshots. Closures
+/// change the parts that should be wrong.
 public struct ForgedRepository {
-  /// A blob's place, as an index or a pack's contents has it.
+  /// The location of a blob in an index or in a pack's contents.
   public struct Entry {
     public var digest: Digest
     public var pack: UInt32 = 0
@@ -17,28 +18,28 @@ public struct ForgedRepository {
     public var length: UInt32 = 0
   }
 
-  /// A frame's place in its pack.
+  /// The location of a frame in its pack.
   public struct Frame {
     public var offset: UInt64
     public var stored: UInt32
     public var plain: UInt32
   }
 
-  /// A pack as the index has it.
+  /// A pack as listed in the index.
   public struct Pack {
     public var id: Digest
     public var size: UInt64
     public var frames: [Frame]
   }
 
-  /// What the index says.
+  /// The contents of the index.
   public struct Index {
     public var packs: [Pack] = []
     public var entries: [Entry] = []
   }
 
   public static let id = Blake2b.hash(Array("a forged repository".utf8))
-  /// Frames of so many plain bytes are begun anew.
+  /// A new frame is begun after this many plain bytes.
   private static let frameLimit = 1 << 18
 
   private var blobs: [(kind: UInt8, bytes: [UInt8])] = []
@@ -46,17 +47,17 @@ public struct ForgedRepository {
   private var snapshots: [[UInt8]] = []
   private var sequence = 0
 
-  /// Changes what the index says; its entries are sorted afterwards.
+  /// Changes the contents of the index; its entries are sorted afterwards.
   public var changeIndex: (inout Index) -> Void = { _ in }
-  /// Changes what a pack's contents say.
+  /// Changes the contents table of a pack.
   public var changeContents: (inout [Entry]) -> Void = { _ in }
-  /// Changes a frame's stored bytes.
+  /// Changes the stored bytes of a frame.
   public var changeFrame: (Int, inout [UInt8]) -> Void = { _, _ in }
 
-  /// Makes a repository of nothing.
+  /// Creates an empty repository.
   public init() {}
 
-  /// Adds a blob, unless it is there, and gives its hash.
+  /// Adds a blob if it is not there yet. Returns its hash.
   @discardableResult
   public mutating func add(_ bytes: [UInt8], kind: UInt8) -> Digest {
     let digest = Blake2b.hash(bytes)
@@ -64,7 +65,7 @@ public struct ForgedRepository {
     return digest
   }
 
-  /// Adds a tree of encoded entries, in the order in which they are given.
+  /// Adds a tree of encoded entries in the given order.
   @discardableResult
   public mutating func addTree(_ entries: [[UInt8]]) -> Digest {
     var encoder = CBOREncoder()
@@ -79,7 +80,7 @@ public struct ForgedRepository {
     return add(encoder.finish(), kind: 1)
   }
 
-  /// Adds a snapshot of a tree that says no more than a restore needs.
+  /// Adds a snapshot of a tree with only the keys that a restore needs.
   public mutating func addBareSnapshot(_ tree: Digest) {
     snapshots.append(
       Array(

@@ -1,13 +1,13 @@
-/// How the processor time of some work grows with the number of elements.
+/// The growth of the processor time of some work with the number of elements.
 public struct Growth: CustomStringConvertible {
-  /// The least time, in seconds, that was measured for each count of elements.
+  /// The shortest measured time for each number of elements, in seconds.
   public private(set) var times: [(count: Int, seconds: Double)] = []
 
-  /// A thousand elements and ten thousand; where tests are not sampled, a hundred thousand, too.
+  /// 1,000 and 10,000 elements; also 100,000 if tests are not sampled.
   public static var counts: [Int] { [1000, 10_000] + (Sampling.isWhole ? [100_000] : []) }
 
-  /// Measures work at each count, which `prepare` makes ready. What grows as the square does ends
-  /// early: after the first count that took too long there is no further one.
+  /// Measures work for each count; `prepare` prepares it. Quadratic work ends early: after the
+  /// first count that takes too long no other is measured.
   public init(
     counts: [Int] = Growth.counts, _ prepare: (Int) throws -> () throws -> Void
   ) throws {
@@ -16,7 +16,7 @@ public struct Growth: CustomStringConvertible {
     }
   }
 
-  /// The least of up to three times. What takes long is disturbed little, and is done once.
+  /// The shortest of up to three times. Long runs are disturbed little, and are measured once.
   private static func leastSeconds(of work: () throws -> Void) throws -> Double {
     var (least, total) = (Double.infinity, 0.0)
     for _ in 0..<3 where total < 0.3 {
@@ -27,8 +27,8 @@ public struct Growth: CustomStringConvertible {
     return least
   }
 
-  /// Whether no step took more than three times what n log n makes of the one before: ten times as
-  /// many elements take the square two to three times that.
+  /// Whether no step took more than three times the time that n log n predicts from the previous
+  /// one: with ten times as many elements, quadratic work takes two to three times that limit.
   public var isNLogN: Bool {
     zip(times, times.dropFirst()).allSatisfy { few, many in
       many.seconds < 3 * few.seconds * Self.steps(many.count) / Self.steps(few.count)

@@ -1,12 +1,12 @@
-/// Makes small Mach-O files with entitlements where the platforms have them.
+/// Builds small Mach-O files with entitlements in the places that the platforms use.
 public struct MachOBuilder: Sendable {
-  /// The entitlements in the signature.
+  /// The entitlements in the code signature.
   public var signature: [UInt8]?
-  /// Those in the section of builds for the simulator.
+  /// The entitlements in the section of simulator builds.
   public var section: [UInt8]?
-  /// Bytes between the head and what it points to.
+  /// The number of bytes between the header and the data.
   public var padding = 0
-  /// Whether the code is said to be encrypted.
+  /// Whether the code is marked as encrypted.
   public var isEncrypted = false
 
   /// Makes a builder.
@@ -19,7 +19,7 @@ public struct MachOBuilder: Sendable {
     self.isEncrypted = isEncrypted
   }
 
-  /// A property list of entitlements that names groups.
+  /// A property list of entitlements with group identifiers.
   public static func entitlements(_ groups: [String]) -> [UInt8] {
     let list = groups.map { "<string>\($0)</string>" }.joined()
     return Array(
@@ -72,7 +72,7 @@ public struct MachOBuilder: Sendable {
     return bytes + encryption + [UInt8](repeating: 0, count: padding) + list + blob
   }
 
-  /// A universal file of an old 32-bit slice and this one.
+  /// A universal file with an old 32-bit slice and this one.
   public func universal(is64: Bool) -> [UInt8] {
     let slice = thin()
     var head = Self.big(is64 ? 0xcafe_babf : 0xcafe_babe, 4) + Self.big(2, 4)

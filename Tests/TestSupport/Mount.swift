@@ -1,13 +1,13 @@
 import Foundation
 public import SystemIO
 
-/// A file system mounted for a test, and unmounted when this value goes out of use. Needs
-/// privileges: ask `isPermitted()` first.
+/// A file system mounted for a test, and unmounted when this value is released. Needs privileges:
+/// check `isPermitted()` first.
 public final class Mount: Sendable {
   private let path: String
 
-  /// Mounts a new empty file system in memory on a new directory `name` of `folder`, whose path is
-  /// `path`.
+  /// Mounts a new empty file system in memory on a new directory `name` in `directory`, whose path
+  /// is `path`.
   public convenience init(
     on directory: borrowing Directory, at path: ByteString, _ name: ByteString
   ) throws {
@@ -15,19 +15,18 @@ public final class Mount: Sendable {
     try self.init(["-t", "tmpfs", "-o", "size=16m", "tmpfs"], on: path.appending(name))
   }
 
-  /// Mounts a new empty file system in memory on the directory at `target`, with the options of
-  /// mount(8) that are given.
+  /// Mounts a new empty file system in memory on the directory `target`, with options of mount(8).
   public convenience init(inMemory options: String, on target: ByteString) throws {
     try self.init(["-t", "tmpfs", "-o", options, "tmpfs"], on: target)
   }
 
-  /// Mounts `source` on what is at `target`: a file on a file or a directory on a directory.
+  /// Mounts `source` on `target`: a file on a file or a directory on a directory.
   public convenience init(binding source: ByteString, on target: ByteString) throws {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)
   }
 
-  /// Mounts a new file system of a kind, `ext4`, `xfs` or `btrfs`, from an image of so many MiB in
-  /// `folder`, on a new directory `name` of it.
+  /// Mounts a new file system of a kind, `ext4`, `xfs` or `btrfs`, from an image of `mebibytes` MiB
+  /// in `directory`, on a new directory `name` in it.
   public convenience init(
     new kind: String, mebibytes: UInt64, in directory: TemporaryDirectory, _ name: ByteString
   ) throws {
@@ -39,16 +38,16 @@ public final class Mount: Sendable {
     try self.init(["-o", "loop", image], on: directory.path(name))
   }
 
-  /// Mounts the directories `lower` and `upper` of `folder`, one over the other, on its `merged`; its
-  /// `work` is the file system's own.
+  /// Mounts an overlay of the directories `lower` and `upper` below `directory` on its `merged`;
+  /// `work` is for the file system itself.
   public convenience init(overlayBelow directory: ByteString) throws {
     let path = String(decoding: directory.bytes, as: UTF8.self)
     let options = "lowerdir=\(path)/lower,upperdir=\(path)/upper,workdir=\(path)/work"
     try self.init(["-t", "overlay", "-o", options, "overlay"], on: directory.appending("merged"))
   }
 
-  /// Mounts a squashfs image of `source` with further entries, as mksquashfs(1) reads them after `-p`,
-  /// on a new directory `name` of `folder`.
+  /// Mounts a squashfs image of `source` with additional entries, as options `-p` of mksquashfs(1),
+  /// on a new directory `name` in `directory`.
   public convenience init(
     squashed source: String, with entries: [String], in directory: TemporaryDirectory,
     _ name: ByteString
@@ -69,8 +68,8 @@ public final class Mount: Sendable {
 
   deinit { _ = try? Program.run("umount", ["-l", path]) }
 
-  /// Whether file systems of a kind can be made and mounted from an image; says that the test is
-  /// skipped where not.
+  /// Whether file systems of a kind can be created and mounted from an image; prints that the test
+  /// is skipped if not.
   public static func isPermitted(new kind: String) -> Bool {
     do {
       let scratch = try TemporaryDirectory("mount")
@@ -82,7 +81,7 @@ public final class Mount: Sendable {
     }
   }
 
-  /// Whether this process may mount; says that the test is skipped where not.
+  /// Whether this process may mount; prints that the test is skipped if not.
   public static func isPermitted() throws -> Bool {
     let scratch = try TemporaryDirectory("mount")
     do {

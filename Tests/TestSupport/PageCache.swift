@@ -1,9 +1,9 @@
 import Glibc
 public import SystemIO
 
-/// How much of a file the system keeps in memory.
+/// How much of a file is in the page cache.
 public enum PageCache {
-  /// The pages of a file that are in memory, and all that it has (mincore(2)).
+  /// The number of a file's pages in memory, and of all its pages (mincore(2)).
   public static func pages(of path: ByteString) throws -> (present: Int, all: Int) {
     let file = try Opened(path)
     let size = try file.size()
@@ -17,16 +17,16 @@ public enum PageCache {
     return (present.count { $0 & 1 == 1 }, present.count)
   }
 
-  /// What brings a file to the disk.
+  /// A way to write a file to the disk.
   public enum Way {
-    /// All of it (fsync(2)).
+    /// The whole file (fsync(2)).
     case file
-    /// A range of it (sync_file_range(2)), which overlayfs passes over.
+    /// A range of it (sync_file_range(2)), which overlayfs ignores.
     case range
   }
 
-  /// Whether the volume of a directory lets go of what is on the disk: one in memory has no other place,
-  /// and one with a memory of its own tells nothing.
+  /// Whether the volume of a directory drops pages that are on the disk: a file system in memory
+  /// cannot, and one with its own cache does not report them.
   public static func canBeEmptied(in directory: TemporaryDirectory, by way: Way = .file) throws
     -> Bool
   {
@@ -47,7 +47,7 @@ public enum PageCache {
   }
 }
 
-/// A file that is opened without the code under test.
+/// A file opened without the code under test.
 private struct Opened: ~Copyable {
   let number: Int32
   private let path: ByteString

@@ -1,7 +1,7 @@
 import Glibc
 
-/// What the calling thread has had of a processor, in seconds: unlike the clock's time it does not
-/// depend on what else a machine does.
+/// The processor time of the calling thread for some work, in seconds: unlike elapsed time it does
+/// not depend on other load of the machine.
 public func processorSeconds(of work: () throws -> Void) rethrows -> Double {
   let start = threadSeconds()
   try work()

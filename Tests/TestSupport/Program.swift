@@ -1,38 +1,38 @@
 public import Foundation
 public import SystemIO
 
-/// Runs another program and tells how it ended.
+/// Runs another program and returns its result.
 ///
-/// Its output goes to files, so that no amount of it blocks; its input is empty unless given. The
-/// signals that the test runner ignores, SIGTERM and SIGINT among them, have their usual effect on it
-/// and on what it starts: else a daemon that it means to end would stay.
+/// The output goes to files, so that any amount of it cannot block; the input is empty unless
+/// given. Signals that the test runner ignores, such as SIGTERM and SIGINT, have their default
+/// effect on the program and its children: otherwise a daemon that it wants to end would stay.
 public enum Program {
-  /// How a program ended, and what it wrote.
+  /// The exit status and output of a program.
   public struct Outcome: Sendable {
-    /// The exit code; the signal's number negated when a signal ended it.
+    /// The exit code, or the negated number of the signal that ended the program.
     public let code: Int32
     public let standardOutput: [UInt8]
     public let standardError: [UInt8]
 
-    /// The output as text; bytes that are not UTF-8 become U+FFFD.
+    /// The standard output as text; bytes that are not UTF-8 become U+FFFD.
     public var output: String { String(decoding: standardOutput, as: UTF8.self) }
-    /// What it wrote to its standard error, as text.
+    /// The standard error as text.
     public var errors: String { String(decoding: standardError, as: UTF8.self) }
   }
 
-  /// A program that could not be found or did not end in time.
+  /// A program that was not found or did not end in time.
   public struct Failure: Error, CustomStringConvertible {
     public let description: String
 
-    /// Makes a failure of its sentence.
+    /// Creates a failure with a message.
     public init(description: String) { self.description = description }
   }
 
-  /// Runs a program and waits until it ends, at most `timeout` seconds, which
-  /// only guard against one that hangs: a busy machine may take long for anything.
+  /// Runs a program and waits until it ends, for at most `timeout` seconds, which only guard
+  /// against a hanging program: a busy machine may be slow.
   ///
-  /// `name` is a path when it holds a slash; else it is looked for in `PATH`. `environment` is
-  /// added to this process's own, or is all of it when `cleanEnvironment` is set.
+  /// `name` is a path if it has a slash; otherwise it is looked up in `PATH`. `environment` is
+  /// added to this process's environment, or replaces it if `cleanEnvironment` is set.
   public static func run(
     _ name: String, _ arguments: [String] = [], environment: [String: String] = [:],
     cleanEnvironment: Bool = false, in directory: URL? = nil, input: [UInt8] = [],
@@ -49,7 +49,7 @@ public enum Program {
     let words = try FileHandle(forReadingFrom: scratch.url.appendingPathComponent("in"))
     let output = try handle(scratch, "out")
     let errors = try handle(scratch, "err")
-    // Foundation keeps some processes, and with them their files, for good.
+    // Foundation keeps some processes, and their files, forever.
     defer { for file in [words, output, errors] { try? file.close() } }
     process.standardInput = words
     process.standardOutput = output
@@ -61,7 +61,7 @@ public enum Program {
       standardOutput: scratch.read("out"), standardError: scratch.read("err"))
   }
 
-  /// Whether there is a program of that name in `PATH`.
+  /// Whether `PATH` has a program of that name.
   public static func exists(_ name: String) -> Bool { (try? locate(name)) != nil }
 
   private static func wait(for process: Process, timeout: Double) throws {
@@ -99,14 +99,14 @@ extension Program {
 
     fileprivate init(_ process: Process) { self.process = process }
 
-    /// Ends it, and waits for that.
+    /// Ends the program, and waits until it has ended.
     public func end() {
       kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()
     }
   }
 
-  /// Starts a program with a file as its standard input, and goes on.
+  /// Starts a program with a file as its standard input, without waiting for its end.
   public static func start(
     _ name: String, _ arguments: [String], standardInput: ByteString
   ) throws -> Running {

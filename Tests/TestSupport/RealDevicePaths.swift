@@ -3,7 +3,7 @@ public import SystemIO
 
 /// The paths of all files of a real iOS device, from Shared's `fixtures/ios-paths`.
 public enum RealDevicePaths {
-  /// The material they are read from.
+  /// The shared material with the paths.
   public static let material = "fixtures/ios-paths/belkasoft-ctf6-ios-dev1.csv.zip"
 
   private static let member = "belkasoft-ctf6-ios-dev1.csv"
@@ -17,7 +17,7 @@ public enum RealDevicePaths {
     return lines.dropFirst().filter { !$0.isEmpty }.map { ByteString(firstField(of: $0)) }
   }
 
-  /// Makes an empty file at each path below a directory, which is made.
+  /// Creates a directory with an empty file at each path.
   public static func makeTree(of paths: [ByteString], at root: ByteString) throws {
     let slash = UInt8(ascii: "/")
     var directories: [ByteString: [ByteString]] = [:]
@@ -32,7 +32,7 @@ public enum RealDevicePaths {
     }
   }
 
-  /// The first field of a line of comma-separated values, which is quoted when it holds a comma.
+  /// The first field of a line of comma-separated values, quoted if it has a comma.
   private static func firstField(of line: String) -> String {
     guard line.utf8.first == UInt8(ascii: "\"") else {
       return line.components(separatedBy: ",")[0]

@@ -1,15 +1,15 @@
 import Foundation
 
-/// How much of a sweep runs: of each call that fails in turn, of each moment at which a program is
-/// killed. `make test` takes a sample of them, by a seed that is printed; `make test-all` takes all.
+/// How much of a sweep runs: a sweep lets each call fail in turn, or kills a program at each
+/// moment. `make test` runs a sample with a seed that is printed; `make test-all` runs everything.
 public enum Sampling {
-  /// Whether everything runs.
+  /// Whether complete sweeps run.
   public static let isWhole = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"] == "1"
 
-  /// From one step of a sweep to the next: `sample`, or 1 where everything runs.
+  /// The distance between two steps of a sweep: `sample`, or 1 for complete sweeps.
   public static func stride(_ sample: Int) -> Int { isWhole ? 1 : sample }
 
-  /// The steps of a sweep of unknown length, from 1 on: all, or each of a stride from a random one on.
+  /// The steps of a sweep of unknown length: all from 1 on, or every n-th from a random one on.
   public static func steps(_ sample: Int, _ label: String) -> SweepSteps {
     let width = stride(sample)
     var random = Seeded.fresh(label)
@@ -18,7 +18,7 @@ public enum Sampling {
   }
 }
 
-/// Numbers without an end, each a stride behind the last.
+/// An endless sequence of numbers with a fixed stride.
 public struct SweepSteps: Sequence, IteratorProtocol {
   var upcoming: Int
   let width: Int

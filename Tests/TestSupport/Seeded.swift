@@ -1,19 +1,19 @@
 import Foundation
 
-/// A generator with a seed, so that a failure can be made again (SplitMix64: Steele, Lea and Flood,
-/// "Fast splittable pseudorandom number generators", 2014).
+/// A seeded random generator, so that failures can be reproduced (SplitMix64: Steele, Lea and
+/// Flood, "Fast splittable pseudorandom number generators", 2014).
 public struct Seeded: RandomNumberGenerator, Sendable {
-  /// What it began with.
+  /// The seed of the generator.
   public let seed: UInt64
   private var state: UInt64
 
-  /// Begins at a seed: the same one gives the same numbers.
+  /// Begins with a seed: the same seed gives the same numbers.
   public init(_ seed: UInt64) {
     self.seed = seed
     state = seed
   }
 
-  /// Begins at a seed of this run's own, or at `SANDBOXCTL_SEED`, and prints it.
+  /// Begins with a random seed, or with `SANDBOXCTL_SEED`, and prints it.
   public static func fresh(_ label: String = #function) -> Seeded {
     let given = ProcessInfo.processInfo.environment["SANDBOXCTL_SEED"].flatMap { UInt64($0) }
     let seed = given ?? UInt64.random(in: 0...UInt64.max)
@@ -38,7 +38,7 @@ public struct Seeded: RandomNumberGenerator, Sendable {
     return bytes
   }
 
-  /// A file name of any bytes that Linux allows: 1 to `longest` of them.
+  /// A file name of any bytes that Linux allows, from 1 to `longest` bytes long.
   public mutating func fileName(longest: Int = 24) -> [UInt8] {
     while true {
       let name = bytes(Int.random(in: 1...longest, using: &self)).map { byte in

@@ -1,10 +1,10 @@
 public import Foundation
 public import SystemIO
 
-/// A new directory below the system's temporary one, removed with all that is in it when this value
-/// goes out of use, whatever names, depths and modes are in it then.
+/// A new directory below the system's temporary one, removed with its contents when this value is
+/// released, whatever its names, depths and modes.
 ///
-/// Not removed when `SANDBOXCTL_KEEP_TEMPORARY` is set: its path is printed instead.
+/// Kept if `SANDBOXCTL_KEEP_TEMPORARY` is set: then its path is printed.
 public final class TemporaryDirectory: Sendable {
   /// The absolute path.
   public let path: ByteString
@@ -13,9 +13,9 @@ public final class TemporaryDirectory: Sendable {
   private let parent: Directory
   private let name: ByteString
 
-  /// Makes the directory; `label` becomes a part of its name. With `inMemory` it lies in a file system
-  /// without a disk where there is one: for tests that sync thousands of times. Else it lies on a disk,
-  /// where times tell of changes, though the system's temporary directory may be in memory.
+  /// Creates the directory; `label` becomes a part of its name. With `inMemory` it is in a file
+  /// system without a disk, if there is one, for tests that sync thousands of times. Otherwise it
+  /// is on a disk, where times show changes, even if the system's temporary directory is in memory.
   public init(_ label: String = "test", inMemory: Bool = false) throws {
     let memory: ByteString = "/dev/shm"
     let hasMemory = inMemory && (try? Directory.open(path: memory)) != nil
@@ -47,10 +47,10 @@ public final class TemporaryDirectory: Sendable {
   /// The path as a URL.
   public var url: URL { URL(fileURLWithPath: string, isDirectory: true) }
 
-  /// The path of something in the directory.
+  /// The absolute path of an entry in the directory.
   public func path(_ relative: ByteString) -> ByteString { path.appending(relative) }
 
-  /// Writes a file at a relative path, with the directories above it that are missing.
+  /// Writes a file at a relative path, and creates missing parent directories.
   public func write(_ bytes: [UInt8], at relative: ByteString) throws {
     guard let name = relative.lastComponent else {
       throw SystemError(.create, relative, number: EINVAL)
@@ -61,7 +61,7 @@ public final class TemporaryDirectory: Sendable {
     try file.write(bytes)
   }
 
-  /// Writes a text file at a relative path, with the directories above it that are missing.
+  /// Writes a text file at a relative path, and creates missing parent directories.
   public func write(_ text: String, at relative: ByteString) throws {
     try write(Array(text.utf8), at: relative)
   }

@@ -1,30 +1,30 @@
 public import SystemIO
 
-/// What there is to know of an entry of a tree, for comparing two trees.
+/// All restored properties of an entry of a tree, to compare two trees.
 public struct TreeRecord: Equatable, Sendable {
   public var kind: FileKind
   public var permissions: UInt16
   public var user: UInt32
   public var group: UInt32
-  /// Bytes of what is no directory.
+  /// The size in bytes, except for directories.
   public var size: UInt64
   public var modified: Timestamp
   /// The number of a device file.
   public var device: UInt64
-  /// What a link points to.
+  /// The target of a symbolic link.
   public var target: ByteString?
-  /// The hash of a file's bytes, the same for the same bytes in this process.
+  /// The hash of a file's bytes, equal for equal bytes within this process.
   public var content: Int?
   public var extents: [Extent]
   public var attributes: [ByteString: [UInt8]]
-  /// The flags that chattr(1) sets, of those that are restored.
+  /// The flags of chattr(1) that are restored.
   public var flags: UInt32 = 0
-  /// Of a file with several names in the tree the smallest path.
+  /// The smallest path of a hard-linked file in the tree.
   public var firstName: ByteString?
 
-  /// Everything below a directory, by path.
+  /// All entries below a directory, by path.
   ///
-  /// - Throws: the first error of what cannot be looked at.
+  /// - Throws: the first error for an entry that cannot be read.
   public static func all(
     in directory: TemporaryDirectory, _ path: ByteString
   ) throws -> [ByteString: TreeRecord] {

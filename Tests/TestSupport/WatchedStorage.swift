@@ -3,35 +3,35 @@ import Codecs
 public import Synchronization
 public import SystemIO
 
-/// A storage that notes each call, and lets it fail when a test says so.
+/// A storage that records each operation, and lets operations fail when a test requires it.
 ///
-/// Calls are told and counted before they are made, those of object writers among them; discarding
-/// an object is none, because it cannot fail.
+/// Operations are recorded and counted before they run, including those of object writers;
+/// discarding an object does not count, because it cannot fail.
 public final class WatchedStorage: Storage {
-  /// What a test looks at and sets.
+  /// The state that a test reads and sets.
   public struct State: Sendable {
-    /// The calls so far, each in words: "load index/ab…", "append", "commit packs/…".
+    /// The calls so far, as text: "load index/ab…", "append", "commit packs/…".
     public var events: [String] = []
-    /// How many calls there were since this was last set to 0.
+    /// The number of calls since this was last set to 0.
     public var calls = 0
-    /// Which call fails, from 1; nothing where none does.
+    /// The number of the call that fails, from 1, or nil if none does.
     public var failing: Int?
-    /// Whether all calls after that one fail, too.
+    /// Whether all later calls fail as well.
     public var staysBroken = false
-    /// What the volume has room for, where that is not to be asked.
+    /// The reported space of the volume, or nil for the real one.
     public var space: VolumeSpace?
-    /// Is told of each call before it is made.
+    /// Called before each operation with its text.
     public var action: (@Sendable (String) -> Void)?
   }
 
-  /// The calls so far, and which are to fail.
+  /// The calls so far, and which ones fail.
   public let state = Mutex(State())
   private let inner: any Storage
   private let passes: @Sendable (String) -> Bool
   private let fails: @Sendable () -> Bool
 
-  /// Watches a storage; a call fails when the state says so, or `fails` does. Calls that `passing`
-  /// holds for are let through, neither noted nor counted, and no plan of `Faults` sees them.
+  /// Watches a storage; a call fails if the state or `fails` says so. Calls for which `passing`
+  /// returns true are neither recorded nor counted, and no plan of `Faults` affects them.
   public init(
     _ inner: any Storage, passing: @escaping @Sendable (String) -> Bool = { _ in false },
     fails: @escaping @Sendable () -> Bool = { false }
@@ -41,20 +41,20 @@ public final class WatchedStorage: Storage {
     self.fails = fails
   }
 
-  /// Whether a call is one of the 255 listings of pack directories after the first: they are all made in
-  /// one way, so that a test in which one call after the other fails need not go through them.
+  /// Whether a call is one of the 255 listings of pack directories after the first: they are all
+  /// made in the same way, so a test in which each call fails can skip them.
   @Sendable public static func isFurtherPackDirectory(_ event: String) -> Bool {
     event.hasPrefix("list packs/") && event != "list packs/00"
   }
 
-  /// How many calls there were since the last order to fail.
+  /// The number of calls since `fail(at:staysBroken:)` was last called.
   public var calls: Int { state.withLock(\.calls) }
 
-  /// Whether a call was made to fail since then.
+  /// Whether a call has failed since then.
   public var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
 
-  /// Lets the call of that number fail, counted from now, and with `staysBroken` all after it;
-  /// nothing lets none fail.
+  /// Lets the call `number` fail, counted from now, and with `staysBroken` all later ones; nil lets
+  /// none fail.
   public func fail(at number: Int?, staysBroken: Bool = false) {
     state.withLock { ($0.calls, $0.failing, $0.staysBroken) = (0, number, staysBroken) }
   }

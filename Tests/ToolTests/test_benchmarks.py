@@ -1,4 +1,4 @@
-"""What the benchmarks make of measures, without measuring."""
+"""The evaluation of benchmark results, without measurements."""
 
 import pathlib
 import sys
@@ -26,14 +26,14 @@ class Lines(unittest.TestCase):
         line = Line.ratio("x", [3], "peer", [1, 2, 6], 1.5)
         self.assertEqual((line.quotient, line.kept), ("1.50", True))
 
-    def test_what_is_little_is_good_enough(self):
+    def test_small_values_are_good_enough(self):
         self.assertTrue(Line.ratio("x", [0.039], "peer", [0.001], 3, least=0.04).kept)
         self.assertFalse(Line.ratio("x", [0.041], "peer", [0.001], 3, least=0.04).kept)
 
-    def test_without_a_budget_nothing_must_hold(self):
+    def test_without_a_budget_nothing_is_required(self):
         self.assertIsNone(Line.ratio("x", [9], "peer", [1], None).kept)
 
-    def test_what_is_missing_is_not_kept(self):
+    def test_missing_results_violate_the_budget(self):
         for ours, theirs, missing in (([], [1], "ours"), ([1], [], "peer")):
             line = Line.ratio("x", ours, "peer", theirs, 1)
             self.assertFalse(line.kept)
@@ -41,15 +41,15 @@ class Lines(unittest.TestCase):
         self.assertFalse(Line.failed("x", "why").kept)
         self.assertEqual(Line.failed("x", "why").ours, "failed: why")
 
-    def test_a_peer_that_took_nothing(self):
+    def test_a_peer_time_of_zero_violates_the_budget(self):
         self.assertFalse(Line.ratio("x", [1], "peer", [0], 1).kept)
 
-    def test_figures(self):
+    def test_absolute_values_are_formatted(self):
         self.assertTrue(Line.absolute("x", 0.1, 0.1).kept)
         line = Line.absolute("x", 151e6, 150e6, unit="B")
         self.assertEqual((line.ours, line.must, line.kept), ("151.0 MB", "150.0 MB", False))
 
-    def test_the_table_is_even(self):
+    def test_table_rows_have_equal_width(self):
         text = budgets.table([Line.absolute("x", 0.1, 0.1), Line.failed("longer", "why")])
         self.assertEqual(len({len(line) for line in text.split("\n")}), 1)
         self.assertIn("NO", text)
@@ -70,7 +70,7 @@ class Rows(unittest.TestCase):
                      row(tool, "restore", wall, 0.5, note="verify 5 entries: identical")]
         return peers.Runs(rows)
 
-    def test_all_budgets_are_told(self):
+    def test_all_budgets_are_reported(self):
         lines = list(budgets.of_runs("apps", self.runs()))
         self.assertTrue(all(line.kept in (True, None) for line in lines), lines)
         first = lines[0]
@@ -81,7 +81,7 @@ class Rows(unittest.TestCase):
                if line.operation == "stored after a day"]
         self.assertEqual([line.kept for line in day], [False])
 
-    def test_a_failure_and_a_difference_are_told(self):
+    def test_failures_and_differences_are_reported(self):
         broken = row("ours", "list", 1, code=1)
         differs = row("ours", "restore", 1, note="verify 5 entries: mtime 3")
         lines = list(budgets.of_runs("apps", self.runs(broken, differs)))
@@ -91,20 +91,20 @@ class Rows(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
-    def test_seconds_and_failures(self):
+    def test_times_and_failures_are_measured(self):
         clock, processor = programs.seconds([sys.executable, "-c", "import time; time.sleep(0.1)"])
         self.assertGreater(clock, 0.1)
         self.assertLess(processor, clock)
         with self.assertRaisesRegex(programs.Failed, "exit code 3: no"):
             programs.seconds(["sh", "-c", "echo no >&2; exit 3"])
 
-    def test_the_peak_of_memory_is_seen(self):
+    def test_peak_memory_is_measured(self):
         program = "import time; a = bytearray(60_000_000); time.sleep(0.1); del a; time.sleep(0.1)"
         peak = programs.peak_memory([sys.executable, "-c", program])
         self.assertGreater(peak, 60e6)
         self.assertLess(peak, 120e6)
 
-    def test_the_harness_takes_our_program(self):
+    def test_the_harness_accepts_our_program(self):
         spec = peers.spec("/bin/sandboxctl", "many")
         fields = {name: name for name in ("repo", "src", "dst", "state", "n", "last")}
         for tool in spec.values():

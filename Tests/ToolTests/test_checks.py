@@ -1,4 +1,4 @@
-"""The checks of Tools/, proved on packages that are wrong on purpose."""
+"""The checks in Tools/, tested with intentionally wrong packages."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ class CheckImports(Checks):
         result = self.check("check-imports.py")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
-    def test_what_the_table_allows(self):
+    def test_allowed_imports_are_accepted(self):
         self.write("Sources/SystemIO/A.swift", "internal import CLinux\nimport Glibc\n")
         self.write("Sources/Codecs/A.swift", "internal import CZstd\n")
         self.write("Sources/ArchiveStore/Pack/A.swift", "public import SystemIO\nimport Codecs\n")
@@ -48,13 +48,13 @@ class CheckImports(Checks):
         self.write("Sources/CZstd/shim.h", "#include <zstd.h>\n")
         self.accepted()
 
-    def test_an_import_against_the_arrows(self):
+    def test_an_import_against_the_dependencies_is_refused(self):
         self.refused(
             "Sources/ArchiveStore/A.swift", "import Codecs\nimport PolicyEngine\n",
             "Sources/ArchiveStore/A.swift:2: ArchiveStore must not import PolicyEngine",
             "it may import: Codecs, RecoverScript, Swift, Synchronization, SystemIO")
 
-    def test_every_way_to_write_an_import(self):
+    def test_every_form_of_import_is_found(self):
         for line in (
             "import Foundation", "  import Foundation", "public import Foundation",
             "internal import Foundation", "@_exported import Foundation",
@@ -68,7 +68,7 @@ class CheckImports(Checks):
                     "Sources/PolicyEngine/A.swift", "\n" + line + "\n",
                     "A.swift:2: PolicyEngine must not import Foundation")
 
-    def test_what_only_looks_like_an_import(self):
+    def test_text_that_resembles_an_import_is_ignored(self):
         self.write(
             "Sources/PolicyEngine/A.swift",
             "// import Foundation\n/*\nimport Foundation\n*/\n/// import Glibc\n"
@@ -76,34 +76,34 @@ class CheckImports(Checks):
             '#if canImport(Foundation)\n#endif\nlet word = "; import Foundation"\n')
         self.accepted()
 
-    def test_libc_is_for_systemio(self):
+    def test_only_systemio_imports_libc(self):
         self.refused("Sources/SandboxModel/A.swift", "import Glibc\n", "must not import Glibc")
 
-    def test_libc_by_symbol(self):
+    def test_libc_symbols_are_refused(self):
         self.refused(
             "Sources/SandboxModel/A.swift",
             '@_silgen_name("open") func open() -> Int32\n', "A.swift:1: SandboxModel must not call")
 
-    def test_c_libraries_are_for_codecs(self):
+    def test_only_codecs_imports_c_libraries(self):
         self.refused("Sources/ArchiveStore/A.swift", "import CZstd\n", "must not import CZstd")
 
-    def test_foundation_is_for_no_one(self):
+    def test_foundation_is_refused(self):
         self.refused(
             "Sources/SandboxCommands/A.swift", "import Foundation\n", "FoundationEssentials")
 
-    def test_a_module_of_no_row(self):
+    def test_a_module_missing_in_the_table_is_refused(self):
         self.refused("Sources/Utils/A.swift", "", "the module Utils is not in the table")
 
-    def test_policies_are_a_module(self):
+    def test_policies_are_checked_as_a_module(self):
         self.write("Sources/SystemIO/A.swift", "")
         self.refused("policies/Builtin.swift", "import SystemIO\n", "BuiltinPolicies must not")
 
-    def test_no_sources(self):
+    def test_a_package_without_sources_is_an_error(self):
         self.assertEqual(self.check("check-imports.py").returncode, 2)
 
 
 class CheckSizes(Checks):
-    def test_400_lines_and_401(self):
+    def test_files_have_at_most_400_lines(self):
         self.write("Sources/A/A.swift", "//\n" * 400)
         self.assertEqual(self.check("check-sizes.py").returncode, 0)
         self.write("Sources/A/B.swift", "//\n" * 401)
@@ -111,7 +111,7 @@ class CheckSizes(Checks):
         self.assertEqual(result.returncode, 1)
         self.assertIn("B.swift:401: 401 lines, at most 400", result.stderr)
 
-    def test_nothing_to_check(self):
+    def test_nothing_to_check_is_an_error(self):
         self.assertEqual(self.check("check-sizes.py").returncode, 2)
 
 
@@ -147,7 +147,7 @@ class Dependencies(Checks):
         self.assertEqual(result.returncode, 1)
         self.assertIn("  libone-dev\n  two\n", result.stderr)
 
-    def test_installs_what_is_missing_and_no_more(self):
+    def test_installs_only_missing_packages(self):
         self.program("dpkg-query", 'case "$*" in *there*) echo "ii " ;; *) exit 1 ;; esac')
         self.program("apt-get", f'echo "$*" >> "{self.root}/calls"')
         self.program("swift", ":")

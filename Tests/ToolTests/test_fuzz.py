@@ -1,4 +1,4 @@
-"""The runner of the fuzzers, and the corpus that it runs them on."""
+"""The fuzzer runner and its corpus."""
 
 import importlib.util
 import pathlib
@@ -24,12 +24,12 @@ class Runner(unittest.TestCase):
 stat::number_of_executed_units: 88
 """
 
-    def test_reads_what_libfuzzer_says(self):
+    def test_reads_the_output_of_libfuzzer(self):
         run = load_runner()
         self.assertEqual(run.coverage(self.OUTPUT), (355, 482))
         self.assertEqual(run.executions(self.OUTPUT), 88)
 
-    def test_nothing_said_is_nothing_reached(self):
+    def test_empty_output_means_no_coverage(self):
         run = load_runner()
         self.assertEqual(run.coverage("no such file"), (0, 0))
         self.assertEqual(run.executions(""), 0)
@@ -46,10 +46,10 @@ class Corpus(unittest.TestCase):
         for target in targets:
             self.assertTrue(list((FUZZERS / "Corpus" / target).glob("seed-*")), target)
 
-    def test_each_folder_and_dictionary_is_a_target_s(self):
-        folders = {folder.name for folder in (FUZZERS / "Corpus").iterdir()}
+    def test_each_directory_and_dictionary_belongs_to_a_target(self):
+        directories = {directory.name for directory in (FUZZERS / "Corpus").iterdir()}
         words = {file.stem for file in (FUZZERS / "Dictionaries").iterdir()}
-        self.assertEqual(folders, self.targets())
+        self.assertEqual(directories, self.targets())
         self.assertLessEqual(words, self.targets())
 
     def test_the_corpus_is_small(self):

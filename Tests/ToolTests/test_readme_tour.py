@@ -1,4 +1,4 @@
-"""Tools/readme-tour.py, proved on a program and a README made for it."""
+"""Tools/readme-tour.py, tested with its own program and README."""
 
 import pathlib
 import subprocess
@@ -49,12 +49,12 @@ class ReadmeTour(unittest.TestCase):
         self.readme.write_text(README % shown)
         return self.run_tool("--check")
 
-    def test_what_is_printed_is_accepted(self):
+    def test_printed_text_is_accepted(self):
         self.assertEqual(self.check("a b\n\nlast").returncode, 0)
         self.assertEqual(self.check("…\nlast").returncode, 0)
         self.assertEqual(self.check("a b\n…").returncode, 0)
 
-    def test_how_long_it_took_is_passed_over(self):
+    def test_durations_are_ignored(self):
         for duration in ["under 0.1 s", "12 s", "1 min 5 s", "2 h 59 min"]:
             self.readme.write_text((README % "…").replace("3 s", duration))
             self.assertEqual(self.run_tool("--check").returncode, 0, duration)
@@ -63,9 +63,9 @@ class ReadmeTour(unittest.TestCase):
         for shown in ["a b\nlast", "a b\n\nlast\nmore", "a c\n\nlast", "…\nfirst", "a b"]:
             result = self.check(shown)
             self.assertEqual(result.returncode, 1, shown)
-            self.assertIn("README.md:6: the tour prints otherwise", result.stdout)
+            self.assertIn("README.md:6: the tour prints something else", result.stdout)
 
-    def test_a_command_that_the_tour_lacks_is_refused(self):
+    def test_a_command_missing_in_the_tour_is_refused(self):
         self.readme.write_text("```\n$ sandboxctl nothing\n```\n")
         result = self.run_tool("--check")
         self.assertEqual(result.returncode, 1)
@@ -73,7 +73,7 @@ class ReadmeTour(unittest.TestCase):
         self.readme.write_text("no tour\n")
         self.assertEqual(self.run_tool("--check").returncode, 1)
 
-    def test_what_the_tour_left_out_at_its_end_is_passed_over(self):
+    def test_steps_skipped_at_the_end_are_ignored(self):
         shown = README % "a b\n\nlast" + "```\n$ sandboxctl further\n```\n"
         self.readme.write_text(shown)
         self.assertEqual(self.run_tool("--check").returncode, 1)
@@ -82,11 +82,11 @@ class ReadmeTour(unittest.TestCase):
         self.assertEqual(self.run_tool("--check").returncode, 0)
         self.assertEqual(self.run_tool().returncode, 0)
         self.assertIn("$ sandboxctl further\n", self.readme.read_text())
-        # What it did run is compared all the same.
+        # The steps that it did run are compared nevertheless.
         self.readme.write_text(README % "a b\n\nfirst")
         self.assertEqual(self.run_tool("--check").returncode, 1)
 
-    def test_it_is_written_anew(self):
+    def test_the_readme_is_rewritten(self):
         self.readme.write_text(README % "old")
         self.assertEqual(self.run_tool().returncode, 0)
         self.assertEqual(self.run_tool("--check").returncode, 0)

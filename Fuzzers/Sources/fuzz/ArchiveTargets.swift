@@ -6,7 +6,7 @@ import SystemIO
 @testable import Lifecycle
 
 extension Target {
-  /// What a repository and a state file are made of.
+  /// The objects of a repository and the state file.
   static let archiveTargets = [
     Target(name: "pack", run: pack),
     Target(name: "frame", run: frame),
@@ -25,7 +25,7 @@ extension Target {
 
   // MARK: - Packs
 
-  /// A whole pack: its seek table, its contents, its frames.
+  /// A complete pack: its seek table, contents and frames.
   @Sendable private static func pack(_ bytes: [UInt8]) {
     guard let storage = try? OnePack(bytes) else { return }
     let size = UInt64(bytes.count)
@@ -37,7 +37,8 @@ extension Target {
     require(check.finish().bytes <= size, "a pack was read more often than needed")
   }
 
-  /// The plain bytes of a pack's last frame: what a mutated frame would hide behind its checksum.
+  /// The decoded bytes of a pack's last frame. Mutations of the stored frame would fail its
+  /// checksum.
   @Sendable private static func tar(_ bytes: [UInt8]) {
     guard var compressor = try? ZstdCompressor(ZstdMethod(level: 1)),
       let frame = try? compressor.compress(Array(bytes)),
@@ -60,7 +61,7 @@ extension Target {
     let plain = try? lenient.decompress(bytes, limit: 1 << 20)
     require(plain?.count ?? 0 <= 1 << 20, "a frame had more bytes than its limit")
     guard let checked = try? strict.decompress(bytes, limit: 1 << 20) else { return }
-    require(checked == plain, "a frame's bytes depend on a look at its checksum")
+    require(checked == plain, "a frame's bytes depend on whether its checksum is checked")
   }
 
   /// The end of a pack.
@@ -69,9 +70,11 @@ extension Target {
     guard let table = try? SeekTable(tail: bytes.span, maximumFrames: limit) else { return }
     require(table.frames.count <= limit, "more frames than a pack may have")
     var encoded = table.encoded()
-    // The flags of the format that are without a meaning are not kept.
+    // Reserved flags of the format are not preserved.
     encoded[encoded.count - 5] = bytes[bytes.count - 5]
-    require(bytes.suffix(encoded.count) == encoded[...], "a seek table was not read as it stands")
+    require(
+      bytes.suffix(encoded.count) == encoded[...], "a decoded seek table encodes to different bytes"
+    )
   }
 
   /// The contents member.
@@ -79,12 +82,12 @@ extension Target {
     let frames = (0..<4).map { FrameLocation(offset: $0 << 24, stored: 1 << 20, plain: 4 << 20) }
     guard let contents = try? PackContents(bytes, frames: frames, pack: "pack") else { return }
     let salt = Array(bytes.prefix(PackContents.saltSize))
-    require(contents.encode(salt: salt) == bytes, "contents were not read as they stand")
+    require(contents.encode(salt: salt) == bytes, "decoded contents encode to different bytes")
   }
 
   // MARK: - Tables and trees
 
-  /// An index object: what is accepted is found, entry by entry.
+  /// An index object. Each entry of an accepted object must be found.
   @Sendable private static func index(_ bytes: [UInt8]) {
     guard let object = try? IndexObject(id: Blake2b.hash(bytes), bytes: bytes) else { return }
     for number in 0..<object.packs {
@@ -98,27 +101,27 @@ extension Target {
     _ = CheckedIndex([object]).counts()
   }
 
-  /// A tree blob: one form, so what is accepted is written the same.
+  /// A tree blob. An accepted blob must encode to the same bytes.
   @Sendable private static func tree(_ bytes: [UInt8]) {
     guard let tree = try? TreeCoding.decode(bytes, object: "tree") else { return }
     switch tree {
     case .page(let entries):
       let encoded = entries.map { try? $0.encoded() }
-      require(!encoded.contains(nil), "an entry was read that cannot be written")
+      require(!encoded.contains(nil), "a decoded entry cannot be encoded")
       let page = TreeCoding.encodePage(encoded.compactMap(\.self))
-      require(page == bytes, "a page was not read as it stands")
+      require(page == bytes, "a decoded page encodes to different bytes")
     case .table(let pages):
-      require(TreeCoding.encodeTable(pages) == bytes, "a table was not read as it stands")
+      require(TreeCoding.encodeTable(pages) == bytes, "a decoded table encodes to different bytes")
     }
   }
 
-  /// An entry by itself, as a state file has it.
+  /// A single entry, as in a state file.
   @Sendable private static func entry(_ bytes: [UInt8]) {
     guard let entry = try? TreeEntry(encoded: bytes) else { return }
-    require((try? entry.encoded()) == bytes, "an entry was not read as it stands")
+    require((try? entry.encoded()) == bytes, "a decoded entry encodes to different bytes")
   }
 
-  /// A list blob behind its level and the bytes of the file that it stands for.
+  /// A list blob after its level and its length in the file.
   @Sendable private static func list(_ bytes: [UInt8]) {
     guard bytes.count > 9 else { return }
     let (level, length) = (bytes[0], LittleEndian.integer(bytes.span, at: 1, as: UInt64.self))
@@ -127,32 +130,35 @@ extension Target {
       let pieces = try? ContentCoding.decodeList(list, level: level, length: length, object: "list")
     else { return }
     let encoded = ContentCoding.encodeList(level: level, pieces: pieces)
-    require(encoded == list, "a list was not read as it stands")
+    require(encoded == list, "a decoded list encodes to different bytes")
   }
 
   // MARK: - Text
 
-  /// Line 1 of a snapshot: what is accepted is the same when it is written and read again.
+  /// Line 1 of a snapshot. An accepted line must be equal after writing and reading it again.
   @Sendable private static func snapshot(_ bytes: [UInt8]) {
     _ = try? StoredSnapshot(id: Blake2b.hash(bytes), bytes: bytes)
     guard let snapshot = try? Snapshot(line: bytes, object: "snapshot") else { return }
     let written = snapshot.encode()
     let again = try? Snapshot(line: written.dropLast(), object: "snapshot")
-    require(again == snapshot, "a snapshot was not written as it was read")
+    require(again == snapshot, "a snapshot changed when it was written and read again")
   }
 
   /// `repository.json` and a list of condemned packs.
   @Sendable private static func settings(_ bytes: [UInt8]) {
     _ = try? CondemnedObject(bytes, object: "condemned")
     guard let settings = try? RepositorySettings(bytes) else { return }
-    require((try? RepositorySettings(settings.encode())) == settings, "settings changed")
+    require(
+      (try? RepositorySettings(settings.encode())) == settings,
+      "settings changed when they were written and read again")
   }
 
   // MARK: - State files
 
   private static let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
 
-  /// A whole state file; its heads' checksums are put right, which would keep all else out.
+  /// A complete state file. The checksums of its heads are corrected, because they would reject
+  /// most mutations.
   @Sendable private static func state(_ bytes: [UInt8]) {
     _ = StateExamination.examine(StateSums.mended(bytes, key), as: key)
   }
@@ -163,7 +169,7 @@ extension Target {
   }
 }
 
-/// A repository's storage with one pack, whose id it has.
+/// A storage with one pack under its id.
 private struct OnePack {
   let storage = MemoryStorage()
   let id: Digest

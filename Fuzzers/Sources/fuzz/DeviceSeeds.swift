@@ -1,4 +1,4 @@
-/// Device records as backups write them, and as nobody's backup would.
+/// Device records as backups write them, and invalid ones.
 enum DeviceSeeds {
   static let all = records.map { (target: "device-record", bytes: Array($0.utf8)) }
 

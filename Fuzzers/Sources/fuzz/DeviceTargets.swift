@@ -8,10 +8,11 @@ import SystemIO
 @testable import Lifecycle
 
 extension Target {
-  /// What a snapshot says of a device, and where a restore puts it.
+  /// The device record of a snapshot and the restore targets of its containers.
   static let deviceTargets = [Target(name: "device-record", run: deviceRecord)]
 
-  /// A device record: whatever it names, each container's place is below the device's root.
+  /// A device record. Each container's target must be below the device's root, whatever the record
+  /// names.
   @Sendable private static func deviceRecord(_ bytes: [UInt8]) {
     guard let json = try? JSON(parsing: bytes),
       let record = try? DeviceRecord(JSONFields(json: json, object: "a device record"))
@@ -25,20 +26,20 @@ extension Target {
         let (path, root) = (target.path, request.device.root)
         require(
           !path.hasNUL && !path.components.contains { $0 == "." || $0 == ".." },
-          "a place leads elsewhere: \(path)")
+          "a target contains '.' or '..': \(path)")
         require(
           path.isWithin(root) || request.device.containerDirectories.contains { path.isWithin($0) },
-          "a place lies outside of the device: \(path)")
+          "a target lies outside the device: \(path)")
       }
     }
   }
 }
 
-/// Restores into an empty device of each layout, on another device and on the same.
+/// Restores to an empty device of each layout, as another device and as the same.
 private enum DeviceRecordRequests {
-  /// Always the same directory, so that runs leave no more than one.
+  /// Always the same directory, so that repeated runs leave only one.
   private static let directory: ByteString = "/tmp/sandboxctl-fuzz-devices"
-  /// The layouts with the roots of their devices, and a directory that makes it one.
+  /// The layouts with the roots of their devices, and a directory that identifies the layout.
   private static let layouts: [(layout: Layout, root: ByteString, inner: ByteString)] = [
     (.coreSimulator, "simulator", "Containers/Data/Application"),
     (.macOS, "mac", "Library/Containers"), (.flatpak, "flatpak/.var/app", ""),

@@ -1,12 +1,12 @@
-// One program for all fuzzers: FUZZ_TARGET names the one that libFuzzer is to drive, and the
-// program's arguments are libFuzzer's. `fuzz --targets` lists them; `fuzz --seeds REPOSITORY FOLDER`
-// makes the seeds of the corpus anew.
+// One program for all fuzzers. FUZZ_TARGET selects the target that libFuzzer drives, and the
+// program's arguments are libFuzzer's. `fuzz --targets` lists the targets; `fuzz --seeds PROJECT
+// CORPUS` regenerates the seeds of the corpus.
 //
-// A target is a function of bytes that strangers may have written. It must come back, whatever they
-// are: a trap, an endless loop, or memory beyond libFuzzer's limit is a finding. Where bytes are
-// accepted, it states what then has to hold.
+// A target is a function of untrusted bytes. It must return for any input: a trap, an endless loop,
+// or memory beyond libFuzzer's limit is a finding. If it accepts the bytes, it checks the
+// properties that must hold.
 
-/// What libFuzzer calls with each input.
+/// The function that libFuzzer calls with each input.
 typealias Entry = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 
 @_silgen_name("LLVMFuzzerRunDriver")
@@ -23,12 +23,12 @@ func environment(_ name: UnsafePointer<CChar>) -> UnsafePointer<CChar>?
 private let target: Target = {
   let name = environment("FUZZ_TARGET").map { String(cString: $0) } ?? ""
   guard let target = Target.all.first(where: { $0.name == name }) else {
-    fatalError("FUZZ_TARGET names none of \(Target.all.map(\.name).joined(separator: ", "))")
+    fatalError("FUZZ_TARGET is not one of \(Target.all.map(\.name).joined(separator: ", "))")
   }
   return target
 }()
 
-/// The name by which libFuzzer's own main would call it.
+/// The entry point under the name that libFuzzer's own main function uses.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   target.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
@@ -53,11 +53,11 @@ public func main(
   }
 }
 
-/// Something that reads bytes of strangers.
+/// A function that reads untrusted bytes.
 struct Target: Sendable {
-  /// What FUZZ_TARGET, the corpus and the dictionary call it.
+  /// The name in FUZZ_TARGET, the corpus and the dictionary.
   let name: String
-  /// Reads bytes, whatever they are.
+  /// Reads bytes of any content.
   let run: @Sendable ([UInt8]) -> Void
 
   static let all =
@@ -65,14 +65,14 @@ struct Target: Sendable {
     + hashTargets
     + logTargets
 
-  /// Crashes on some bytes: whoever does not find that finds nothing.
+  /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {
     guard bytes.count == 3, bytes[0] == 0x53, bytes[1] == 0x42 else { return }
     require(bytes[2] != 0x21, "the canary was found")
   }
 }
 
-/// Ends the process with a finding.
+/// Ends the process with a finding unless the condition holds.
 func require(_ holds: Bool, _ message: @autoclosure () -> String) {
   if !holds { fatalError(message()) }
 }

@@ -1,27 +1,29 @@
 @testable import Codecs
 
 extension Target {
-  /// What is hashed.
+  /// The hash functions.
   static let hashTargets = [Target(name: "hash-lanes", run: hashLanes)]
 
-  /// Runs of an input in lanes: each number of lanes that the processor has gives what libsodium gives.
+  /// Hashes ranges of an input in lanes. Each number of lanes that the processor supports must have
+  /// the same result as libsodium.
   @Sendable private static func hashLanes(_ bytes: [UInt8]) {
     let runs = HashRuns.read(bytes)
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
     for lanes in [4, 8] where lanes <= Blake2b.processorLanes {
       let digests = Blake2b.hashInLanes(runs, bytes.span, lanes)
-      require(digests == wanted, "\(lanes) lanes give other digests")
+      require(digests == wanted, "\(lanes) lanes return different digests")
       let sorted = Blake2b.hash(runs, of: bytes.span, lanes: lanes)
-      require(sorted == wanted, "digests of \(lanes) lanes are not at their places")
+      require(sorted == wanted, "digests of \(lanes) lanes are out of order")
     }
     for lanes in [0, 4, 8] where lanes <= Blake2b.processorLanes { hashStreams(runs, bytes, lanes) }
   }
 
-  /// The same runs by streams: one for each, in portions; and a few, into which run after run comes.
+  /// Hashes the same ranges with streams: one for each range, in portions, and a few that receive
+  /// several ranges each.
   private static func hashStreams(_ runs: [Range<Int>], _ bytes: [UInt8], _ lanes: Int) {
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
     let digests = Blake2b.hashInStreams(runs, bytes.span, lanes)
-    require(digests == wanted, "streams in \(lanes) lanes give other digests")
+    require(digests == wanted, "streams in \(lanes) lanes return different digests")
     let count = HashRuns.streams(bytes)
     var streams = (0..<count).map { _ in Blake2b.Stream(lanes: lanes) }
     var all = [[UInt8]](repeating: [], count: count)
@@ -31,12 +33,12 @@ extension Target {
       for (number, run) in some.enumerated() { all[number] += bytes[run] }
     }
     let right = streams.map { $0.finish() } == all.map { Blake2b.hash($0) }
-    require(right, "\(count) streams in \(lanes) lanes, each of several runs, give other digests")
+    require(right, "\(count) streams of several runs in \(lanes) lanes return different digests")
   }
 }
 
-/// Runs of an input that the input itself tells: their number in a byte, then each run's start and
-/// length in two; what is too large begins anew at zero.
+/// Ranges of an input, encoded in the input itself: their number in a byte, then the start and the
+/// length of each range in two bytes, each modulo its maximum.
 enum HashRuns {
   private static let most = 40
 
@@ -50,7 +52,7 @@ enum HashRuns {
     }
   }
 
-  /// How many streams take them: what their number is too large by tells.
+  /// The number of streams, encoded in the excess of the first byte.
   static func streams(_ bytes: [UInt8]) -> Int { max(1, Int(bytes.first ?? 0) / (most + 1)) }
 
   private static func word(_ bytes: [UInt8], _ place: Int) -> UInt16 {
@@ -59,8 +61,8 @@ enum HashRuns {
 
   // MARK: - Seeds
 
-  /// All lanes in use, at blocks' ends and beside them; a long run beside short ones; equal runs; and
-  /// such of several streams.
+  /// Inputs that use all lanes, at block boundaries and next to them; a long range with short ones;
+  /// equal ranges; and the same for several streams.
   static var seeds: [(target: String, bytes: [UInt8])] {
     let lengths = [
       [0, 1, 127, 128, 129, 255, 256, 257, 300, 1000], [2000] + (0..<20).map { 7 * $0 },

@@ -1,7 +1,7 @@
-/// Checksums of write-ahead logs and journals, and seeds made with them.
+/// Corrects checksums of write-ahead logs and journals, and creates seeds with correct checksums.
 enum LogSums {
-  /// The bytes with a write-ahead log's salts and checksums put right from the header on, or those of
-  /// the records of a journal's first segment.
+  /// Returns the bytes with corrected salts and checksums of a write-ahead log, or with corrected
+  /// checksums of the records in a journal's first segment.
   static func mended(_ bytes: [UInt8]) -> [UInt8] {
     guard bytes.count >= 32 else { return bytes }
     var bytes = bytes
@@ -68,8 +68,8 @@ enum LogSums {
 
   // MARK: - Seeds
 
-  /// Write-ahead logs in both orders of bytes, of two transactions and a part of one; journals of one
-  /// segment and of two, and one with a super-journal's name.
+  /// Write-ahead logs in both byte orders, with two transactions and part of a third; journals of
+  /// one and of two segments, and one with a super-journal's name.
   static var seeds: [(target: String, bytes: [UInt8])] {
     let journal = segment(2) + record(1) + record(3)
     let second = padded(journal) + segment(1) + record(2)

@@ -1,11 +1,12 @@
 @testable import DatabaseCapture
 
 extension Target {
-  /// What lies beside databases.
+  /// The companion files of databases.
   static let logTargets = [Target(name: "log", run: log)]
 
-  /// A write-ahead log or a journal, also one whose checksums were put right, and a database with what
-  /// it holds: pages are told once, in order and from within the log, and the size is what it says.
+  /// A write-ahead log or a journal, unchanged and with corrected checksums, merged into a
+  /// database. Each page must be reported once, in order and within the log, and the size must
+  /// match the log.
   @Sendable private static func log(_ bytes: [UInt8]) {
     let size = UInt64(bytes.count)
     for log in [bytes, LogSums.mended(bytes)] {
@@ -19,27 +20,28 @@ extension Target {
     var parser = parser
     var rounds = 0
     while let range = parser.next {
-      require(range.count < 66 << 10, "more is wanted at once than a parser may want")
-      require(range.upperBound <= UInt64(log.count), "more is wanted than there is")
+      require(range.count < 66 << 10, "a parser requests more than 66 KiB at once")
+      require(
+        range.upperBound <= UInt64(log.count), "a parser requests bytes beyond the end of the log")
       rounds += 1
-      require(rounds < 10_000, "a log is read for ever")
+      require(rounds < 10_000, "a log is read endlessly")
       let wanted = Int(range.lowerBound)..<Int(range.upperBound)
       guard (try? parser.take(log.span.extracting(wanted))) != nil else { return }
     }
     guard let overlay = parser.overlay() else { return }
     var last: UInt32 = 0
     for page in overlay.pages {
-      require(page.number > last && page.number <= overlay.pageCount, "pages are not in order")
+      require(page.number > last && page.number <= overlay.pageCount, "pages are out of order")
       let end = page.offset + UInt64(overlay.pageSize)
-      require(end <= UInt64(log.count), "a page is not in the log")
+      require(end <= UInt64(log.count), "a page lies outside the log")
       last = page.number
     }
     let database = [UInt8](repeating: 7, count: 1500)
     guard (try? overlay.requireFit(over: UInt64(database.count))) != nil else { return }
-    require(merge(database, log, overlay) == overlay.size, "a database has not the size it should")
+    require(merge(database, log, overlay) == overlay.size, "a merged database has the wrong size")
   }
 
-  /// How many bytes the database has with the log in it.
+  /// Returns the size of the database after merging the log.
   private static func merge(
     _ database: [UInt8], _ log: [UInt8], _ overlay: PageOverlay
   ) -> UInt64 {

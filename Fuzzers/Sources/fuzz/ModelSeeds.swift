@@ -49,7 +49,7 @@ enum ModelSeeds {
     """
   ]
 
-  /// An .ipa with links and an extension, and one of macOS.
+  /// An .ipa with links and an extension, and a package for macOS.
   private static var packages: [[UInt8]] {
     let program = MachOBuilder(signature: MachOBuilder.entitlements(["group.com.example.x"]))
     let info = ZipBuilder.info("com.example.x.share", ["CFBundleExecutable": "S"])

@@ -7,7 +7,7 @@ import SystemIO
 @testable import SandboxModel
 
 extension Target {
-  /// What lies in devices and beside them.
+  /// The files in devices and the files that users provide.
   static let modelTargets = [
     Target(name: "property-list", run: propertyList),
     Target(name: "key-file", run: keyFile),
@@ -18,7 +18,7 @@ extension Target {
     Target(name: "policy", run: policy),
   ]
 
-  /// A property list of either kind, as an Info.plist and the metadata of containers are.
+  /// A property list of either kind, as in Info.plist and container metadata.
   @Sendable private static func propertyList(_ bytes: [UInt8]) {
     let limits = PropertyList.Limits(bytes: 1 << 20, depth: 64, objects: 100_000)
     guard let list = try? PropertyList(reading: bytes, limits: limits) else { return }
@@ -28,29 +28,29 @@ extension Target {
     _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier($0) }
   }
 
-  /// Flatpak's metadata and what lies beside it.
+  /// Flatpak's metadata and related files.
   @Sendable private static func keyFile(_ bytes: [UInt8]) {
     _ = KeyFile(bytes).value("Name", in: "Desktop Entry")
     _ = Metainfo.newestRelease(in: bytes)
     _ = Entitlements.propertyList(inProfile: bytes)
   }
 
-  /// A program, in which entitlements are looked for.
+  /// An executable with entitlements.
   @Sendable private static func machO(_ bytes: [UInt8]) {
     guard let file = try? Descriptor.inMemory(bytes) else { return }
     for found in (try? MachO.entitlements(in: file)) ?? [] {
-      require(found.propertyList.count <= Entitlements.limit, "more entitlements than there may be")
+      require(found.propertyList.count <= Entitlements.limit, "the entitlements exceed their limit")
     }
   }
 
-  /// An archive with an app: what is accepted stays in its directory, and has the bytes that it claims.
+  /// An archive with an app. Accepted entries must stay in the bundle and have the claimed sizes.
   @Sendable private static func package(_ bytes: [UInt8]) {
     let limits = PackageLimits(entries: 1000, ratioFloor: 1 << 20, availableBytes: 16 << 20)
     guard let file = try? Descriptor.inMemory(bytes),
       let package = try? Package.archive(file, limits, PackageFault(path: "fuzz.ipa")),
       var entries = try? package.entries()
     else { return }
-    require(package.app.identifier.fault == nil, "an identifier that is none was accepted")
+    require(package.app.identifier.fault == nil, "an invalid identifier was accepted")
     var buffer = [UInt8](repeating: 0, count: 4096)
     var directories: Set<ByteString> = [""]
     while let entry = try? entries.next() {
@@ -58,7 +58,9 @@ extension Target {
       require(
         parts.first == package.app.bundleDirectory && !parts.contains(".."),
         "an entry outside the bundle was accepted")
-      require(directories.contains(PackageName.parent(of: entry.path)), "no directory for an entry")
+      require(
+        directories.contains(PackageName.parent(of: entry.path)), "an entry has no parent directory"
+      )
       switch entry.kind {
       case .folder: directories.insert(entry.path)
       case .link(let target): require(!target.isAbsolute, "a link outside was accepted")
@@ -67,26 +69,29 @@ extension Target {
         do {
           while case let count = try entries.read(into: &buffer), count > 0 { read += count }
         } catch { return }
-        require(UInt64(read) == size, "a file has not the bytes that it claims")
+        require(UInt64(read) == size, "a file does not have its claimed size")
       }
     }
   }
 
-  /// What moves into a container: nothing from outside a home, and nothing to outside.
+  /// A container migration. It must not move anything from or to a path outside the home directory.
   @Sendable private static func migration(_ bytes: [UInt8]) {
     guard let app = BundleIdentifier("com.example.x"),
       let migration = try? ContainerMigration(reading: bytes, for: app)
     else { return }
     for path in migration.links + migration.moves.flatMap({ [$0.source, $0.destination] }) {
       require(
-        PackageName.fault(of: path, depth: .max, foreign: false) == nil, "a path leads elsewhere")
+        PackageName.fault(of: path, depth: .max, foreign: false) == nil,
+        "an invalid path was accepted")
     }
   }
 
-  /// JSON: what is accepted is the same when it is written and read again.
+  /// JSON. An accepted text must be equal after writing and reading it again.
   @Sendable private static func json(_ bytes: [UInt8]) {
     guard let json = try? JSON(parsing: bytes) else { return }
-    require((try? JSON(parsing: json.compactBytes)) == json, "JSON was not written as it was read")
+    require(
+      (try? JSON(parsing: json.compactBytes)) == json,
+      "JSON changed when it was written and read again")
   }
 
   /// The text of a policy.

@@ -4,15 +4,15 @@ import SystemIO
 
 @testable import ArchiveStore
 
-/// Makes the seeds of the corpus: good inputs of each target, small, and the same each time.
+/// Generates the seeds of the corpus: small valid inputs for each target, the same each time.
 ///
-/// Those of a repository are cut from the golden one, so that each new part of the format that it
-/// gets is a seed as well.
+/// The seeds of repository objects come from the golden repository, so that new parts of the format
+/// in it become seeds as well.
 struct Seeds {
   private let project: ByteString
   private let corpus: ByteString
 
-  /// `fuzz --seeds PROJECT CORPUS`
+  /// Runs `fuzz --seeds PROJECT CORPUS`.
   static func main(_ words: [String]) -> CInt {
     guard words.count == 2 else {
       print("usage: fuzz --seeds PROJECT CORPUS")
@@ -28,7 +28,7 @@ struct Seeds {
       try seeds.write(LogSums.seeds)
       return 0
     } catch {
-      print("fuzz: error: cannot make the seeds: \(error)")
+      print("fuzz: error: cannot generate the seeds: \(error)")
       return 1
     }
   }
@@ -73,7 +73,7 @@ struct Seeds {
     ["50ea84ed5a0e0264748d5e36e49a7494a373a10468ad4ebf532f813ceed5d6b1"]}
     """.utf8)
 
-  /// A small pack, its end, its frames, and what is in its last frame.
+  /// Returns a small pack, its end, its frames, and the content of its last frame.
   private func seeds(
     of pack: IndexObject.Pack, _ storage: LocalStorage
   ) throws -> [(String, [UInt8])] {
@@ -100,7 +100,7 @@ struct Seeds {
     return seeds
   }
 
-  /// Trees with each kind of entry, and lists of both levels.
+  /// Returns trees with each kind of entry, and lists of both levels.
   private func blobs(_ reader: RepositoryReader) throws -> [(String, [UInt8])] {
     var seeds: [(String, [UInt8])] = []
     var shapes: Set<Set<UInt8>> = []
@@ -119,7 +119,7 @@ struct Seeds {
           }
           for entry in entries {
             let encoded = try entry.encoded()
-            // One entry for each set of bytes that begin its keys will do.
+            // One entry for each combination of first and last byte is enough.
             if shapes.insert(Set(encoded.prefix(1) + encoded.suffix(1))).inserted {
               seeds.append(("entry", encoded))
             }
@@ -131,7 +131,7 @@ struct Seeds {
     return seeds
   }
 
-  /// A list behind what it stands for, as its target reads it.
+  /// Returns a list after its level and its length in the file, as its target reads it.
   private func list(_ bytes: [UInt8]) -> [(String, [UInt8])] {
     guard bytes.count < 4000 else { return [] }
     var decoder = CBORDecoder(bytes)

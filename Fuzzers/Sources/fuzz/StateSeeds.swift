@@ -35,7 +35,7 @@ enum StateSeeds {
     return seeds
   }
 
-  /// The bytes with a head at both places.
+  /// Returns the bytes with a head at both positions.
   private static func put(_ containers: RecordPointer?, into bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     var head = StateHead(key, program: "sandboxctl", end: UInt64(bytes.count))
@@ -104,7 +104,7 @@ enum StateSeeds {
     return bytes
   }
 
-  /// A large file, and pieces of it.
+  /// Returns a large file and pieces of it.
   private static func pieces(_ numbers: Range<Int>) -> [UInt8] {
     var bytes = ReadFile(status(1_000_000)).bytes
     for number in numbers {

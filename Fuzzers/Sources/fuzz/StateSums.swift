@@ -3,13 +3,13 @@ import SystemIO
 
 @testable import Lifecycle
 
-/// The checksums of a state file and of the file of an interrupted run.
+/// Corrects the checksums of a state file and of the file of an interrupted run.
 enum StateSums {
   private static let keyAt = 24
   private static let containersAt = 88
 
-  /// The bytes with heads of this key whose sums hold, those of their tables of containers too, and
-  /// with batches whose sums hold.
+  /// Returns the bytes with heads of this key, and with correct checksums of the heads, of their
+  /// container tables and of the batches.
   static func mended(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
     var bytes = bytes
     mendBatches(&bytes)
@@ -26,7 +26,7 @@ enum StateSums {
     put(Blake2b.hash(Array(bytes[head])).leadingWord, at: head.upperBound, in: &bytes)
   }
 
-  /// Puts the sum of the record that a place names into it.
+  /// Corrects the checksum in a record pointer.
   private static func mendPlace(_ bytes: inout [UInt8], at start: Int) {
     let offset = LittleEndian.integer(bytes.span, at: start, as: UInt64.self)
     let length = LittleEndian.integer(bytes.span, at: start + 8, as: UInt32.self)
@@ -37,7 +37,8 @@ enum StateSums {
     put(Blake2b.hash(record).leadingWord, at: start + 12, in: &bytes)
   }
 
-  /// The file of an interrupted run: behind the head batches, each with its length and its sum.
+  /// Corrects the batches of an interrupted run's file. They follow the head, each with its length
+  /// and its checksum.
   private static func mendBatches(_ bytes: inout [UInt8]) {
     var place = StateHead.size
     while place + 12 <= bytes.count {

@@ -1,24 +1,24 @@
 public import Codecs
 
-/// What a blob is: it is found only as what it was stored as, so that a file with a tree's bytes
-/// harms nothing.
+/// The kind of a blob. A blob is found only by the kind it was stored as, so a file whose bytes
+/// equal a tree's cannot be taken for a tree.
 public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
-  /// Bytes of a file or of an extended attribute.
+  /// The content of a file, or the value of an extended attribute.
   case data = 0
   /// A page of a directory, or a directory's table of pages.
   case tree = 1
-  /// A list of a large file's pieces.
+  /// A list of the pieces of a large file.
   case list = 2
 
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The name of a blob: its kind and the BLAKE2b-256 of its bytes.
+/// The id of a blob: its kind and the BLAKE2b-256 of its bytes.
 public struct BlobID: Hashable, Sendable, Comparable {
   public let kind: BlobKind
   public let digest: Digest
 
-  /// Makes a name.
+  /// Creates an id.
   public init(kind: BlobKind, digest: Digest) {
     self.kind = kind
     self.digest = digest

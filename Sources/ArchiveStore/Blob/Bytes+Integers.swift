@@ -1,16 +1,16 @@
 internal import Codecs
 
-// Integers in the format's tables are little-endian and not aligned.
+// Integers in the tables of the format are little-endian and unaligned.
 
 extension [UInt8] {
-  /// Appends an integer's bytes, the lowest first.
+  /// Appends an integer in little-endian byte order.
   mutating func append<Value: FixedWidthInteger>(littleEndian value: Value) {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }
 }
 
 extension RawSpan {
-  /// Reads an integer at an offset that was checked to have room for it.
+  /// Returns the integer at an offset whose bounds the caller has checked.
   @inline(__always)
   func integer<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as: Value.Type) -> Value
   {

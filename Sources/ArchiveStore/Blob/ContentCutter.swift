@@ -1,23 +1,23 @@
 internal import Codecs
 internal import SystemIO
 
-/// Cuts a file's bytes, as they come, into the pieces that become blobs.
+/// Cuts the bytes of a file, as they arrive, into the pieces that become blobs.
 ///
-/// The rule holds for each run of data between holes (docs/repository-format.md, "Cutting"): up to
-/// 512 KiB it is one piece; in a SQLite database pieces end at multiples of 16 KiB of the file (of
-/// 64 KiB from 8 GiB on); all else is cut where its content says so. Equal content is cut equally,
-/// in whatever portions it comes.
+/// The rules apply to each run of data between holes (docs/repository-format.md, "Cutting"): a run
+/// of up to 512 KiB is one piece; in a SQLite database pieces end at multiples of 16 KiB of the
+/// file (64 KiB from 8 GiB on); all other content is cut by a content-defined chunker. The result
+/// does not depend on the sizes of the portions that arrive.
 ///
-/// The bytes lie in one window, those of pieces that were given, too, until they are let go of: what
-/// becomes of a piece needs no copy of it.
+/// The bytes of uncut data and of returned pieces share one window until `drop` discards them, so
+/// consumers of a piece need no copy.
 struct ContentCutter {
-  /// A piece of the file: its first byte's place in the file, and where its bytes lie in the window,
-  /// until more bytes come.
+  /// A piece of the file: the file offset of its first byte, and its range in the window, which is
+  /// valid until the window changes.
   struct Cut {
     let offset: UInt64
     private(set) var place: Range<Int>
 
-    /// Says that the window's bytes have moved to the front by `distance`.
+    /// Adjusts the range after the window's bytes moved to the front by `distance`.
     mutating func move(by distance: Int) {
       place = (place.lowerBound - distance)..<(place.upperBound - distance)
     }
@@ -30,20 +30,20 @@ struct ContentCutter {
 
   private let chunker = GearChunker()
   private var progress = GearChunker.Progress()
-  /// Pieces that were given, and behind them what is not cut yet.
+  /// The bytes of returned pieces, followed by the uncut bytes.
   private(set) var window: [UInt8] = []
-  /// Where in the window the next piece begins.
+  /// The position in the window at which the next piece begins.
   private(set) var start = 0
   private var isLongRun = false
   private var isDatabase = false
   private var page = pageRun
-  /// The place in the file of the next piece's first byte.
+  /// The file offset of the next piece.
   private var offset: UInt64 = 0
 
-  /// Begins at byte 0 of a file of about `size` bytes.
+  /// Starts at offset 0 of a file of about `size` bytes.
   init(isDatabase: Bool, size: UInt64?) { restart(isDatabase: isDatabase, size: size) }
 
-  /// Begins another file in the memory of the one before, of which nothing is left.
+  /// Starts another file, reusing the memory of the finished one.
   mutating func restart(isDatabase: Bool, size: UInt64?) {
     window.removeAll(keepingCapacity: true)
     (start, offset, isLongRun) = (0, 0, false)
@@ -56,8 +56,8 @@ struct ContentCutter {
     (size ?? 0) >= largeDatabase ? largePageRun : pageRun
   }
 
-  /// Where the pieces lie of a run at a file's begin that is whole in memory: what `append` and
-  /// `next` give, without a copy.
+  /// Returns the pieces of a run that begins at offset 0 and is completely in memory. The result
+  /// equals that of `append` and `next`, without a copy.
   static func pieces(of bytes: Span<UInt8>, isDatabase: Bool, size: UInt64?) -> [Range<Int>] {
     let isLong = bytes.count > wholeLimit
     let isDatabase = isLong && (isDatabase || DatabaseHead.begins(bytes))
@@ -74,10 +74,10 @@ struct ContentCutter {
     return pieces
   }
 
-  /// The place in the file behind the last byte that came.
+  /// The file offset after the last byte received.
   var end: UInt64 { offset + UInt64(window.count - start) }
 
-  /// Takes the next bytes, which `read` appends to the window.
+  /// Receives the next bytes, which `read` appends to the window.
   mutating func append<Failure: Error>(
     _ read: (inout [UInt8]) throws(Failure) -> Void
   ) throws(Failure) {
@@ -85,11 +85,11 @@ struct ContentCutter {
     if window.count - start > Self.wholeLimit && !isLongRun { beginLongRun() }
   }
 
-  /// Takes the next bytes.
+  /// Receives the next bytes.
   mutating func append(_ bytes: Span<UInt8>) { append { $0.append(bytes) } }
 
-  /// The next piece, nothing while its end cannot be known; with `isLast` the run ends here, and
-  /// nothing means that all is given.
+  /// Returns the next piece, or nil if its end is not known yet. With `isLast` the run ends here,
+  /// and nil means that all pieces were returned.
   mutating func next(isLast: Bool = false) -> Cut? {
     if isLast { noteMagic() }
     let rest = window.count - start
@@ -104,23 +104,24 @@ struct ContentCutter {
     return cut
   }
 
-  /// Goes on behind a hole, or behind a piece that was cut earlier; all before it is given.
+  /// Continues after a hole, or after a piece that was cut earlier. All bytes before it must have
+  /// been returned.
   mutating func skip(_ piece: Piece) {
     offset += piece.length
     switch piece {
     case .hole: isLongRun = false
-    // What follows in the run is cut as if the piece had come.
+    // The rest of the run is cut as if the piece had arrived as bytes.
     case .blob: isLongRun = true
     }
   }
 
-  /// Lets go of the window's first bytes, which are of pieces that were given.
+  /// Discards the first `count` bytes of the window, which belong to returned pieces.
   mutating func drop(first count: Int) {
     window.removeSubrange(..<count)
     start -= count
   }
 
-  /// Says that the run does not end with what has come.
+  /// Records that the run continues beyond the bytes received so far.
   mutating func goOnWithRun() { if window.count > start && !isLongRun { beginLongRun() } }
 
   private mutating func beginLongRun() {
@@ -133,7 +134,7 @@ struct ContentCutter {
     isDatabase = DatabaseHead.begins(window.span.extracting(start..<window.count))
   }
 
-  /// The length of a long run's next piece.
+  /// Returns the length of the next piece of a long run, or nil if more bytes are needed.
   private mutating func nextCut(_ count: Int, _ isLast: Bool) -> Int? {
     guard isDatabase else {
       var progress = progress

@@ -1,8 +1,8 @@
 internal import Codecs
 
-/// Packs and their blobs, to be written as one index object.
+/// Packs and their blobs, collected for one index object.
 struct IndexBuilder {
-  /// A pack that is durable.
+  /// A durable pack.
   struct Pack: Hashable {
     let id: Digest
     let size: UInt64
@@ -12,7 +12,7 @@ struct IndexBuilder {
   var packs: [Pack] = []
   var records: [BlobRecord] = []
 
-  /// The object's bytes. The records' packs are places in `packs`.
+  /// Returns the object's bytes. The `pack` of each record is an index into `packs`.
   consuming func encode() -> [UInt8] {
     var blobs = [Int](repeating: 0, count: IndexLayout.kinds)
     for record in records { blobs[Int(record.kind.rawValue)] += 1 }
@@ -25,7 +25,8 @@ struct IndexBuilder {
     return bytes
   }
 
-  /// Adds a pack and what its own table has; a blob that is in it twice is named once.
+  /// Adds a pack and the records of its contents table. A blob that occurs twice in it is listed
+  /// once.
   mutating func add(_ pack: Pack, records: [BlobRecord]) {
     var seen: Set<BlobID> = []
     for var record in records where seen.insert(record.id).inserted {

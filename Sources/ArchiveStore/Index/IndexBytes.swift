@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// The bytes of an index object: in memory that can spill, or mapped from the host's copy.
+/// The bytes of an index object, either in memory that can spill or mapped from this host's copy.
 enum IndexBytes: Sendable {
   case memory(SpillableArray<UInt8>)
   case mapped(MappedFile)

@@ -1,35 +1,36 @@
 internal import Codecs
 public import SystemIO
 
-/// The host's copies of a repository's index objects, mapped and searched in place, so that a
-/// repository of any size opens at once and takes no memory of the program's own.
+/// This host's copies of a repository's index objects. They are mapped and searched in place, so a
+/// repository of any size opens at once and uses no memory of the process.
 ///
-/// A copy is made once and held against its id. What was found whole is noted with the file's inode,
-/// size and times, and trusted while these and the kernel's run are the same; a copy of which there
-/// is no such note is held against its id again, and replaced if it is not what it should be. So a
-/// copy that is damaged, cut off, of another user or left by a crash costs time and nothing else. A
-/// writer and a restore believe no note: they read each copy once, and hold it against its id.
-/// Where the directory cannot be used, objects are read into memory. For any thread.
+/// A copy is made once and verified against its id. The result is recorded with the inode, size and
+/// times of the file, and trusted while these and the boot id stay the same. A copy without such a
+/// record is verified again, and replaced if it does not match. A copy that is damaged, truncated,
+/// owned by another user or left by a crash therefore costs only time. Writers and restores trust
+/// no record: they read each copy once and verify it. Without a usable directory, objects are read
+/// into memory. Safe to use from any thread.
 ///
-/// Which objects there are is never asked of it: the repository's own listing says that
+/// The cache never determines which objects exist: the listing of the repository does
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
 public final class IndexCache: Sendable {
-  /// Nothing where the directory cannot be used.
+  /// The copies, or nil if the directory cannot be used.
   let copies: IndexCopies?
 
-  /// Uses a directory for the copies of one repository; it is made, with those above it, where it is
-  /// missing. It is not used where others can write to it.
+  /// Uses a directory for the copies of one repository, and creates it with its parents if it is
+  /// missing. A directory that other users can write to is not used.
   public init(directory: ByteString) { copies = IndexCopies(directory: directory) }
 
-  /// Opens an object from its copy, which is made if there is none. Nothing where the cache cannot
+  /// Opens an object from its copy, which is made if it is missing. Returns nil if the cache cannot
   /// be used.
   func object(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
     if let object = copies?.open(id) { return object }
     return try readAgain(id, of: storage)
   }
 
-  /// Opens an object from a copy that is made now, whatever copy there was: so what the storage holds
-  /// was read, and is the object. Nothing where it is not, or the cache cannot be used.
+  /// Opens an object from a copy that is made now, regardless of an existing copy. This proves that
+  /// the storage holds the object intact. Returns nil if it does not, or if the cache cannot be
+  /// used.
   func readAgain(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
     guard let copies, try copies.make(id, of: storage) else { return nil }
     if let object = copies.open(id) { return object }
@@ -37,7 +38,7 @@ public final class IndexCache: Sendable {
     return nil
   }
 
-  /// Makes a copy of an object that was just stored. Nothing where that does not work.
+  /// Makes a copy of an object that was just stored, or returns nil if that fails.
   func add(_ id: Digest, _ bytes: [UInt8]) -> IndexObject? {
     guard let copies, copies.make(id, bytes) else { return nil }
     let object = copies.open(id)
@@ -45,15 +46,14 @@ public final class IndexCache: Sendable {
     return object
   }
 
-  /// Has each copy held against its id once more, before it is used again: for who stores or
-  /// restores by it.
+  /// Requires that each copy is verified again before its next use. Operations that store or
+  /// restore call this first.
   public func invalidateVerification() { copies?.invalidateVerification() }
 
-  /// Begins with that in threads of its own, for who stores or restores by it in a moment: the next
-  /// `invalidateVerification()` has begun here.
+  /// Starts that verification on background threads, ahead of an operation that stores or restores.
+  /// The next `invalidateVerification()` then only waits for them.
   public func prefetchVerification() { copies?.prefetchVerification() }
 
-  /// Removes the copies of all other objects, and keeps what is known of the rest for the next
-  /// program.
+  /// Removes the copies of all other objects and saves the verification records of the rest.
   func keep(only ids: [Digest]) { copies?.keep(only: ids) }
 }

@@ -2,11 +2,11 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The files of an `IndexCache`, in a directory that nobody else can write to.
+/// The files of an `IndexCache`, in a directory that no other user can write to.
 final class IndexCopies: Sendable {
   let notes: Mutex<VerifiedCopies>
   private let directory: Directory
-  /// The threads that hold copies against their ids before anybody asks for them.
+  /// The threads that verify copies ahead of their first use.
   private let ahead = Mutex<Workers?>(nil)
 
   private static let suffix = ".index"
@@ -22,10 +22,10 @@ final class IndexCopies: Sendable {
 
   private static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
 
-  /// Opens a copy that is the object: found so before, or now.
+  /// Opens a copy that matches its id, according to its record or to a verification now.
   ///
-  /// It is held against its id as it is read, not as it is mapped: what the disk does not give is an
-  /// error then, and not the program's end.
+  /// Verification reads the file instead of its mapping, so a read error is reported as an error
+  /// and does not end the process.
   func open(_ id: Digest) -> IndexObject? {
     awaitThreads()
     return withFile(of: id) { file, status in
@@ -41,7 +41,7 @@ final class IndexCopies: Sendable {
     }
   }
 
-  /// Calls `body` with the file of a copy, if it may be used.
+  /// Calls `body` with the file of a copy, if the file may be used.
   @discardableResult
   private func withFile<Result>(
     of id: Digest, _ body: (borrowing Descriptor, FileStatus) -> Result?
@@ -60,8 +60,10 @@ final class IndexCopies: Sendable {
     return read == size ? hash.finish() : nil
   }
 
-  /// Copies an object, through no more than 4 MiB of memory. False where the copy cannot be written,
-  /// or the object is not what its id says; an error where it cannot be read.
+  /// Copies an object with at most 4 MiB of memory. Returns false if the copy cannot be written or
+  /// the object does not match its id.
+  ///
+  /// - Throws: `StoreError` if the object cannot be read.
   func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {
     let path = RepositoryLayout.index(id)
     guard let size = try storage.status(path)?.size, size <= UInt64(FormatLimit.index),
@@ -80,18 +82,18 @@ final class IndexCopies: Sendable {
     return (try? file.commit(as: Self.name(id), durably: false)) != nil
   }
 
-  /// Writes an object's bytes. False where that cannot be done.
+  /// Writes the bytes of an object. Returns false if that fails.
   func make(_ id: Digest, _ bytes: [UInt8]) -> Bool {
     guard let file = begin(), (try? file.write(bytes)) != nil else { return false }
     return (try? file.commit(as: Self.name(id), durably: false)) != nil
   }
 
-  /// Removes a copy of what proved damaged.
+  /// Removes a damaged copy.
   func remove(_ id: Digest) { try? directory.remove(Self.name(id)) }
 
   private func begin() -> AtomicFile? { try? AtomicFile(in: directory, permissions: 0o600) }
 
-  /// Removes the copies of all other objects, and what interrupted programs left.
+  /// Removes the copies of all other objects and the temporary files of interrupted programs.
   func keep(only ids: [Digest]) {
     let kept = Set(ids.map(Self.name))
     for name in (try? directory.names()) ?? [] {
@@ -102,13 +104,13 @@ final class IndexCopies: Sendable {
     saveNotes()
   }
 
-  /// Has each copy held against its id once more.
+  /// Requires that each copy is verified again.
   func invalidateVerification() {
-    // Those that were begun ahead are doubted already, or found whole since.
+    // Copies verified ahead are already marked as unverified, or have been verified since.
     if !awaitThreads() { notes.withLock { $0.doubtAll() } }
   }
 
-  /// Doubts the notes, and begins to hold the copies against their ids. Without a thread that is done
+  /// Marks all copies as unverified and starts to verify them. Without threads they are verified
   /// when they are opened.
   func prefetchVerification() {
     awaitThreads()
@@ -131,7 +133,7 @@ final class IndexCopies: Sendable {
     }
   }
 
-  /// Waits for what was begun ahead; tells whether anything was.
+  /// Waits for the verification threads. Returns whether there were any.
   @discardableResult
   private func awaitThreads() -> Bool {
     let workers = ahead.withLock { workers in
@@ -143,10 +145,10 @@ final class IndexCopies: Sendable {
     return workers != nil
   }
 
-  /// Keeps what is known of the copies for the next program.
+  /// Saves the verification records for the next program.
   func saveNotes() { notes.withLock { $0.save(in: directory) } }
 
-  /// Whether a file is a temporary that nobody has written to for an hour.
+  /// Whether a file is a temporary that was not written to for an hour.
   private func isLeftOver(_ name: ByteString) -> Bool {
     guard AtomicFile.isTemporary(name), let status = try? directory.status(name) else {
       return false

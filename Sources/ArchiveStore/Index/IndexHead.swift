@@ -1,21 +1,22 @@
 internal import Codecs
 
-/// All of an index object that stands before its blob entries: header, packs, frames, fan-outs.
+/// The part of an index object before its blob entries: header, packs, frames and fan-outs.
 struct IndexHead {
   private(set) var packs: [IndexBuilder.Pack]
-  /// For each kind how many blobs have a hash with which first bits, and how many bits these are.
+  /// For each kind, the number of blobs by the first bits of their hash. `bits` has the number of
+  /// bits.
   private var counts: [[UInt32]]
   private let bits: [Int]
   private var blobsByKind = [Int](repeating: 0, count: IndexLayout.kinds)
 
-  /// Prepares to count at most so many blobs of each kind.
+  /// Prepares to count at most `blobsByKind` blobs of each kind.
   init(packs: [IndexBuilder.Pack], atMost blobsByKind: [Int]) {
     self.packs = packs
     bits = blobsByKind.map(IndexLayout.fanOutBits)
     counts = bits.map { [UInt32](repeating: 0, count: 1 << $0) }
   }
 
-  /// The same counts for other packs.
+  /// Returns the same counts with other packs.
   func with(packs: [IndexBuilder.Pack]) -> IndexHead {
     var head = self
     head.packs = packs
@@ -41,7 +42,7 @@ struct IndexHead {
     layout.encodeHeader(into: &bytes)
     encodePacks(into: &bytes)
     for (kind, wanted) in layout.fanOutBits.enumerated() {
-      // Fewer blobs than were expected may need fewer bits.
+      // A lower count than expected may need fewer bits.
       let slots = 1 << (bits[kind] - wanted)
       var total: UInt32 = 0
       for (number, count) in counts[kind].enumerated() {

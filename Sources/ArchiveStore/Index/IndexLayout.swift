@@ -1,6 +1,6 @@
 internal import Codecs
 
-/// The places of an index object's tables (docs/repository-format.md, "Index").
+/// The offsets of an index object's tables (docs/repository-format.md, "Index").
 struct IndexLayout: Sendable {
   static let magic: [UInt8] = Array("sbxindex".utf8)
   static let version: UInt32 = 1
@@ -21,7 +21,7 @@ struct IndexLayout: Sendable {
   var blobTable: Int { fanOutTable + fanOutBits.reduce(0) { $0 + (1 << $1) } * 4 }
   var size: Int { blobTable + blobs * BlobRecord.size }
 
-  /// The layout of an index over so many packs, frames and blobs of each kind.
+  /// The layout of an index with these numbers of packs, frames and blobs of each kind.
   init(packs: Int, frames: Int, blobsByKind: [Int]) {
     self.packs = packs
     self.frames = frames
@@ -29,22 +29,22 @@ struct IndexLayout: Sendable {
     fanOutBits = blobsByKind.map(Self.fanOutBits)
   }
 
-  /// Up to 16 bits, so that a slot has about 16 entries and a small index a small table.
+  /// The number of fan-out bits: at most 16, chosen so that a slot has about 16 entries.
   static func fanOutBits(blobs: Int) -> Int {
     var bits = 0
     while bits < 16 && (16 << bits) < blobs { bits += 1 }
     return bits
   }
 
-  /// The slot of a hash: its first bits.
+  /// Returns the slot of a hash: its first bits.
   static func slot(_ digest: Digest, bits: Int) -> Int { Int(digest.prefix) >> (16 - bits) }
 
-  /// Where the fan-out of a kind begins.
+  /// Returns the offset of the fan-out of a kind.
   func fanOut(of kind: BlobKind) -> Int {
     fanOutTable + fanOutBits[..<Int(kind.rawValue)].reduce(0) { $0 + (1 << $1) } * 4
   }
 
-  /// The place of a kind's first entry among all entries.
+  /// Returns the index of a kind's first entry among all entries.
   func firstBlob(of kind: BlobKind) -> Int {
     blobsByKind[..<Int(kind.rawValue)].reduce(0, +)
   }
@@ -59,15 +59,16 @@ struct IndexLayout: Sendable {
     bytes += [UInt8](repeating: 0, count: Self.headerSize - bytes.count)
   }
 
-  /// Reads a header and holds it against the object's size, so that every table lies within it.
+  /// Reads a header and checks it against the object's size, so that every table lies within the
+  /// object.
   init(headerOf bytes: RawSpan, object: String) throws(StoreError) {
     guard bytes.byteCount >= Self.headerSize,
       Self.magic.indices.allSatisfy({ bytes.byte(at: $0) == Self.magic[$0] })
-    else { throw .damaged(object, "it does not begin as an index does") }
+    else { throw .damaged(object, "it does not begin with the index signature") }
     let version = bytes.integer(at: 8, as: UInt32.self)
     guard version == Self.version else {
       throw StoreError(
-        .unsupported, "use", object, "version \(version) of the index is not known",
+        .unsupported, "use", object, "index version \(version) is not supported",
         hint: "use a newer sandboxctl")
     }
     packs = Int(bytes.integer(at: 12, as: UInt32.self))
@@ -77,6 +78,6 @@ struct IndexLayout: Sendable {
     guard fanOutBits == blobsByKind.map(Self.fanOutBits),
       blobs == Int(bytes.integer(at: 20, as: UInt32.self)),
       (39..<Self.headerSize).allSatisfy({ bytes.byte(at: $0) == 0 }), size == bytes.byteCount
-    else { throw .damaged(object, "its header does not fit its size") }
+    else { throw .damaged(object, "its header does not match its size") }
   }
 }

@@ -1,26 +1,26 @@
 internal import Codecs
 internal import SystemIO
 
-/// The index objects of a repository, as far as they can be used.
+/// The usable index objects of a repository, and the faults of the others.
 struct LoadedIndex: Sendable {
   var objects: [IndexObject] = []
-  /// Those that are there and cannot be read, or are not as they were written. One of which the host
-  /// has a whole copy is among the objects, too.
+  /// Objects that exist but cannot be read or are damaged. If this host has an intact copy, the
+  /// object is also in `objects`.
   var faults: [(id: Digest, error: StoreError)] = []
 
-  /// All that were listed, whole or not.
+  /// The ids of all listed objects, usable or not.
   var ids: Set<Digest> { Set(objects.map(\.id) + faults.map(\.id)) }
 
-  /// Adds an object that cannot be used, or not without the host's copy.
+  /// Adds an object that cannot be used, or only through this host's copy.
   mutating func add(_ id: Digest, _ error: StoreError) {
     let isDamage = error.kind == .damaged
     faults.append((id, isDamage ? error.hinting(StoreError.indexHint) : error))
   }
 
-  /// The packs that the whole ones name.
+  /// The packs named by usable objects.
   var packs: Set<Digest> { IndexSet(objects).packs }
 
-  /// The packs that the whole ones name, with their sizes.
+  /// The packs named by usable objects, with their sizes.
   var packSizes: [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]
     for object in objects {
@@ -33,20 +33,21 @@ struct LoadedIndex: Sendable {
   }
 }
 
-/// Reads index objects from a storage, or from the host's copies where there is a cache.
+/// Reads index objects from a storage, or from this host's copies if there is a cache.
 enum IndexLoading {
-  /// All index objects.
+  /// Loads all index objects.
   static func loadAll(
     from storage: any Storage, cache: IndexCache? = nil, known: [IndexObject] = []
   ) throws(StoreError) -> LoadedIndex {
     try load(try RepositoryListing.indexes(storage), from: storage, cache: cache, known: known)
   }
 
-  /// The named index objects; those that are `known` are not read again. One that is gone when it is
-  /// to be read was replaced by a merged one: then all are listed again.
+  /// Loads the given index objects, except those already `known`. If one no longer exists when it
+  /// is read, a merge replaced it, and the objects are listed again.
   ///
-  /// One that is damaged, of another version or closed to this user costs itself alone: it is among
-  /// the faults. Of one that the host has a copy of only the size is looked at.
+  /// An object that is damaged, of an unsupported version or inaccessible to this user is reported
+  /// in `faults` and does not affect the others. Of an object with a copy on this host only the
+  /// size is checked.
   static func load(
     _ ids: [Digest], from storage: any Storage, cache: IndexCache? = nil,
     known: [IndexObject] = []
@@ -60,10 +61,11 @@ enum IndexLoading {
     return try loadOnce(ids, from: storage, cache, &known, isLast: true) ?? LoadedIndex()
   }
 
-  /// How often a repository whose index changes all the time is listed.
+  /// The number of listings before a repository whose index keeps changing is used without objects
+  /// that disappear.
   private static let maximumAttempts = 8
 
-  /// Opens one object; its bytes are held against its id.
+  /// Opens one object and verifies its bytes against its id.
   static func open(
     _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
   ) throws(StoreError) -> IndexObject {
@@ -71,7 +73,7 @@ enum IndexLoading {
     return try IndexObject.load(id, from: storage)
   }
 
-  /// Reads what an object's storage holds now, and holds it against its id, whatever the host has.
+  /// Reads the object from the storage and verifies it, regardless of this host's copy.
   static func readAgain(
     _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
   ) throws(StoreError) -> IndexObject {
@@ -79,7 +81,7 @@ enum IndexLoading {
     return try open(id, from: storage)
   }
 
-  /// Nothing when an object is gone.
+  /// Returns nil if an object no longer exists.
   private static func loadOnce(
     _ ids: [Digest], from storage: any Storage, _ cache: IndexCache?,
     _ known: inout [Digest: IndexObject], isLast: Bool
@@ -101,9 +103,10 @@ enum IndexLoading {
     return index
   }
 
-  /// What can be seen to be amiss with an object whose copy is used without a look into it.
+  /// Returns the visible fault of an object whose copy is used without reading the object, or nil
+  /// if there is none.
   ///
-  /// - Throws: `missing` when it is gone.
+  /// - Throws: `missing` if the object does not exist.
   private static func fault(
     of object: IndexObject, in storage: any Storage
   ) throws(StoreError) -> StoreError? {
@@ -113,14 +116,14 @@ enum IndexLoading {
     if size == UInt64(object.bytes.count) { return nil }
     return .damaged(
       "\(path)",
-      "it has \(size) bytes where \(object.bytes.count) were written; this host's copy is used instead"
+      "it has \(size) bytes where \(object.bytes.count) are expected; this host's copy is used instead"
     )
   }
 }
 
 extension StoreError {
-  /// Whether an object cannot be used and others may be: it is damaged, of a version that is not
-  /// known, or closed to this user.
+  /// Whether the error affects only this object: it is damaged, of an unsupported version, or
+  /// inaccessible to this user.
   var costsTheObjectAlone: Bool {
     kind == .damaged || code == .unsupported || cause?.isRefused == true
   }

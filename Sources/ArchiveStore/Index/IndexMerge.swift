@@ -1,28 +1,28 @@
 internal import Codecs
 
-/// Several index objects as one: all of their packs and entries, each once.
+/// Several index objects merged into one, with all their packs and entries, each once.
 ///
-/// Entries of a pack that is not there are left out where the blob is named in a pack that is; all
-/// others stay, so that what is lost can still be named. Entries of condemned packs stay, too: only
-/// a sweep knows that no snapshot needs them (docs/repository-format.md, "Merging").
+/// Entries of a missing pack are omitted if the blob is also in a pack that exists. All others
+/// stay, so that lost blobs can still be named. Entries of condemned packs stay as well: only a
+/// sweep knows that no snapshot needs them (docs/repository-format.md, "Merging").
 ///
-/// A repair of packs leaves out all entries of some packs, whatever they name.
+/// A repair of packs omits all entries of the dropped packs.
 ///
-/// The objects are gone through twice, to count and to write, with about 4 MiB of memory beside the
-/// tables of packs.
+/// The objects are traversed twice, to count and to write, with about 4 MiB of memory in addition
+/// to the pack tables.
 struct IndexMerge {
   private let objects: [IndexObject]
   private let packs: [IndexBuilder.Pack]
-  /// For each object the places of its packs in `packs`.
+  /// For each object, the indices of its packs in `packs`.
   private let places: [[UInt32]]
   private let isPresent: [Bool]
-  /// Of which packs nothing stays.
+  /// For each pack, whether all its entries are dropped.
   private let isDropped: [Bool]
-  /// Of which packs something stays.
+  /// For each pack, whether any of its entries stays.
   private var isNamed: [Bool]
 
-  /// Prepares to merge. Nothing where the objects contradict each other about a pack: that is for a
-  /// check to tell of.
+  /// Prepares to merge. Returns nil if the objects contradict each other about a pack, which a
+  /// check reports.
   init?(
     _ objects: [IndexObject], without dropped: Set<Digest> = [],
     isPresent: (Digest) throws(StoreError) -> Bool
@@ -52,8 +52,9 @@ struct IndexMerge {
     isNamed = isThere
   }
 
-  /// Gives the bytes of the merged object piece by piece, in order. False, at once, where the objects
-  /// contradict each other about a blob, or where it would be larger than an index object may be.
+  /// Passes the bytes of the merged object to `give` in order. Returns false, before any bytes, if
+  /// the objects contradict each other about a blob or the result would exceed the maximum size of
+  /// an index object.
   mutating func write(_ give: ([UInt8]) throws(StoreError) -> Void) throws(StoreError) -> Bool {
     let most = (0..<IndexLayout.kinds).map { kind in
       objects.reduce(0) { $0 + $1.layout.blobsByKind[kind] }
@@ -84,7 +85,7 @@ struct IndexMerge {
 
   private static let portion = 1 << 20
 
-  /// The packs' numbers when those that nothing names are left out.
+  /// The new numbers of the packs, without those that no entry names.
   private func newNumbers() -> [UInt32] {
     var next: UInt32 = 0
     return isNamed.map { isNamed in
@@ -93,8 +94,8 @@ struct IndexMerge {
     }
   }
 
-  /// Gives the entries that stay in the order of an index. False where two of one blob and pack
-  /// differ, or one cannot be read.
+  /// Calls `body` with the entries that stay, in index order. Returns false if two entries of the
+  /// same blob and pack differ, or if one cannot be read.
   private func forEachEntry(
     _ body: (BlobRecord) throws(StoreError) -> Void
   ) throws(StoreError) -> Bool {
@@ -128,7 +129,7 @@ struct IndexMerge {
     return least
   }
 
-  /// The entries of one blob by their packs, each once; nothing where two of one pack differ.
+  /// Returns the entries of one blob ordered by pack, each once, or nil if two of one pack differ.
   private static func distinct(_ entries: [BlobRecord]) -> [BlobRecord]? {
     var distinct: [BlobRecord] = []
     for record in entries.sorted(by: { $0.pack < $1.pack }) {
@@ -141,7 +142,7 @@ struct IndexMerge {
     return distinct
   }
 
-  /// A way through an object's entries, with the packs' places in the merged table.
+  /// A cursor over an object's entries, with pack numbers of the merged table.
   private struct Cursor {
     private let object: IndexObject
     private let places: [UInt32]
@@ -171,7 +172,7 @@ struct IndexMerge {
 }
 
 extension IndexObject {
-  /// A pack with its frames.
+  /// Returns a pack with its frames.
   func whole(_ number: Int) -> IndexBuilder.Pack {
     let pack = pack(number)
     return IndexBuilder.Pack(

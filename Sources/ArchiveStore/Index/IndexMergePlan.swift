@@ -1,11 +1,11 @@
-/// Which index objects are to become one: so many that of those that are left none has more than
-/// half the size of the next larger one. So their number grows with the logarithm of what they hold,
-/// and an entry is written again as seldom.
+/// The groups of index objects to merge. Afterwards no object has more than half the size of the
+/// next larger one, so the number of objects, and how often an entry is rewritten, grow with the
+/// logarithm of the index size.
 struct IndexMergePlan {
-  /// Places in the list that was given, at least two each.
+  /// Groups of indices into the given list, at least two each.
   private(set) var groups: [[Int]] = []
 
-  /// Plans for objects of these sizes; none is made that is larger than an index object may be.
+  /// Plans for objects of these sizes. No merged object exceeds `limit` bytes.
   init(sizes: [Int], limit: Int = FormatLimit.index) {
     var stack: [(size: Int, members: [Int])] = []
     for place in sizes.indices.sorted(by: { (sizes[$1], $0) < (sizes[$0], $1) }) {

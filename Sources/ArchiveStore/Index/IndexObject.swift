@@ -1,17 +1,17 @@
 internal import Codecs
 internal import SystemIO
 
-/// An index object, searched in place: where each blob of some packs lies.
+/// An index object, searched in place: the location of each blob of some packs.
 ///
-/// All of it is checked before it is used the first time: the tables' bounds, the order of the
-/// entries, that each entry names a frame of its pack and lies within that frame. A lookup holds
-/// what it reads within the tables all the same, for a mapped copy is only as constant as its file.
+/// It is checked completely before its first use: the bounds of the tables, the order of the
+/// entries, and that each entry names a frame of its pack and lies within it. Lookups check bounds
+/// again, because a mapped file can change.
 struct IndexObject: Sendable {
   let id: Digest
   let bytes: IndexBytes
   let layout: IndexLayout
 
-  /// One pack of the table.
+  /// An entry of the pack table.
   struct Pack: Hashable, Sendable {
     let id: Digest
     let size: UInt64
@@ -19,21 +19,21 @@ struct IndexObject: Sendable {
     let frames: Int
   }
 
-  /// Opens an index whose bytes are held against its id first, and checked whole.
+  /// Opens an index after verifying its bytes against its id and checking its format.
   init(id: Digest, bytes: [UInt8]) throws(StoreError) {
     try self.init(id: id, SpillableArray(bytes), digest: Blake2b.hash(bytes))
   }
 
-  /// Reads an index object, a large one piece by piece, and opens it as `init(id:bytes:)` does.
+  /// Reads an index object, a large one in pieces, and opens it like `init(id:bytes:)`.
   ///
-  /// - Parameter pieceLength: bytes that are read at a time.
+  /// - Parameter pieceLength: the number of bytes to read at a time.
   static func load(
     _ id: Digest, from storage: any Storage, by pieceLength: Int = 4 << 20
   ) throws(StoreError) -> IndexObject {
     let path = RepositoryLayout.index(id)
     guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
     guard size <= UInt64(FormatLimit.index) else {
-      throw .damaged("\(path)", "it has \(size) bytes, more than an index object can have")
+      throw .damaged("\(path)", "it has \(size) bytes, more than an index object may have")
     }
     if size <= UInt64(pieceLength) {
       return try IndexObject(id: id, bytes: try storage.load(path, limit: FormatLimit.index))
@@ -55,7 +55,7 @@ struct IndexObject: Sendable {
     id: Digest, _ bytes: SpillableArray<UInt8>, digest: Digest
   ) throws(StoreError) {
     guard digest == id else {
-      throw .damaged(Self.name(id), "its bytes are not those that its name was made of")
+      throw .damaged(Self.name(id), "its content does not match its id")
     }
     try self.init(id: id, checked: .memory(bytes))
     if let fault = firstFault() { throw .damaged(Self.name(id), fault) }
@@ -70,25 +70,25 @@ struct IndexObject: Sendable {
     }
   }
 
-  /// The object's name in messages.
+  /// The name of the object in messages.
   static func name(_ id: Digest) -> String { "index/\(id.hex).index" }
 
   var packs: Int { layout.packs }
   var blobs: Int { layout.blobs }
 
-  /// A pack by its place in the table.
+  /// Returns a pack by its index in the table.
   func pack(_ number: Int) -> Pack { bytes.withBytes { layout.pack(number, in: $0) } }
 
-  /// A frame by its place in the table of all packs' frames.
+  /// Returns a frame by its index in the frame table of all packs.
   func frame(_ number: Int) -> FrameLocation { bytes.withBytes { layout.frame(number, in: $0) } }
 
-  /// A blob by its place in the table.
+  /// Returns the entry of a blob by its index in the table, or nil if it is invalid.
   func record(_ number: Int) -> BlobRecord? { bytes.withBytes { layout.record(number, in: $0) } }
 
-  /// Finds a blob: the first of its entries.
+  /// Returns the first entry of a blob, or nil if there is none.
   func find(_ blob: BlobID) -> BlobRecord? { firstEntry(of: blob).flatMap { placed($0, blob) } }
 
-  /// All entries of a blob, one for each pack that holds it, but no more than 16.
+  /// Returns the entries of a blob, one for each pack that holds it, at most 16.
   func findAll(_ blob: BlobID) -> [BlobRecord] {
     guard let first = firstEntry(of: blob) else { return [] }
     var found: [BlobRecord] = []
@@ -99,10 +99,10 @@ struct IndexObject: Sendable {
     return found
   }
 
-  /// Of how many packs that hold a blob a reader tries the copies.
+  /// The maximum number of packs from which a reader tries to read a blob.
   static let maximumPlaces = 16
 
-  /// Looks in the slot of a blob's first bits, by halving.
+  /// Returns the index of a blob's first entry by binary search within its slot.
   private func firstEntry(of blob: BlobID) -> Int? {
     bytes.withBytes { bytes in
       let kind = Int(blob.kind.rawValue)
@@ -120,7 +120,7 @@ struct IndexObject: Sendable {
     }
   }
 
-  /// An entry, if it is the blob's and names a place that is there.
+  /// Returns an entry if it belongs to the blob and names an existing location, and nil otherwise.
   private func placed(_ number: Int, _ blob: BlobID) -> BlobRecord? {
     bytes.withBytes { bytes in
       guard let record = layout.record(number, in: bytes), record.id == blob,
@@ -154,12 +154,12 @@ extension IndexLayout {
     BlobRecord(bytes, at: blobTable + number * BlobRecord.size)
   }
 
-  /// How many blobs of a kind lie in the slots up to this one.
+  /// Returns the number of blobs of a kind in the slots up to and including this one.
   func fanOut(_ kind: BlobKind, _ slot: Int, in bytes: RawSpan) -> Int {
     Int(bytes.integer(at: fanOut(of: kind) + 4 * slot, as: UInt32.self))
   }
 
-  /// Whether an entry names a pack and a frame that are there, and lies within the frame.
+  /// Whether an entry names an existing pack and frame, and lies within the frame.
   func isPlaced(_ record: BlobRecord, _ bytes: RawSpan) -> Bool {
     guard record.pack < packs else { return false }
     let pack = pack(Int(record.pack), in: bytes)

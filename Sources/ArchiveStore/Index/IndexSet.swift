@@ -2,10 +2,10 @@ internal import Codecs
 
 /// Several index objects searched as one.
 ///
-/// A writer relies on a blob only where its pack is in the writer's own listing and not condemned:
-/// it says which packs those are. A reader takes every place that an index names.
+/// A writer relies on a blob only if its pack is in the writer's own listing and not condemned, and
+/// passes the usable packs. A reader uses every location that an index names.
 struct IndexSet: Sendable {
-  /// Where a blob lies, with all that is needed to read it.
+  /// The location of a blob, complete enough to read it.
   struct Found: Hashable, Sendable {
     let pack: Digest
     let frame: FrameLocation
@@ -15,7 +15,7 @@ struct IndexSet: Sendable {
   }
 
   private(set) var objects: [IndexObject]
-  /// For each object, which of its packs may be relied on; empty: all.
+  /// For each object, whether each of its packs may be relied on; empty if all may.
   private var usable: [[Bool]]
 
   /// Searches all packs.
@@ -24,13 +24,13 @@ struct IndexSet: Sendable {
     usable = []
   }
 
-  /// Searches only packs that `isUsable`.
+  /// Searches only packs for which `isUsable` returns true.
   init(_ objects: [IndexObject], relyingOn isUsable: (Digest) -> Bool) {
     self.objects = objects
     usable = objects.map { object in (0..<object.packs).map { isUsable(object.pack($0).id) } }
   }
 
-  /// Adds an object, all of whose packs may be relied on.
+  /// Adds an object. All its packs may be relied on.
   mutating func add(_ object: IndexObject) {
     if usable.count == objects.count {
       usable.append([Bool](repeating: true, count: object.packs))
@@ -38,7 +38,7 @@ struct IndexSet: Sendable {
     objects.append(object)
   }
 
-  /// Puts an object in the place of others; of its packs those may be relied on that could be before.
+  /// Replaces objects by another one. Of its packs, those that could be relied on before still can.
   mutating func replace(_ ids: Set<Digest>, by object: IndexObject) {
     let packs = packs
     let kept = objects.indices.filter { !ids.contains(objects[$0].id) }
@@ -56,16 +56,16 @@ struct IndexSet: Sendable {
     return packs
   }
 
-  /// How many entries there are in all objects.
+  /// The number of entries in all objects.
   var blobs: Int { objects.reduce(0) { $0 + $1.blobs } }
 
   /// Whether a blob lies in a pack that may be relied on.
   func contains(_ blob: BlobID) -> Bool { first(blob) != nil }
 
-  /// Finds a blob.
+  /// Returns the location of a blob, or nil if there is none.
   func find(_ blob: BlobID) -> Found? { first(blob).map { $0.place(of: $1) } }
 
-  /// All places of a blob, but no more than 16 of an object.
+  /// Returns all locations of a blob, at most 16 from each object.
   func findAll(_ blob: BlobID) -> [Found] {
     var found: [Found] = []
     for (number, object) in objects.enumerated() {
@@ -80,7 +80,7 @@ struct IndexSet: Sendable {
     for (number, object) in objects.enumerated() {
       guard let record = object.find(blob) else { continue }
       if isUsable(record, number) { return (object, record) }
-      // The blob's other entries stand behind its first.
+      // The other entries of a blob follow its first.
       if let other = object.findAll(blob).first(where: { isUsable($0, number) }) {
         return (object, other)
       }

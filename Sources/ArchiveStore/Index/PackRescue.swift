@@ -1,23 +1,23 @@
 internal import Codecs
 internal import SystemIO
 
-/// What packs say of themselves, as index objects in memory: for packs that no whole index object
-/// names (docs/repository-format.md, "Index").
+/// The contents tables of packs that no intact index object names, as index objects in memory
+/// (docs/repository-format.md, "Index").
 struct PackRescue: Sendable {
-  /// 48 bytes a blob; each object has about half a million.
+  /// The index objects, 48 bytes for each blob, with about half a million blobs each.
   private(set) var objects: [IndexObject] = []
-  /// The packs whose tables could be read, and those whose could not.
+  /// The packs whose tables were read, and the faults of the others.
   private(set) var packs: Set<Digest> = []
   private(set) var faults: [(pack: Digest, error: StoreError)] = []
 
   private var builder = IndexBuilder()
   private static let recordsPerObject = 1 << 19
 
-  /// Reads no pack.
+  /// Creates an empty rescue that reads no pack.
   init() {}
 
-  /// Reads the tables of all packs but those that are named. Where they are many it takes long: before
-  /// each `goOn` is called.
+  /// Reads the tables of all packs except the named ones, which takes long if they are many. `goOn`
+  /// is called before each.
   init(
     in storage: any Storage, but named: Set<Digest>,
     counters: ProgressCounters = ProgressCounters(),
@@ -34,7 +34,7 @@ struct PackRescue: Sendable {
     try closeObject()
   }
 
-  /// Reads the tables of some packs, whose sizes are known; before each `goOn` is called.
+  /// Reads the tables of the given packs and sizes. `goOn` is called before each.
   init(
     of packs: [Digest: UInt64], in storage: any Storage, goOn: () throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -55,7 +55,7 @@ struct PackRescue: Sendable {
       packs.insert(pack)
     } catch {
       guard error.costsTheObjectAlone else { throw error }
-      // One that is gone since the listing was removed by a prune.
+      // A prune removed the pack after it was listed.
       if error.code != .missing { faults.append((pack, error)) }
     }
     if builder.records.count >= Self.recordsPerObject { try closeObject() }

@@ -1,10 +1,10 @@
 internal import Codecs
 internal import SystemIO
 
-/// Which copies of a cache were found whole, by what the file system says of them: of this run of
-/// the kernel only, for a crash may take from a file what was written to it.
+/// The verified copies of a cache, identified by their file status. Valid for one boot of the
+/// kernel only, because a crash can lose written data.
 struct VerifiedCopies {
-  /// A file as it was when it was found whole.
+  /// The status of a file when it was verified.
   struct Note: Hashable {
     let id: Digest
     let identity: FileIdentity
@@ -23,34 +23,35 @@ struct VerifiedCopies {
 
   private var notes: [Digest: Note] = [:]
   private var isChanged = false
-  /// Objects whose copies are to be held against their ids once more.
+  /// The objects whose copies must be verified again.
   private var doubted: Set<Digest> = []
 
-  /// The notes' own file.
+  /// The name of the file with the notes.
   static let name: ByteString = "checked"
   private static let magic = Array("sbxnote1".utf8)
-  /// Magic and boot; after the notes the hash of all that is before it.
+  /// The size of the magic and the boot id. The hash of everything before it follows the notes.
   private static let headSize = 8 + Digest.byteCount
   private static let noteSize = Digest.byteCount + 3 * 8 + 2 * 12
   private static let limit = 16 << 20
 
-  /// No notes.
+  /// Creates an empty set.
   init() {}
 
   var count: Int { notes.count }
 
-  /// The objects of which a whole copy was found.
+  /// The objects with an intact copy.
   var ids: [Digest] { Array(notes.keys) }
 
-  /// Whether a copy is as it was when it was found whole, and that is to be believed.
+  /// Whether a copy is unchanged since it was verified and need not be verified again.
   func contains(_ note: Note) -> Bool {
     notes[note.id] == note && !doubted.contains(note.id)
   }
 
-  /// Whether a whole copy of an object was found ever: then all that has its bytes keeps the format.
+  /// Whether an intact copy of an object was ever found, which proves that its content conforms to
+  /// the format.
   func contains(_ id: Digest) -> Bool { notes[id] != nil }
 
-  /// Believes no note until its copy was checked again.
+  /// Requires that each copy is verified again before its note is trusted.
   mutating func doubtAll() { doubted = Set(notes.keys) }
 
   mutating func insert(_ note: Note) {
@@ -68,7 +69,7 @@ struct VerifiedCopies {
 // MARK: - File
 
 extension VerifiedCopies {
-  /// Reads the notes of a cache; none where there is no whole file of this run of the kernel.
+  /// Reads the notes of a cache. The result is empty if there is no intact file of this boot.
   init(in directory: borrowing Directory) {
     guard let boot = Self.boot, let file = try? directory.file(Self.name),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID,
@@ -86,7 +87,7 @@ extension VerifiedCopies {
     }
   }
 
-  /// Writes the notes if there are new ones. Where that fails, copies are checked again next time.
+  /// Writes the notes if they changed. If that fails, copies are verified again next time.
   mutating func save(in directory: borrowing Directory) {
     guard isChanged, let boot = Self.boot else { return }
     isChanged = false

@@ -1,54 +1,55 @@
 public import Codecs
 public import SystemIO
 
-/// How much of a repository's data a check reads.
+/// The amount of a repository's data that a check reads.
 public enum CheckReading: Sendable, Hashable {
-  /// Trees alone; of packs only whether they are there, and their sizes.
+  /// Trees only. Of packs only existence and size are checked.
   case trees
-  /// Every pack, to its last byte.
+  /// Every pack completely.
   case everything
-  /// Packs chosen by chance that have this part of the stored bytes: above 0, at most 1.
+  /// Randomly chosen packs with this fraction of the stored bytes, above 0 and at most 1.
   case fraction(Double)
-  /// The packs of one of so many groups, which together are all: `group` from 1 to `count`.
+  /// The packs of one of `count` groups, which together cover all packs; `group` is 1 to `count`.
   case group(Int, count: Int)
 }
 
-/// Something that a check found.
+/// A finding of a check.
 public enum CheckFinding: Sendable, Hashable {
-  /// An object that is missing or is not as it was written.
+  /// An object that is missing or damaged.
   case damage(object: String, reason: String)
-  /// A path that damage takes from snapshots, wholly or in part: a file, or a directory and all below.
+  /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
+  /// below.
   case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
-  /// What is worth a word and takes nothing from any snapshot.
+  /// A remark that affects no snapshot.
   case remark(object: String, reason: String)
 }
 
-/// What a check looked at, and how much it found.
+/// The scope of a check and the number of its findings.
 public struct CheckReport: Sendable, Hashable {
   public var snapshots = 0
   public var indexes = 0
   public var packs = 0
-  /// Bytes of all packs as stored.
+  /// The stored bytes of all packs.
   public var storedBytes: UInt64 = 0
-  /// Distinct trees, and the entries in them.
+  /// The number of distinct trees and of their entries.
   public var trees = 0
   public var entries = 0
-  /// Packs whose data was read, their bytes, and the blobs that were hashed.
+  /// The packs whose data was read, their bytes, and the blobs that were hashed.
   public var packsRead = 0
   public var bytesRead: UInt64 = 0
   public var blobsRead = 0
-  /// How many objects are damaged, how many paths that costs, how many remarks there are.
+  /// The number of damaged objects, of affected paths and of remarks.
   public var damaged = 0
   public var costs = 0
   public var remarks = 0
-  /// Whether the index is among what is damaged: it can be made anew.
+  /// Whether the index is damaged. It can be rebuilt.
   public var isIndexDamaged = false
-  /// Whether packs are among what is damaged or missing: a repair saves what is whole in them.
+  /// Whether packs are damaged or missing. A repair saves their intact blobs.
   public var arePacksDamaged = false
-  /// How long it took.
+  /// The duration in seconds.
   public var seconds = 0.0
 
-  /// Makes a report of nothing.
+  /// Creates an empty report.
   public init() {}
 
   mutating func count(_ finding: CheckFinding) {

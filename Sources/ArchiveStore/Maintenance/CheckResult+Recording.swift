@@ -2,10 +2,10 @@ internal import Codecs
 internal import SystemIO
 
 extension CheckResult {
-  /// Records the damaged packs in the repository, so that no writer relies on them, and removes from
-  /// the records those that are whole or gone. Changes nothing where the records say so already.
+  /// Records the damaged packs in the repository, so that no writer relies on them, and removes
+  /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
   ///
-  /// - Throws: `StoreError` where the repository cannot be written to.
+  /// - Throws: `StoreError` if the repository cannot be written to.
   public func recordDamage() throws(StoreError) {
     let repository = run.check.repository
     let storage = repository.storage
@@ -22,7 +22,7 @@ extension CheckResult {
     try records.replace(by: packs, lease)
   }
 
-  /// The packs to be recorded; nil if the records have just these.
+  /// Returns the packs to record, or nil if the records are up to date.
   private func change(of records: DamageRecords) -> [DamageRecord.Pack]? {
     var packs = records.packs.filter { pack, _ in
       run.inventory.packs[pack] != nil && !run.soundPacks.contains(pack)
@@ -34,7 +34,7 @@ extension CheckResult {
 }
 
 extension DamageRecords {
-  /// Saves one record of all damaged packs, and then removes those that it replaces.
+  /// Saves one record of all damaged packs, then removes the records that it replaces.
   func replace(by packs: [DamageRecord.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?
     if !packs.isEmpty {

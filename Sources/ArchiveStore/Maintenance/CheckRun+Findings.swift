@@ -2,14 +2,14 @@ internal import Codecs
 internal import SystemIO
 
 extension CheckRun {
-  /// Gives what was found: damage, what it costs, remarks.
+  /// Passes the findings to `tell`: damage, affected paths, remarks.
   func forEachFinding(_ tell: (CheckFinding) throws -> Void) throws {
     for finding in damage { try tell(finding) }
     if !isWhole { try tellCosts(tell) }
     for (object, reason) in try remarks() { try tell(.remark(object: object, reason: reason)) }
   }
 
-  /// Walks all snapshots at once and names each path that cannot be restored.
+  /// Walks all snapshots together and reports each path that cannot be restored.
   private func tellCosts(_ tell: (CheckFinding) throws -> Void) throws {
     let reader = try check.repository.beginReading(by: index)
     let roots = snapshots.map(\.snapshot.tree)
@@ -41,8 +41,8 @@ extension CheckRun {
       remarks.append(
         (
           "packs",
-          "\(unused.count) packs of \(bytes) bytes are named by no index, as an "
-            + "interrupted backup leaves them"
+          "\(unused.count) packs of \(bytes) bytes are in no index, for example after an "
+            + "interrupted backup"
         ))
     }
     if condemnedPacks > 0 {
@@ -52,17 +52,18 @@ extension CheckRun {
     for name in inventory.leases { remarks += try lease(name) }
     let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
     for pin in inventory.pins where !ids.contains(pin) {
-      remarks.append(("pins/\(pin)", "there is no such snapshot"))
+      remarks.append(("pins/\(pin)", "the snapshot does not exist"))
     }
     for stranger in inventory.strangers {
-      remarks.append(("\(stranger)", "it does not belong there, and is not looked at"))
+      remarks.append(("\(stranger)", "it does not belong there and was not checked"))
     }
     return remarks + (try missingFiles())
   }
 
-  /// Directories that copies left out; those of packs, which may be many, in one remark.
+  /// Returns remarks about missing directories that nothing needs; those of packs, which may be
+  /// many, share one remark.
   private func missingDirectories() -> [(object: String, reason: String)] {
-    let reason = "as copies leave out empty ones; nothing needs what was there"
+    let reason = "for example because a copy omitted empty directories; no snapshot needs it"
     var remarks = emptyDirectories.filter { $0.directory == .root }.map { directory in
       (object: "\(directory)", reason: "the directory is missing, \(reason)")
     }
@@ -74,15 +75,15 @@ extension CheckRun {
     return remarks
   }
 
-  /// Files that help, and that nothing is lost without.
+  /// Returns remarks about missing files that are useful but not required.
   private func missingFiles() throws(StoreError) -> [(object: String, reason: String)] {
     var remarks: [(object: String, reason: String)] = []
     if try storage.status(RepositoryLayout.readme) == nil {
-      remarks.append(("README.txt", "it is missing: it says how to recover by hand"))
+      remarks.append(("README.txt", "the instructions for recovery by hand are missing"))
     }
     let reserve = try storage.status(RepositoryLayout.reserve)
     if reserve?.size != UInt64(RepositoryLayout.reserveSize) {
-      remarks.append(("reserve", "it has not the bytes that are kept for a full disk"))
+      remarks.append(("reserve", "the space reserved for a full disk is missing"))
     }
     return remarks
   }
@@ -92,7 +93,7 @@ extension CheckRun {
   ) throws(StoreError) -> [(object: String, reason: String)] {
     let path = RepositoryLayout.leases.appending(name)
     guard let alive = try storage.status(path.appending("alive")) else {
-      return [("\(path)", "it has no sign of life: a program ended without removing it")]
+      return [("\(path)", "it has no heartbeat file: a program ended without removing it")]
     }
     let unfinished = ((try? storage.list(path)) ?? []).count { name in
       !Lease.isSign(name)
@@ -100,7 +101,7 @@ extension CheckRun {
     let hours = Int(Host.now().since(alive.modified) / 3600)
     let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"
     return hours >= 1
-      ? [("\(path)", "a program that gave no sign of life for \(hours) h left \(what)")]
-      : [("\(path)", "a program is at work, with \(what)")]
+      ? [("\(path)", "a program without a heartbeat for \(hours) h left \(what)")]
+      : [("\(path)", "a program is running, with \(what)")]
   }
 }

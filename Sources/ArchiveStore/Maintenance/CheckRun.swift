@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// One look at a repository.
+/// One check of a repository, which is repeated if the repository changes meanwhile.
 struct CheckRun {
   let inventory: RepositoryInventory
   private(set) var report = CheckReport()
@@ -11,17 +11,17 @@ struct CheckRun {
   private(set) var snapshots: [StoredSnapshot] = []
   private(set) var index = CheckedIndex([])
   private(set) var condemnedPacks = 0
-  /// What earlier checks recorded.
+  /// The records of earlier checks.
   private let recorded: DamageRecords
-  /// Packs that are there and cannot be relied on.
+  /// Existing packs that cannot be relied on.
   private(set) var damagedPacks: [Digest: DamageRecord.Pack] = [:]
-  /// Packs that were read and are as they were written.
+  /// Packs that were read and are intact.
   private(set) var soundPacks: Set<Digest> = []
-  /// Packs in which a tree was found damaged.
+  /// Packs with a damaged tree.
   private var suspects: Set<Digest> = []
-  /// Directories that are missing and that nothing needs.
+  /// Missing directories that nothing needs.
   private(set) var emptyDirectories: [ObjectPath] = []
-  /// Whether all that snapshots need can be restored.
+  /// Whether everything that snapshots need can be restored.
   private(set) var isWhole = true
 
   var hasDamage: Bool { !damage.isEmpty || !isWhole }
@@ -51,7 +51,7 @@ struct CheckRun {
     note("\(path)", error.reason)
   }
 
-  /// A directory that was empty when it went is no damage.
+  /// Reports missing directories as damage, unless they were empty.
   private mutating func noteMissingDirectories() {
     for directory in inventory.obstructedDirectories {
       note("\(directory)", "it is not a directory")
@@ -67,7 +67,7 @@ struct CheckRun {
         emptyDirectories.append(directory)
       }
     }
-    // Where all are missing it is the directory above them that is, and what tells of that.
+    // If all are missing, their parent directory is missing, and one finding covers them.
     let packDirectories = inventory.missingDirectories.count {
       $0.directory == RepositoryLayout.packs
     }
@@ -87,8 +87,8 @@ struct CheckRun {
         if stored.snapshot.repository != check.repository.id {
           note(
             "\(RepositoryLayout.snapshot(id))",
-            "it is of repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
-              + "says that this is \(check.repository.id.hex.prefix(8))")
+            "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
+              + "has the id \(check.repository.id.hex.prefix(8))")
         }
       } catch { try note(RepositoryLayout.snapshot(id), error) }
     }
@@ -108,7 +108,8 @@ struct CheckRun {
     report.indexes = objects.count
   }
 
-  /// Writers refuse to work beside a list of condemned packs that they cannot read.
+  /// Loads the lists of condemned packs. Writers refuse a repository with a list that they cannot
+  /// read.
   private mutating func loadCondemned() throws(StoreError) {
     for name in inventory.condemned {
       do {
@@ -118,7 +119,7 @@ struct CheckRun {
     }
   }
 
-  /// Each pack that the index names is there, and as large as it says.
+  /// Checks that each pack in the index exists and has the recorded size.
   private mutating func holdPacksAgainstIndex() {
     for pack in index.packIDs.sorted() {
       let path = "\(RepositoryLayout.pack(pack))"
@@ -128,9 +129,9 @@ struct CheckRun {
         note(path, "it is missing")
         continue
       }
-      if tables.count > 1 { note(path, "index objects have different frames of it") }
+      if tables.count > 1 { note(path, "index objects disagree about its frames") }
       guard let wanted = tables.first?.size, wanted != size else { continue }
-      note(path, "it has \(size) bytes, and the index says \(wanted)")
+      note(path, "it has \(size) bytes instead of the \(wanted) in the index")
       noteDamaged(pack, size)
       losePlaces(of: pack, behind: size)
     }
@@ -141,7 +142,7 @@ struct CheckRun {
       id: pack, size: size, expected: index.tables(of: pack).first?.size)
   }
 
-  /// Takes the blobs that lie in frames behind a pack's end for lost.
+  /// Marks the blobs in frames beyond the end of a pack as lost.
   private mutating func losePlaces(of pack: Digest, behind size: UInt64) {
     guard let frames = index.tables(of: pack).first?.frames else { return }
     for record in index.records(of: pack) {
@@ -152,8 +153,8 @@ struct CheckRun {
     }
   }
 
-  /// Reads trees on this thread and, beside it, what is to be read of the packs: what is asked for,
-  /// and what an earlier check found damaged. Then it reads the packs in which trees are damaged.
+  /// Reads trees on this thread and pack data on others: the requested packs and those that an
+  /// earlier check found damaged. Then it reads the packs with damaged trees.
   private mutating func readContents() throws {
     var packs = DataCheck.chosen(of: inventory.packs, by: check.reading)
     for pack in recorded.packs.keys where damagedPacks[pack] == nil {
@@ -182,7 +183,7 @@ struct CheckRun {
     suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })
   }
 
-  /// Looks for what is lost in the packs that no whole index object names, as a reader does.
+  /// Looks for lost blobs in packs that no intact index object names, as a reader does.
   private mutating func rescue() throws {
     let unnamed = inventory.packs.filter { !index.names($0.key) }
     if unnamed.isEmpty { return }
@@ -191,7 +192,7 @@ struct CheckRun {
     index.rescued = rescue.objects
     try readTrees()
     if index.isRescueNeeded, report.indexes == inventory.indexes.count {
-      note("index", "snapshots need what is in packs that no index object names")
+      note("index", "snapshots need packs that no index object names")
     }
   }
 

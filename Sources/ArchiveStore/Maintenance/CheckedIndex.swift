@@ -2,20 +2,19 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The index objects that a check found whole, and what it found wrong with the packs that they
-/// name.
+/// The index objects that a check found intact, and the faults of the packs that they name.
 ///
-/// A blob may lie in several packs: it is lost only when no whole one holds it.
+/// A blob may lie in several packs. It is lost only if no intact pack holds it.
 struct CheckedIndex: Sendable {
   let objects: [IndexObject]
-  /// Where each pack stands in the objects' tables.
+  /// The positions of each pack in the tables of the objects.
   private let packs: [Digest: [(object: Int, pack: Int)]]
-  /// What packs say of themselves that none of the objects names.
+  /// The contents tables of packs that none of the objects names.
   var rescued: [IndexObject] = []
   private let rescueNeeds = RescueNeeds()
-  /// Packs from which nothing can be had.
+  /// Packs from which nothing can be read.
   var lostPacks: Set<Digest> = []
-  /// Blobs that cannot be had from one pack.
+  /// Blobs that cannot be read from one pack.
   var lostPlaces: Set<Location> = []
 
   struct Location: Hashable, Sendable {
@@ -34,12 +33,13 @@ struct CheckedIndex: Sendable {
     self.packs = packs
   }
 
-  /// The packs that are named.
+  /// The packs named by the objects.
   var packIDs: some Collection<Digest> { packs.keys }
 
   func names(_ pack: Digest) -> Bool { packs[pack] != nil }
 
-  /// The sizes and frames that the objects give a pack: one, unless they contradict each other.
+  /// Returns the sizes and frames that the objects record for a pack: one, unless they contradict
+  /// each other.
   func tables(of pack: Digest) -> Set<PackTable> {
     Set(
       (packs[pack] ?? []).map { place in
@@ -55,7 +55,7 @@ struct CheckedIndex: Sendable {
     let frames: [FrameLocation]
   }
 
-  /// What the objects say of the blobs in a pack: all of their tables are looked through.
+  /// Returns the entries of a pack. Scans all tables of the objects that name it.
   func records(of pack: Digest) -> [BlobRecord] {
     var records: [BlobRecord] = []
     for place in packs[pack] ?? [] {
@@ -69,7 +69,7 @@ struct CheckedIndex: Sendable {
     return records
   }
 
-  /// How many entries of all objects are of each pack.
+  /// Returns the number of entries of each pack in all objects.
   func counts() -> [Digest: Int] {
     var counts: [Digest: Int] = [:]
     for object in objects {
@@ -84,7 +84,7 @@ struct CheckedIndex: Sendable {
     return counts
   }
 
-  /// How many of the objects' entries a pack's own table confirms.
+  /// Returns the number of entries that a pack's own table confirms.
   func confirmed(by records: [BlobRecord], of pack: Digest) -> Int {
     var count = 0
     for place in packs[pack] ?? [] {
@@ -97,14 +97,15 @@ struct CheckedIndex: Sendable {
     return count
   }
 
-  /// Says why a blob of a length cannot be had; nothing when it can. Without a length any will do.
+  /// Returns the reason a blob cannot be read, or nil if it can. Without a length any length
+  /// matches.
   func fault(of blob: BlobID, length: UInt64?) -> String? {
     var reason: String?
     for (number, object) in (objects + rescued).enumerated() {
       for record in object.findAll(blob) {
         let pack = object.pack(Int(record.pack)).id
         if let length, UInt64(record.length) != length {
-          reason = "\(blob) has \(record.length) bytes in the index, and \(length) in the tree"
+          reason = "\(blob) has \(record.length) bytes in the index but \(length) in the tree"
         } else if isLost(blob, in: pack) {
           reason = "\(blob) is lost with pack \(pack.hex)"
         } else {
@@ -116,7 +117,7 @@ struct CheckedIndex: Sendable {
     return reason ?? "\(blob) is in no index"
   }
 
-  /// Whether something was to be had by what packs say of themselves alone.
+  /// Whether something could only be found in the packs' own contents tables.
   var isRescueNeeded: Bool { rescueNeeds.isAny.load(ordering: .relaxed) }
 
   private final class RescueNeeds: Sendable {
@@ -129,7 +130,7 @@ struct CheckedIndex: Sendable {
 }
 
 extension BlobRecord {
-  /// The entry as it stands in a pack's own table.
+  /// The entry in the form of a pack's own table.
   var inOnePack: BlobRecord {
     var record = self
     record.pack = 0
@@ -138,7 +139,7 @@ extension BlobRecord {
 }
 
 extension Repository {
-  /// Begins reading by what a check found whole.
+  /// Begins to read with the index that a check found intact.
   func beginReading(by index: CheckedIndex) throws(StoreError) -> RepositoryReader {
     let lost = index.lostPacks
     let set = IndexSet(index.objects + index.rescued) { !lost.contains($0) }

@@ -1,13 +1,13 @@
 internal import Codecs
 internal import SystemIO
 
-/// Reads packs whole on threads of its own. Each takes a pack for itself, the largest first; when
-/// none is left it helps those that are at work, so that all end at one time.
+/// Reads complete packs on several threads. Each thread takes the largest remaining pack. When none
+/// is left, it helps with the packs still being read, so that all threads end at the same time.
 struct DataCheck {
   private let packs: [PackCheck]
   private let workers: Workers?
 
-  /// Begins to read.
+  /// Starts to read.
   init(
     of packs: [Digest: UInt64], _ index: CheckedIndex, _ check: RepositoryCheck
   ) throws(StoreError) {
@@ -31,7 +31,7 @@ struct DataCheck {
     workers = threads
   }
 
-  /// Waits for the threads and gives what they found, in the order of the packs' ids.
+  /// Waits for the threads and returns the verdicts, ordered by pack id.
   func finish() -> [PackCheck.Verdict] {
     workers?.finish()
     return packs.map { $0.finish() }.sorted { $0.pack < $1.pack }
@@ -47,7 +47,7 @@ struct DataCheck {
     }
   }
 
-  /// The packs that a check reads.
+  /// Returns the packs that a check reads.
   static func chosen(
     of all: [Digest: UInt64], by reading: CheckReading
   ) -> [Digest: UInt64] {

@@ -1,12 +1,13 @@
 public import Codecs
 internal import SystemIO
 
-/// Makes the index of a repository whole again from the packs, which say themselves what they hold
-/// (docs/repository-format.md, "Making the index anew").
+/// Rebuilds the index of a repository from the contents tables of its packs
+/// (docs/repository-format.md, "Index").
 ///
-/// Nothing is removed before what replaces it is durable and was read again, and nothing at all while
-/// a pack that no index object names cannot be read: then a damaged object may be the last to tell
-/// what is in it. Index objects of a later version, or closed to this user, are never touched.
+/// Nothing is removed before its replacement is durable and was read back. Nothing at all is
+/// removed while a pack that no index object names cannot be read, because a damaged object may be
+/// the last record of its contents. Index objects of an unsupported version, or inaccessible to
+/// this user, are never changed.
 public struct IndexRepair {
   private let repository: Repository
   private let isDry: Bool
@@ -14,9 +15,9 @@ public struct IndexRepair {
   private let isStopping: @Sendable () -> Bool
   private let clock: @Sendable () -> Double
 
-  /// Prepares a repair; a dry one finds out what there is to do, and changes nothing. It tells the
-  /// counters how far it is. Before each pack it asks `isStopping`, and ends as `interrupted` with
-  /// nothing changed when that holds.
+  /// Prepares a repair. A dry run determines the work and changes nothing. Before each pack
+  /// `isStopping` is called; if it returns true, the repair throws `interrupted` and has changed
+  /// nothing.
   public init(
     _ repository: Repository, isDry: Bool = false,
     counters: ProgressCounters = ProgressCounters(),
@@ -27,7 +28,7 @@ public struct IndexRepair {
       clock: Host.monotonicSeconds)
   }
 
-  /// - Parameter clock: seconds since any moment, which never go back.
+  /// - Parameter clock: the seconds of a monotonic clock.
   init(
     _ repository: Repository, isDry: Bool = false, counters: ProgressCounters,
     isStopping: @escaping @Sendable () -> Bool, clock: @escaping @Sendable () -> Double
@@ -39,27 +40,27 @@ public struct IndexRepair {
     self.clock = clock
   }
 
-  /// What a repair did, or would do.
+  /// The result of a repair or of a dry run.
   public struct Report: Sendable {
-    /// Packs that no usable index object named, and the blobs in them.
+    /// The packs that no usable index object named, and the number of their blobs.
     public internal(set) var packs = 0
     public internal(set) var blobs = 0
-    /// The index objects that name them now.
+    /// The index objects written for these packs.
     public internal(set) var written: [Digest] = []
-    /// Damaged index objects that are gone.
+    /// The damaged index objects that were removed.
     public internal(set) var removed: [Digest] = []
-    /// Why index objects stay that cannot be used.
+    /// The reasons for keeping unusable index objects.
     public internal(set) var kept: [StoreError] = []
-    /// Packs that no index object names and that do not say either what they hold.
+    /// The errors of packs that no index object names and whose contents table cannot be read.
     public internal(set) var unreadable: [StoreError] = []
 
     /// Whether there was nothing to do.
     public var isIdle: Bool { packs == 0 && removed.isEmpty && kept.isEmpty && unreadable.isEmpty }
   }
 
-  /// Repairs.
+  /// Runs the repair.
   ///
-  /// - Throws: `StoreError`: `busy` when another program removes objects just now, `leaseLost`,
+  /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`.
   public func run() throws(StoreError) -> Report {
     let features = repository.settings.features
@@ -74,8 +75,8 @@ public struct IndexRepair {
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
       throw StoreError(
-        .busy, "repair the index of", storage.place, "another program removes objects from it",
-        hint: "try again when it has ended")
+        .busy, "repair the index of", storage.place, "another program is removing objects from it",
+        hint: "try again after it has finished")
     }
     defer { right.release() }
     let found = try findings { () throws(StoreError) in
@@ -83,7 +84,7 @@ public struct IndexRepair {
       guard try right.keepAlive() else { throw lost }
     }
     var report = report(found)
-    // Of other directories it is not known whether they were empty.
+    // Only this directory is created: of the others it is unknown whether they were empty.
     if !found.rescue.objects.isEmpty {
       try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
     }
@@ -103,7 +104,7 @@ public struct IndexRepair {
   private var lost: StoreError {
     StoreError(
       .leaseLost, "finish the work in", storage.place,
-      "its right to remove objects was taken away because it seemed dead for an hour",
+      "the lease to remove objects expired: no heartbeat was written for an hour",
       hint: "run the command again")
   }
 
@@ -111,17 +112,17 @@ public struct IndexRepair {
     guard isStopping() else { return }
     throw StoreError(
       .interrupted, "finish the repair of the index of", storage.place,
-      "it was interrupted, with nothing changed", hint: "run it again")
+      "it was interrupted before it changed anything", hint: "run it again")
   }
 
-  /// The index as it is, and what it lacks.
+  /// The current index, and the packs that it does not name.
   private struct Findings {
     let index: LoadedIndex
     let rescue: PackRescue
   }
 
-  /// Reads the index, and the packs that it does not name; before each of them, and before what is
-  /// found is used, `goOn` is called.
+  /// Reads the index and the packs that it does not name. `goOn` is called before each pack and
+  /// before the result is used.
   private func findings(
     _ goOn: () throws(StoreError) -> Void
   ) throws(StoreError) -> Findings {
@@ -138,7 +139,7 @@ public struct IndexRepair {
     report.unreadable = found.rescue.faults.map {
       .damaged("\(RepositoryLayout.pack($0.pack))", $0.error.reason)
     }
-    // An object that is made again with the same bytes takes the damaged one's place.
+    // An object rebuilt with the same bytes replaces the damaged one.
     let again = Set(found.rescue.objects.map(\.id))
     for (id, error) in found.index.faults {
       if error.kind != .damaged {
@@ -154,7 +155,7 @@ public struct IndexRepair {
     return report
   }
 
-  /// Makes an object durable and reads it again.
+  /// Makes an object durable and reads it back.
   private func write(_ object: IndexObject, _ lease: Lease) throws(StoreError) -> Digest {
     guard case .memory(let bytes) = object.bytes else { return object.id }
     try lease.save(Array(bytes), as: RepositoryLayout.index(object.id))

@@ -2,28 +2,28 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Holds one pack against its id, its own tables, its blobs' hashes and what the index says of it.
+/// Checks one pack against its id, its own tables, the hashes of its blobs and the index.
 ///
-/// Any number of threads may work on it at once: each takes the next frame for itself. Only reading
-/// it and the hash of the whole pack go on one at a time.
+/// Several threads may work on it at once: each takes the next frame. Only reading the file and
+/// hashing the complete pack are sequential.
 final class PackCheck: Sendable {
-  /// What was found in a pack.
+  /// The result of checking a pack.
   struct Verdict: Sendable {
     let pack: Digest
-    /// What is wrong, a sentence each.
+    /// The faults, one phrase each.
     var faults: [String] = []
-    /// Blobs that the index or the pack itself promises and that cannot be had from it.
+    /// Blobs that the index or the pack itself lists and that cannot be read from it.
     var lost: Set<BlobID> = []
     var bytes: UInt64 = 0
     var blobs = 0
-    /// Whether it was looked at to its end, and all of its bytes could be read or are known to be lost.
+    /// Whether it was checked completely: every byte was read or is known to be lost.
     var isComplete = true
   }
 
   private let isTaken = Atomic<Bool>(false)
   private let reading: Mutex<PackReading>
   private let index: CheckedIndex
-  /// How many entries the index has of it.
+  /// The number of entries that the index has for it.
   private let expected: Int
   private let isStopping: @Sendable () -> Bool
 
@@ -41,7 +41,7 @@ final class PackCheck: Sendable {
   /// Whether the caller is the first to take it.
   func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 
-  /// Works on the frames that no other thread took, unless the work is to end early.
+  /// Checks the frames that no other thread took, until the check is interrupted.
   func work(_ check: inout FrameCheck) {
     if isStopping() { return }
     reading.withLock { $0.begin(index, expected: expected) }
@@ -53,23 +53,23 @@ final class PackCheck: Sendable {
     }
   }
 
-  /// What was found, when no thread works on it any more.
+  /// Returns the result, after all threads have finished.
   func finish() -> Verdict { reading.withLock { $0.finish() } }
 
-  /// Says that a thread could not begin; without another one the pack stays unread.
+  /// Records that a thread could not start. If no other thread reads the pack, it stays unread.
   func fail(_ error: StoreError) { reading.withLock { $0.failure = error } }
 }
 
-/// What one thread needs to look at frames: one of them, decoded.
+/// The state that one thread needs to check frames: a decompressor and one decoded frame.
 struct FrameCheck: ~Copyable {
   private var decompressor: ZstdDecompressor
   private var plain: [UInt8] = []
 
-  /// What was found in one frame.
+  /// The result of checking one frame.
   struct Finding {
     let number: Int
     var fault: StoreError?
-    /// Blobs at whose place are other bytes.
+    /// Blobs whose location holds other bytes.
     var wrong: [BlobRecord] = []
     var lost: ArraySlice<BlobRecord> = []
     var blobs = 0
@@ -81,7 +81,7 @@ struct FrameCheck: ~Copyable {
     }
   }
 
-  /// Decodes a frame, and hashes the blobs in it.
+  /// Decodes a frame and hashes its blobs.
   mutating func check(_ frame: PackReading.Frame) -> Finding {
     var finding = Finding(number: frame.number)
     plain.removeAll(keepingCapacity: true)
@@ -98,8 +98,8 @@ struct FrameCheck: ~Copyable {
     return finding
   }
 
-  /// What cannot be had from a frame that is damaged: a restore takes what has its hash, whatever the
-  /// frame's checksum says.
+  /// Returns the blobs that cannot be read from a damaged frame. A restore accepts blobs that match
+  /// their hashes, whatever the frame's checksum.
   private mutating func lost(of frame: PackReading.Frame) -> ArraySlice<BlobRecord> {
     do {
       var reader = try ZstdDecompressor(passesChecksumOver: true)
@@ -109,9 +109,9 @@ struct FrameCheck: ~Copyable {
     return missed(of: frame)[...]
   }
 
-  /// The blobs that are not at their places, hashed together. By itself is hashed, too, what would be
-  /// called missed, as whoever restores does (`DeliveryBatch`), and one of each frame in any case: the
-  /// names may have been made by the same lanes.
+  /// Returns the blobs that do not match their hashes. They are hashed in parallel lanes. A
+  /// mismatch, and one sample of each frame, is hashed again singly, as a restore does
+  /// (`DeliveryBatch`), because the ids may have been computed with the same lanes.
   private func missed(of frame: PackReading.Frame) -> [BlobRecord] {
     let bytes = plain.span
     let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }

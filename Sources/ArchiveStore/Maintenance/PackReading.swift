@@ -1,15 +1,15 @@
 internal import Codecs
 internal import SystemIO
 
-/// Reads one pack frame by frame, in their order, and gathers what is found in them.
+/// Reads one pack frame by frame, in order, and collects the findings.
 struct PackReading: ~Copyable {
-  /// A frame as it is stored.
+  /// A stored frame.
   struct Frame: Sendable {
     let number: Int
     let path: ObjectPath
     let place: FrameLocation
     var stored: [UInt8]
-    /// The blobs that are to be in it.
+    /// The blobs expected in it.
     let records: ArraySlice<BlobRecord>
   }
 
@@ -19,22 +19,22 @@ struct PackReading: ~Copyable {
   private let counters: ProgressCounters
   private var verdict: PackCheck.Verdict
   private var hash = Blake2b()
-  /// Up to where the pack's bytes are in the hash; nothing once some could not be read.
+  /// The offset up to which the hash includes the pack's bytes; nil once some could not be read.
   private var hashed: UInt64? = 0
   private var isBegun = false
   /// Whether all frames were read.
   private var isRead = false
   private var frames: [FrameLocation] = []
   private var nextFrame = 0
-  /// In the order of the frames.
+  /// The records in the order of the frames.
   private var records: [BlobRecord] = []
   private var nextRecord = 0
-  /// What is wrong with frames, which are looked at in any order.
+  /// The faults of frames, which are checked in any order.
   private var faults: [(frame: Int, reason: String)] = []
   private var badFrames: [(frame: Int, reason: String)] = []
-  /// Why a thread could not work on it.
+  /// The reason a thread could not work on the pack.
   var failure: StoreError?
-  /// Why bytes could not be had though they may be there: this is no damage.
+  /// The reason some bytes could not be read although they may be intact; this is not damage.
   private(set) var obstacle: StoreError?
 
   init(
@@ -47,7 +47,7 @@ struct PackReading: ~Copyable {
     verdict = PackCheck.Verdict(pack: pack)
   }
 
-  /// Reads the tables, when nobody did. The index has `expected` entries of the pack.
+  /// Reads the tables unless that was done before. The index has `expected` entries of the pack.
   mutating func begin(_ index: CheckedIndex, expected: Int) {
     guard !isBegun else { return }
     isBegun = true
@@ -55,8 +55,9 @@ struct PackReading: ~Copyable {
     (frames, records) = tables(index, expected: expected)
   }
 
-  /// The frames to read and the blobs to find in them, in the order of the frames: by the pack's
-  /// own tables if the index agrees with them, else by the index, which is what a restore goes by.
+  /// Returns the frames to read and the blobs expected in them, in the order of the frames. They
+  /// come from the pack's own tables if the index agrees with them, otherwise from the index, which
+  /// a restore uses.
   private mutating func tables(
     _ index: CheckedIndex, expected: Int
   ) -> (frames: [FrameLocation], records: [BlobRecord]) {
@@ -74,14 +75,15 @@ struct PackReading: ~Copyable {
       if isAgreed, index.confirmed(by: own.records, of: verdict.pack) == expected {
         return (own.frames, own.records.sorted { $0.frame < $1.frame })
       }
-      verdict.faults.append("the index has other blobs or frames of it than its own tables")
+      verdict.faults.append(
+        "the index and the pack's own tables disagree about its blobs or frames")
     }
     let records = Set(index.records(of: verdict.pack)).sorted { $0.frame < $1.frame }
     return (indexed?.frames ?? [], records)
   }
 
-  /// The next frame, whose stored bytes take the memory of `room`; nothing when all were read. One
-  /// that cannot be read is told and passed over.
+  /// Returns the next frame, whose stored bytes reuse the memory of `room`, or nil if all were
+  /// read. A frame that cannot be read is reported and skipped.
   mutating func next(in room: inout [UInt8]) -> Frame? {
     while nextFrame < frames.count {
       let (number, place) = (nextFrame, frames[nextFrame])
@@ -101,7 +103,8 @@ struct PackReading: ~Copyable {
     }
     if !isRead { counters.didHandle(files: 1) }
     isRead = true
-    // The frames have their own; a check of many packs must not hold the tables of all.
+    // The frames have their own slices; a check of many packs must not keep the tables of all of
+    // them.
     (records, nextRecord) = (Array(records[nextRecord...]), 0)
     return nil
   }
@@ -123,7 +126,7 @@ struct PackReading: ~Copyable {
     }
   }
 
-  /// Takes what was found in a frame.
+  /// Records the findings of a frame.
   mutating func take(_ finding: FrameCheck.Finding) {
     verdict.blobs += finding.blobs
     lose(finding.lost)
@@ -131,7 +134,7 @@ struct PackReading: ~Copyable {
     if finding.fault != nil || !finding.wrong.isEmpty { counters.didFail() }
     if let fault = finding.fault { badFrames.append((finding.number, fault.reason)) }
     for record in finding.wrong {
-      faults.append((finding.number, " holds other bytes at the place of \(record.id)"))
+      faults.append((finding.number, " holds other bytes at the location of \(record.id)"))
     }
   }
 
@@ -146,7 +149,7 @@ struct PackReading: ~Copyable {
     counters.didHandle(bytes: UInt64(bytes.count))
   }
 
-  /// Takes what lies before a place and in no frame.
+  /// Reads and hashes the bytes up to an offset that lie in no frame.
   private mutating func hash(upTo end: UInt64) throws(StoreError) {
     while let place = hashed, place < end {
       let count = Int(min(end - place, 1 << 20))
@@ -154,10 +157,10 @@ struct PackReading: ~Copyable {
     }
   }
 
-  /// Of how many bad frames a pack's verdict has a sentence each.
+  /// The maximum number of bad frames that the verdict reports individually.
   private static let toldFrames = 3
 
-  /// Takes what lies behind the frames, holds all bytes against the id, and gives what was found.
+  /// Reads the bytes after the frames, verifies the pack against its id, and returns the verdict.
   mutating func finish() -> PackCheck.Verdict {
     guard isBegun, nextFrame == frames.count else {
       verdict.faults.append(failure?.reason ?? "it was not read")
@@ -175,7 +178,7 @@ struct PackReading: ~Copyable {
     }
     if obstacle != nil { verdict.isComplete = false }
     if hashed == size, hash.finish() != verdict.pack {
-      verdict.faults.append("its bytes are not those that its name was made of")
+      verdict.faults.append("its content does not match its id")
     }
     return verdict
   }

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 extension PackRepair {
-  /// Reads the packs that are there, and stores what is whole in them and in no other; without a writer
-  /// it only counts.
+  /// Reads the existing packs and stores their intact blobs that no other pack holds. Without a
+  /// writer it only counts.
   func salvage(
     _ plan: inout PackRepairPlan, into writer: ContentWriter?
   ) throws(StoreError) {
@@ -25,7 +25,7 @@ extension PackRepair {
         if let writer { _ = try writer.storeBytes(bytes, kind: record.kind) }
       }
       let verdict = reading.finish()
-      // What cannot be read now may be whole: nothing is taken for lost because of it.
+      // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
       if let obstacle = reading.obstacle { throw obstacle }
       if verdict.faults.isEmpty { pack.state = .whole }
       lost[pack.id] = verdict.lost
@@ -37,7 +37,7 @@ extension PackRepair {
     }
   }
 
-  /// Gives the blobs of a pack that have the bytes of their names, in whatever frames they lie.
+  /// Calls `body` with the blobs of a pack that match their ids, in any frame.
   private func forEachSound(
     _ reading: inout PackReading,
     _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
@@ -53,7 +53,7 @@ extension PackRepair {
   }
 }
 
-/// Decodes frames as far as they can be, whatever their checksums say.
+/// Decodes frames as far as possible, ignoring their checksums.
 private struct SalvageDecoder: ~Copyable {
   private var decompressor: ZstdDecompressor
   private var plain: [UInt8] = []
@@ -64,7 +64,7 @@ private struct SalvageDecoder: ~Copyable {
     }
   }
 
-  /// Gives what is whole in a frame, and tells what is not.
+  /// Calls `body` with the intact blobs of a frame, and returns the others.
   mutating func forEachSound(
     in frame: PackReading.Frame, _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
   ) throws(StoreError) -> (records: ArraySlice<BlobRecord>, fault: StoreError?) {

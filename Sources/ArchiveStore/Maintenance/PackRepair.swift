@@ -1,20 +1,20 @@
 public import Codecs
 internal import SystemIO
 
-/// Ends the state in which packs are damaged or gone: what is whole in them is stored again, and the
-/// index names them no more (docs/repository-format.md, "Repairing packs").
+/// Repairs damaged or missing packs: their intact blobs are stored again, and the index stops
+/// naming the packs (docs/repository-format.md, "Repairing packs").
 ///
-/// Damaged are the packs that a check recorded, and those of another size than the index has for them.
-/// Each is read before it is touched, and one that is whole stays. Nothing is deleted: a damaged pack
-/// moves into `damaged` once what is whole in it is durable elsewhere. Condemned packs are prune's.
+/// Packs count as damaged if a check recorded them or if their size differs from the index. Each is
+/// read before it is changed, and an intact one stays. Nothing is deleted: a damaged pack is moved
+/// to `damaged` after its intact blobs are durable elsewhere. Condemned packs are left to prune.
 public struct PackRepair {
   let repository: Repository
   private let isDry: Bool
   let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
 
-  /// Prepares a repair; a dry one reads the packs and changes nothing. It tells the counters how far it
-  /// is, and asks `isStopping` before each frame.
+  /// Prepares a repair. A dry run reads the packs and changes nothing. `isStopping` is called
+  /// before each frame.
   public init(
     _ repository: Repository, isDry: Bool = false,
     counters: ProgressCounters = ProgressCounters(),
@@ -26,45 +26,45 @@ public struct PackRepair {
     self.isStopping = isStopping
   }
 
-  /// What became of one pack, or would.
+  /// The result for one pack.
   public struct Pack: Sendable {
     public enum State: String, Sendable {
-      /// It is whole: another copy came in its place since it was recorded.
+      /// It is intact: it was replaced by another copy since it was recorded.
       case whole
-      /// Parts of it can be read, or none.
+      /// It can be read in part or not at all.
       case damaged
-      /// The index names it, and it is not there.
+      /// The index names it, but it does not exist.
       case missing
     }
 
     public let id: Digest
     public internal(set) var state: State
-    /// Blobs that no other pack has: those that were stored again with their bytes, and those that
-    /// cannot be had from it.
+    /// Blobs that no other pack holds: those that were stored again, with their bytes, and those
+    /// that are lost.
     public internal(set) var savedBlobs = 0
     public internal(set) var savedBytes: UInt64 = 0
     public internal(set) var lostBlobs = 0
   }
 
-  /// What a repair did, or would do.
+  /// The result of a repair or of a dry run.
   public struct Report: Sendable {
-    /// The packs in the order of their ids.
+    /// The packs, ordered by id.
     public internal(set) var packs: [Pack] = []
-    /// How many index objects were written again without them.
+    /// The number of index objects that were rewritten without the packs.
     public internal(set) var indexes = 0
     /// Whether no check has recorded anything.
     public internal(set) var isUnchecked = false
 
     /// Whether there was nothing to do.
     public var isIdle: Bool { packs.isEmpty }
-    /// Blobs that can be had from no pack.
+    /// The number of blobs that no pack holds.
     public var lostBlobs: Int { packs.reduce(0) { $0 + $1.lostBlobs } }
   }
 
-  /// Repairs.
+  /// Runs the repair.
   ///
-  /// - Throws: `StoreError`: `busy` when another program removes objects just now, `leaseLost`,
-  ///   `interrupted`; what was stored again by then is used by the next repair.
+  /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
+  ///   `interrupted`. The next repair uses the blobs stored until then.
   public func run() throws(StoreError) -> Report {
     let (settings, place) = (repository.settings, repository.place)
     try settings.requireKnown(settings.features.read, for: "read", place: place)
@@ -81,8 +81,8 @@ public struct PackRepair {
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
       throw StoreError(
-        .busy, "repair the packs of", place, "another program removes objects from it",
-        hint: "try again when it has ended")
+        .busy, "repair the packs of", place, "another program is removing objects from it",
+        hint: "try again after it has finished")
     }
     defer { right.release() }
     return try repair(session, right)
@@ -112,7 +112,7 @@ public struct PackRepair {
     return report
   }
 
-  /// Moves a pack out of the way.
+  /// Moves a damaged pack to `damaged`.
   private func setAside(_ pack: Digest) throws(StoreError) {
     let storage = repository.storage
     try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
@@ -123,7 +123,7 @@ public struct PackRepair {
     guard try right.isHeld() else {
       throw StoreError(
         .leaseLost, "finish the work in", repository.place,
-        "its right to remove objects was taken away because it seemed dead for an hour",
+        "the lease to remove objects expired: no heartbeat was written for an hour",
         hint: "run the command again")
     }
   }
@@ -132,6 +132,6 @@ public struct PackRepair {
     guard isStopping() else { return }
     throw StoreError(
       .interrupted, "finish the repair of packs in", repository.place, "it was interrupted",
-      hint: "run it again: what was stored is used")
+      hint: "run it again to continue")
   }
 }

@@ -1,17 +1,17 @@
 internal import Codecs
 internal import SystemIO
 
-/// Which packs of a repository are to be repaired.
+/// The packs of a repository to repair.
 struct PackRepairPlan {
   var packs: [PackRepair.Pack]
   /// Whether no check has recorded anything.
   let isUnchecked: Bool
-  /// Recorded packs that stay as they are: condemned ones.
+  /// Recorded packs that stay unchanged because they are condemned.
   let others: [DamageRecord.Pack]
   let index: CheckedIndex
   /// The stored sizes of all packs.
   let sizes: [Digest: UInt64]
-  /// What need not be stored again.
+  /// The index of blobs that need not be stored again.
   private let sound: IndexSet
 
   init(_ repository: Repository) throws(StoreError) {
@@ -37,18 +37,18 @@ struct PackRepairPlan {
     }
   }
 
-  /// Whether a pack that is not to be repaired has a blob.
+  /// Whether a pack that needs no repair holds a blob.
   func isElsewhere(_ blob: BlobID) -> Bool { sound.contains(blob) }
 
-  /// The packs that the index is to name no more.
+  /// The packs to remove from the index.
   var gone: Set<Digest> { Set(packs.filter { $0.state != .whole }.map(\.id)) }
 
-  /// The index objects that name any of some packs.
+  /// Returns the index objects that name any of the packs.
   func indexes(naming packs: Set<Digest>) -> [IndexObject] {
     index.objects.filter { !packs.isDisjoint(with: $0.packIDs) }
   }
 
-  /// What the index has of packs, all in one pass.
+  /// Returns the blobs that the index lists for each pack, in one pass.
   func blobs(of packs: Set<Digest>) -> [Digest: Set<BlobID>] {
     var blobs: [Digest: Set<BlobID>] = [:]
     for object in indexes(naming: packs) {

@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// What a pack says of itself at its end: where its frames lie, and which blobs are in them.
+/// The tables at the end of a pack: the locations of its frames, and its blobs.
 struct PackTables: Sendable {
-  /// All frames, the last with the contents.
+  /// All frames. The last one holds the contents.
   let frames: [FrameLocation]
-  /// In the order of the frames.
+  /// The blob entries, in the order of the frames.
   let records: [BlobRecord]
 
   /// Reads the seek table and the contents of a pack of `size` bytes.
@@ -25,8 +25,9 @@ struct PackTables: Sendable {
     return PackTables(frames: frames, records: records)
   }
 
-  /// The content of the member; none when there is no such member. No member has more bytes than
-  /// the frame: those of sparse ones, which need not lie in it, could be more than any memory.
+  /// Returns the content of the contents member, or an empty array if there is none. A member is
+  /// limited to the size of the frame, because a sparse member could claim more than fits in
+  /// memory.
   private static func contents(in frame: [UInt8]) throws(CodecError) -> [UInt8] {
     var contents: [UInt8]?
     let limits = TarReader.Limits(contentSize: frame.count, totalSize: frame.count)
@@ -58,19 +59,20 @@ struct PackTables: Sendable {
       guard frame.storedSize > 0, frame.storedSize <= FormatLimit.storedFrame,
         frame.contentSize > 0, frame.contentSize <= FormatLimit.frame
       else {
-        throw .damaged("\(path)", "its seek table has a frame that cannot be")
+        throw .damaged("\(path)", "its seek table has a frame of invalid size")
       }
       frames.append(
         FrameLocation(offset: end, stored: frame.storedSize, plain: frame.contentSize))
       end += UInt64(frame.storedSize)
     }
     guard end + UInt64(table.encodedSize) == size else {
-      throw .damaged("\(path)", "its seek table is of another size than the pack's")
+      throw .damaged("\(path)", "its seek table does not add up to the pack's size")
     }
     return frames
   }
 
-  /// What is read of the end at first: the tables of packs of up to 8,000 frames.
+  /// The number of bytes first read from the end: enough for the tables of packs of up to 8,000
+  /// frames.
   private static let firstTail = 64 << 10
 
   private static func encodedSize(_ tail: [UInt8]) throws(StoreError) -> Int {

@@ -1,11 +1,11 @@
 internal import SystemIO
 
-/// Holds a repository against its format and against itself: that everything its snapshots need is
-/// there and as it was written, and what is lost where it is not.
+/// Checks that a repository conforms to its format and that everything its snapshots need exists
+/// and is intact, and reports what is lost.
 ///
-/// Changes nothing and takes no lease. What a backup or a prune does meanwhile is not called
-/// damage: where something is missing and the repository has changed since, it is looked at again.
-/// Memory holds the index, the names of the trees, and a frame for each worker.
+/// Changes nothing and takes no lease. A concurrent backup or prune is not reported as damage: if
+/// something is missing and the repository has changed since, the check starts again. It keeps the
+/// index, the ids of the trees, and one frame for each worker in memory.
 public struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: CheckReading
@@ -13,8 +13,8 @@ public struct RepositoryCheck: Sendable {
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
 
-  /// Prepares a check that reads packs by so many threads. It tells the counters how far that is, and
-  /// asks `isStopping` often, on any thread; when that holds, it throws `interrupted`.
+  /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
+  /// thread; if it returns true, the check throws `interrupted`.
   public init(
     _ repository: Repository, reading: CheckReading = .trees, workers: Int,
     counters: ProgressCounters = ProgressCounters(),
@@ -27,9 +27,9 @@ public struct RepositoryCheck: Sendable {
     self.isStopping = isStopping
   }
 
-  /// Looks at everything.
+  /// Runs the check.
   ///
-  /// - Throws: `StoreError` where the repository cannot be looked at at all, or `interrupted`.
+  /// - Throws: `StoreError` if the repository cannot be checked at all, or `interrupted`.
   public func run() throws -> CheckResult {
     let start = Host.monotonicSeconds()
     var run = try CheckRun(self)
@@ -40,7 +40,7 @@ public struct RepositoryCheck: Sendable {
     return CheckResult(run: run, start: start)
   }
 
-  /// How often a repository that changes all the time is looked at.
+  /// The maximum number of attempts to check a repository that keeps changing.
   private static let maximumAttempts = 3
 
   func requireGoingOn() throws(StoreError) {
@@ -51,15 +51,15 @@ public struct RepositoryCheck: Sendable {
   }
 }
 
-/// What a check found, before it is told: the paths that damage costs may be many, and are looked for
-/// while they are told.
+/// The result of a check. The affected paths may be many, and are determined while they are
+/// reported.
 public struct CheckResult {
   let run: CheckRun
   let start: Double
 
-  /// Gives what was found: objects that are damaged, then the paths that this costs, then remarks.
+  /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
   ///
-  /// - Throws: `StoreError`, `interrupted` among it, and what `tell` throws.
+  /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
   public func tell(_ tell: (CheckFinding) throws -> Void) throws -> CheckReport {
     var report = run.report
     try run.forEachFinding { finding in

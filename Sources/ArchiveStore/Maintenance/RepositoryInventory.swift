@@ -1,26 +1,26 @@
 internal import Codecs
 internal import SystemIO
 
-/// All that lies in a repository, listed in an order that a running backup does not upset:
+/// The objects of a repository, listed in an order that stays consistent during a backup:
 /// snapshots, then the index that they need, then the packs that it names.
 struct RepositoryInventory: Hashable {
   var snapshots: [SnapshotID] = []
   var indexes: [Digest] = []
-  /// Packs with their sizes as stored.
+  /// Packs with their stored sizes.
   var packs: [Digest: UInt64] = [:]
   var condemned: [ByteString] = []
   var leases: [ByteString] = []
   var pins: [ByteString] = []
-  /// Directories of the layout that are not there.
+  /// Directories of the layout that do not exist.
   var missingDirectories: [ObjectPath] = []
-  /// Those in whose place something else is.
+  /// Directories of the layout whose names belong to something else.
   var obstructedDirectories: [ObjectPath] = []
-  /// Whether there are packs, and neither a directory of index objects nor one of snapshots.
+  /// Whether there are packs, but neither a directory of index objects nor one of snapshots.
   var hasPacksAlone: Bool {
     !packs.isEmpty && missingDirectories.contains(RepositoryLayout.indexes)
       && missingDirectories.contains(RepositoryLayout.snapshots)
   }
-  /// Files whose names are not of the format, or not of their directory.
+  /// Files whose names do not conform to the format, or do not match their directory.
   var strangers: [ObjectPath] = []
 
   init(_ storage: any Storage) throws(StoreError) {
@@ -34,7 +34,7 @@ struct RepositoryInventory: Hashable {
           strangers.append(directory.appending(path.name))
           continue
         }
-        // One that is gone since the listing was removed by a prune.
+        // A pack that no longer exists was removed by a prune after the listing.
         if let status = try storage.status(path) { packs[id] = status.size }
       }
     }
@@ -43,7 +43,7 @@ struct RepositoryInventory: Hashable {
     pins = try names(RepositoryLayout.pins, storage)
   }
 
-  /// The ids of a directory's objects; other names are strangers.
+  /// Returns the ids of a directory's objects. Other names become strangers.
   private mutating func list(
     _ directory: ObjectPath, suffix: String, _ storage: any Storage
   ) throws(StoreError) -> [Digest] {

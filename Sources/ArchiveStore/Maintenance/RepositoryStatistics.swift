@@ -1,31 +1,31 @@
 internal import Codecs
 public import SystemIO
 
-/// What a repository's snapshots hold, and what it takes to store them.
+/// The content of a repository's snapshots and the space that stores them.
 public struct RepositoryStatistics: Sendable {
   public var snapshots = 0
-  /// Snapshots that cannot be read, and are not counted.
+  /// The errors of snapshots that cannot be read and are not counted.
   public var unreadable: [StoreError] = []
-  /// When the oldest and the newest were made; nothing without snapshots.
+  /// The times of the oldest and the newest snapshot; nil without snapshots.
   public var oldest: Timestamp?
   public var newest: Timestamp?
-  /// Files and their bytes in all snapshots together, each counted in each snapshot that has it.
+  /// The files of all snapshots and their bytes, counted once for each snapshot.
   public var files: UInt64 = 0
   public var bytes: UInt64 = 0
-  /// Distinct blobs of each kind and their bytes.
+  /// The distinct blobs of each kind and their bytes.
   public var data = BlobTotals()
   public var trees = BlobTotals()
   public var lists = BlobTotals()
-  /// Packs and their bytes as stored.
+  /// The packs and their stored bytes.
   public var packs = 0
   public var packBytes: UInt64 = 0
-  /// Bytes of index objects and snapshots.
+  /// The bytes of index objects and of snapshots.
   public var indexBytes: UInt64 = 0
   public var snapshotBytes: UInt64 = 0
-  /// Index objects that cannot be used: what they alone name is not counted among the blobs.
+  /// The errors of unusable index objects. Blobs that only they name are not counted.
   public var damagedIndexes: [StoreError] = []
 
-  /// Blobs and their bytes.
+  /// A number of blobs and their bytes.
   public struct BlobTotals: Sendable, Hashable {
     public var count = 0
     public var bytes: UInt64 = 0
@@ -36,10 +36,10 @@ public struct RepositoryStatistics: Sendable {
     }
   }
 
-  /// How many bytes of the snapshots one distinct byte stands for; 1 where there is none.
+  /// The bytes in snapshots for each distinct byte; 1 if there is none.
   public var deduplication: Double { Self.ratio(bytes, data.bytes) }
 
-  /// How many bytes of distinct blobs one stored byte stands for; 1 where there is none.
+  /// The bytes of distinct blobs for each stored byte; 1 if there is none.
   public var compression: Double {
     Self.ratio(data.bytes + trees.bytes + lists.bytes, packBytes)
   }
@@ -50,8 +50,8 @@ public struct RepositoryStatistics: Sendable {
 }
 
 extension Repository {
-  /// Counts what the snapshots hold and what is stored. Reads the snapshots and the index, this by way
-  /// of the host's copies if there is a cache. Who watches is told the blobs.
+  /// Counts the content of the snapshots and the stored objects. Reads the snapshots and the index,
+  /// the index through this host's copies if there is a cache. `watch` counts the index entries.
   public func statistics(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil
   ) throws(StoreError) -> RepositoryStatistics {
@@ -96,7 +96,7 @@ extension RepositoryStatistics {
         watch?.counters.didHandle(files: 1)
         guard let record = object.record(place), record.id != last else { continue }
         last = record.id
-        // A blob that an object before this one has was counted there.
+        // An earlier object that has the blob counted it.
         if objects[..<number].contains(where: { $0.find(record.id) != nil }) { continue }
         switch record.kind {
         case .data: data.count(record)

@@ -1,20 +1,20 @@
 internal import Codecs
 internal import SystemIO
 
-/// Reads each tree that snapshots need, once, and holds what it names against the index.
+/// Reads each tree that snapshots need once, and checks its references against the index.
 struct TreeCheck {
   private let reader: RepositoryReader
   private let index: CheckedIndex
   private let request: RepositoryCheck
   private var reaches: [TreeReference: Reach] = [:]
   private(set) var entries = 0
-  /// Whether everything that was looked at can be restored.
+  /// Whether everything checked so far can be restored.
   private(set) var isWhole = true
 
   var trees: Int { reaches.count }
 
-  /// How far it goes down in a tree, wherever that stands: directories, itself counted, and the bytes of
-  /// the longest path below it.
+  /// The extent of a tree, independent of its location: its depth, itself included, and the length
+  /// in bytes of the longest path below it.
   private struct Reach {
     var directories = 1
     var bytes = 0
@@ -25,7 +25,7 @@ struct TreeCheck {
     }
   }
 
-  /// A tree whose subfolders are being looked at.
+  /// A tree whose subdirectories are being checked.
   private struct Open {
     let tree: TreeReference
     var below: [(tree: TreeReference, name: Int)] = []
@@ -38,7 +38,7 @@ struct TreeCheck {
     request = check
   }
 
-  /// Looks at a snapshot's tree and all below it that was not seen before.
+  /// Checks a snapshot's tree and the trees below it that were not checked before.
   mutating func check(_ root: TreeReference) throws {
     var open = reaches[root] == nil ? [try look(at: root)] : []
     while var level = open.popLast() {
@@ -82,7 +82,8 @@ struct TreeCheck {
     return level
   }
 
-  /// Says why an entry, what is below it aside, cannot be restored whole; nothing when it can.
+  /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil if
+  /// it can.
   static func fault(
     of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
   ) throws -> String? {

@@ -1,18 +1,18 @@
 internal import Codecs
 
-/// Where one blob lies: an entry of a pack's contents and of an index, 48 bytes in both
+/// The location of one blob: an entry of a pack's contents and of an index, 48 bytes in both
 /// (docs/repository-format.md, "Blob entry").
 struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
   var digest: Digest
   var kind: BlobKind
-  /// The pack's place in the index's table; 0 in a pack's own contents.
+  /// The pack's number in the index's table; 0 in a pack's own contents.
   var pack: UInt32
   var frame: UInt16
-  /// First byte within the frame's plain bytes.
+  /// The offset of the first byte in the frame's decoded bytes.
   var offset: UInt32
   var length: UInt32
 
-  /// Bytes of an entry.
+  /// The size of an entry in bytes.
   static let size = 48
 
   var id: BlobID { BlobID(kind: kind, digest: digest) }
@@ -24,8 +24,8 @@ struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
     bytes.append(littleEndian: UInt64(offset) | UInt64(length) << 32)
   }
 
-  /// Reads the entry at an offset with 48 bytes behind it; nothing where kind, flags or length
-  /// are not the format's.
+  /// Reads the entry at an offset that has at least 48 bytes. Returns nil if the kind, flags or
+  /// length violate the format.
   init?(_ bytes: RawSpan, at start: Int) {
     guard let kind = BlobKind(rawValue: bytes.byte(at: start + 38)),
       bytes.byte(at: start + 39) == 0
@@ -48,35 +48,35 @@ struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
     self.length = length
   }
 
-  /// Whether the blob lies behind another of the same pack.
+  /// Whether the blob lies after another blob of the same pack.
   func follows(_ other: BlobRecord) -> Bool {
     frame == other.frame
       ? UInt64(offset) >= UInt64(other.offset) + UInt64(other.length) : frame > other.frame
   }
 
-  /// Whether the entry stands before another in an index.
+  /// Whether the entry precedes another in an index.
   func isIndexed(before other: BlobRecord) -> Bool {
     if kind != other.kind { return kind < other.kind }
     return digest == other.digest ? pack < other.pack : digest < other.digest
   }
 
-  /// Its bytes within the frame.
+  /// The range of the blob in the frame.
   var place: Range<Int> { Int(offset)..<(Int(offset) + Int(length)) }
 
   /// Whether the blob lies within a frame of `plain` bytes.
   func fits(in plain: UInt32) -> Bool { UInt64(offset) + UInt64(length) <= UInt64(plain) }
 }
 
-/// Where one frame lies in its pack.
+/// The location of one frame in its pack.
 public struct FrameLocation: Hashable, Sendable {
-  /// First byte in the pack as stored.
+  /// The offset of the first byte in the pack.
   public let offset: UInt64
-  /// Bytes as stored.
+  /// The stored size in bytes.
   public let stored: UInt32
-  /// Bytes when decoded.
+  /// The decoded size in bytes.
   public let plain: UInt32
 
-  /// Makes a place.
+  /// Creates a location.
   public init(offset: UInt64, stored: UInt32, plain: UInt32) {
     self.offset = offset
     self.stored = stored

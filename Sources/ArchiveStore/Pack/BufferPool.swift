@@ -1,18 +1,17 @@
 internal import Synchronization
 
-/// Buffers of frames that are used again: a new one of 4 MiB costs the kernel a thousand page
-/// faults.
+/// Reusable buffers for frames. A new buffer of 4 MiB costs about a thousand page faults.
 final class BufferPool: Sendable {
-  /// What buffers have room for, the smallest first.
+  /// The capacities of the buffers, the smallest first.
   private let sizes: [Int]
-  /// How many bytes are kept for later.
+  /// The maximum total capacity of unused buffers, in bytes.
   private let capacity: Int
   private let state: Mutex<State>
 
   private struct State {
-    /// Buffers that are not in use, those of each size.
+    /// The unused buffers of each size.
     var buffers: [[[UInt8]]]
-    /// What they have room for together.
+    /// The total capacity of the unused buffers.
     var kept = 0
 
     mutating func take(_ number: Int) -> [UInt8]? {
@@ -21,8 +20,8 @@ final class BufferPool: Sendable {
       return buffer
     }
 
-    /// Keeps a buffer, if need be in the place of buffers of other sizes: what was stored first may
-    /// have needed those, and what is stored now does not.
+    /// Keeps a buffer and, if necessary, drops unused buffers of other sizes, which earlier content
+    /// needed.
     mutating func keep(_ buffer: [UInt8], _ number: Int, atMost capacity: Int) {
       let room = buffer.capacity
       for other in buffers.indices.reversed() where other != number {
@@ -34,17 +33,17 @@ final class BufferPool: Sendable {
     }
   }
 
-  /// Keeps at most so many bytes of buffers that are not in use.
+  /// Creates a pool that keeps at most `capacity` bytes of unused buffers.
   init(sizes: [Int], capacity: Int) {
     self.sizes = sizes.sorted()
     self.capacity = capacity
     state = Mutex(State(buffers: [[[UInt8]]](repeating: [], count: sizes.count)))
   }
 
-  /// How many bytes the buffers that are not in use have room for.
+  /// The total capacity of the unused buffers, in bytes.
   var keptBytes: Int { state.withLock { $0.kept } }
 
-  /// An empty buffer with room for so many bytes.
+  /// Returns an empty buffer with a capacity of at least `count` bytes.
   func take(_ count: Int) -> [UInt8] {
     let number = sizes.firstIndex { $0 >= count }
     if let number, let buffer = state.withLock({ $0.take(number) }) { return buffer }
@@ -53,8 +52,8 @@ final class BufferPool: Sendable {
     return buffer
   }
 
-  /// Takes a buffer back. Nobody else may still hold it, or it is copied. One that has grown past
-  /// twice the largest size is not kept.
+  /// Returns a buffer to the pool. The caller must hold the only reference, otherwise the buffer is
+  /// copied. A buffer that has grown to twice the largest size or more is dropped.
   func give(_ buffer: consuming [UInt8]) {
     let room = buffer.capacity
     guard let number = sizes.lastIndex(where: { $0 <= room }), room < 2 * sizes[sizes.count - 1]

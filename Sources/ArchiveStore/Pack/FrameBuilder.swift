@@ -1,17 +1,17 @@
 internal import Codecs
 
-/// Gathers tar members into frames: a frame closes when the next member would take it past its
-/// bound, so a member never crosses frames (docs/repository-format.md, "Pack").
+/// Collects tar members into frames. A frame is closed when the next member would exceed its limit,
+/// so a member never crosses frames (docs/repository-format.md, "Pack").
 ///
-/// Each worker has its own; it knows no pack and does not compress.
+/// Each worker has its own builder. It does not compress and does not depend on a pack.
 struct FrameBuilder: ~Copyable {
-  /// Plain bytes of a frame of file contents, and of one of trees and lists: a smaller frame is
-  /// decoded sooner when one directory is wanted.
+  /// The decoded sizes of a frame of file contents, and of one of trees and lists. A smaller frame
+  /// is faster to decode when one directory is read.
   static let dataLimit = 4 << 20
   static let treeLimit = 256 << 10
-  /// Of contents that do not compress: there is nothing to gain from larger ones.
+  /// The decoded size of a frame of incompressible contents, which gain nothing from a larger one.
   static let noiseLimit = 1 << 20
-  /// Of the buffers that hold a frame of contents: of either sort, or of one large member.
+  /// The sizes of buffers for a frame of contents: of either kind, or of one large member.
   static let bufferSizes = [
     noiseLimit, dataLimit + (64 << 10), FileWriter.wholeLimit + (64 << 10),
   ]
@@ -23,7 +23,8 @@ struct FrameBuilder: ~Copyable {
   private var blobs: [PackFrame.Blob] = []
   private var members = 0
 
-  /// Takes the frames' buffers from `buffers`; whoever has used a frame gives its buffer back.
+  /// Takes the buffers of the frames from `buffers`. The consumer of a frame returns its buffer to
+  /// the pool.
   init(limit: Int, buffers: BufferPool? = nil) throws(StoreError) {
     let tar = try StoreError.wrap(coding: "a pack") { () throws(CodecError) in try TarWriter() }
     self.limit = limit
@@ -31,7 +32,8 @@ struct FrameBuilder: ~Copyable {
     self.tar = tar
   }
 
-  /// Adds a member with its blobs' places in it. Gives the frame that had to close before it.
+  /// Adds a member with the offsets of its blobs. Returns the frame that was closed before it, or
+  /// nil.
   mutating func append(
     _ member: TarMember, bytes: Span<UInt8>, blobs more: [PackFrame.Blob]
   ) throws(StoreError) -> PlainFrame? {
@@ -49,8 +51,8 @@ struct FrameBuilder: ~Copyable {
     return frame
   }
 
-  /// Closes the frame, with the blocks that end an archive or without; nothing when no member is
-  /// in it.
+  /// Closes the frame, optionally with the blocks that end an archive. Returns nil if it has no
+  /// member.
   mutating func finish(withEnd hasEnd: Bool = false) -> PlainFrame? {
     if plain.isEmpty { return nil }
     if hasEnd { TarWriter.appendEnd(to: &plain) }

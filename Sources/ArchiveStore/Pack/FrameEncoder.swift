@@ -1,25 +1,27 @@
 internal import Codecs
 internal import SystemIO
 
-/// Compresses a frame's plain bytes, each frame decoded and compared before it is given.
+/// Compresses frames. Each frame is decoded and compared before it is returned.
 ///
-/// Holds about 10 MB once it has seen a frame of 4 MiB; each thread needs its own.
+/// Uses about 10 MB after a frame of 4 MiB. Each thread needs its own encoder.
 struct FrameEncoder: ~Copyable {
-  /// Higher levels cost more time than they save bytes on app data.
+  /// The default method. Higher levels cost more time than they save bytes on app data.
   static let usual = ZstdMethod(level: 2, matcher: .wideFast)
-  /// For large files of which a sample shows that only repeats make them smaller, as databases whose
-  /// values are photos, keys or numbers: of a database's rows 0.97 of the bytes, in less time.
+  /// The method for large files that, according to a sample, compress only by repeats, such as
+  /// databases whose values are photos, keys or numbers. It stores database rows in 97 percent of
+  /// the bytes, and is faster.
   static let repeats = ZstdMethod(level: 2, matcher: .wideFull, storesLiterals: true)
-  /// For what a sample shows not to compress.
+  /// The method for content that, according to a sample, does not compress.
   static let cheapest = ZstdMethod(level: -1, matcher: .wideFast)
-  /// A smaller frame is not asked whether only repeats make it smaller: it costs too much beside it.
+  /// The minimum size of a frame that is sampled for repeats; on a smaller one the sample costs too
+  /// much.
   static let largeFrame = 1 << 20
 
   private var compressor: ZstdCompressor
   private var decompressor: ZstdDecompressor
   private var probe: CompressionProbe
   private var check: [UInt8] = []
-  /// The bytes of the frame given last, for its memory.
+  /// The bytes of the last frame, kept for their memory.
   private var stored: [UInt8] = []
 
   init() throws(StoreError) {
@@ -44,8 +46,8 @@ struct FrameEncoder: ~Copyable {
       blobs: frame.blobs)
   }
 
-  /// The stored bytes of a frame. They are to be let go of before the next frame, which then takes
-  /// their memory.
+  /// Returns the stored bytes of a frame. The caller must release them before the next frame, which
+  /// reuses their memory.
   private mutating func encode(_ plain: [UInt8], isOneFile: Bool) throws(StoreError) -> [UInt8] {
     let method = method(of: plain.span, isOneFile: isOneFile)
     var stored: [UInt8] = []
@@ -58,7 +60,7 @@ struct FrameEncoder: ~Copyable {
     } catch { throw .codec(error, "a frame") }
     guard check.span.hasSameBytes(as: plain.span) else {
       throw StoreError(
-        .system, "store", "a frame", "it decodes to other bytes than were compressed",
+        .system, "store", "a frame", "the compressed bytes decode to different content",
         hint: "check the machine's memory")
     }
     self.stored = stored

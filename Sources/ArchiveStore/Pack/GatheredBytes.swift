@@ -1,39 +1,39 @@
 internal import Codecs
 
-/// Bytes of several packs that wait to be hashed together. Not for two threads at once.
+/// The bytes of several packs that wait to be hashed in parallel lanes. Not thread-safe.
 ///
-/// They lie in portions of one size, so that of each pack as much is hashed at a time, and the memory
-/// is no more than there are portions. Nothing is hashed while there is room, and then no more than
-/// must be: the more waits, the likelier each pack has something that goes with the others'.
+/// They are stored in portions of equal size, which bounds memory and hashes the same length of
+/// each pack at a time. Hashing is deferred until no portion is free, and then hashes no more than
+/// necessary: the more bytes wait, the more packs contribute to each pass.
 struct GatheredBytes: ~Copyable {
   private let size: Int
   private let count: Int
-  /// All portions, one behind the other; none before the first is needed.
+  /// The memory of all portions; allocated on first use.
   private var memory: [UInt8] = []
-  /// Numbers of portions that are not in use.
+  /// The numbers of unused portions.
   private var free: [Int]
   private var packs: [Pack] = []
 
   private struct Pack {
     let number: Int
     var stream = Blake2b.Stream()
-    /// Portions that are full, in the order of their bytes.
+    /// The full portions, in the order of their bytes.
     var full: [Int] = []
-    /// The one that is being filled, and how far it is.
+    /// The portion being filled, and the number of bytes in it.
     var last: Int?
     var filled = 0
   }
 
-  /// Room for `count` portions of `size` bytes.
+  /// Creates room for `count` portions of `size` bytes.
   init(count: Int, size: Int) {
     (self.count, self.size) = (count, size)
     free = Array((0..<count).reversed())
   }
 
-  /// How many bytes are in use, those of portions that are not full among them.
+  /// The bytes of the portions in use, including partially filled ones.
   var inUse: Int { (count - free.count) * size }
 
-  /// Takes the next bytes of a pack.
+  /// Appends the next bytes of a pack.
   mutating func append(_ bytes: Span<UInt8>, of pack: Int) {
     if memory.isEmpty { memory = [UInt8](repeating: 0, count: count * size) }
     let pack = place(of: pack)
@@ -48,7 +48,7 @@ struct GatheredBytes: ~Copyable {
     }
   }
 
-  /// The digest of all bytes of a pack, which is forgotten then.
+  /// Returns the digest of a pack and forgets the pack.
   mutating func finish(_ pack: Int) -> Digest {
     let place = place(of: pack)
     while !packs[place].full.isEmpty { _ = hashFull() }
@@ -56,7 +56,7 @@ struct GatheredBytes: ~Copyable {
     return packs.remove(at: place).stream.finish()
   }
 
-  /// Forgets a pack of which no digest is needed.
+  /// Forgets a pack whose digest is not needed.
   mutating func drop(_ pack: Int) {
     guard let place = packs.firstIndex(where: { $0.number == pack }) else { return }
     let pack = packs.remove(at: place)
@@ -74,7 +74,7 @@ struct GatheredBytes: ~Copyable {
 // MARK: - Portions
 
 extension GatheredBytes {
-  /// The portion into which a pack's next bytes go.
+  /// Returns the portion for a pack's next bytes.
   private mutating func portion(of pack: Int) -> Int {
     if let last = packs[pack].last { return last }
     if free.isEmpty { makeRoom() }
@@ -100,12 +100,12 @@ extension GatheredBytes {
     }
   }
 
-  /// Makes at least one portion free. With more packs than portions none may be full.
+  /// Frees at least one portion. With more packs than portions, none may be full.
   private mutating func makeRoom() {
     if !hashFull() { hashLast(packs.indices.filter { packs[$0].last != nil }) }
   }
 
-  /// Hashes the first full portion of each pack that has one; false when none has.
+  /// Hashes the first full portion of each pack that has one. Returns false if there is none.
   private mutating func hashFull() -> Bool {
     let places = packs.indices.filter { !packs[$0].full.isEmpty }
     if places.isEmpty { return false }
@@ -115,7 +115,7 @@ extension GatheredBytes {
     return true
   }
 
-  /// Hashes what is in the portions that are not full.
+  /// Hashes the bytes of partially filled portions.
   private mutating func hashLast(_ places: [Int]) {
     let portions = places.compactMap { packs[$0].last }
     hash(places, zip(places, portions).map { ($1 * size)..<($1 * size + packs[$0].filled) })

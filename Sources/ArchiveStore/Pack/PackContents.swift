@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// A pack's own table, its last member: by it an index can be made again
+/// A pack's own table, its last member, from which an index can be rebuilt
 /// (docs/repository-format.md, "Contents").
 struct PackContents: Hashable, Sendable {
   static let memberName: ByteString = ".sandboxctl/contents"
@@ -10,10 +10,11 @@ struct PackContents: Hashable, Sendable {
   static let saltSize = 16
   static let headerSize = 32
 
-  /// In the order of the frames; `pack` is 0.
+  /// The entries in the order of the frames; their `pack` is 0.
   var records: [BlobRecord] = []
 
-  /// The member's bytes: 16 random ones, so that no pack ever has the id of another, then the table.
+  /// Returns the bytes of the member: 16 random bytes, which make each pack's id unique, then the
+  /// table.
   func encode(salt: [UInt8] = Host.random(count: saltSize)) -> [UInt8] {
     var bytes = salt
     bytes.reserveCapacity(Self.headerSize + records.count * BlobRecord.size)
@@ -24,21 +25,21 @@ struct PackContents: Hashable, Sendable {
     return bytes
   }
 
-  /// Reads a table and holds each entry against the frames before the one that it lies in.
+  /// Reads a table and checks each entry against the frames of the pack, except the last one.
   init(_ bytes: [UInt8], frames: [FrameLocation], pack: String) throws(StoreError) {
     guard bytes.count >= Self.headerSize, bytes.count <= FormatLimit.contents,
       bytes[Self.saltSize...].starts(with: Self.magic)
-    else { throw .damaged(pack, "its contents do not begin as a pack's do") }
+    else { throw .damaged(pack, "its contents table does not begin with the pack signature") }
     let table = bytes.span.bytes
     let version = table.integer(at: 24, as: UInt32.self)
     guard version == Self.version else {
       throw StoreError(
-        .unsupported, "use", pack, "version \(version) of the contents is not known",
+        .unsupported, "use", pack, "contents table version \(version) is not supported",
         hint: "use a newer sandboxctl")
     }
     let count = Int(table.integer(at: 28, as: UInt32.self))
     guard bytes.count == Self.headerSize + count * BlobRecord.size else {
-      throw .damaged(pack, "its contents do not have the size that they claim")
+      throw .damaged(pack, "its contents table does not have the size in its header")
     }
     records.reserveCapacity(count)
     for number in 0..<count {
@@ -49,7 +50,7 @@ struct PackContents: Hashable, Sendable {
         records.last.map({ record.follows($0) }) ?? true
       else {
         throw .damaged(
-          pack, "entry \(number) of its contents names no place in the pack, or one out of order")
+          pack, "entry \(number) of its contents table is out of order or not in the pack")
       }
       records.append(record)
     }

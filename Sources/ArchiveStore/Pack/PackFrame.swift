@@ -1,11 +1,11 @@
-/// A frame that is full: whole tar members with the places of their blobs, not yet compressed.
+/// A full frame before compression: complete tar members with the locations of their blobs.
 struct PlainFrame: Sendable {
   var bytes: [UInt8]
   var blobs: [PackFrame.Blob]
-  /// How many members there are.
+  /// The number of members.
   var members: Int
 
-  /// Takes over the members of another frame, which come behind its own.
+  /// Appends the members of another frame.
   mutating func append(_ other: PlainFrame) {
     let start = bytes.count
     bytes.append(contentsOf: other.bytes)
@@ -16,13 +16,14 @@ struct PlainFrame: Sendable {
   }
 }
 
-/// A finished frame: whole tar members, compressed and proved, with the places of their blobs.
+/// A finished frame: complete tar members, compressed and verified, with the locations of their
+/// blobs.
 struct PackFrame: Sendable {
   let stored: [UInt8]
   let plain: Int
   let blobs: [Blob]
 
-  /// A blob within plain bytes: of a frame, or of a member that is to come into one.
+  /// A blob's location in the decoded bytes of a frame or of a member.
   struct Blob: Hashable, Sendable {
     let id: BlobID
     let offset: Int

@@ -1,28 +1,29 @@
 internal import Codecs
 internal import Synchronization
 
-/// What packs that are open at the same time share: their bytes are gathered, and hashed together,
-/// which takes a third of the time. For any thread.
+/// The shared hasher of the packs that are open at the same time. Their bytes are collected and
+/// hashed in parallel lanes, which takes a third of the time. Safe to use from any thread.
 ///
-/// What is gathered is a copy in memory; that takes a tenth of what is gained. A pack's file is never
-/// read for its hash: what the disk refused the kernel may have dropped, and the hash of what is left
-/// would confirm it.
+/// The collected bytes are a copy in memory, which costs a tenth of the gain. A pack's file is
+/// never read back for its hash: after a write error the kernel may have dropped pages, and the
+/// hash of the remaining bytes would confirm the loss.
 ///
-/// Its lock is the last that a thread takes, after those of the way and the pack. While one thread
-/// hashes, the others of the group wait for it with their packs: 0.5 ns a byte, of which compressing
-/// takes many times as much.
+/// Its lock is the last that a thread acquires, after those of the packer and the pack. While one
+/// thread hashes, the other threads of the group wait with their packs: 0.5 ns per byte, much less
+/// than compression takes.
 final class PackHashes: Sendable {
-  /// Portions, and bytes of each: 6 MiB in all. Where four packs get frames of 4 MiB in turn, that is
-  /// enough for each to have something that waits whenever room has to be made.
+  /// The number of portions and the bytes of each: 6 MiB in total. That is enough for four packs
+  /// that receive frames of 4 MiB in turn to all have waiting bytes whenever a portion must be
+  /// freed.
   private static let usual = (count: 48, size: 128 << 10)
   private let bytes: Mutex<GatheredBytes>
 
   convenience init() { self.init(count: Self.usual.count, size: Self.usual.size) }
 
-  /// Gathers at most `count` portions of `size` bytes.
+  /// Collects at most `count` portions of `size` bytes.
   init(count: Int, size: Int) { bytes = Mutex(GatheredBytes(count: count, size: size)) }
 
-  /// How many bytes of memory wait to be hashed.
+  /// The number of bytes in memory that wait to be hashed.
   var gathered: Int { bytes.withLock { $0.inUse } }
 
   fileprivate func append(_ more: [UInt8], of pack: Int) {
@@ -34,13 +35,13 @@ final class PackHashes: Sendable {
   fileprivate func drop(_ pack: Int) { bytes.withLock { $0.drop(pack) } }
 }
 
-/// The hash of one pack's bytes: together with those of other packs, or by itself at once.
+/// The hash of one pack's bytes, computed together with other packs or alone.
 struct PackHash: ~Copyable {
   private let pack: Int
   private let together: PackHashes?
   private var alone = Blake2b()
 
-  /// The hash of no bytes yet; `pack` is the pack's number, which no other has.
+  /// Starts a hash; `pack` is the unique number of the pack.
   init(of pack: Int, with together: PackHashes?) {
     (self.pack, self.together) = (pack, together)
   }
@@ -51,6 +52,6 @@ struct PackHash: ~Copyable {
     if let together { together.append(bytes, of: pack) } else { alone.update(bytes) }
   }
 
-  /// The digest of all bytes; the next begin another.
+  /// Returns the digest of all bytes and starts another hash.
   mutating func finish() -> Digest { together?.finish(pack) ?? alone.finish() }
 }

@@ -2,20 +2,20 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// A pack that is open: frames come to its end one by one, from any thread.
+/// An open pack. Any thread may append frames to it, one at a time.
 ///
-/// It becomes an object only when it is closed.
+/// It becomes an object when it is closed.
 final class PackWriter: Sendable {
-  /// A pack closes at about so many stored bytes: one file and one request for many blobs, and
-  /// little to write again when prune rewrites it.
+  /// The stored size in bytes at which a pack is closed: one file and one request for many blobs,
+  /// and little to copy when prune rewrites it.
   static let target = 64 << 20
 
-  /// The pack's place among those of the run.
+  /// The pack's number in the run.
   let number: Int
   private let lease: Lease
-  /// So many stored bytes fill it.
+  /// The stored size in bytes at which the pack is full.
   private let target: Int
-  /// Whether the next commands read it; else it need not stay in the system's memory.
+  /// Whether a following command reads the pack soon. Otherwise it need not stay in the page cache.
   private let isReadSoon: Bool
   private let state: Mutex<State>
 
@@ -25,7 +25,7 @@ final class PackWriter: Sendable {
     var frames: [FrameLocation] = []
     var contents = PackContents()
     var size: UInt64 = 0
-    /// Whether a write has failed, so that the file may hold a part of what it should.
+    /// Whether a write has failed, so that the file may be incomplete.
     private var isTorn = false
 
     init(_ writer: any ObjectWriter, _ hash: consuming PackHash) {
@@ -34,7 +34,7 @@ final class PackWriter: Sendable {
     }
   }
 
-  /// Opens a pack; it is hashed with the others of `hashes`, or by itself.
+  /// Opens a pack, which is hashed with the others of `hashes`, or alone.
   init(
     number: Int, lease: Lease, target: Int = target, isReadSoon: Bool,
     hashes: PackHashes? = nil
@@ -49,11 +49,11 @@ final class PackWriter: Sendable {
     state = Mutex(State(writer, PackHash(of: number, with: hashes)))
   }
 
-  /// The blobs of a pack: fewer than the format permits, as their table is in memory while a pack is
-  /// written and while it is checked.
+  /// The maximum number of blobs in a pack. It is below the format's limit because their table is
+  /// in memory while a pack is written or checked.
   private static let mostBlobs = min(65_536, FormatLimit.blobsPerPack)
 
-  /// Whether a frame with so many blobs belongs into the next pack. One frame is kept for the
+  /// Whether a frame with `blobs` blobs belongs in the next pack. One frame is reserved for the
   /// contents.
   func isFull(before blobs: Int) -> Bool {
     state.withLock { state in
@@ -62,13 +62,13 @@ final class PackWriter: Sendable {
     }
   }
 
-  /// Appends a frame and gives its number.
+  /// Appends a frame and returns its number.
   func append(_ frame: PackFrame) throws(StoreError) -> Int {
     try lease.keepAlive()
     return try state.withLock { state throws(StoreError) in try state.append(frame) }
   }
 
-  /// Writes contents and seek table and makes the pack durable under its name.
+  /// Writes the contents and the seek table, and makes the pack durable under its name.
   func close() throws(StoreError) -> IndexBuilder.Pack {
     try lease.keepAlive()
     return try state.withLock { state throws(StoreError) in
@@ -107,10 +107,10 @@ extension PackWriter.State {
     size += UInt64(bytes.count)
   }
 
-  /// Appends the contents and the seek table; gives the pack's id.
+  /// Appends the contents and the seek table, and returns the pack's id.
   mutating func finish() throws(StoreError) -> Digest {
-    // The thread that saw it may not have ended the run yet.
-    if isTorn { throw .invalid("a pack", "a write to it has failed: it cannot be closed") }
+    // The thread that failed to write may not have ended the run yet.
+    if isTorn { throw .invalid("a pack", "an earlier write to it failed") }
     var builder = try FrameBuilder(limit: FormatLimit.frame)
     var encoder = try FrameEncoder()
     let table = contents.encode()

@@ -3,15 +3,16 @@ internal import Synchronization
 internal import SystemIO
 
 extension RepositoryReader {
-  /// Delivers blobs of data to `threads` threads in the order of the packs: each frame is read and
-  /// decoded once, each blob held against its hash, those of some frames together, and what is wanted
-  /// of a frame handed over together. Uses are given sorted by item, then by their place in it.
+  /// Delivers data blobs to `threads` threads in pack order. Each frame is read and decoded once,
+  /// each blob is verified against its hash, and the wanted blobs of a frame are delivered
+  /// together. The uses must be sorted by item, then by offset.
   ///
-  /// What is damaged or missing is told to the sink and ends nothing; a blob that was moved meanwhile,
-  /// or has another copy, counts as missing here, where `readBlob(_:)` finds it. Between frames it asks
-  /// whether to stop. A thread holds one frame as stored, and decoded ones of 8 MiB and one more at most.
+  /// Damaged and missing blobs are reported to the sink and do not end the delivery. A blob that
+  /// was moved in the meantime, or that has another copy, counts as missing here, but
+  /// `readBlob(_:)` finds it. `isStopping` is called between frames. A thread holds one stored
+  /// frame, and decoded frames of at most 8 MiB plus one.
   ///
-  /// - Throws: the first error that a sink threw, and `StoreError` when storage fails.
+  /// - Throws: the first error of a sink, or `StoreError` if the storage fails.
   public func deliver<Sink: BlobSink>(
     _ uses: [BlobUse], threads: Int, isStopping: @escaping @Sendable () -> Bool,
     to makeSink: @escaping @Sendable () throws -> Sink
@@ -35,12 +36,12 @@ extension RepositoryReader {
   }
 }
 
-/// A delivery that several threads work on: each takes the next frames until there is none.
+/// A delivery that several threads work on. Each takes the next frames until none is left.
 private final class Delivery: Sendable {
   private let plan: DeliveryPlan
   private let storage: any Storage
   private let isStopping: @Sendable () -> Bool
-  /// How many frames a thread takes together at most: few where few are to be had by all threads.
+  /// The maximum number of frames that a thread takes at once; small if there are few frames.
   private let share: Int
   private let next = Atomic<Int>(0)
   private let failure = Mutex<(any Error)?>(nil)
@@ -61,7 +62,7 @@ private final class Delivery: Sendable {
     if let failure = failure.withLock({ $0 }) { throw failure }
   }
 
-  /// Works until nothing is left, or somebody failed.
+  /// Works until no frame is left or a thread has failed.
   func run<Sink: BlobSink>(_ makeSink: @Sendable () throws -> Sink) {
     do {
       let sink = try makeSink()
@@ -76,8 +77,8 @@ private final class Delivery: Sendable {
     }
   }
 
-  /// Fills a batch with the next frames; false where there was none to take, or it has to end. What
-  /// cannot be read is told to the sink.
+  /// Fills a batch with the next frames. Returns false if there was none, or if the delivery has to
+  /// end. Frames that cannot be read are reported to the sink.
   private func gather<Sink: BlobSink>(
     _ batch: inout DeliveryBatch, _ sink: Sink
   ) throws -> Bool {

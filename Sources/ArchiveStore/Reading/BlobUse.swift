@@ -1,16 +1,16 @@
 public import Codecs
 
-/// A blob of data that is wanted, and what for: a run of some item of the caller's, as a file.
+/// A wanted data blob and its use: a range of one of the caller's items, such as a file.
 public struct BlobUse: Hashable, Sendable {
   public let digest: Digest
-  /// Bytes that the blob must have.
+  /// The expected length of the blob in bytes.
   public let length: UInt32
-  /// Which of the caller's items it is for.
+  /// The caller's item that needs the blob.
   public let item: UInt32
-  /// First byte in the item.
+  /// The offset in the item.
   public let offset: UInt64
 
-  /// Makes a use.
+  /// Creates a use.
   public init(digest: Digest, length: UInt32, item: UInt32, offset: UInt64) {
     self.digest = digest
     self.length = length
@@ -19,25 +19,25 @@ public struct BlobUse: Hashable, Sendable {
   }
 }
 
-/// A use that was met in its frame.
+/// A use whose frame was read.
 public struct DeliveredBlob: Sendable {
   public let use: BlobUse
-  /// Where its bytes lie in what is handed over; nothing when what lies there is not the blob.
+  /// The range of the blob in the delivered bytes, or nil if they do not match the blob.
   public let range: Range<Int>?
 
-  /// Makes one.
+  /// Creates a delivered blob.
   public init(use: BlobUse, range: Range<Int>?) {
     self.use = use
     self.range = range
   }
 }
 
-/// Who takes blobs, frame by frame; each thread has one of its own.
+/// A receiver of blobs, frame by frame. Each thread has its own.
 public protocol BlobSink: SendableMetatype {
-  /// Takes what is wanted of a decoded frame, sorted by item and then by the place in it. The bytes,
-  /// which may be those of other frames, too, are good for the call only. An error ends the delivery.
+  /// Receives the wanted blobs of a decoded frame, sorted by item and then by offset. The bytes may
+  /// include other frames and are valid only during the call. An error ends the delivery.
   func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) throws
 
-  /// Is told of uses whose frame cannot be read, or that no index names.
+  /// Receives the uses whose frame cannot be read, or that no index names.
   func miss(_ uses: [BlobUse], _ error: StoreError) throws
 }

@@ -1,31 +1,31 @@
 internal import Codecs
 
-/// Frames that a thread of a delivery decodes one behind the other into one buffer, so that what is
-/// wanted of all of them is hashed together: few blobs leave lanes idle (`Blake2b.hash(_:of:)`).
+/// Frames that a thread of a delivery decodes into one buffer, so that their wanted blobs are
+/// hashed together. A few blobs would leave lanes idle (`Blake2b.hash(_:of:)`).
 struct DeliveryBatch: ~Copyable {
-  /// Uses that keep all lanes busy, also where they differ in length.
+  /// The number of uses that keeps all lanes busy, even if they differ in length.
   private static let enoughUses = 24
-  /// Plain bytes from which on no frame is added: a batch has at most a frame more than that.
+  /// The decoded size from which no frame is added. A batch exceeds it by less than one frame.
   private static let enoughBytes = 8 << 20
 
   private var decoder: FrameDecoder
-  /// The decoded frames, used again for its room.
+  /// The decoded frames, reused for their capacity.
   private var bytes: [UInt8] = []
   private var frames: [(uses: Range<Int>, bytes: Range<Int>)] = []
   private var useCount = 0
-  /// What is hashed, once however many uses it has, and its number by its place.
+  /// The ranges to hash, once each regardless of their uses, and the index of each range.
   private var runs: [Range<Int>] = []
   private var numbers: [Range<Int>: Int] = [:]
 
   init(_ storage: any Storage) throws(StoreError) { decoder = try FrameDecoder(storage) }
 
-  /// How many frames it has.
+  /// The number of frames.
   var count: Int { frames.count }
 
-  /// Whether another frame would gain nothing.
+  /// Whether another frame would not help.
   var isFull: Bool { useCount >= Self.enoughUses || bytes.count >= Self.enoughBytes }
 
-  /// Forgets all frames.
+  /// Removes all frames.
   mutating func clear() {
     bytes.removeAll(keepingCapacity: true)
     frames.removeAll(keepingCapacity: true)
@@ -34,7 +34,7 @@ struct DeliveryBatch: ~Copyable {
     useCount = 0
   }
 
-  /// Reads and decodes a frame; where that fails, the batch has it not.
+  /// Reads and decodes a frame. If that fails, the batch is unchanged.
   mutating func add(_ frame: DeliveryPlan.Frame) throws(StoreError) {
     let start = bytes.count
     try decoder.decode(frame.place, appendingTo: &bytes)
@@ -42,8 +42,8 @@ struct DeliveryBatch: ~Copyable {
     useCount += frame.uses.count
   }
 
-  /// Holds each blob against its hash and gives what is wanted of each frame, in the order in which
-  /// the frames came.
+  /// Verifies each blob against its hash and passes the wanted blobs of each frame to `body`, in
+  /// the order in which the frames were added.
   mutating func verify(
     _ plan: DeliveryPlan, _ body: ([DeliveredBlob], [UInt8]) throws -> Void
   ) throws {
@@ -67,7 +67,7 @@ struct DeliveryBatch: ~Copyable {
     }
   }
 
-  /// Where a use's bytes lie; nothing where it asks for other bytes than the index has.
+  /// Returns the range of a use's bytes, or nil if its length differs from the index.
   private static func run(
     of use: (use: BlobUse, offset: Int, length: Int), in frame: Range<Int>
   ) -> Range<Int>? {
@@ -78,8 +78,8 @@ struct DeliveryBatch: ~Copyable {
     return start..<(start + use.length)
   }
 
-  /// Whether a run has its hash. Before it is called damaged it is hashed by itself, too: so an error
-  /// of the processor's wide units costs time, and no data.
+  /// Whether a range matches its hash. Before it is reported as damaged it is hashed again singly,
+  /// so an error in the processor's vector unit costs time but no data.
   private func isWhole(_ run: Range<Int>, _ digest: Digest, _ digests: [Digest]) -> Bool {
     if let number = numbers[run], digests[number] == digest { return true }
     return Blake2b.hash(bytes.span.extracting(run)) == digest

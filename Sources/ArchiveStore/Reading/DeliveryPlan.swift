@@ -1,23 +1,23 @@
 internal import Codecs
 
-/// Uses in the order of the packs: packs as they first come up, which keeps what is near in the tree
-/// near in time, then frames, then items.
+/// Uses in pack order. Packs are ordered by their first use, which keeps blobs that are close in
+/// the tree close in time, then by frame and item.
 struct DeliveryPlan: Sendable {
-  /// What is wanted of one frame.
+  /// The wanted blobs of one frame.
   struct Frame: Sendable {
     let place: IndexSet.Found
     let uses: Range<Int>
   }
 
   private(set) var frames: [Frame] = []
-  /// Each with where its bytes begin in the frame, and how many there are.
+  /// The uses with their offset in the frame and their length.
   private(set) var uses: [(use: BlobUse, offset: Int, length: Int)] = []
-  /// What no index names.
+  /// The uses that no index names.
   private(set) var missing: [BlobUse] = []
 
-  /// A use and its place as numbers, so that sorting touches 16 bytes of each.
+  /// A use and its location as numbers, so that sorting touches only 16 bytes of each.
   private struct Key {
-    /// Rank of the pack in 32 bits, frame in 16.
+    /// The rank of the pack in 32 bits, and the frame in 16.
     let frame: UInt64
     let number: UInt32
   }
@@ -40,7 +40,7 @@ struct DeliveryPlan: Sendable {
       if rank == next { ranks[place.pack] = next }
       keys.append(Key(frame: rank << 16 | UInt64(place.frameNumber), number: UInt32(number)))
     }
-    // Within a frame in the order of the request: by item, then by the place in it.
+    // Within a frame, in the order of the request: by item, then by offset.
     keys.sort { ($0.frame, $0.number) < ($1.frame, $1.number) }
     gather(keys, wanted, places)
   }

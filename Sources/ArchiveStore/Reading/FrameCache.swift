@@ -1,6 +1,6 @@
 internal import Codecs
 
-/// Decoded frames, the least recently used forgotten first.
+/// A least-recently-used cache of decoded frames.
 struct FrameCache {
   struct Key: Hashable {
     let pack: Digest
@@ -17,7 +17,7 @@ struct FrameCache {
   private var size = 0
   private var uses = 0
 
-  /// Holds at most so many bytes, and always the newest frame.
+  /// Creates a cache of at most `capacity` bytes, which always keeps the newest frame.
   init(capacity: Int) { self.capacity = capacity }
 
   mutating func frame(_ key: Key) -> [UInt8]? {

@@ -1,12 +1,11 @@
 internal import Codecs
 
-/// Reads frames from packs and decodes them, for readers that hold each blob against its hash: a
-/// frame's own checksum proves nothing more to them, and a frame of which a part is damaged gives
-/// them the blobs that are whole.
+/// Reads and decodes frames for readers that verify each blob against its hash. They do not need
+/// the frame's checksum, and can read the intact blobs of a damaged frame.
 struct FrameDecoder: ~Copyable {
   private let storage: any Storage
   private var decompressor: ZstdDecompressor
-  /// The frame as it is stored, kept for its memory.
+  /// The stored bytes of the frame, kept for their memory.
   private var stored: [UInt8] = []
 
   init(_ storage: any Storage) throws(StoreError) {
@@ -16,8 +15,8 @@ struct FrameDecoder: ~Copyable {
     }
   }
 
-  /// Reads the frame at a place that an index names, and appends its content to a buffer, which is as
-  /// before where that fails.
+  /// Reads the frame at a location from the index and appends its content to a buffer. If that
+  /// fails, the buffer is unchanged.
   mutating func decode(
     _ place: IndexSet.Found, appendingTo buffer: inout [UInt8]
   ) throws(StoreError) {
@@ -25,7 +24,7 @@ struct FrameDecoder: ~Copyable {
     let plain = Int(place.frame.plain)
     let stored = Int(place.frame.stored)
     guard plain <= FormatLimit.frame, stored <= FormatLimit.storedFrame else {
-      throw .damaged(path.description, "frame \(place.frameNumber) is larger than a frame may be")
+      throw .damaged(path.description, "frame \(place.frameNumber) exceeds the maximum frame size")
     }
     var bytes: [UInt8] = []
     swap(&bytes, &self.stored)

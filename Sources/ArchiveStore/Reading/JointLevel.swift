@@ -6,10 +6,10 @@ struct JointLevel: WalkHolder {
   let path: ByteString
   var directories: [JointDirectory]
   private let alike: Int
-  /// Pages that all trees have: they are passed over. Nothing until all directories are open.
+  /// The pages that all trees share, which are skipped; nil until all directories are open.
   private var common: Set<Digest>?
 
-  /// - Parameter alike: How many trees there are, if what all have alike is to be passed over.
+  /// - Parameter alike: the number of trees if content that all share is skipped, otherwise 0.
   init(path: ByteString, directories: [JointDirectory], alike: Int) {
     self.path = path
     self.directories = directories
@@ -27,7 +27,7 @@ struct JointLevel: WalkHolder {
     try directories[number].open(reader)
   }
 
-  /// Finds the pages that need not be read.
+  /// Finds the pages that need not be read because all trees share them.
   mutating func findCommonPages() {
     guard common == nil else { return }
     common = []
@@ -38,16 +38,15 @@ struct JointLevel: WalkHolder {
     common = all
   }
 
-  /// Goes to the next page of a directory that has an entry, past those that all have. A page that
-  /// another directory holds is shared with it. Where pages cannot be read it says which, and is to be
-  /// called again.
+  /// Moves a directory to its next page with an entry, skipping shared pages. A page that another
+  /// directory holds is reused. If pages cannot be read, returns them; the caller then calls again.
   mutating func readOn(
     _ number: Int, _ reader: RepositoryReader
   ) throws(StoreError) -> LostPages? {
     var lost: LostPages?
     while directories[number].isBetweenPages, let digest = directories[number].nextPage() {
       if common?.contains(digest) == true {
-        // What all have is not lost.
+        // A shared page is not lost.
         if lost != nil { return lost }
         directories[number].passOver()
       } else if let shared = directories.first(where: { $0.heldPage == digest }) {
@@ -59,7 +58,7 @@ struct JointLevel: WalkHolder {
     return lost
   }
 
-  /// Takes the least name with all entries of that name.
+  /// Returns the smallest next name with all entries of that name, or nil at the end.
   mutating func takeNext() -> JointNames? {
     var least: ByteString?
     for directory in directories {
@@ -82,10 +81,10 @@ struct JointLevel: WalkHolder {
   }
 }
 
-/// One of the distinct directories at a path, and the place in it.
+/// One of the distinct directories at a path, with the read position.
 struct JointDirectory {
   let tree: TreeReference
-  /// The trees that have it there.
+  /// The trees that have the directory at the path.
   let trees: [Int]
   private var directory: RepositoryReader.OpenDirectory?
   private var page = 0
@@ -93,8 +92,8 @@ struct JointDirectory {
   private var held: (entries: [TreeEntry], size: Int)?
   private var isAtEnd = false
   private var isDamaged = false
-  /// The first lost page of those passed over since the last entry, to whose names the others may
-  /// come yet; nothing where none of them is lost.
+  /// The first lost page skipped since the last entry, whose names the other directories may still
+  /// reach; nil if none was lost.
   private var lostFrom: Int?
 
   init(tree: TreeReference, trees: [Int]) {
@@ -102,7 +101,7 @@ struct JointDirectory {
     self.trees = trees
   }
 
-  /// The distinct directories, each with all trees that have it.
+  /// Returns the distinct directories, each with all trees that have it.
   static func distinct(_ all: [(tree: TreeReference, trees: [Int])]) -> [JointDirectory] {
     var places: [TreeReference: Int] = [:]
     var distinct: [(tree: TreeReference, trees: [Int])] = []
@@ -121,18 +120,19 @@ struct JointDirectory {
 
   mutating func forget() { (directory, held) = (nil, nil) }
 
-  /// Gives up the rest of the directory.
+  /// Stops reading the directory after damage.
   mutating func giveUp() {
     (isAtEnd, isDamaged) = (true, true)
     forget()
   }
 
-  /// One that is read to its end is opened, too: its pages are still compared with the others'.
+  /// Opens the directory. One that was read to its end is opened as well, because its pages are
+  /// compared with those of the others.
   mutating func open(_ reader: RepositoryReader) throws(StoreError) {
     if directory == nil, !isDamaged { directory = try reader.openDirectory(tree) }
   }
 
-  /// The names of the pages; that of the directory itself when it has only one.
+  /// The digests of the pages; of the directory itself if it has only one.
   var pages: [Digest] {
     switch directory?.blob {
     case .table(let pages): pages.map(\.digest)
@@ -151,14 +151,14 @@ struct JointDirectory {
     }
   }
 
-  /// The page in hand.
+  /// The digest of the current page, or nil if none is held.
   var heldPage: Digest? { held == nil ? nil : pageDigest }
 
-  /// Whether there is no entry in hand and may be one.
+  /// Whether there is no current entry but may be a next one.
   var isBetweenPages: Bool { !isAtEnd && name == nil }
 
-  /// Lets go of a page that was read to its end, and names the next one to read; at the end of the
-  /// directory there is none.
+  /// Releases a page that was read to its end and returns the digest of the next one, or nil at the
+  /// end of the directory.
   mutating func nextPage() -> Digest? {
     if held != nil { passOver() }
     if let digest = pageDigest { return digest }
@@ -174,7 +174,7 @@ struct JointDirectory {
 
   mutating func hold(_ other: JointDirectory) { held = other.held }
 
-  /// Reads the next page, or passes it over where it is damaged.
+  /// Reads the next page, or skips it if it is damaged.
   mutating func readPage(
     _ reader: RepositoryReader, _ lost: inout LostPages?
   ) throws(StoreError) {
@@ -189,8 +189,8 @@ struct JointDirectory {
     }
   }
 
-  /// Whether a name that another directory has come to may be among those that cannot be read here. Pages
-  /// that all have were passed over as well.
+  /// Whether a name that another directory has reached may be on an unreadable page of this one.
+  /// Shared pages do not count.
   func mayHave(_ name: ByteString, besides common: Set<Digest>?) -> Bool {
     if isDamaged { return true }
     guard let lostFrom, let number = directory?.page(for: name), number >= lostFrom, number < page,
@@ -199,7 +199,7 @@ struct JointDirectory {
     return common?.contains(digest) != true
   }
 
-  /// The name of the entry in hand.
+  /// The name of the current entry, or nil if there is none.
   var name: ByteString? {
     guard let held, entry < held.entries.count else { return nil }
     return held.entries[entry].name
@@ -208,17 +208,17 @@ struct JointDirectory {
   mutating func take() -> TreeEntry? {
     guard let held, entry < held.entries.count else { return nil }
     entry += 1
-    // It is behind them, and so are the others now.
+    // The entry follows the lost pages, so the other directories are past them as well.
     lostFrom = nil
     return held.entries[entry - 1]
   }
 }
 
-/// All that several trees have under one name.
+/// The entries that several trees have under one name.
 struct JointNames {
   let name: ByteString
   var entries: [JointEntry]
-  /// Trees that may have it, too.
+  /// The trees that may also have the name.
   var unknown: [Int] = []
 
   mutating func add(_ entry: TreeEntry, trees: [Int]) {
@@ -229,7 +229,7 @@ struct JointNames {
     }
   }
 
-  /// Which trees have something there.
+  /// The trees that have an entry of this name.
   var trees: [Int] { entries.flatMap(\.trees).sorted() }
 
   /// The distinct directories among the entries.

@@ -1,28 +1,28 @@
 public import SystemIO
 
-/// What a walk of several trees finds at a path.
+/// A finding of a walk of several trees at a path.
 public enum JointFinding: Sendable {
-  /// What is there, each distinct entry once; of some trees it is not known whether they have the name,
-  /// as it may be in a part of the directory that cannot be read.
+  /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they have
+  /// the name, because part of the directory cannot be read.
   case entries([JointEntry], unknownIn: [Int])
-  /// The directory there, or a part of its entries, cannot be read in these trees.
+  /// The directory at the path, or part of its entries, cannot be read in these trees.
   case damage(StoreError, trees: [Int])
 }
 
 /// An entry that some of several trees have at the same path.
 public struct JointEntry: Sendable, Hashable {
   public let entry: TreeEntry
-  /// Which of the trees have it: their places in the list that the walk was given, rising.
+  /// The trees that have the entry, as ascending indices into the list passed to the walk.
   public let trees: [Int]
 }
 
 extension RepositoryReader {
-  /// Walks several trees as one, depth first, by the bytes of the names, a directory before what it
-  /// holds; a directory that several trees have at a path is read once. Paths are relative to the
-  /// trees. Goes past damage as `walkPastDamage` does, and is bounded in memory as it is.
+  /// Walks several trees as one, depth first, ordered by the bytes of the names, each directory
+  /// before its content. A directory that several trees share at a path is read once. Paths are
+  /// relative to the trees. Handles damage like `walkPastDamage` and bounds memory in the same way.
   ///
-  /// With `differencesOnly` what all trees have alike is neither told nor, where it is a directory or
-  /// a page of one, read.
+  /// With `differencesOnly`, content that all trees share is not reported, and shared directories
+  /// and pages are not read.
   public func walkTogether(
     _ trees: [TreeReference], differencesOnly: Bool = false,
     _ body: (ByteString, JointFinding) throws -> WalkStep
@@ -56,7 +56,7 @@ private struct JointWalk {
 
   private let reader: RepositoryReader
   private var stack: WalkStack<JointLevel>
-  /// How many trees have to be alike for what they have to be passed over; 0: nothing is.
+  /// The number of trees that must share content for it to be skipped; 0 if nothing is skipped.
   private let alike: Int
 
   init(_ reader: RepositoryReader, _ trees: [TreeReference], differencesOnly: Bool) {
@@ -67,7 +67,7 @@ private struct JointWalk {
     stack = WalkStack(JointLevel(path: "", directories: isAlike ? [] : directories, alike: alike))
   }
 
-  /// The next path, and what is there; nothing at the end, or when `body` stops at damage.
+  /// Returns the next path and its entries, or nil at the end or if `body` stops at damage.
   mutating func next(_ body: Body) throws -> (ByteString, JointNames)? {
     while var level = stack.leave() {
       if try !readOn(&level, body) { return nil }
@@ -83,7 +83,7 @@ private struct JointWalk {
     return nil
   }
 
-  /// Goes into the directories that were found; false when `body` stops at damage.
+  /// Enters the directories among the entries. Returns false if `body` stops at damage.
   mutating func enter(_ found: JointNames, at path: ByteString, _ body: Body) throws -> Bool {
     let directories = found.directories
     guard let first = directories.first, first.trees.count != alike else { return true }
@@ -96,7 +96,7 @@ private struct JointWalk {
     }
   }
 
-  /// Reads what comes next of each directory; false when `body` stops at damage.
+  /// Reads the next page of each directory if needed. Returns false if `body` stops at damage.
   private func readOn(_ level: inout JointLevel, _ body: Body) throws -> Bool {
     for number in level.directories.indices {
       do throws(StoreError) {

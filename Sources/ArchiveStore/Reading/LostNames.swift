@@ -1,58 +1,58 @@
 public import SystemIO
 
-/// The names of a directory that were on pages which cannot be read: which they are nobody knows, only
-/// where they lay between the others.
+/// The names on unreadable pages of a directory. They are unknown except for their position among
+/// the other names.
 public struct LostNames: Hashable, Sendable {
-  /// The last name before them; nothing where they are the directory's first.
+  /// The last name before them, or nil if they are the first in the directory.
   public let after: ByteString?
-  /// The greatest of them.
+  /// The last of the lost names.
   public let last: ByteString
 
-  /// The names after one, or from the first on, up to another.
+  /// Creates the range of names after `after`, or from the first name, up to `last`.
   public init(after: ByteString?, last: ByteString) {
     (self.after, self.last) = (after, last)
   }
 
-  /// Whether a name may be one of them.
+  /// Whether a name may be one of the lost names.
   public func contains(_ name: ByteString) -> Bool {
     !(last < name) && (after.map { $0 < name } ?? true)
   }
 
-  /// These with what follows.
+  /// Returns the union with the range that follows.
   func joined(with next: LostNames) -> LostNames { LostNames(after: after, last: next.last) }
 }
 
-/// Pages of a directory, one after another, that cannot be read.
+/// Consecutive unreadable pages of a directory.
 struct LostPages {
   private(set) var names: LostNames
-  /// Why the first of them cannot be read.
+  /// The error of the first page.
   private let cause: StoreError
 
   init(_ names: LostNames, _ cause: StoreError) { (self.names, self.cause) = (names, cause) }
 
   mutating func add(_ next: LostNames) { names = names.joined(with: next) }
 
-  /// What is lost, and why.
+  /// The error that describes the lost names and the cause.
   var error: StoreError {
     let from = names.after.map { "after '\($0)' " } ?? ""
     return StoreError(
       cause.code, cause.action, cause.subject,
-      "a part of the directory's entries is lost, the names \(from)up to '\(names.last)': "
+      "some entries of the directory are lost, the names \(from)up to '\(names.last)': "
         + cause.reason, hint: cause.hint, cause: cause.cause)
   }
 }
 
 extension RepositoryReader {
-  /// What comes next of a directory.
+  /// The next part of a directory.
   struct DirectoryPart {
-    /// Pages that cannot be read.
+    /// The unreadable pages.
     var lost: LostPages?
-    /// The page behind them, with the bytes that it takes; nothing where the directory ends.
+    /// The page after them with its size in bytes, or nil at the end of the directory.
     var page: (entries: [TreeEntry], size: Int)?
   }
 
-  /// Reads a page, or the next one that can be read, and moves the number there. Damage to a page costs
-  /// the names on it: the table of the pages still tells of the others.
+  /// Reads a page, or the next readable one, and sets `number` to it. A damaged page loses only its
+  /// own names, because the page table still locates the other pages.
   func readOn(_ number: inout Int, in directory: OpenDirectory) throws(StoreError) -> DirectoryPart
   {
     var part = DirectoryPart()
@@ -73,7 +73,8 @@ extension RepositoryReader {
 }
 
 extension RepositoryReader.OpenDirectory {
-  /// Between which names those of a page lie, as the table of the pages has it.
+  /// Returns the range of the names on a page according to the page table, or nil if there is no
+  /// table.
   func names(onPage number: Int) -> LostNames? {
     guard case .table(let pages) = blob, number < pages.count else { return nil }
     return LostNames(after: number > 0 ? pages[number - 1].last : nil, last: pages[number].last)

@@ -1,28 +1,27 @@
 internal import Codecs
 
-/// The index as a reader has it: the objects that can be used, and, from when something is not to be
-/// had by these, what all packs that none of them names say of themselves.
+/// The index of a reader: the usable objects and, if something cannot be found with them, the
+/// contents tables of the packs that none of them names.
 ///
-/// It is widened only when it has to be: first the objects are listed again, once for each pack that
-/// is found gone, because another program may have moved what was in it; then the packs' own tables
-/// are read, once.
+/// It is extended only on demand. First the objects are listed again, once for each missing pack,
+/// because another program may have moved the blobs. Then the packs' own tables are read, once.
 struct ReaderIndex {
   private(set) var set: IndexSet
   private let storage: any Storage
   private let cache: IndexCache?
-  /// Nothing in a reader that goes by what it is given.
+  /// The loaded objects; nil in a reader with a fixed index.
   private var loaded: LoadedIndex?
   private var rescue: PackRescue?
-  /// Packs that are named and not there.
+  /// Packs that are named but do not exist.
   private var gone: Set<Digest> = []
-  /// Whether the objects were listed since they were missed anything in, or a pack was found gone.
+  /// Whether the objects were listed since a blob or a pack was last found missing.
   private var isCurrent = false
-  /// What could not be used at any time.
+  /// The errors of all objects that could not be used.
   private var faults: [Digest: StoreError] = [:]
   /// Packs that were found by their own tables and were needed.
   private var needed: Set<Digest> = []
 
-  /// Loads all index objects; a directory of them that is missing is an empty one.
+  /// Loads all index objects. A missing directory of index objects counts as empty.
   init(_ storage: any Storage, cache: IndexCache?) throws(StoreError) {
     self.storage = storage
     self.cache = cache
@@ -31,24 +30,24 @@ struct ReaderIndex {
     isCurrent = false
   }
 
-  /// Goes by what is given and nothing else.
+  /// Uses the given objects and no others.
   init(_ storage: any Storage, fixed set: IndexSet) {
     self.storage = storage
     cache = nil
     self.set = set
   }
 
-  /// Notes that a pack is not there.
+  /// Records that a pack does not exist.
   mutating func lose(_ pack: Digest) {
     if gone.insert(pack).inserted { isCurrent = false }
   }
 
-  /// The places of a blob, in packs that were not found gone.
+  /// Returns the locations of a blob, except in missing packs.
   func places(_ blob: BlobID) -> [IndexSet.Found] {
     set.findAll(blob).filter { !gone.contains($0.pack) }
   }
 
-  /// Where wanted blobs lie, in the order of the packs; more packs are looked for where some are
+  /// Returns the locations of wanted blobs in pack order. Looks for more packs if some blobs are
   /// missing.
   mutating func plan(_ uses: [BlobUse]) throws(StoreError) -> DeliveryPlan {
     if !gone.isEmpty { makeSet() }
@@ -58,7 +57,7 @@ struct ReaderIndex {
     return plan
   }
 
-  /// Looks for more packs; whether there are any.
+  /// Looks for more packs. Returns whether any were found.
   mutating func widen() throws(StoreError) -> Bool {
     guard let loaded else { return false }
     if !isCurrent, try reload() { return true }
@@ -69,13 +68,13 @@ struct ReaderIndex {
     return !rescue.packs.isEmpty
   }
 
-  /// Notes that something was taken from these packs.
+  /// Records that blobs were read from these packs.
   mutating func noteUse(of packs: some Sequence<Digest>) {
     guard let rescue else { return }
     for pack in packs where rescue.packs.contains(pack) { needed.insert(pack) }
   }
 
-  /// Lists the objects and loads those that are new; whether any are.
+  /// Lists the objects and loads the new ones. Returns whether the list changed.
   @discardableResult
   private mutating func reload() throws(StoreError) -> Bool {
     isCurrent = true
@@ -90,7 +89,8 @@ struct ReaderIndex {
     return true
   }
 
-  /// Bears that something else is in the directory's place, too: the packs tell.
+  /// Lists the index objects. If a file occupies the directory's name, the list is empty, and the
+  /// packs' tables are used.
   private static func list(_ storage: any Storage) throws(StoreError) -> [Digest] {
     do {
       return try RepositoryListing.indexes(storage)
@@ -106,23 +106,23 @@ struct ReaderIndex {
     set = gone.isEmpty ? IndexSet(objects) : IndexSet(objects) { !gone.contains($0) }
   }
 
-  /// What was amiss with the index, so far.
+  /// The problems found with the index so far.
   var remarks: [StoreError] {
     var remarks = faults.sorted { $0.key < $1.key }.map(\.value)
     if !needed.isEmpty {
       let reason =
         needed.count == 1
-        ? "1 pack is in no index object that can be used; what it holds was found by its own table"
-        : "\(needed.count) packs are in no index object that can be used; what they hold was found "
-          + "by their own tables"
+        ? "1 pack is in no usable index object; its content was found with its own table"
+        : "\(needed.count) packs are in no usable index object; their content was found "
+          + "with their own tables"
       remarks.append(
         StoreError(
-          .damaged, "find everything by the", "index", reason, hint: StoreError.indexHint))
+          .damaged, "find everything in the", "index", reason, hint: StoreError.indexHint))
     }
     return remarks
   }
 }
 
 extension StoreError {
-  static let indexHint = "'sandboxctl repair index' makes the index anew from the packs"
+  static let indexHint = "run 'sandboxctl repair index' to rebuild the index from the packs"
 }

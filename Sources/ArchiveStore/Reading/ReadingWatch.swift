@@ -1,14 +1,14 @@
 internal import SystemIO
 
-/// Follows a reading that takes long: counts what is done, and ends it where that is asked for.
+/// Monitors a long read: counts its progress and interrupts it on request.
 public struct ReadingWatch: Sendable {
-  /// What is done so far.
+  /// The progress so far.
   public let counters: ProgressCounters
   private let place: String
   private let isStopping: @Sendable () -> Bool
 
-  /// Begins to follow what is read of a repository, counted by `noun` ("file", "blob"). It asks
-  /// `isStopping` often; when that holds, the reading throws `interruption`.
+  /// Monitors a read of a repository, counted in units of `noun` ("file", "blob"). `isStopping` is
+  /// called often; if it returns true, the read throws `interruption`.
   public init(
     _ repository: Repository, of noun: String = "file",
     isStopping: @escaping @Sendable () -> Bool
@@ -18,19 +18,19 @@ public struct ReadingWatch: Sendable {
     self.isStopping = isStopping
   }
 
-  /// How a reading ends that was asked to.
+  /// The error of an interrupted read.
   public var interruption: StoreError {
     StoreError(
       .interrupted, "finish reading", place, "it was interrupted", hint: "run it again")
   }
 
-  /// Throws `interruption` if the reading is to end.
+  /// Throws `interruption` if the read should stop.
   public func goOn() throws(StoreError) {
     if isStopping() { throw interruption }
   }
 
-  /// Counts what a walk came to when `body` has done its work with it. The walk itself takes only
-  /// directories in hand, which is seldom enough to cost nothing.
+  /// Counts an entry of a walk after `body` has processed it. Only directories are reported as the
+  /// current path, which is rare enough to cost nothing.
   func take(
     _ path: ByteString, _ node: Node, _ body: () throws -> WalkStep
   ) throws -> WalkStep {

@@ -1,10 +1,10 @@
 public import Codecs
 
 extension RepositoryReader {
-  /// Gives a file's content in order: each blob with its place in the file. What is passed over, up
-  /// to the content's size, is holes. The span lasts for the call.
+  /// Passes the blobs of a file in order, each with its offset in the file. Ranges not passed, up
+  /// to the content's size, are holes. The span is valid only during the call.
   ///
-  /// - Throws: `StoreError` for what cannot be read, and what `body` throws.
+  /// - Throws: `StoreError` if content cannot be read, and any error of `body`.
   public func readContent(
     _ content: Content, _ body: (UInt64, Span<UInt8>) throws -> Void
   ) throws {
@@ -13,20 +13,21 @@ extension RepositoryReader {
       let (frame, range) = try find(BlobID(kind: .data, digest: digest))
       guard range.count == length else {
         throw StoreError.damaged(
-          "data blob \(digest.hex)", "it has \(range.count) bytes, and a file asks for \(length)")
+          "data blob \(digest.hex)",
+          "it has \(range.count) bytes instead of the \(length) that a file needs")
       }
       try body(offset, frame.span.extracting(range))
     }
   }
 
-  /// Gives the pieces of a file in order, each with its place in the file, out of all lists.
+  /// Passes the pieces of a file in order, each with its offset in the file, and resolves lists.
   public func forEachPiece(
     of content: Content, _ body: (UInt64, Piece) throws -> Void
   ) throws {
     try forEachPiece(content.pieces[...], level: content.level, body)
   }
 
-  /// Gives the pieces that lists of a level (`Content.level`) hold, in order, each with its place.
+  /// Passes the pieces in lists of a level (`Content.level`) in order, each with its offset.
   public func forEachPiece(
     _ pieces: ArraySlice<Piece>, level: UInt8, _ body: (UInt64, Piece) throws -> Void
   ) throws {
@@ -49,8 +50,8 @@ extension RepositoryReader {
     }
   }
 
-  /// Reads a list of pieces, which must have `length` bytes of the file together; those of a level
-  /// above 0 are lists themselves.
+  /// Reads a list of pieces, which must cover exactly `length` bytes of the file. The pieces of a
+  /// level above 0 are lists themselves.
   public func pieces(
     ofList digest: Digest, level: UInt8, length: UInt64
   ) throws(StoreError) -> [Piece] {
@@ -59,14 +60,16 @@ extension RepositoryReader {
     return try ContentCoding.decodeList(bytes, level: level, length: length, object: "\(blob)")
   }
 
-  /// Gives an extended attribute's value.
+  /// Returns the value of an extended attribute.
   public func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
     switch attribute.value {
     case .inline(let value): return value
     case .blob(let digest, let length):
       let value = try readBlob(BlobID(kind: .data, digest: digest))
       guard value.count == length else {
-        throw .damaged("data blob \(digest.hex)", "an attribute asks for \(length) bytes of it")
+        throw .damaged(
+          "data blob \(digest.hex)",
+          "it has \(value.count) bytes instead of the \(length) that an attribute needs")
       }
       return value
     }

@@ -2,7 +2,7 @@ internal import Codecs
 public import SystemIO
 
 extension RepositoryReader {
-  /// Gives the entries of a directory, sorted by the bytes of their names.
+  /// Returns the entries of a directory, sorted by the bytes of their names.
   public func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
     let directory = try openDirectory(tree)
     var entries: [TreeEntry] = []
@@ -10,8 +10,8 @@ extension RepositoryReader {
     return entries
   }
 
-  /// Gives the entries of a directory one by one, page by page, but for those on pages that are damaged;
-  /// false where there are such pages.
+  /// Passes the entries of a directory one by one, page by page, except those on damaged pages.
+  /// Returns false if there are such pages.
   func forEachEntry(of tree: TreeReference, _ body: (TreeEntry) throws -> Void) throws -> Bool {
     let directory = try openDirectory(tree)
     var (number, isWhole) = (0, true)
@@ -24,8 +24,8 @@ extension RepositoryReader {
     }
   }
 
-  /// Finds what a path of names and slashes leads to; nothing when it leads nowhere. Of a directory only
-  /// the page is read that the name would be on.
+  /// Returns the entry at a path of names separated by slashes, or nil if there is none. Of each
+  /// directory only the page that would hold the name is read.
   public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
     var tree = tree
     var found: TreeEntry?
@@ -48,11 +48,11 @@ extension RepositoryReader {
     return try page(number, of: directory).entries.first { $0.name == name }
   }
 
-  /// A directory whose blob is read: the entries of its only page, or the table of its pages.
+  /// A directory whose blob was read: the entries of its only page, or the table of its pages.
   struct OpenDirectory {
     let reference: TreeReference
     let blob: TreeBlob
-    /// Bytes of the blob, for who holds several directories.
+    /// The size of the blob in bytes, for memory limits.
     let size: Int
 
     var pages: Int {
@@ -62,7 +62,7 @@ extension RepositoryReader {
       }
     }
 
-    /// The page that a name would be on.
+    /// Returns the page that would hold a name, or nil if the name is after the last page.
     func page(for name: ByteString) -> Int? {
       switch blob {
       case .page: 0
@@ -88,8 +88,8 @@ extension RepositoryReader {
     return OpenDirectory(reference: tree, blob: blob, size: range.count)
   }
 
-  /// The entries of a page, which lie between the page before and the name that the table has,
-  /// and how many bytes it takes.
+  /// Returns the entries of a page and its size in bytes. Checks that the entries lie after the
+  /// previous page and end with the name in the table.
   func page(
     _ number: Int, of directory: OpenDirectory
   ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
@@ -103,7 +103,7 @@ extension RepositoryReader {
       entries.last?.name == pages[number].last, number == 0 || pages[number - 1].last < first
     else {
       throw .damaged(
-        "tree blob \(pages[number].digest.hex)", "it is not the page that its directory names")
+        "tree blob \(pages[number].digest.hex)", "it is not the page that its directory refers to")
     }
     return (entries, opened.size)
   }

@@ -1,31 +1,31 @@
 public import SystemIO
 
-/// What a walk does after an entry.
+/// The next step of a walk after an entry.
 public enum WalkStep: Sendable, Hashable {
-  /// Goes on, into the directory if it is one.
+  /// Continue, and enter the entry if it is a directory.
   case enter
-  /// Goes on with what is beside it.
+  /// Continue with the next sibling.
   case skip
-  /// Ends the walk.
+  /// End the walk.
   case stop
 }
 
-/// What a walk that goes past damage finds at a path.
+/// A finding of a walk that continues past damage.
 public enum WalkFinding: Sendable, Hashable {
   case entry(TreeEntry)
-  /// The directory there cannot be read, or nothing more of it.
+  /// The directory, or the rest of it, cannot be read.
   case damage(StoreError)
-  /// A part of the directory's entries cannot be read; the walk goes on with the others.
+  /// Some entries of the directory cannot be read. The walk continues with the others.
   case lost(LostNames, StoreError)
 }
 
 extension RepositoryReader {
-  /// Walks a tree, depth first, by the bytes of the names, a directory before what it holds. Paths are
-  /// relative to the tree.
+  /// Walks a tree depth first, ordered by the bytes of the names, each directory before its
+  /// content. Paths are relative to the tree.
   ///
-  /// Memory stays bounded for any tree: of the directories above, only the nearest 32 MiB are held, and
-  /// the others are read again on the way back. Deeper than 4,096 directories, or a path over 64 KiB,
-  /// is `damaged`.
+  /// Memory is bounded for any tree: of the open directories only the innermost 32 MiB are held,
+  /// and the others are read again when the walk returns to them. A depth over 4,096 directories,
+  /// or a path over 64 KiB, is `damaged`.
   public func walk(
     _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> WalkStep
   ) throws {
@@ -43,9 +43,9 @@ extension RepositoryReader {
     }
   }
 
-  /// Walks as `walk(_:_:)` does, and past damage: where a directory cannot be read, or some of its pages
-  /// cannot, that is told under its path (the empty one for the tree itself) in place of what it
-  /// holds, or of the names on these pages. The step given for damage is of no effect but for `stop`.
+  /// Walks like `walk(_:_:)`, but continues past damage. If a directory or some of its pages cannot
+  /// be read, that is reported under the directory's path (empty for the tree itself) in place of
+  /// the lost entries. After damage, only the step `stop` has an effect.
   public func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
@@ -78,8 +78,8 @@ extension RepositoryReader {
     }
   }
 
-  /// The next entry; of a directory that cannot be read on, the damage, once; and what is lost of one of
-  /// which other pages can be read.
+  /// Returns the next entry, or the damage of a directory that cannot be read further, once, or the
+  /// lost names of a directory with other readable pages. Returns nil at the end.
   private func nextFinding(
     of stack: inout WalkStack<WalkLevel>
   ) throws(StoreError) -> (ByteString, WalkFinding)? {
@@ -107,7 +107,8 @@ extension RepositoryReader {
     return (directory, .damage(.damaged(directory.description, reason)))
   }
 
-  /// The next entry of a directory, which is read if it is not held, or what is lost before that.
+  /// Returns the next entry of a directory, which is read if it is not held, or the names lost
+  /// before it. Returns nil at the end.
   private func next(_ level: inout WalkLevel) throws(StoreError) -> WalkFinding? {
     if level.directory == nil { level.directory = try openDirectory(level.tree) }
     guard let directory = level.directory else { return nil }
@@ -126,19 +127,19 @@ extension RepositoryReader {
     return nil
   }
 
-  /// Reads the page that a level is at, or the next one that can be read; gives what is lost before.
+  /// Reads the page of a level, or the next readable one. Returns the lost pages before it, if any.
   private func readOn(
     _ level: inout WalkLevel, in directory: OpenDirectory
   ) throws(StoreError) -> LostPages? {
     let part = try readOn(&level.page, in: directory)
     level.held = part.page
-    // One that was read before may be damaged when it is read again.
+    // A page that was read before may be damaged when it is read again.
     if part.lost != nil { level.entry = 0 }
     return part.lost
   }
 }
 
-/// Where a walk is in one of the directories on its way.
+/// The position of a walk in one of its open directories.
 struct WalkLevel: WalkHolder {
   let tree: TreeReference
   let path: ByteString
@@ -147,28 +148,28 @@ struct WalkLevel: WalkHolder {
   var directory: RepositoryReader.OpenDirectory?
   var held: (entries: [TreeEntry], size: Int)?
 
-  /// Encoded bytes of what is held.
+  /// The encoded size of the held pages, in bytes.
   var size: Int { (directory?.size ?? 0) + (held?.size ?? 0) }
 
   mutating func forget() { (directory, held) = (nil, nil) }
 }
 
-/// What a walk holds of a directory on its way, and can read again.
+/// An open directory of a walk, whose held pages can be released and read again.
 protocol WalkHolder {
-  /// Encoded bytes of what is held.
+  /// The encoded size of the held pages, in bytes.
   var size: Int { get }
-  /// Lets go of what is held, and not of the place.
+  /// Releases the held pages and keeps the position.
   mutating func forget()
 }
 
-/// The directories that a walk is in, the outermost first.
+/// The open directories of a walk, the outermost first.
 struct WalkStack<Level: WalkHolder> {
   private var levels: [Level] = []
-  /// Encoded bytes of what all levels hold, and the outermost level that holds anything.
+  /// The encoded size of the pages of all levels, and the outermost level that holds any.
   private var size = 0
   private var firstHeld = 0
 
-  /// What may be held of all levels.
+  /// The maximum encoded size of held pages, in bytes.
   private let budget: Int
 
   init(_ first: Level, budget: Int = 32 << 20) {
@@ -188,7 +189,8 @@ struct WalkStack<Level: WalkHolder> {
     return level
   }
 
-  /// Goes into a directory; what the outermost hold is forgotten until the rest is in the budget.
+  /// Enters a directory. The outermost levels release their pages until the rest is within the
+  /// budget.
   mutating func enter(_ level: Level, path: ByteString) throws(StoreError) {
     guard levels.count < FormatLimit.depth else {
       throw .damaged(path.description, "it lies deeper than \(FormatLimit.depth) directories")
@@ -203,8 +205,8 @@ struct WalkStack<Level: WalkHolder> {
 }
 
 extension WalkStack<WalkLevel> {
-  /// The next entry of the innermost directory and that directory's path, where its page is held: most are,
-  /// and the level stays where it is.
+  /// Returns the next entry of the innermost directory with the directory's path, or nil if its
+  /// page is not held. This is the common case, and leaves the level on the stack.
   mutating func takeHeld() -> (directory: ByteString, entry: TreeEntry)? {
     guard let last = levels.indices.last, let held = levels[last].held,
       levels[last].entry < held.entries.count

@@ -1,53 +1,54 @@
 public import Codecs
 internal import SystemIO
 
-/// Reads what a repository holds; nothing is given before it was held against its hash.
+/// Reads the content of a repository. All bytes are verified against their hash before they are
+/// returned.
 ///
-/// Holds the index and up to 48 MiB of decoded frames; not for two threads at once. Takes no lease:
-/// when a pack is gone, the index is loaded once more before that is called damage. An index object
-/// that cannot be used costs nothing while the packs are whole: they say themselves what they hold.
-/// Of a blob that lies in several packs any whole copy will do.
+/// Holds the index and up to 48 MiB of decoded frames. Not thread-safe. Takes no lease: if a pack
+/// is gone, the index is loaded once more before that is reported as damage. An unusable index
+/// object has no effect while the packs are intact, because they list their own contents. Of a blob
+/// in several packs, any intact copy is used.
 public final class RepositoryReader {
   public let repository: Repository
   var index: ReaderIndex
   private var dataFrames = FrameCache(capacity: 32 << 20)
   private var treeFrames = FrameCache(capacity: 16 << 20)
   private var decoder: FrameDecoder
-  /// Frames that cannot be read, and why.
+  /// Frames that cannot be read, with the reason.
   private var lostFrames: [FrameCache.Key: StoreError] = [:]
-  /// Packs in which something was found damaged.
+  /// Packs in which damage was found.
   private(set) var damagedPacks: Set<Digest> = []
-  /// Who follows its walks, and what is given of files by them; nobody at first.
+  /// The monitor of this reader's walks and of the files read by them; nil if there is none.
   public fileprivate(set) var watch: ReadingWatch?
-  /// Frames that were read from storage and decoded.
+  /// The number of frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
 
-  /// Reads by an index that is open already.
+  /// Reads with an index that is already open.
   init(_ repository: Repository, _ index: ReaderIndex) throws(StoreError) {
     self.repository = repository
     self.index = index
     decoder = try FrameDecoder(repository.storage)
   }
 
-  /// What was amiss with the index, so far, and did not keep anything from being found.
+  /// The problems found with the index so far that did not prevent a read.
   public var remarks: [StoreError] { index.remarks }
 
-  /// Where a blob lies; nothing when no index names it.
+  /// Returns the location of a blob, or nil if no index names it.
   public func locate(_ blob: BlobID) -> BlobLocation? {
     index.set.find(blob).map {
       BlobLocation(pack: $0.pack, frame: $0.frameNumber, offset: $0.offset, length: $0.length)
     }
   }
 
-  /// Gives a blob's bytes.
+  /// Returns the bytes of a blob.
   public func readBlob(_ blob: BlobID) throws(StoreError) -> [UInt8] {
     let (frame, range) = try find(blob)
     return Array(frame[range])
   }
 
-  /// The frame that holds a blob, and where in it the blob lies; its hash is checked.
+  /// Returns the frame that holds a blob, and the blob's range in it, after verifying the hash.
   ///
-  /// Every place is tried that the index names, and then those that more packs have.
+  /// Tries all locations in the index, then those in packs that no index object names.
   func find(_ blob: BlobID) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
     var failure: StoreError?
     var tried: Set<IndexSet.Found> = []
@@ -80,12 +81,13 @@ public final class RepositoryReader {
       Blake2b.hash(frame.span.extracting(range)) == blob.digest
     else {
       throw .damaged(
-        "\(blob)", "\(RepositoryLayout.pack(place.pack)) holds other bytes at its place")
+        "\(blob)", "\(RepositoryLayout.pack(place.pack)) holds other bytes at its location")
     }
     return (frame, range)
   }
 
-  /// A decoded frame, of the cache or of storage. One that was not to be had is not tried again.
+  /// Returns a decoded frame from the cache or the storage. A frame that failed to decode is not
+  /// tried again.
   private func frame(
     _ place: IndexSet.Found, kind: BlobKind
   ) throws(StoreError) -> [UInt8] {
@@ -106,11 +108,11 @@ public final class RepositoryReader {
   }
 }
 
-/// Where a blob lies: by it what is to be read can be put in the order of the packs.
+/// The location of a blob, ordered by pack, frame and offset.
 public struct BlobLocation: Hashable, Sendable, Comparable {
   public let pack: Digest
   public let frame: Int
-  /// First byte in the decoded frame.
+  /// The offset in the decoded frame.
   public let offset: Int
   public let length: Int
 
@@ -120,8 +122,8 @@ public struct BlobLocation: Hashable, Sendable, Comparable {
 }
 
 extension Repository {
-  /// Begins reading: opens the index, by way of the host's copies if there is a cache. Objects of it
-  /// that cannot be used are among the reader's remarks.
+  /// Begins to read: opens the index, through this host's copies if there is a cache. Unusable
+  /// index objects are among the reader's remarks.
   public func beginReading(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil
   ) throws(StoreError) -> RepositoryReader {

@@ -1,11 +1,11 @@
 internal import SystemIO
 
 extension RepositoryReader {
-  /// How many paths there are below a tree. Each distinct tree is read once, however many paths lead
-  /// to it, and costs some 50 bytes of memory: so a small repository that names more paths than any
-  /// disk holds is seen through without going through them.
+  /// Returns the number of paths below a tree. Each distinct tree is read once, and takes about 50
+  /// bytes of memory, however many paths lead to it. A small repository that names more paths than
+  /// any disk can hold is therefore counted without visiting them.
   ///
-  /// Trees that are damaged, or lie deeper than trees may, count as empty, and so do such pages.
+  /// Damaged trees and pages, and trees beyond the maximum depth, count as empty.
   public func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
     var counts: [TreeReference: UInt64] = [:]
     var open = [try countedDirectory(root)]
@@ -30,7 +30,7 @@ extension RepositoryReader {
     return counts[root] ?? 0
   }
 
-  /// A directory whose entries are counted, and what is below them not yet.
+  /// A directory whose own entries are counted; the trees in `below` are not counted yet.
   private struct CountedDirectory {
     let tree: TreeReference
     var below: [TreeReference] = []

@@ -1,13 +1,14 @@
 internal import Codecs
 internal import SystemIO
 
-/// The packs that prune has given notice to: no writer relies on what they hold.
+/// The packs that prune is about to remove. No writer relies on their content.
 struct CondemnedObject {
   let packs: [Digest]
 
   static let format = "sandboxctl-condemned"
 
-  /// Reads one; nothing when it is gone meanwhile, and its packs with it.
+  /// Loads a condemned object, or returns nil if it no longer exists, in which case its packs are
+  /// gone as well.
   static func load(
     _ name: ByteString, from storage: any Storage
   ) throws(StoreError) -> CondemnedObject? {
@@ -21,7 +22,7 @@ struct CondemnedObject {
     }
   }
 
-  /// The packs of all that there are.
+  /// Returns the packs of all condemned objects.
   static func allPacks(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
     var packs: Set<Digest> = []
     for name in try storage.listIfPresent(RepositoryLayout.condemned) ?? [] {
@@ -37,7 +38,7 @@ struct CondemnedObject {
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
       throw StoreError(
-        .unsupported, "use", object, "it is not a list of condemned packs of version 1",
+        .unsupported, "use", object, "it is not a version 1 list of condemned packs",
         hint: "use a newer sandboxctl")
     }
     packs = try fields.elements("packs") { field throws(StoreError) in

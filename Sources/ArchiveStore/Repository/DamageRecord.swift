@@ -1,10 +1,10 @@
 internal import Codecs
 internal import SystemIO
 
-/// Packs that a check found damaged, as `damaged/<id>.json` has them: no writer relies on them
+/// The packs that a check found damaged, stored as `damaged/<id>.json`. No writer relies on them
 /// (docs/repository-format.md, "Damaged packs").
 struct DamageRecord {
-  /// A pack and its sizes in bytes: the size found, and the size that the index has for it.
+  /// A pack and its sizes in bytes: the actual size, and the size in the index.
   struct Pack: Hashable {
     let id: Digest
     let size: UInt64
@@ -12,7 +12,7 @@ struct DamageRecord {
   }
 
   var time: Timestamp
-  /// Packs in the order of their ids.
+  /// The packs, ordered by id.
   var packs: [Pack]
 
   static let format = "sandboxctl-damaged"
@@ -36,7 +36,7 @@ struct DamageRecord {
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
       throw StoreError(
-        .unsupported, "use", object, "it is not a record of damaged packs of version 1",
+        .unsupported, "use", object, "it is not a version 1 record of damaged packs",
         hint: "use a newer sandboxctl")
     }
     guard let time = Timestamp(rfc3339: try fields.string("time")) else {
@@ -67,12 +67,13 @@ extension DamageRecord.Pack {
 struct DamageRecords {
   /// The packs of all records.
   private(set) var packs: [Digest: DamageRecord.Pack] = [:]
-  /// The records, damaged ones included.
+  /// The names of the records, including damaged ones.
   private(set) var names: [ByteString] = []
-  /// Those that cannot be used.
+  /// The records that cannot be used, with the reason.
   private(set) var faults: [(path: ObjectPath, error: StoreError)] = []
 
-  /// Loads the records. One that cannot be used is skipped: what it said, the next check finds again.
+  /// Loads the records. An unusable record is skipped, because the next check finds the damage
+  /// again.
   init(_ storage: any Storage) throws(StoreError) {
     for name in try storage.listIfPresent(RepositoryLayout.damaged) ?? [] {
       guard let id = RepositoryLayout.id(name, suffix: ".json") else { continue }
@@ -80,7 +81,7 @@ struct DamageRecords {
       do throws(StoreError) {
         let bytes = try storage.load(path, limit: FormatLimit.contents)
         guard Blake2b.hash(bytes) == id else {
-          throw .damaged("\(path)", "its bytes are not those that its name was made of")
+          throw .damaged("\(path)", "its content does not match its id")
         }
         for pack in try DamageRecord(bytes, object: "\(path)").packs { packs[pack.id] = pack }
         names.append(name)

@@ -1,51 +1,53 @@
 internal import SystemIO
 
-/// What tells that a directory of the layout was not empty when it went.
+/// Evidence that a missing directory of the layout was not empty.
 ///
-/// Many copies leave empty directories out (rclone, zip, git), so one that is missing is taken for empty
-/// and made again, but where something else says that it held what is needed: then it is lost, or on a
-/// volume that is not mounted, and to go on without it would store everything a second time.
+/// Many copy tools omit empty directories (rclone, zip, git). A missing directory therefore counts
+/// as empty and is created again, unless other objects show that it had content. In that case it is
+/// lost, or on a volume that is not mounted, and continuing would store everything a second time.
 struct DirectoryNeeds {
   var hasSnapshots: Bool
   var hasIndexes: Bool
-  /// Whether there are packs, and neither a directory of index objects nor one of snapshots.
+  /// Whether there are packs, but neither a directory of index objects nor one of snapshots.
   var hasPacksAlone: Bool
-  /// Those in which a pack lies that an index object names.
+  /// The directories with a pack that an index object names.
   var packDirectories: Set<ObjectPath>
 
-  /// Why a directory cannot have been empty; nothing where it can.
+  /// Returns the reason a directory cannot have been empty, or nil if it can.
   func loss(of directory: ObjectPath) -> String? {
     switch directory {
     case RepositoryLayout.indexes where hasSnapshots:
-      "the directory is missing, and the snapshots need what was in it"
+      "the directory is missing, but snapshots need its content"
     case RepositoryLayout.snapshots where hasIndexes:
-      "the directory is missing, and the index tells of backups"
+      "the directory is missing, but the index lists the blobs of backups"
     case RepositoryLayout.indexes where hasPacksAlone,
       RepositoryLayout.snapshots where hasPacksAlone:
-      "the directory is missing, and there are packs"
+      "the directory is missing, but there are packs"
     case RepositoryLayout.packs where hasSnapshots:
-      "the directory is missing, and the snapshots need what was in it"
+      "the directory is missing, but snapshots need its content"
     case _ where packDirectories.contains(directory):
-      "the directory is missing, and the index names packs in it"
+      "the directory is missing, but the index names packs in it"
     default: nil
     }
   }
 
-  /// Refuses to go on without a directory that was not empty.
+  /// Checks that a missing directory can have been empty.
+  ///
+  /// - Throws: `missing` if it was not empty.
   func requireEmpty(_ directory: ObjectPath) throws(StoreError) {
     guard let reason = loss(of: directory) else { return }
     throw StoreError(
       .missing, "use", "\(directory)", reason,
       hint: directory == RepositoryLayout.indexes
         ? StoreError.indexHint
-        : "copy it again from where it still is; if that is nowhere, an empty directory in its place "
-          + "lets a backup store anew what is not there")
+        : "copy it again from its source; if there is no other copy, create an empty directory in its place, "
+          + "and the next backup stores missing data again")
   }
 }
 
 extension Storage {
-  /// Gives the names in a directory of the layout; nothing where the directory is missing, and nothing else
-  /// is in its place.
+  /// Returns the names in a directory of the layout, or nil if the directory is missing. Throws if
+  /// the name belongs to something else.
   func listIfPresent(_ directory: ObjectPath) throws(StoreError) -> [ByteString]? {
     do {
       return try list(directory)
@@ -55,8 +57,8 @@ extension Storage {
     }
   }
 
-  /// Makes the directories that are missing in a directory. Another program may be making them, too: what it
-  /// was faster with is there.
+  /// Creates the missing directories among `names`. Another program may create some at the same
+  /// time; these are kept.
   func makeMissing(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
     for _ in 0...names.count {
       let there = Set(try list(directory))

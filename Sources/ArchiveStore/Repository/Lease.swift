@@ -2,10 +2,10 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The directory of a program that is changing a repository: its unfinished objects lie in it, and it
-/// tells whoever prunes that somebody is at work (docs/repository-format.md, "Leases").
+/// The directory of a program that is changing a repository. It holds the program's unfinished
+/// objects, and shows a prune that the program is active (docs/repository-format.md, "Leases").
 ///
-/// For any thread. It is released when it goes out of use.
+/// Safe to use from any thread. It is released on deinitialization.
 final class Lease: Sendable {
   let storage: any Storage
   let path: ObjectPath
@@ -15,18 +15,19 @@ final class Lease: Sendable {
   private struct State {
     var lastTouch: Double
     var isHeld = true
-    /// Whether a thread found it taken away.
+    /// Whether a thread found that another program removed the lease.
     var isLost = false
   }
 
-  /// `alive` is touched each minute; prune takes away what was still for an hour.
+  /// The interval in seconds at which `alive` is touched, and the age in seconds at which prune
+  /// removes a lease.
   static let touchInterval = 60.0
   static let patience = 3600.0
 
-  /// Takes a lease; the directory of leases, which copies leave out as it is empty, is made where it is
-  /// missing.
+  /// Takes a lease. Creates the directory of leases if it is missing, because copy tools omit it
+  /// when it is empty.
   ///
-  /// - Parameter clock: seconds since any moment, which never go back.
+  /// - Parameter clock: the seconds of a monotonic clock.
   init(
     _ storage: any Storage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
   ) throws(StoreError) {
@@ -47,10 +48,10 @@ final class Lease: Sendable {
 
   deinit { release() }
 
-  /// Tells that work goes on, if the last time is a minute ago. Cheap: to be called often.
+  /// Updates the heartbeat if it is a minute old. Cheap enough to call often.
   func keepAlive() throws(StoreError) { _ = try touchIfDue() }
 
-  /// The same; whether the last time was a minute ago.
+  /// Updates the heartbeat if it is a minute old. Returns whether it was.
   func touchIfDue() throws(StoreError) -> Bool {
     let now = clock()
     let isDue = state.withLock { state in
@@ -62,31 +63,32 @@ final class Lease: Sendable {
     return isDue
   }
 
-  /// Tells that work goes on, now.
+  /// Updates the heartbeat now.
   func touchAlive() throws(StoreError) {
     try explained { () throws(StoreError) in try storage.touch(path.appending("alive")) }
   }
 
-  /// Notes that this writer has seen a condemned object, and so relies on none of its packs.
+  /// Records that this writer has seen a condemned object and relies on none of its packs.
   func noteSeen(_ condemned: String) throws(StoreError) {
     try explained { () throws(StoreError) in
       try storage.touch(path.appending(ByteString("seen-" + condemned)))
     }
   }
 
-  /// Whether a name in a lease's directory is of a sign to others, and no unfinished object's.
+  /// Whether a name in a lease's directory is a signal to other programs, not an unfinished object.
   static func isSign(_ name: ByteString) -> Bool {
     name == "alive" || name == "reader" || name.bytes.starts(with: "seen-".utf8)
       || name.bytes.starts(with: "of-".utf8)
   }
 
-  /// Saves an object by way of the lease's directory.
+  /// Saves an object through the lease's directory.
   func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
     try explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
   }
 
-  /// Removes an index object by way of the lease, so that nothing is removed once that was taken away:
-  /// what has the same name by then may be another program's. One that is gone already is no matter.
+  /// Removes an index object through the lease. If the lease was removed, nothing is deleted,
+  /// because another program may own an object of the same name by then. An object that is already
+  /// gone is ignored.
   func remove(index id: Digest) throws(StoreError) {
     let aside = path.appending(ByteString("replaced-\(id.hex)"))
     do {
@@ -100,7 +102,7 @@ final class Lease: Sendable {
     try storage.remove(aside)
   }
 
-  /// Runs a call that needs the lease; where the lease is gone, the error says that.
+  /// Makes a call that needs the lease. If the lease is gone, the error says so.
   func explained<Result>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -110,12 +112,12 @@ final class Lease: Sendable {
       guard error.code == .missing, try isTakenAway() else { throw error }
       throw StoreError(
         .leaseLost, "finish the work in", storage.place,
-        "its lease was taken away because it seemed dead for an hour",
-        hint: "run the command again: what is stored already is used", cause: error.cause)
+        "its lease expired: no heartbeat was written for an hour",
+        hint: "run the command again: data stored so far is reused", cause: error.cause)
     }
   }
 
-  /// Whether somebody has taken the lease away: known to all threads once one has seen it.
+  /// Whether another program removed the lease. The result is shared by all threads.
   private func isTakenAway() throws(StoreError) -> Bool {
     let (isHeld, isLost) = state.withLock { ($0.isHeld, $0.isLost) }
     if isLost { return true }
@@ -124,7 +126,8 @@ final class Lease: Sendable {
     return true
   }
 
-  /// Removes the directory with all that is unfinished in it. What cannot be removed is left to prune.
+  /// Removes the directory with all unfinished objects. Anything that cannot be removed is left to
+  /// prune.
   func release() {
     let wasHeld = state.withLock { state in
       defer { state.isHeld = false }

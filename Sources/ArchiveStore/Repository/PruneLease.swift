@@ -1,9 +1,9 @@
 internal import SystemIO
 
 /// The right to remove objects that others may be reading: `leases/prune`, which one program at a
-/// time has beside its own lease (docs/repository-format.md, "Removing objects").
+/// time holds in addition to its own lease (docs/repository-format.md, "Removing objects").
 ///
-/// For one thread. Whoever takes it gives it back by `release()`.
+/// Not thread-safe. The holder releases it with `release()`.
 struct PruneLease {
   private let lease: Lease
   private let storage: any Storage
@@ -11,14 +11,14 @@ struct PruneLease {
   static let path = RepositoryLayout.leases.appending("prune")
   private static let alive = path.appending("alive")
 
-  /// An empty file that says whose the directory is.
+  /// The empty file that names the owner of the directory.
   private var owner: ObjectPath { Self.path.appending(Self.owner(of: lease)) }
   private static func owner(of lease: Lease) -> ByteString {
     ByteString("of-\(lease.path.name)")
   }
 
-  /// Takes it for who has a lease; nothing when another program has it. One whose holder gave no
-  /// sign of life for an hour of the storage's clock is taken away from it.
+  /// Takes the right for the holder of a lease. Returns nil if another program has it. A right
+  /// whose holder wrote no heartbeat for an hour of the storage's clock is taken over.
   init?(_ lease: Lease) throws(StoreError) {
     self.lease = lease
     storage = lease.storage
@@ -44,9 +44,9 @@ struct PruneLease {
     }
   }
 
-  /// Takes the directory away from a holder that seems dead; false when it is alive, or another program
-  /// was faster. The directory is renamed first, so that of two programs only one takes it, and looked
-  /// at again, because what was renamed may be another's who took it in between.
+  /// Removes the directory of a holder that seems dead. Returns false if it is alive, or if another
+  /// program was faster. The directory is renamed first, so that only one of two programs takes it,
+  /// and checked again, because another program may have taken the right in between.
   private static func takeAway(for lease: Lease) throws(StoreError) -> Bool {
     let storage = lease.storage
     try lease.touchAlive()
@@ -66,8 +66,8 @@ struct PruneLease {
     return wasStill
   }
 
-  /// Whether a holder gave no sign of life for an hour. One that has left no sign at all, because it
-  /// ended before it could, gets an hour from now.
+  /// Whether a holder wrote no heartbeat for an hour. If there is no heartbeat file, because the
+  /// holder ended before it wrote one, the hour starts now.
   private static func isStill(
     _ directory: ObjectPath, at now: Timestamp, _ storage: any Storage
   ) throws(StoreError) -> Bool {
@@ -79,11 +79,11 @@ struct PruneLease {
     return now.since(last) > Lease.patience
   }
 
-  /// Tells that work goes on, if the last time is a minute ago, and whether it may as far as is known.
-  /// Cheap: to be called often.
+  /// Updates the heartbeat if it is a minute old. Returns whether the right is still held, as far
+  /// as is known. Cheap enough to call often.
   func keepAlive() throws(StoreError) -> Bool { try lease.touchIfDue() ? try isHeld() : true }
 
-  /// Tells that work goes on, and whether it may: the directory may have been taken away.
+  /// Updates the heartbeat. Returns whether the right is still held.
   func isHeld() throws(StoreError) -> Bool {
     try lease.keepAlive()
     guard try storage.status(owner) != nil else { return false }
@@ -91,15 +91,16 @@ struct PruneLease {
     return true
   }
 
-  /// Gives it back. What cannot be removed is taken away by another program, an hour later.
+  /// Releases the right. If the directory cannot be removed, another program takes it over an hour
+  /// later.
   func release() {
     let isOwn = try? storage.status(owner) != nil
     if isOwn == true { Self.remove(Self.path, storage) }
   }
 
-  /// Who looks for the right gives a directory without `alive` one (`isStill`), so that it may not be empty
-  /// any more when it is to go: then only this is removed again, for what else there may be by now is
-  /// another's.
+  /// Removes the directory. A program that looks for the right creates `alive` in a directory
+  /// without one (`isStill`), so the directory may not be empty when it is removed. Then only
+  /// `alive` is removed again, because any other file belongs to another program.
   private static func remove(_ directory: ObjectPath, _ storage: any Storage) {
     for name in (try? storage.list(directory)) ?? [] {
       try? storage.remove(directory.appending(name))
@@ -110,6 +111,7 @@ struct PruneLease {
     }
   }
 
-  /// More often than programs look at one moment, and not for ever where a store is out of order.
+  /// The number of attempts: more than the programs that look at the same time, but bounded if the
+  /// storage is faulty.
   private static let attempts = 16
 }

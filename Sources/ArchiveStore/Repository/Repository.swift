@@ -2,24 +2,24 @@ public import Codecs
 internal import RecoverScript
 internal import SystemIO
 
-/// A repository that is open: what it is, where it lies, and the way to writing and reading.
+/// An open repository: its settings and its storage, and the entry point for writing and reading.
 ///
-/// A value, for any thread. It holds nothing open and no lock: a writer takes a lease, a reader
-/// copes with what others remove meanwhile.
+/// A value that any thread may use. It holds no open file and no lock: a writer takes a lease, and
+/// a reader handles objects that others remove in the meantime.
 public struct Repository: Sendable {
   public let storage: any Storage
   public let settings: RepositorySettings
 
-  /// What tells this repository from every other.
+  /// The unique id of the repository.
   public var id: Digest { settings.id }
 
-  /// The place, for messages.
+  /// The location of the repository, for messages.
   public var place: String { storage.place }
 
-  /// Opens a repository for reading; writing checks more.
+  /// Opens a repository for reading. Writing checks more.
   ///
-  /// Errors: `noRepository` where there is none, `damaged`, `unsupported` for another version or
-  /// method, `unknownFeature`.
+  /// - Throws: `noRepository` if there is none, `damaged`, `unsupported` for another version or
+  ///   method, `unknownFeature`.
   public static func open(_ storage: any Storage) throws(StoreError) -> Repository {
     let text: [UInt8]
     do {
@@ -39,21 +39,21 @@ public struct Repository: Sendable {
     return StoreError(
       .noRepository, "open the repository", storage.place, "there is no repository.json",
       hint: hasPacks
-        ? "its packs are there: " + RepositorySettings.lossHint
-        : "'sandboxctl init' makes one; or name another place", cause: cause)
+        ? "its packs exist: " + RepositorySettings.lossHint
+        : "run 'sandboxctl init' to create one, or give another path", cause: cause)
   }
 
-  /// Makes a new repository, not encrypted, in an empty storage.
+  /// Creates a new, unencrypted repository in an empty storage. `repository.json` is written last:
+  /// without it there is no repository.
   ///
-  /// `repository.json` comes last: before it there is no repository. Errors: `notEmpty` where the
-  /// storage holds anything.
+  /// - Throws: `notEmpty` if the storage is not empty.
   public static func create(
     in storage: any Storage, program: String
   ) throws(StoreError) -> Repository {
     guard try storage.list(.root).isEmpty else {
       throw StoreError(
-        .notEmpty, "make a repository in", storage.place, "the directory is not empty",
-        hint: "name a new or an empty directory")
+        .notEmpty, "create a repository in", storage.place, "the directory is not empty",
+        hint: "give a new or an empty directory")
     }
     let id = Blake2b.hash(Host.random(count: 64))
     let settings = RepositorySettings(id: id, program: program, features: .init())

@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// The places of a repository's objects (docs/repository-format.md, "Layout").
+/// The paths of a repository's objects (docs/repository-format.md, "Layout").
 enum RepositoryLayout {
   static let settings = ObjectPath.root.appending("repository.json")
   static let readme = ObjectPath.root.appending("README.txt")
@@ -15,12 +15,12 @@ enum RepositoryLayout {
   static let pins = ObjectPath.root.appending("pins")
   static let leases = ObjectPath.root.appending("leases")
 
-  /// The directories of a new repository's root.
+  /// The directories in the root of a new repository.
   static let directories: [ByteString] = [
     "condemned", "index", "keys", "leases", "packs", "pins", "snapshots",
   ]
 
-  /// The directories that packs lie in: 00 to ff.
+  /// The directories of packs: 00 to ff.
   static let packDirectories: [ByteString] = (0..<256).map { ByteString(Hex.encode([UInt8($0)])) }
 
   static let reserveSize = 4 << 20
@@ -31,7 +31,7 @@ enum RepositoryLayout {
       .appending(ByteString(hex + ".tar.zst"))
   }
 
-  /// Where a damaged pack lies when what was whole in it was stored again.
+  /// Returns the path to which a damaged pack moves after its intact blobs were stored again.
   static func setAside(_ id: Digest) -> ObjectPath {
     damaged.appending(ByteString(id.hex + ".tar.zst"))
   }
@@ -44,7 +44,7 @@ enum RepositoryLayout {
     snapshots.appending(ByteString(id.hex + ".json"))
   }
 
-  /// The id in an object's file name; nothing when the name is not one of that kind.
+  /// Returns the id in an object's file name, or nil if the name is not of that kind.
   static func id(_ name: ByteString, suffix: String) -> Digest? {
     guard let text = name.utf8, text.hasSuffix(suffix) else { return nil }
     return Digest(hex: text.dropLast(suffix.count))

@@ -1,28 +1,29 @@
 internal import Codecs
 internal import SystemIO
 
-/// What a repository holds, listed in the order that a writer must keep: condemned objects, index,
-/// packs, snapshots. A pack that is listed and not condemned stays while the lease is held.
+/// The objects of a repository, listed in the order that a writer must follow: condemned objects,
+/// index, packs, snapshots. A pack that is listed and not condemned stays while the lease is held.
 ///
-/// Of the packs only the directories are listed in which one lies that the index names: on others nobody
-/// relies. A small repository has few of them, and a directory costs as much as a file to read.
+/// Only pack directories with a pack in the index are listed, because writers rely on no other
+/// packs. A small repository has few of them, and listing a directory costs as much as reading a
+/// file.
 ///
-/// Directories that are missing are made, so that this is known before the first object is to lie there.
+/// Missing directories are created, so that a failure is known before the first object is written.
 struct RepositoryListing {
   var condemnedPacks: Set<Digest> = []
-  /// Whether any condemned object was there.
+  /// Whether there was any condemned object.
   var hasCondemned = false
   var indexes: [Digest] = []
-  /// Packs that are there, and as large as the index says.
+  /// The packs that exist with the size in the index.
   var packs: Set<Digest> = []
-  /// Packs that a check recorded as damaged.
+  /// The packs that a check recorded as damaged.
   var damagedPacks: Set<Digest> = []
   var snapshots: [Digest] = []
-  /// Directories that are not there.
+  /// The directories that do not exist.
   private var missing: [ObjectPath] = []
 
-  /// Begins to list for a writer, which notes in its lease each condemned object that it has seen:
-  /// the index is to be read before the rest is listed.
+  /// Starts to list for a writer, and records each condemned object in its lease. The index must be
+  /// read before `finish` is called.
   init(_ storage: any Storage, lease: Lease) throws(StoreError) {
     for name in try names(RepositoryLayout.condemned, storage) {
       guard let id = name.utf8.flatMap({ $0.hasSuffix(".json") ? $0.dropLast(5) : nil }) else {
@@ -37,15 +38,15 @@ struct RepositoryListing {
     indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))
   }
 
-  /// Whether a writer may rely on what the index has of a pack.
+  /// Whether a writer may rely on the index entries of a pack.
   func isReliable(_ pack: Digest) -> Bool {
     packs.contains(pack) && !condemnedPacks.contains(pack) && !damagedPacks.contains(pack)
   }
 
-  /// Lists the rest: those of the packs that the index names and that have the size it gives them,
-  /// and the snapshots. Makes the directories that are missing.
+  /// Lists the rest: the packs that have the size in the index, and the snapshots. Creates missing
+  /// directories.
   ///
-  /// - Throws: `missing` where one was not empty.
+  /// - Throws: `missing` if a missing directory was not empty.
   mutating func finish(
     _ storage: any Storage, indexed: [Digest: UInt64]
   ) throws(StoreError) {
@@ -93,8 +94,8 @@ struct RepositoryListing {
     return []
   }
 
-  /// All packs with their stored sizes, in one listing. A directory of packs that is missing is an
-  /// empty one.
+  /// Returns all packs with their stored sizes, in one listing. A missing directory of packs counts
+  /// as empty.
   static func packSizes(_ storage: any Storage) throws(StoreError) -> [Digest: UInt64] {
     do throws(StoreError) {
       return try packs(below: RepositoryLayout.packs, storage)
@@ -104,12 +105,12 @@ struct RepositoryListing {
     }
   }
 
-  /// All packs.
+  /// Returns all packs.
   static func packs(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
     Set(try packSizes(storage).keys)
   }
 
-  /// The packs in their directory, with their stored sizes.
+  /// Returns the packs below a directory that lie in their own directory, with their stored sizes.
   private static func packs(
     below directory: ObjectPath, _ storage: any Storage
   ) throws(StoreError) -> [Digest: UInt64] {
@@ -123,7 +124,7 @@ struct RepositoryListing {
     return sizes
   }
 
-  /// All index objects; a directory of them that is missing is an empty one.
+  /// Returns all index objects. A missing directory counts as empty.
   static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {
     indexes(try storage.listIfPresent(RepositoryLayout.indexes) ?? [])
   }
@@ -132,12 +133,12 @@ struct RepositoryListing {
     names.compactMap { RepositoryLayout.id($0, suffix: ".index") }
   }
 
-  /// All snapshots; a directory of them that is missing is an empty one.
+  /// Returns all snapshots. A missing directory counts as empty.
   static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
     snapshots(try storage.listIfPresent(RepositoryLayout.snapshots) ?? [])
   }
 
-  /// The sizes and times of all snapshots that are files.
+  /// Returns the sizes and times of all snapshots that are regular files.
   static func snapshotStatuses(
     _ storage: any Storage
   ) throws(StoreError) -> [Digest: ObjectStatus] {

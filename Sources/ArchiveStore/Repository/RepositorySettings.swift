@@ -1,21 +1,21 @@
 public import Codecs
 
-/// What `repository.json` says: how a repository is made, and what a program must know to use it.
+/// The settings in `repository.json`: the methods of a repository and the features it requires.
 public struct RepositorySettings: Hashable, Sendable {
-  /// What tells this repository from every other.
+  /// The unique id of the repository.
   public let id: Digest
-  /// The program that made it.
+  /// The program that created it.
   public let program: String
-  /// Features that a reader, a writer and whoever prunes must know.
+  /// The features that readers, writers and prune must support.
   public let features: Features
 
-  /// Words for what a program must know for each kind of operation.
+  /// The names of the features required for each kind of operation.
   public struct Features: Hashable, Sendable {
     public var read: [String] = []
     public var write: [String] = []
     public var prune: [String] = []
 
-    /// Makes sets of features; none are known to this version.
+    /// Creates sets of features. This version supports none.
     public init(read: [String] = [], write: [String] = [], prune: [String] = []) {
       self.read = read
       self.write = write
@@ -23,12 +23,12 @@ public struct RepositorySettings: Hashable, Sendable {
     }
   }
 
-  /// The features that this version knows.
+  /// The features that this version supports.
   static let known: Set<String> = []
   static let format = "sandboxctl-repository"
   static let version: UInt64 = 1
 
-  /// The text of `repository.json`.
+  /// Returns the text of `repository.json`.
   func encode() -> [UInt8] {
     let chunking: JSON = [
       "id": .string(GearChunker.identifier), "min": .integer(Int64(GearChunker.minimum)),
@@ -53,12 +53,12 @@ public struct RepositorySettings: Hashable, Sendable {
 // MARK: - Reading
 
 extension RepositorySettings {
-  /// The way on without the file: there is no second one.
+  /// The hint for a lost file, of which there is no second copy.
   static let lossHint =
-    "'python3 recover.py' restores without that file, and sandboxctl-repository(5) says how to "
-    + "make it again"
+    "'python3 recover.py' restores without this file, and sandboxctl-repository(5) describes how to "
+    + "create it again"
 
-  /// Reads the text, and refuses by name what this version does not know.
+  /// Reads the text, and refuses unsupported values by name.
   init(_ text: [UInt8]) throws(StoreError) {
     do throws(StoreError) {
       try self.init(parsing: text)
@@ -76,14 +76,14 @@ extension RepositorySettings {
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format else {
       throw StoreError(
-        .noRepository, "open", object, "it is not of a repository of sandboxctl",
+        .noRepository, "open", object, "it does not belong to a sandboxctl repository",
         hint: "check the path")
     }
     try Self.require("version", fields.count("version"), Self.version)
     try Self.require("hash", fields.string("hash"), "blake2b-256")
     try Self.require("compression", fields.string("compression"), "zstd")
     try Self.require("encryption", fields.string("encryption", default: "none"), "none")
-    // Text, not strings: what a recipient is, only a version that knows one can tell.
+    // Compared as text: only a version that supports recipients knows their form.
     try Self.require("recipients", (fields.json["recipients"] ?? []).compact, "[]")
     let chunking = try fields.fields("chunking")
     try Self.require("chunking.id", chunking.string("id"), GearChunker.identifier)
@@ -92,7 +92,7 @@ extension RepositorySettings {
     try Self.require("chunking.max", chunking.count("max"), UInt64(GearChunker.maximum))
     try Self.require("chunking.gear", chunking.string("gear"), GearChunker.tableDigest.hex)
     try Self.require("chunking.sqlite", chunking.count("sqlite"), ContentCutter.pageRun)
-    // Whether there is one, and never its value.
+    // The value of a secret is never printed.
     let hasSecret = (chunking.json["secret"] ?? .null) != .null
     try Self.require("chunking.secret", hasSecret ? "set" : "null", "null")
     let features = try fields.fields("features")
@@ -109,17 +109,17 @@ extension RepositorySettings {
     guard value == expected else {
       throw StoreError(
         .unsupported, "open", "repository.json",
-        "\"\(name)\" is \(value), and this version knows only \(expected)",
+        "\"\(name)\" is \(value), but this version supports only \(expected)",
         hint: "use a newer sandboxctl")
     }
   }
 
-  /// Refuses an operation for which the repository asks for a feature that is not known.
+  /// Refuses an operation for which the repository requires an unknown feature.
   func requireKnown(_ words: [String], for operation: String, place: String) throws(StoreError) {
     guard let unknown = words.first(where: { !Self.known.contains($0) }) else { return }
     throw StoreError(
       .unknownFeature, operation, place,
-      "the repository needs the feature \"\(unknown)\", which this version does not know",
+      "the repository requires the feature \"\(unknown)\", which this version does not support",
       hint: "use a newer sandboxctl")
   }
 }

@@ -1,10 +1,10 @@
 internal import Codecs
 internal import SystemIO
 
-/// Reads the members of a JSON object and names, in its errors, the one that is not as it must be.
+/// Reads the members of a JSON object. Its errors name the invalid member.
 struct JSONFields {
   let json: JSON
-  /// The stored object that the text is of.
+  /// The stored object that contains the text.
   let object: String
 
   func fault(_ name: String, _ expected: String) -> StoreError {
@@ -20,7 +20,8 @@ struct JSONFields {
     json[name] == nil ? value : try string(name)
   }
 
-  /// A directory's entry in base64, with inline attributes only.
+  /// Returns a directory's entry in base64, with inline attributes only, or nil if the member is
+  /// missing.
   func directoryIfPresent(_ name: String) throws(StoreError) -> TreeEntry? {
     guard json[name] != nil else { return nil }
     guard let bytes = Base64.decode(try string(name).utf8),
@@ -30,7 +31,7 @@ struct JSONFields {
     return entry
   }
 
-  /// An integer from 0 on.
+  /// Returns an integer that is not negative.
   func count(_ name: String) throws(StoreError) -> UInt64 {
     guard let value = json[name]?.integer, value >= 0 else { throw fault(name, "a count") }
     return UInt64(value)
@@ -51,12 +52,12 @@ struct JSONFields {
     json[name] == nil ? nil : try digest(name)
   }
 
-  /// A path's text, or its bytes from the member of that name with `_b64` behind it.
+  /// Returns a path from its text, or from the base64 member of that name with the suffix `_b64`.
   func path(_ name: String, default value: ByteString) throws(StoreError) -> ByteString {
     json[name] == nil && json[name + "_b64"] == nil ? value : try path(name)
   }
 
-  /// A path's text, or its bytes from the member of that name with `_b64` behind it.
+  /// Returns a path from its text, or from the base64 member of that name with the suffix `_b64`.
   func path(_ name: String) throws(StoreError) -> ByteString {
     if let text = json[name + "_b64"]?.string {
       guard let bytes = Base64.decode(text.utf8) else { throw fault(name + "_b64", "base64") }
@@ -72,18 +73,18 @@ struct JSONFields {
     }
   }
 
-  /// A member that is an object.
+  /// Returns a member that is an object.
   func fields(_ name: String) throws(StoreError) -> JSONFields {
     guard let value = json[name], value.members != nil else { throw fault(name, "an object") }
     return JSONFields(json: value, object: object)
   }
 
-  /// A member that is an object; one of nothing when it is missing.
+  /// Returns a member that is an object, or an empty object if the member is missing.
   func fieldsOrNone(_ name: String) throws(StoreError) -> JSONFields {
     json[name] == nil ? JSONFields(json: .object([]), object: object) : try fields(name)
   }
 
-  /// The elements of an array; none when it is missing.
+  /// Returns the elements of an array, or none if the member is missing.
   func elements<Element>(
     _ name: String, _ read: (JSONFields) throws(StoreError) -> Element
   ) throws(StoreError) -> [Element] {
@@ -97,12 +98,12 @@ struct JSONFields {
 }
 
 extension [JSON.Member] {
-  /// Adds a member unless it has its default.
+  /// Adds a member unless it has its default value.
   mutating func add(_ name: String, _ value: JSON, unless isDefault: Bool = false) {
     if !isDefault { append(JSON.Member(name, value)) }
   }
 
-  /// Adds a path as text, and as base64 too where its bytes are not UTF-8.
+  /// Adds a path as text, and also as base64 if its bytes are not UTF-8.
   mutating func add(_ name: String, path: ByteString) {
     if let text = path.utf8 {
       add(name, .string(text))
@@ -114,10 +115,10 @@ extension [JSON.Member] {
 }
 
 extension JSON {
-  /// An integer of a count.
+  /// Returns an integer that represents a count.
   static func count(_ value: UInt64) -> JSON { .integer(Int64(clamping: value)) }
 
-  /// An array of what the values become.
+  /// Returns an array of the converted values.
   static func array<Value>(_ values: [Value], _ make: (Value) -> JSON) -> JSON {
     .array(values.map(make))
   }

@@ -1,27 +1,27 @@
 public import Codecs
 internal import SystemIO
 
-/// All snapshots of a repository.
+/// The snapshots of a repository.
 public struct SnapshotListing: Sendable {
-  /// The oldest first (docs/repository-format.md, "Snapshot"): by the time when the run began, but
-  /// those of one source by their sequence, whatever its clock showed.
+  /// The snapshots, the oldest first (docs/repository-format.md, "Snapshot"): ordered by start
+  /// time, but within one source by sequence, regardless of its clock.
   public var snapshots: [StoredSnapshot] = []
-  /// What could not be read, one error for each.
+  /// The errors of snapshots that could not be read.
   public var damaged: [StoreError] = []
 
-  /// Makes a listing of some that could be read.
+  /// Creates a listing of snapshots.
   public init(_ snapshots: [StoredSnapshot] = []) { self.snapshots = snapshots }
 }
 
 extension Repository {
-  /// Lists and reads all snapshots. One that is damaged does not stop the others.
+  /// Lists and reads all snapshots. A damaged snapshot does not affect the others.
   public func snapshots() throws(StoreError) -> SnapshotListing {
     var listing = SnapshotListing()
     for id in try RepositoryListing.snapshots(storage) {
       do {
         listing.snapshots.append(try snapshot(id))
       } catch {
-        // One that is gone was removed since the listing.
+        // A snapshot that no longer exists was removed after the listing.
         if error.code != .missing { listing.damaged.append(error) }
       }
     }
@@ -29,8 +29,9 @@ extension Repository {
     return listing
   }
 
-  /// Puts the oldest first. A clock that was set back must not hide a source's last snapshot behind
-  /// its earlier ones: each counts as begun no earlier than those before it in the sequence.
+  /// Sorts snapshots, the oldest first. After a clock was set back, a source's last snapshot must
+  /// not precede its earlier ones, so each counts as no older than its predecessors in the
+  /// sequence.
   static func sort(_ snapshots: inout [some DatedSnapshot]) {
     snapshots.sort { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
     var latest: [Digest: Timestamp] = [:]
@@ -47,7 +48,7 @@ extension Repository {
     snapshots = aged.map(\.snapshot)
   }
 
-  /// Reads one snapshot, and refuses that of another repository.
+  /// Reads one snapshot, and refuses one of another repository.
   public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
     let path = RepositoryLayout.snapshot(id)
     let stored = try StoredSnapshot(
@@ -58,11 +59,11 @@ extension Repository {
     return stored
   }
 
-  /// Finds the snapshot that a text names: `latest`, `latest~2` for the second before it (both of
-  /// those that `isMeant`), or at least four hexadecimal digits of an id.
+  /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among
+  /// those that match `isMeant`), or at least four hexadecimal digits of an id.
   ///
-  /// - Throws: `noSnapshot` where none is meant or several are; `damaged` where none is that can be
-  ///   read.
+  /// - Throws: `noSnapshot` if none or more than one matches; `damaged` if the matching one may be
+  ///   among those that cannot be read.
   public func snapshot(
     matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
@@ -74,13 +75,14 @@ extension Repository {
     }
     let digits = text.lowercased()
     guard digits.utf8.count >= 4, digits.utf8.allSatisfy(Self.isHexadecimal) else {
-      throw .noSnapshot(text, "it is neither \"latest\" nor at least four digits of an id")
+      throw .noSnapshot(
+        text, "it is neither \"latest\" nor at least four hexadecimal digits of an id")
     }
     let ids = try RepositoryListing.snapshots(storage).filter { $0.hex.hasPrefix(digits) }
-    guard let id = ids.first else { throw .noSnapshot(text, "no snapshot's id begins so") }
+    guard let id = ids.first else { throw .noSnapshot(text, "no snapshot id begins with it") }
     guard ids.count == 1 else {
       let names = ids.map { $0.hex.prefix(12) }.joined(separator: ", ")
-      throw .noSnapshot(text, "several snapshots' ids begin so: \(names)")
+      throw .noSnapshot(text, "several snapshot ids begin with it: \(names)")
     }
     return try snapshot(id)
   }
@@ -91,7 +93,7 @@ extension Repository {
 }
 
 extension StoreError {
-  /// A snapshot that lies in a repository that it is not of.
+  /// Returns the error for a snapshot that belongs to another repository.
   static func foreign(_ path: ObjectPath) -> StoreError {
     .damaged(path.description, "it belongs to another repository")
   }
@@ -99,12 +101,12 @@ extension StoreError {
   static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
     StoreError(
       .noSnapshot, "find the snapshot", text, reason,
-      hint: "'sandboxctl snapshots' lists them")
+      hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 }
 
 extension SnapshotListing {
-  /// 0 for `latest`, 2 for `latest~2`; nothing for any other text.
+  /// Returns 0 for `latest`, 2 for `latest~2`, or nil for any other text.
   public static func stepsBack(_ text: String) -> Int? {
     if text == "latest" { return 0 }
     guard text.hasPrefix("latest~"), let back = Int(text.dropFirst(7)), back >= 0 else {

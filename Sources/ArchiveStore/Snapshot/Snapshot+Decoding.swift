@@ -2,27 +2,27 @@ internal import Codecs
 internal import SystemIO
 
 extension StoredSnapshot {
-  /// Reads a stored snapshot whose bytes are held against its id first.
+  /// Reads a stored snapshot after verifying its bytes against its id.
   init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
     let line = try Self.line(of: bytes, id: id)
     self.init(id: id, snapshot: try Snapshot(line: line, object: "snapshots/\(id.hex).json"))
   }
 
-  /// Line 1 of bytes that are held against their id.
+  /// Returns line 1 after verifying the bytes against the id.
   static func line(of bytes: [UInt8], id: SnapshotID) throws(StoreError) -> [UInt8] {
     let object = "snapshots/\(id.hex).json"
     guard Blake2b.hash(bytes) == id else {
-      throw .damaged(object, "its bytes are not those that its name was made of")
+      throw .damaged(object, "its content does not match its id")
     }
     guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
-      throw .damaged(object, "its first line does not end")
+      throw .damaged(object, "its first line is incomplete")
     }
     return Array(bytes[..<end])
   }
 }
 
 extension Snapshot {
-  /// The members that this version knows; all others are kept as they are.
+  /// The members that this version knows. All others are kept unchanged.
   private static let known: Set<String> = [
     "format", "version", "repository", "source", "sequence", "time", "host", "user", "device",
     "scope", "reason", "apps", "policy", "tree", "parent", "tags", "program", "totals", "classes",
@@ -30,10 +30,10 @@ extension Snapshot {
     "original",
   ]
 
-  /// Reads line 1. What only says more of a backup than its files may be missing
+  /// Reads line 1. Members that are not needed to restore files may be missing
   /// (docs/repository-format.md, "Snapshot").
   ///
-  /// - Parameter wanted: the members that are read; nil for all.
+  /// - Parameter wanted: the members to read; nil for all.
   init(
     line: [UInt8], object: String, keeping wanted: Set<String>? = nil
   ) throws(StoreError) {
@@ -57,7 +57,7 @@ extension Snapshot {
     unknown = (fields.json.members ?? []).filter { !Self.known.contains($0.name) }
   }
 
-  /// The members of line 1, all or those that are wanted, of a version that is known.
+  /// Returns the members of line 1, all or the wanted ones, after checking the version.
   private static func fields(
     _ line: [UInt8], object: String, keeping wanted: Set<String>?
   ) throws(StoreError) -> JSONFields {
@@ -81,12 +81,12 @@ extension Snapshot {
 
   private static func requireVersion(_ fields: JSONFields) throws(StoreError) {
     guard try fields.string("format") == format else {
-      throw .damaged(fields.object, "it is not a snapshot of sandboxctl")
+      throw .damaged(fields.object, "it is not a sandboxctl snapshot")
     }
     let version = try fields.count("version")
     guard version == Self.version else {
       throw StoreError(
-        .unsupported, "use", fields.object, "version \(version) of snapshots is not known",
+        .unsupported, "use", fields.object, "snapshot version \(version) is not supported",
         hint: "use a newer sandboxctl")
     }
   }
@@ -125,8 +125,8 @@ extension Snapshot {
 }
 
 extension Digest {
-  /// What stands for a hash that a snapshot does not tell, and is no source's and no policy's: that of
-  /// nothing.
+  /// The placeholder for a hash that a snapshot does not have: the hash of no bytes, which no
+  /// source and no policy has.
   static let missing = Blake2b.hash([])
 }
 

@@ -2,11 +2,11 @@ public import Codecs
 internal import SystemIO
 
 extension Snapshot {
-  /// The stored bytes: line 1, JSON.
+  /// Returns the stored bytes: line 1 as JSON.
   func encode() -> [UInt8] { json.compactBytes + [UInt8(ascii: "\n")] }
 
-  /// The document as it is stored (docs/repository-format.md, "Snapshot"): the head first, so that
-  /// it can be read without the tables.
+  /// The stored document (docs/repository-format.md, "Snapshot"). The head comes first, so that it
+  /// can be read without the tables.
   public var json: JSON {
     var members = identityMembers() + runMembers()
     members.add("device", device.json)
@@ -62,7 +62,7 @@ extension Snapshot {
 }
 
 extension JSON {
-  /// An object with a path, and more members behind it.
+  /// Returns an object with a path, followed by more members.
   fileprivate static func pathObject(_ path: ByteString, _ more: [JSON.Member] = []) -> JSON {
     var members: [JSON.Member] = []
     members.add("path", path: path)

@@ -1,19 +1,18 @@
 public import Codecs
 public import SystemIO
 
-/// The name of a snapshot: the BLAKE2b-256 of its stored bytes.
+/// The id of a snapshot: the BLAKE2b-256 of its stored bytes.
 public typealias SnapshotID = Digest
 
-/// One backup: a root tree with what it is of, when, whence and by which rules it was made
-/// (docs/repository-format.md, "Snapshot").
+/// A backup: a root tree with its source, time and policy (docs/repository-format.md, "Snapshot").
 public struct Snapshot: Hashable, Sendable {
-  /// The repository that it is in.
+  /// The repository that contains it.
   public var repository: Digest
-  /// What is backed up, on which host, by whom: equal for the runs of one source.
+  /// The identity of the source: device, host and user. Equal for all runs of one source.
   public var source: Digest
-  /// 1 for a source's first snapshot; each next one has more.
+  /// The position among the source's snapshots, starting at 1.
   public var sequence: UInt64
-  /// When the run began.
+  /// The start time of the run.
   public var time: Timestamp
   public var host: String
   public var user: String
@@ -22,17 +21,17 @@ public struct Snapshot: Hashable, Sendable {
   public var reason: Reason
   public var apps: [AppRecord] = []
   public var policy: PolicyRecord
-  /// The root folder: its entries are the first components of logical paths.
+  /// The root directory: its entries are the first components of logical paths.
   public var tree: TreeReference
-  /// The snapshot that the run started from.
+  /// The snapshot that the run was based on.
   public var parent: SnapshotID?
   public var tags: [String] = []
-  /// Name and version of the program.
+  /// The name and version of the program.
   public var program: String
   public var totals = Totals()
-  /// Which data class holds from which path on, in the order of the tree.
+  /// The data classes by path, in tree order. A class applies from its path on.
   public var classes: [ClassRun] = []
-  /// The names of owners and groups at the time.
+  /// The names of owners and groups at the time of the run.
   public var users: [NameRecord] = []
   public var groups: [NameRecord] = []
   public var excluded: [Exclusion] = []
@@ -42,15 +41,15 @@ public struct Snapshot: Hashable, Sendable {
   public var mounts: [ByteString] = []
   public var databases: [DatabaseRecord] = []
   public var durationMilliseconds: UInt64 = 0
-  /// Where a copy came from.
+  /// The source of a copied snapshot; nil for an original.
   public var original: Original?
-  /// Members that a newer version wrote and this one does not know.
+  /// Members written by a newer version.
   public var unknown: [JSON.Member] = []
 
   static let format = "sandboxctl-snapshot"
   static let version: UInt64 = 1
 
-  /// Makes a snapshot of what every one has.
+  /// Creates a snapshot with the required members.
   public init(
     repository: Digest, source: Digest, sequence: UInt64, time: Timestamp, host: String,
     user: String, device: DeviceRecord, scope: Scope = .device, reason: Reason = .manual,
@@ -71,12 +70,12 @@ public struct Snapshot: Hashable, Sendable {
   }
 }
 
-/// A snapshot with its name.
+/// A snapshot with its id.
 public struct StoredSnapshot: Hashable, Sendable {
   public let id: SnapshotID
   public let snapshot: Snapshot
 
-  /// Makes a pair.
+  /// Creates a pair.
   public init(id: SnapshotID, snapshot: Snapshot) {
     self.id = id
     self.snapshot = snapshot

@@ -1,23 +1,23 @@
 public import Codecs
 public import SystemIO
 
-/// The members of a snapshot by which it is listed and chosen, without its tables: what a program
-/// needs to know of the many snapshots that it does not read whole.
+/// The members by which a snapshot is listed and selected, without its tables. Commands that handle
+/// many snapshots read only heads.
 ///
-/// It tells what the object said when it was read. Whether the object is still whole, only reading it
-/// tells.
+/// It reflects the object when it was read. Whether the object is still intact is known only after
+/// reading it again.
 public struct SnapshotHead: Hashable, Sendable {
   public let id: SnapshotID
-  /// The snapshot without tables, containers and totals by class.
+  /// The snapshot without tables, containers and class totals.
   private(set) var members: Snapshot
 
-  /// The members of line 1 that are read for a head.
+  /// The members of line 1 that a head includes.
   private static let names: Set<String> = [
     "format", "version", "repository", "source", "sequence", "time", "host", "user", "scope",
     "reason", "policy", "tree", "parent", "tags", "totals", "device", "apps",
   ]
 
-  /// Takes the head of a snapshot.
+  /// Creates the head of a snapshot.
   public init(_ stored: StoredSnapshot) {
     var members = Snapshot(
       repository: stored.snapshot.repository, source: stored.snapshot.source,
@@ -34,8 +34,8 @@ public struct SnapshotHead: Hashable, Sendable {
     (id, self.members) = (stored.id, members)
   }
 
-  /// Reads the head of a stored snapshot, whose bytes are checked against its id first. Of the tables
-  /// only the form is looked at.
+  /// Reads the head of a stored snapshot after verifying its bytes against its id. Of the tables
+  /// only the JSON syntax is checked.
   init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
     try self.init(id: id, line: StoredSnapshot.line(of: bytes, id: id))
   }
@@ -47,14 +47,15 @@ public struct SnapshotHead: Hashable, Sendable {
     self.init(StoredSnapshot(id: id, snapshot: members))
   }
 
-  /// The head as line 1 of a snapshot that has no tables, and no apps.
+  /// The head as line 1 of a snapshot without tables and apps.
   var lineWithoutApps: [UInt8] {
     var members = members
     members.apps = []
     return members.encode().dropLast()
   }
 
-  /// The same head with an equal list of apps in shared memory, or the one that it lacks.
+  /// Returns the head with a list of apps: an equal one in shared memory, or the list omitted by
+  /// `lineWithoutApps`.
   func with(apps: [AppRecord]) -> SnapshotHead {
     var head = self
     head.members.apps = apps

@@ -1,15 +1,15 @@
 internal import Codecs
 public import SystemIO
 
-/// The host's file of the heads of a repository's snapshots, so that years of snapshots are not read
-/// by each command (docs/decisions/0020-snapshot-heads.md).
+/// This host's file of the heads of a repository's snapshots, which spares each command from
+/// reading all snapshots (docs/decisions/0020-snapshot-heads.md).
 ///
-/// Which snapshots there are is never asked of it: the repository's own listing says that. A head is
-/// used while the object's size and time of modification are those that it was read with. A file that
-/// is damaged, of another user or of another version costs time and nothing else: the heads are read
-/// again. For any thread.
+/// The cache never determines which snapshots exist: the listing of the repository does. A head is
+/// used only while the object's size and modification time are unchanged. If the file is damaged,
+/// owned by another user or of another version, the heads are read again, which costs only time.
+/// Safe to use from any thread.
 public struct SnapshotHeadCache: Sendable {
-  /// A head, and the status of the object that it was read from.
+  /// A head, and the status of the object it was read from.
   struct Record: Hashable {
     let head: SnapshotHead
     let status: ObjectStatus
@@ -20,8 +20,8 @@ public struct SnapshotHeadCache: Sendable {
   private static let magic = "sandboxctl-snapshot-heads 1"
   private static let limit = 1 << 30
 
-  /// Uses a directory for the heads of one repository; it is made, with those above it, where it is
-  /// missing. It is not used where others can write to it.
+  /// Uses a directory for the heads of one repository, and creates it with its parents if it is
+  /// missing. A directory that other users can write to is not used.
   public init(directory: ByteString) { self.directory = directory }
 
   private func open() -> Directory? {
@@ -35,11 +35,11 @@ public struct SnapshotHeadCache: Sendable {
 
 // MARK: - File
 
-/// A line of the file's name and version; a line `apps JSON` for each list of apps; a line
-/// `ID SIZE SECONDS NANOSECONDS APPS JSON` for each head, APPS being the number of its list; the hash
-/// of all lines before.
+/// The file has a line with its name and version, a line `apps JSON` for each list of apps, a line
+/// `ID SIZE SECONDS NANOSECONDS APPS JSON` for each head, where APPS is the number of its list, and
+/// a line with the hash of all lines before it.
 extension SnapshotHeadCache {
-  /// Reads the heads; none if there is no whole file.
+  /// Reads the heads. Returns none if there is no intact file.
   func load() -> [SnapshotID: Record] {
     guard let directory = open(), let file = try? directory.file(Self.name),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID,
@@ -126,6 +126,8 @@ extension SnapshotHeadCache {
         modified: Timestamp(seconds: seconds, nanoseconds: nanoseconds)))
   }
 
-  private static var damage: StoreError { .damaged("\(name)", "it is not a whole file of heads") }
+  private static var damage: StoreError {
+    .damaged("\(name)", "it is not an intact file of snapshot heads")
+  }
   private static let newline = UInt8(ascii: "\n")
 }

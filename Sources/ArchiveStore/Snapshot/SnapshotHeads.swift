@@ -2,10 +2,10 @@ public import SystemIO
 
 /// The heads of a repository's snapshots.
 public struct SnapshotHeads: Sendable {
-  /// The oldest first, in the order of `SnapshotListing`.
+  /// The heads, the oldest first, in the order of `SnapshotListing`.
   public private(set) var heads: [SnapshotHead] = []
-  /// One error for each snapshot that was read and is damaged. Of those whose heads were cached this
-  /// says nothing.
+  /// The errors of snapshots that were read and are damaged. Snapshots with cached heads are not
+  /// checked.
   public private(set) var damaged: [StoreError] = []
 
   init(_ heads: [SnapshotHead], damaged: [StoreError]) {
@@ -14,11 +14,12 @@ public struct SnapshotHeads: Sendable {
     Repository.sort(&self.heads)
   }
 
-  /// Finds the newest of those that are meant, or the one `back` before it of the same device: those
-  /// of another one are no earlier states of it. A user calls it `text`.
+  /// Returns the newest head that matches `isMeant`, or the one `back` steps before it of the same
+  /// device; snapshots of other devices are not earlier states of it. `text` is the user's name for
+  /// the snapshot.
   ///
-  /// - Throws: `noSnapshot` if there are too few; `damaged` if one may be among those that cannot be
-  ///   read.
+  /// - Throws: `noSnapshot` if there are too few; `damaged` if a matching one may be among those
+  ///   that cannot be read.
   public func latest(
     _ back: Int = 0, named text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
@@ -33,9 +34,11 @@ public struct SnapshotHeads: Sendable {
     return all[all.count - 1 - back]
   }
 
-  /// Finds the newest snapshot that was begun before a moment, which a user calls `text`.
+  /// Returns the newest matching head whose run began before a time. `text` is the user's name for
+  /// the snapshot.
   ///
-  /// - Throws: `noSnapshot` if all are later; `damaged` if one may be among those that cannot be read.
+  /// - Throws: `noSnapshot` if all are later; `damaged` if a matching one may be among those that
+  ///   cannot be read.
   public func newest(
     before end: Timestamp, named text: String,
     where isMeant: (SnapshotHead) -> Bool = { _ in true }
@@ -43,27 +46,28 @@ public struct SnapshotHeads: Sendable {
     let all = heads.filter(isMeant)
     if let found = all.last(where: { $0.time < end }) { return found }
     guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
-    throw noSnapshot(text, "the oldest is of \(oldest.time.rfc3339)")
+    throw noSnapshot(text, "the oldest is from \(oldest.time.rfc3339)")
   }
 
-  /// Removes a head whose snapshot proved to be damaged, or gone.
+  /// Removes a head whose snapshot is damaged or gone.
   mutating func remove(_ id: SnapshotID, because error: StoreError?) {
     heads.removeAll { $0.id == id }
     if let error { damaged.append(error) }
   }
 
-  /// The one that is meant may be among those that cannot be read.
+  /// Returns the error for a snapshot that was not found; it may be among those that cannot be
+  /// read.
   private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
     if damaged.isEmpty { return .noSnapshot(text, reason) }
     return StoreError(
-      .damaged, "find the snapshot", text, "\(reason), of those that can be read",
-      hint: "'sandboxctl snapshots' lists them")
+      .damaged, "find the snapshot", text, "\(reason) among the readable snapshots",
+      hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 }
 
 extension Repository {
-  /// Lists the heads of all snapshots, and reads those of which the cache has none. One that is
-  /// damaged does not stop the others.
+  /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
+  /// snapshot does not affect the others.
   public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
     let known = cache?.load() ?? [:]
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
@@ -84,7 +88,7 @@ extension Repository {
         heads.append(head)
         if let status { records[id] = SnapshotHeadCache.Record(head: head, status: status) }
       } catch {
-        // One that is gone was removed since the listing.
+        // A snapshot that no longer exists was removed after the listing.
         if error.code != .missing { damaged.append(error) }
       }
     }
@@ -100,7 +104,8 @@ extension Repository {
     return head
   }
 
-  /// Reads a snapshot; nil if it is gone, or cannot be read, which `skip` is told of.
+  /// Reads a snapshot. Returns nil if it is gone, or if it cannot be read, which is reported to
+  /// `skip`.
   public func snapshot(
     ifReadable id: SnapshotID, skip: (StoreError) -> Void
   ) -> StoredSnapshot? {
@@ -112,8 +117,8 @@ extension Repository {
     }
   }
 
-  /// Reads the snapshot that is chosen among heads. If it cannot be read its head is removed, `skip`
-  /// is told why, and another is chosen.
+  /// Reads the snapshot that `choose` selects. If it cannot be read, its head is removed, the error
+  /// is reported to `skip`, and another one is selected.
   public func snapshot(
     among heads: inout SnapshotHeads, skip: (StoreError) -> Void = { _ in },
     choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
@@ -127,7 +132,8 @@ extension Repository {
     }
   }
 
-  /// Reads the snapshots whose heads are meant; the others are not read if the cache has their heads.
+  /// Reads the snapshots whose heads match. The others are not read if their heads are in the
+  /// cache.
   public func snapshots(
     cache: SnapshotHeadCache?, where isMeant: (SnapshotHead) -> Bool
   ) throws(StoreError) -> SnapshotListing {

@@ -1,18 +1,18 @@
 public import Codecs
 public import SystemIO
 
-/// What of a device a snapshot is of.
+/// The part of a device that a snapshot covers.
 public enum Scope: Hashable, Sendable {
   case device
   /// Only these apps, by identifier.
   case apps([String])
 }
 
-/// Why a snapshot was made; a word, so that one of a newer version is kept.
+/// The reason for a snapshot. It is a word, so that reasons of newer versions are preserved.
 public struct Reason: RawRepresentable, Hashable, Sendable {
   public let rawValue: String
 
-  /// Makes a reason of its word.
+  /// Creates a reason from its word.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let manual = Reason(rawValue: "manual")
@@ -25,16 +25,16 @@ public struct Reason: RawRepresentable, Hashable, Sendable {
 
 /// The device that was backed up.
 public struct DeviceRecord: Hashable, Sendable {
-  /// What tells it from every other device.
+  /// The unique identity of the device.
   public var identity: String
   public var platform: String
   public var layout: String
-  /// Its root directory.
+  /// The root directory of the device.
   public var root: ByteString
   public var osVersion: String?
   public var containers: [ContainerRecord]
 
-  /// Makes a record.
+  /// Creates a record.
   public init(
     identity: String, platform: String, layout: String, root: ByteString,
     osVersion: String? = nil, containers: [ContainerRecord] = []
@@ -48,17 +48,17 @@ public struct DeviceRecord: Hashable, Sendable {
   }
 }
 
-/// A container and where it lay.
+/// A container and its location.
 public struct ContainerRecord: Hashable, Sendable {
-  /// Its logical path.
+  /// The logical path of the container.
   public var path: ByteString
   public var uuid: String?
-  /// The name of the revision that it was of, where the layout has revisions.
+  /// The name of the revision, if the layout has revisions.
   public var revision: String?
-  /// Its real path on the device at the time.
+  /// The path on the device at the time of the run.
   public var realPath: ByteString
 
-  /// Makes a record.
+  /// Creates a record.
   public init(
     path: ByteString, uuid: String? = nil, revision: String? = nil, realPath: ByteString
   ) {
@@ -77,12 +77,12 @@ public struct AppRecord: Hashable, Sendable {
   public var build: String?
   /// The logical paths of its containers.
   public var containers: [ByteString]
-  /// The groups that it shares data in.
+  /// The groups in which it shares data.
   public var groups: [GroupRecord] = []
-  /// Where it was installed from, for an app of Flatpak.
+  /// The installation source of a Flatpak app.
   public var flatpak: FlatpakRecord?
 
-  /// Makes a record.
+  /// Creates a record.
   public init(
     identifier: String, name: String? = nil, version: String? = nil, build: String? = nil,
     containers: [ByteString] = []
@@ -95,34 +95,34 @@ public struct AppRecord: Hashable, Sendable {
   }
 }
 
-/// That an app belongs to a group.
+/// The membership of an app in a group.
 public struct GroupRecord: Hashable, Sendable {
-  /// The group's identifier.
+  /// The identifier of the group.
   public var identifier: String
-  /// Whether an entitlement or a policy said so, and it was no guess.
+  /// Whether the membership is known from an entitlement or a policy, not guessed.
   public var isKnown: Bool
 
-  /// Makes a record.
+  /// Creates a record.
   public init(identifier: String, isKnown: Bool) {
     self.identifier = identifier
     self.isKnown = isKnown
   }
 }
 
-/// What was installed of a Flatpak app, and from where.
+/// The installed version of a Flatpak app and its source.
 public struct FlatpakRecord: Hashable, Sendable {
-  /// `user` or `system`.
+  /// The installation: `user` or `system`.
   public var scope: String
   public var architecture: String
   public var branch: String
   /// The checksum of the deployed commit.
   public var commit: String
-  /// The remote's name and address, where they were known.
+  /// The remote's name and URL, if known.
   public var origin: String?
   public var url: String?
   public var runtime: String?
 
-  /// Makes a record.
+  /// Creates a record.
   public init(
     scope: String, architecture: String, branch: String, commit: String, origin: String? = nil,
     url: String? = nil, runtime: String? = nil
@@ -137,40 +137,40 @@ public struct FlatpakRecord: Hashable, Sendable {
   }
 }
 
-/// The policy that decided.
+/// The policy of the run.
 public struct PolicyRecord: Hashable, Sendable {
   public var name: String
-  /// Of all its layers.
+  /// The digest of all layers of the policy.
   public var digest: Digest
 
-  /// Makes a record.
+  /// Creates a record.
   public init(name: String, digest: Digest) {
     self.name = name
     self.digest = digest
   }
 }
 
-/// Counts and bytes of what a snapshot holds.
+/// The totals of a snapshot.
 public struct Totals: Hashable, Sendable {
   public var entries: UInt64 = 0
   public var files: UInt64 = 0
-  /// Bytes of the files' contents; a hard-linked file counts once.
+  /// The bytes of the files' contents. A hard-linked file counts once.
   public var bytes: UInt64 = 0
-  /// Bytes that this run added to the packs.
+  /// The bytes that this run added to packs.
   public var stored: UInt64 = 0
   public var classes: [ClassTotal] = []
 
-  /// Makes totals of nothing.
+  /// Creates empty totals.
   public init() {}
 }
 
-/// What a snapshot holds of one data class.
+/// The totals of one data class in a snapshot.
 public struct ClassTotal: Hashable, Sendable {
   public var name: String
   public var files: UInt64
   public var bytes: UInt64
 
-  /// Makes a total.
+  /// Creates a total.
   public init(name: String, files: UInt64, bytes: UInt64) {
     self.name = name
     self.files = files
@@ -178,45 +178,45 @@ public struct ClassTotal: Hashable, Sendable {
   }
 }
 
-/// The data class of a path and of all below it, up to where another run is nearer.
+/// The data class of a path and everything below it, up to a deeper path with another run.
 public struct ClassRun: Hashable, Sendable {
   public var path: ByteString
   public var name: String
 
-  /// Makes a run.
+  /// Creates a run.
   public init(path: ByteString, name: String) {
     self.path = path
     self.name = name
   }
 }
 
-/// A number of an owner or a group and its name.
+/// The id and name of a user or group.
 public struct NameRecord: Hashable, Sendable {
   public var id: UInt32
   public var name: String
 
-  /// Makes a record.
+  /// Creates a record.
   public init(id: UInt32, name: String) {
     self.id = id
     self.name = name
   }
 }
 
-/// What a rule kept out of the snapshot.
+/// Content that a rule excluded from the snapshot.
 public struct Exclusion: Hashable, Sendable {
   public var path: ByteString
   public var rule: String
   public var files: UInt64
   public var bytes: UInt64
-  /// The directory itself, where a restore makes it anew, empty: its mode, owner, times, attributes and
-  /// flags. Its tree means nothing, and attributes are inline.
+  /// The directory itself, if a restore creates it again, empty: its mode, owner, times, attributes
+  /// and flags. Its tree is not used, and its attributes are inline.
   public var directory: TreeEntry?
 
-  /// Stands in the place of a rule where a record is of all in its path that is not named, as there is
-  /// too much of it. No rule is called so.
+  /// The placeholder for a rule in a record that summarizes unlisted exclusions below its path. No
+  /// rule has this name.
   public static let unnamed = "too many to name"
 
-  /// Makes a record.
+  /// Creates a record.
   public init(
     path: ByteString, rule: String, files: UInt64, bytes: UInt64, directory: TreeEntry? = nil
   ) {
@@ -228,36 +228,36 @@ public struct Exclusion: Hashable, Sendable {
   }
 }
 
-/// A path and what is to be said of it.
+/// A note on a path.
 public struct PathNote: Hashable, Sendable {
   public var path: ByteString
   public var note: String
 
-  /// Makes a note.
+  /// Creates a note.
   public init(path: ByteString, note: String) {
     self.path = path
     self.note = note
   }
 }
 
-/// A database and how it was captured.
+/// A database and its capture method.
 public struct DatabaseRecord: Hashable, Sendable {
   public var path: ByteString
   public var how: String
 
-  /// Makes a record.
+  /// Creates a record.
   public init(path: ByteString, how: String) {
     self.path = path
     self.how = how
   }
 }
 
-/// The snapshot that a copy was made of.
+/// The source of a copied snapshot.
 public struct Original: Hashable, Sendable {
   public var repository: Digest
   public var id: SnapshotID
 
-  /// Makes a record.
+  /// Creates a record.
   public init(repository: Digest, id: SnapshotID) {
     self.repository = repository
     self.id = id

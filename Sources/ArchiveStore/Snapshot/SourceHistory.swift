@@ -1,15 +1,15 @@
 public import Codecs
 internal import SystemIO
 
-/// What a source's earlier runs left in the repository.
+/// The earlier runs of a source in the repository.
 public struct SourceHistory: Sendable {
-  /// The last snapshot of the scope that was asked for.
+  /// The last snapshot of the requested scope.
   public let last: StoredSnapshot?
-  /// The greatest sequence of the source's snapshots, 0 without any.
+  /// The greatest sequence among the source's snapshots; 0 without snapshots.
   public let sequence: UInt64
 }
 
-/// What tells where a snapshot belongs among the others.
+/// The members that determine the order of snapshots.
 protocol DatedSnapshot {
   var id: SnapshotID { get }
   var source: Digest { get }
@@ -24,8 +24,8 @@ extension StoredSnapshot: DatedSnapshot {
 }
 
 extension Repository {
-  /// Finds the earlier runs that a run goes by. Snapshots are read one after another, and only those
-  /// of which the cache has no head; one is kept whole. Those that cannot be read are skipped.
+  /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
+  /// another, and only one is kept in memory. Unreadable snapshots are skipped.
   public func history(
     of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
   ) throws(StoreError) -> SourceHistory {

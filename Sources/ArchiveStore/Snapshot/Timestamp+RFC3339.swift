@@ -1,7 +1,7 @@
 public import SystemIO
 
 extension Timestamp {
-  /// The moment in UTC as RFC 3339 has it, with nanoseconds where there are any.
+  /// The time in UTC in RFC 3339 format, with nanoseconds if they are not 0.
   public var rfc3339: String {
     let days = Self.divide(seconds, by: 86_400)
     let second = (seconds % 86_400 + 86_400) % 86_400
@@ -13,8 +13,8 @@ extension Timestamp {
     return "\(year)-\(day)T\(time.joined(separator: ":"))\(fraction)Z"
   }
 
-  /// Reads a time of RFC 3339: a fraction of up to nine digits, `Z` or an offset. Nothing for any
-  /// other text, or a day or an hour that there is not.
+  /// Parses an RFC 3339 time with a fraction of up to nine digits and `Z` or an offset. Returns nil
+  /// for any other text, and for an invalid date or time.
   public init?(rfc3339 text: String) {
     var reader = DateReader(rest: Array(text.utf8)[...])
     guard let year = reader.number(4), reader.take("-"), let month = reader.number(2),
@@ -31,8 +31,8 @@ extension Timestamp {
       nanoseconds: nanoseconds)
   }
 
-  /// The proleptic Gregorian date of a day counted from 1970-01-01: years begin in March, in eras
-  /// of 400 years or 146,097 days.
+  /// Returns the proleptic Gregorian date of a day counted from 1970-01-01. Years begin in March,
+  /// in eras of 400 years or 146,097 days.
   private static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days + 719_468
     let era = divide(shifted, by: 146_097)
@@ -64,7 +64,7 @@ extension Timestamp {
   }
 }
 
-/// Reads the parts of a date's text.
+/// A parser for the parts of a date.
 private struct DateReader {
   var rest: ArraySlice<UInt8>
 
@@ -88,7 +88,7 @@ private struct DateReader {
     return UInt32((digits.count..<9).reduce(value) { scaled, _ in scaled * 10 })
   }
 
-  /// Seconds east of UTC.
+  /// Parses the offset from UTC in seconds, positive to the east.
   mutating func offset() -> Int64? {
     if take("Z") || take("z") { return 0 }
     let sign: Int64 = take("+") ? 1 : take("-") ? -1 : 0

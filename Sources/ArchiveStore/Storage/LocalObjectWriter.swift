@@ -1,13 +1,13 @@
 internal import Codecs
 internal import SystemIO
 
-/// A file in the lease directory that becomes an object by one rename.
+/// A file in the lease directory that becomes an object by a rename.
 ///
-/// Not for two threads at once. The temporary is named by its path from the storage's root, not by
-/// a handle on the lease directory, so that the rename fails when the lease was taken away. When the
-/// disk refuses to keep the file, the kernel may have dropped its pages and would call the next
-/// fsync a success; so the same descriptor is never synced again: the bytes are copied once into a
-/// new file, proved by their hash, and that one is synced.
+/// Not thread-safe. The temporary is addressed by its path from the storage's root, not by a handle
+/// on the lease directory, so that the rename fails if the lease was removed. After a failed fsync
+/// the kernel may have dropped pages and report the next fsync as successful. The same descriptor
+/// is therefore never synced again: the bytes are copied once into a new file, verified by their
+/// hash, and that file is synced.
 final class LocalObjectWriter: ObjectWriter {
   private let storage: LocalStorage
   private let directory: ByteString
@@ -15,7 +15,7 @@ final class LocalObjectWriter: ObjectWriter {
   private var file: Descriptor
   private var size: UInt64 = 0
   private var isPresent = true
-  /// Whether the object got its name, by whichever attempt.
+  /// Whether the object has its name, by either attempt.
   private var isNamed = false
 
   init(storage: LocalStorage, directory path: ObjectPath) throws(SystemError) {
@@ -53,7 +53,8 @@ final class LocalObjectWriter: ObjectWriter {
     try? storage.root.remove(name)
   }
 
-  /// The error to report: `notDurable` once the object has its name, as it is listed from then on.
+  /// Returns the error to report: `notDurable` once the object has its name, because it is listed
+  /// from then on.
   private func failure(_ error: SystemError) -> StoreError {
     let failure = storage.failure(error)
     guard isNamed else { return failure }
@@ -62,7 +63,7 @@ final class LocalObjectWriter: ObjectWriter {
       cause: error)
   }
 
-  /// Content to the disk, name into place, name to the disk.
+  /// Syncs the content, renames the file into place, and syncs the directory.
   private func settle(_ path: ObjectPath) throws(SystemError) {
     try file.sync()
     let target = try storage.directory(path.directory)
@@ -71,7 +72,7 @@ final class LocalObjectWriter: ObjectWriter {
     try target.sync()
   }
 
-  /// Copies what was written into a new temporary, through no more than 1 MiB of memory.
+  /// Copies the written bytes into a new temporary, with at most 1 MiB of memory.
   private func makeAgain(_ digest: Digest) throws(SystemError) {
     let next = directory.appending(storage.nextTemporary())
     let copy = try storage.root.create(next, permissions: 0o600)
@@ -96,6 +97,6 @@ final class LocalObjectWriter: ObjectWriter {
     return hash.finish()
   }
 
-  /// EIO: what the disk kept is not what was written.
+  /// EIO: the bytes on disk differ from those that were written.
   private static let inputOutputError: Int32 = 5
 }

@@ -1,18 +1,18 @@
 public import SystemIO
 
 extension LocalStorage {
-  /// Gives a whole file.
+  /// Reads a complete file.
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let bytes = try reading(path) { directory throws(SystemError) in
       try directory.file(path.name).readAll(limit: limit)
     }
     guard let bytes else {
-      throw .damaged(path.description, "it is larger than the \(limit) bytes it may have")
+      throw .damaged(path.description, "it exceeds the limit of \(limit) bytes")
     }
     return bytes
   }
 
-  /// Gives a range of a file.
+  /// Reads a range of a file.
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
@@ -21,7 +21,7 @@ extension LocalStorage {
     return bytes
   }
 
-  /// Puts a range of a file into a buffer, without other memory.
+  /// Reads a range of a file into a buffer, without other memory.
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
@@ -33,9 +33,9 @@ extension LocalStorage {
     }
   }
 
-  /// Runs calls that read an object. Where they fail because the disk has lost it, or because there
-  /// is a link, a pipe or a device in its place, the object is damaged: that costs what it holds, and
-  /// not the work on the others.
+  /// Makes calls that read an object. If they fail because the disk lost it, or because a link, a
+  /// pipe or a device has its name, the object is reported as damaged, so that work on other
+  /// objects can continue.
   private func reading<Result>(
     _ path: ObjectPath, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
@@ -52,12 +52,12 @@ extension LocalStorage {
     }
   }
 
-  /// Gives the names in a directory.
+  /// Returns the names in a directory.
   public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     try StoreError.wrap { () throws(SystemError) in try self.directory(directory).takeNames() }
   }
 
-  /// Lists directory by directory, through handles; no more than one is open.
+  /// Lists one directory at a time, through handles. Only one is open at any time.
   public func forEachObject(
     below root: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -73,7 +73,8 @@ extension LocalStorage {
     }
   }
 
-  /// The files and directories in a directory; none where one below the root was removed meanwhile.
+  /// Returns the files and directories in a directory, or none if a directory below the root was
+  /// removed in the meantime.
   private func statuses(
     in path: ObjectPath, isRoot: Bool
   ) throws(StoreError) -> [(name: ByteString, status: ObjectStatus)] {
@@ -91,7 +92,7 @@ extension LocalStorage {
     }
   }
 
-  /// Tells what a file or directory is. A link is neither, so it counts as missing.
+  /// Returns the status of a file or directory. A link counts as missing.
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     do {
       return ObjectStatus(try directory(path.directory).statusIfPresent(path.name))
@@ -101,14 +102,14 @@ extension LocalStorage {
     }
   }
 
-  /// Begins a file.
+  /// Starts a file.
   public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     do {
       return try LocalObjectWriter(storage: self, directory: directory)
     } catch { throw failure(error) }
   }
 
-  /// Makes directories.
+  /// Creates directories.
   public func makeDirectories(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
     do {
       let directory = try directory(path)
@@ -117,11 +118,13 @@ extension LocalStorage {
     } catch {
       guard error.isExisting else { throw failure(error) }
       throw StoreError(
-        .notEmpty, "make the directory", error.path.description, "it exists already", cause: error)
+        .notEmpty, "create the directory", error.path.description, "it already exists", cause: error
+      )
     }
   }
 
-  /// Writes nothing into a file in a way that moves its time: by the file system's own clock.
+  /// Updates the time of a file by a write that leaves it empty, so that the file system's clock is
+  /// used.
   public func touch(_ path: ObjectPath) throws(StoreError) {
     try within(path) { directory throws(SystemError) in
       let file = try directory.openOrCreate(path.name, permissions: 0o600)
@@ -130,7 +133,7 @@ extension LocalStorage {
     }
   }
 
-  /// Renames and makes both directories durable.
+  /// Renames an object and syncs both directories.
   public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try within(path) { from throws(SystemError) in
       let to = try directory(target.directory)
@@ -153,7 +156,7 @@ extension LocalStorage {
 }
 
 extension ObjectStatus {
-  /// The status of a file or directory; nil for anything else.
+  /// Creates the status of a file or directory, or nil for any other type.
   fileprivate init?(_ status: FileStatus?) {
     guard let status, status.kind == .directory || status.kind == .file else { return nil }
     let isDirectory = status.kind == .directory

@@ -1,15 +1,15 @@
 internal import Synchronization
 public import SystemIO
 
-/// A repository's objects as files below one directory, local or mounted.
+/// The storage of a repository as files below one directory, local or mounted.
 ///
-/// Every call goes through directory handles and follows no link below the root. Directories are made with
+/// All calls use directory handles and follow no link below the root. Directories are created with
 /// mode 0700, files with 0600.
 public final class LocalStorage: Storage {
   let root: Directory
   private let unfinished = Atomic<Int>(0)
 
-  /// Opens the storage in an existing directory; a link to one is followed.
+  /// Opens the storage in an existing directory. A link to a directory is followed.
   public init(path: ByteString) throws(StoreError) {
     do {
       root = try Directory.open(path: path)
@@ -17,14 +17,14 @@ public final class LocalStorage: Storage {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
         .noRepository, "open the repository", path.description, error.reason,
-        hint: "'sandboxctl init' makes one; or name another place", cause: error)
+        hint: "run 'sandboxctl init' to create one, or give another path", cause: error)
     }
   }
 
   private init(root: consuming Directory) { self.root = root }
 
-  /// Opens the storage in a directory that is made, with those above it, where it is missing. The
-  /// directory gets mode 0700 if it is made here, and where its file system lets it if it is empty.
+  /// Opens the storage in a directory, and creates it with its parents if it is missing. A new
+  /// directory gets mode 0700, and so does an existing empty one if the file system allows it.
   public static func create(path: ByteString) throws(StoreError) -> LocalStorage {
     do {
       let root = try Directory.make(path: path, permissions: 0o700)
@@ -32,23 +32,23 @@ public final class LocalStorage: Storage {
       return LocalStorage(root: root)
     } catch {
       throw StoreError(
-        .system, "make the repository", path.description, error.reason, hint: error.hint,
+        .system, "create the repository", path.description, error.reason, hint: error.hint,
         cause: error)
     }
   }
 
-  /// The path that it was opened by.
+  /// The path with which it was opened.
   public var place: String { root.path.description }
 
-  /// A file system renames.
+  /// Always true: a file system supports rename.
   public var canRename: Bool { true }
 
-  /// What tells the root directory from every other, so that a backup can leave it out of itself.
+  /// Returns the identity of the root directory, with which a backup excludes the repository.
   public func identity() throws(StoreError) -> FileIdentity {
     try StoreError.wrap { () throws(SystemError) in try root.status().identity }
   }
 
-  /// The volume's space.
+  /// Returns the space of the volume.
   public func space() throws(StoreError) -> VolumeSpace? {
     try StoreError.wrap { () throws(SystemError) in
       var space = try root.space()
@@ -57,15 +57,15 @@ public final class LocalStorage: Storage {
     }
   }
 
-  /// A failed call as this module's error. A full or read-only volume is the repository's matter,
-  /// whatever file it came to light with.
+  /// Converts a failed system call. A full or read-only volume is reported for the repository, not
+  /// for a single file.
   func failure(_ error: SystemError) -> StoreError {
     guard error.endsEverything else { return .system(error) }
     return StoreError(
       .system, "write to the repository", place, error.reason, hint: error.hint, cause: error)
   }
 
-  /// A name for an unfinished object that no other of this program has.
+  /// Returns a name for an unfinished object that is unique in this process.
   func nextTemporary() -> ByteString {
     ByteString("unfinished-\(unfinished.add(1, ordering: .relaxed).newValue)")
   }
@@ -78,7 +78,7 @@ public final class LocalStorage: Storage {
     return directory
   }
 
-  /// Runs calls to the system on the directory that holds `path`.
+  /// Makes system calls on the directory that contains `path`.
   func within<Result: ~Copyable>(
     _ path: ObjectPath, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(StoreError) -> Result {

@@ -2,28 +2,28 @@ internal import Codecs
 internal import Synchronization
 public import SystemIO
 
-/// A repository's objects in memory: for tests and for trying things out. Nothing outlives it.
+/// A storage in memory for tests and experiments. Its content is lost when it is deallocated.
 public final class MemoryStorage: Storage {
   private let contents = Mutex(MemoryContents())
-  /// The name that messages bear.
+  /// The name used in messages.
   public let place: String
 
-  /// Makes an empty storage.
+  /// Creates an empty storage.
   public init(name: String = "memory") { place = name }
 
-  /// Memory renames.
+  /// Always true: memory supports rename.
   public var canRename: Bool { true }
 
-  /// Gives a whole object.
+  /// Reads a complete object.
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let bytes = try bytes(path)
     guard bytes.count <= limit else {
-      throw .damaged(path.description, "it is larger than the \(limit) bytes it may have")
+      throw .damaged(path.description, "it exceeds the limit of \(limit) bytes")
     }
     return bytes
   }
 
-  /// Gives a range of an object.
+  /// Reads a range of an object.
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
@@ -41,7 +41,7 @@ public final class MemoryStorage: Storage {
     return object.bytes
   }
 
-  /// Gives the names in a directory.
+  /// Returns the names in a directory.
   public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     guard let names = contents.withLock({ $0.directories[directory] }) else {
       throw .missing(directory.description)
@@ -49,7 +49,7 @@ public final class MemoryStorage: Storage {
     return names.sorted()
   }
 
-  /// Lists the objects as they are when it is called.
+  /// Lists the objects that exist at the time of the call.
   public func forEachObject(
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -59,7 +59,7 @@ public final class MemoryStorage: Storage {
     for (path, object) in found { try body(path, object.status) }
   }
 
-  /// Tells what an object or a directory is.
+  /// Returns the status of an object or directory.
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     contents.withLock { contents in
       if contents.directories[path] != nil {
@@ -69,7 +69,7 @@ public final class MemoryStorage: Storage {
     }
   }
 
-  /// Begins an object.
+  /// Starts an object.
   public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     guard contents.withLock({ $0.directories[directory] != nil }) else {
       throw .missing(directory.description)
@@ -77,7 +77,7 @@ public final class MemoryStorage: Storage {
     return MemoryObjectWriter(storage: self, directory: directory)
   }
 
-  /// Makes directories.
+  /// Creates directories.
   public func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       for name in names {
@@ -88,12 +88,12 @@ public final class MemoryStorage: Storage {
     }
   }
 
-  /// Makes an object or sets its time.
+  /// Creates an object if it is missing, or updates its time.
   public func touch(_ path: ObjectPath) throws(StoreError) {
     try put(contents.withLock { $0.objects[path]?.bytes } ?? [], path)
   }
 
-  /// Moves an object, or a directory with all below it.
+  /// Moves an object, or a directory with everything below it.
   public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in try contents.move(path, to: target) }
   }
@@ -110,7 +110,7 @@ public final class MemoryStorage: Storage {
     }
   }
 
-  /// Puts an object's bytes; one that is there is replaced.
+  /// Stores an object's bytes and replaces an existing object.
   fileprivate func put(_ bytes: [UInt8], _ path: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       contents.objects[path] = nil
@@ -127,7 +127,7 @@ public final class MemoryStorage: Storage {
   }
 }
 
-/// Objects and directories by their paths; each directory knows its names.
+/// Objects and directories by path. Each directory has the set of its names.
 private struct MemoryContents {
   struct Object {
     let bytes: [UInt8]
@@ -141,7 +141,7 @@ private struct MemoryContents {
   var objects: [ObjectPath: Object] = [:]
   var directories: [ObjectPath: Set<ByteString>] = [.root: []]
 
-  /// The objects below a directory, at any depth; nil if there is no such directory.
+  /// Returns the objects below a directory, at any depth, or nil if the directory does not exist.
   func objects(below directory: ObjectPath) -> [(ObjectPath, Object)]? {
     guard let names = directories[directory] else { return nil }
     return names.flatMap { name -> [(ObjectPath, Object)] in
@@ -156,12 +156,12 @@ private struct MemoryContents {
       throw .missing(path.directory.description)
     }
     guard !names.contains(path.name) else {
-      throw StoreError(.notEmpty, "make", "\(path)", "it exists already")
+      throw StoreError(.notEmpty, "create", "\(path)", "it already exists")
     }
     directories[path.directory]?.insert(path.name)
   }
 
-  /// Takes a name out of its directory.
+  /// Removes a name from its directory.
   mutating func take(_ path: ObjectPath) throws(StoreError) {
     guard directories[path.directory]?.remove(path.name) != nil else {
       throw .missing(path.description)
@@ -185,7 +185,7 @@ private struct MemoryContents {
   }
 }
 
-/// An object that is being gathered.
+/// An object that is being written.
 private final class MemoryObjectWriter: ObjectWriter {
   private let storage: MemoryStorage
   private let directory: ObjectPath
@@ -198,7 +198,7 @@ private final class MemoryObjectWriter: ObjectWriter {
 
   func append(_ bytes: [UInt8]) { self.bytes += bytes }
 
-  /// Fails when the directory it began in was taken away, as a rename out of it would.
+  /// Fails if the directory in which it was started no longer exists, as a rename would.
   func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
     guard try storage.status(directory) != nil else { throw .missing(directory.description) }
     try storage.put(bytes, path)

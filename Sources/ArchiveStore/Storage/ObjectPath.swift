@@ -1,17 +1,17 @@
 public import SystemIO
 
-/// The place of an object in a storage: a few plain components, never absolute, never upwards.
+/// The path of an object in a storage: plain components, relative to the root, without `..`.
 public struct ObjectPath: Hashable, Sendable {
   /// The names from the storage's root down.
   public let components: [ByteString]
 
-  /// The storage's root itself.
+  /// The root of the storage.
   public static let root = ObjectPath(unchecked: [])
 
   private init(unchecked components: [ByteString]) { self.components = components }
 
-  /// Makes a path of a text such as `packs/ab`, or nothing of one with an empty component, `.`,
-  /// `..` or a NUL.
+  /// Creates a path from a text such as `packs/ab`. Returns nil if a component is empty, `.`, `..`
+  /// or contains a NUL.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     let components = parts.map { ByteString(String($0)) }
@@ -19,15 +19,15 @@ public struct ObjectPath: Hashable, Sendable {
     self.components = components
   }
 
-  /// The path of a child. A name that is not one plain component is taken with its slashes and
-  /// dots made underlines, so that no name leads anywhere else.
+  /// Returns the path of a child. In a name that is not a plain component, slashes, dots and NULs
+  /// are replaced by underscores, so that no name leads elsewhere.
   public func appending(_ name: ByteString) -> ObjectPath {
     if Self.isPlain(name) { return ObjectPath(unchecked: components + [name]) }
     let harmless = name.bytes.map { $0 == 0x2f || $0 == 0x2e || $0 == 0 ? 0x5f : $0 }
     return ObjectPath(unchecked: components + [ByteString(harmless.isEmpty ? [0x5f] : harmless)])
   }
 
-  /// The directory that holds it; the root's is the root.
+  /// The parent directory; the root's parent is the root.
   public var directory: ObjectPath { ObjectPath(unchecked: Array(components.dropLast())) }
 
   /// The last component; the root's is `.`.

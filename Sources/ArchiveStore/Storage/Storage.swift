@@ -1,69 +1,68 @@
 public import Codecs
 public import SystemIO
 
-/// Where a repository's objects lie: small, so that wrappers can retry, throttle or fail on purpose.
+/// A storage for the objects of a repository. The protocol is small, so that wrappers can retry,
+/// throttle or inject failures.
 ///
-/// Objects are immutable: they are written as a temporary in a directory of the writer's (its lease)
-/// and appear under their own name whole and durable, or not at all. Names are listed in byte
-/// order. Errors say `missing` for what is not there, `system` for what the system refused.
+/// Objects are immutable. They are written as a temporary in a directory of the writer (its lease)
+/// and appear under their name complete and durable, or not at all. Names are listed in byte order.
+/// Errors are `missing` for objects that do not exist and `system` for failed system calls.
 public protocol Storage: Sendable {
-  /// The place, for messages.
+  /// The location, for messages.
   var place: String { get }
 
-  /// Whether `rename` works, which leases and pruning rely on.
+  /// Whether `rename` works, which leases and pruning require.
   var canRename: Bool { get }
 
-  /// Gives a whole object of at most `limit` bytes; a larger one is `damaged`.
+  /// Returns a complete object of at most `limit` bytes. A larger one is `damaged`.
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8]
 
-  /// Gives `count` bytes from `offset` on; an object that ends before is `damaged`.
+  /// Returns `count` bytes from `offset`. An object that ends earlier is `damaged`.
   func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8]
 
-  /// Puts `count` bytes from `offset` on in the place of what a buffer has, of which only the room is
-  /// used again; an object that ends before is `damaged`. When it fails, what the buffer has is
-  /// nothing to go by.
+  /// Replaces the content of a buffer by `count` bytes from `offset`, reusing its capacity. An
+  /// object that ends earlier is `damaged`. After an error the content of the buffer is undefined.
   func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError)
 
-  /// Gives the names in a directory, sorted by bytes.
+  /// Returns the names in a directory, sorted by bytes.
   func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString]
 
-  /// Calls `body` with the path, size and time of each object below a directory, at any depth, in any
-  /// order. Directories, and what is neither a file nor a directory, are not told of, nor is what is removed
-  /// meanwhile. A store that lists in pages asks for one after the other; the sizes cost it no
-  /// further request.
+  /// Calls `body` with the path, size and time of each object below a directory, at any depth, in
+  /// any order. Directories, special files and objects removed in the meantime are not reported. A
+  /// paged store fetches one page at a time, and needs no further requests for the sizes.
   ///
-  /// Errors: `missing` where the directory itself is not there; those of `body`.
+  /// - Throws: `missing` if the directory does not exist, and any error of `body`.
   func forEachObject(
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError)
 
-  /// Tells what an object or a directory is, nothing when there is none.
+  /// Returns the status of an object or directory, or nil if there is none.
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus?
 
-  /// Begins an object as a temporary in `folder`.
+  /// Starts an object as a temporary in `directory`.
   func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter
 
-  /// Makes directories in a directory, durably; one that is there already is `notEmpty`.
+  /// Creates directories in a directory, durably. If one already exists, the error is `notEmpty`.
   func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError)
 
-  /// Makes an empty object if it is missing and sets its time to the storage's own present. The
+  /// Creates an empty object if it is missing, and sets its time to the storage's current time. The
   /// directory must exist.
   func touch(_ path: ObjectPath) throws(StoreError)
 
-  /// Moves an object or a directory, durably; an object at `target` is replaced.
+  /// Moves an object or a directory, durably. An object at `target` is replaced.
   func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError)
 
   /// Removes an object or an empty directory.
   func remove(_ path: ObjectPath) throws(StoreError)
 
-  /// The space of the volume that the objects lie on; nothing where that cannot be told.
+  /// Returns the space of the volume that contains the objects, or nil if it is unknown.
   func space() throws(StoreError) -> VolumeSpace?
 }
 
 extension Storage {
-  /// Puts a range of an object into a buffer, where the storage has no way that spares memory.
+  /// Reads a range of an object into a buffer, for storages without a more efficient way.
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
@@ -71,16 +70,16 @@ extension Storage {
   }
 }
 
-/// What a storage knows of an object without reading it.
+/// The status of an object or directory.
 public struct ObjectStatus: Hashable, Sendable {
   /// Whether it is a directory.
   public let isDirectory: Bool
-  /// Bytes; 0 for a directory.
+  /// The size in bytes; 0 for a directory.
   public let size: UInt64
-  /// When it was last written, by the storage's clock.
+  /// The time of the last write, by the storage's clock.
   public let modified: Timestamp
 
-  /// Makes a status.
+  /// Creates a status.
   public init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
     self.isDirectory = isDirectory
     self.size = size
@@ -88,27 +87,27 @@ public struct ObjectStatus: Hashable, Sendable {
   }
 }
 
-/// An object that is being written and that nobody can see yet.
+/// An object that is being written and not visible yet.
 ///
-/// It ends with `commit` or `discard`; one that goes out of use without either is discarded.
+/// It ends with `commit` or `discard`. On deinitialization it is discarded.
 public protocol ObjectWriter: AnyObject {
-  /// Writes bytes behind those written before.
+  /// Appends bytes.
   func append(_ bytes: [UInt8]) throws(StoreError)
 
-  /// Makes the object durable under its name. `digest` is the BLAKE2b-256 of all its bytes: by it
-  /// the object is proved when it must be made again because the disk refused it once. What is not
-  /// read soon need not stay in the system's memory.
+  /// Makes the object durable under its name. `digest` is the BLAKE2b-256 of all its bytes, which
+  /// verifies a copy made after a failed sync. Unless `isReadSoon`, it need not stay in the page
+  /// cache.
   func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError)
 
-  /// Removes what was written.
+  /// Removes the written bytes.
   func discard()
 }
 
 extension Storage {
-  /// Most stores cannot tell.
+  /// Returns nil, as most stores cannot determine their space.
   public func space() throws(StoreError) -> VolumeSpace? { nil }
 
-  /// Saves a whole object, durably, by way of a temporary in `folder`.
+  /// Saves a complete object, durably, through a temporary in `directory`.
   public func save(
     _ bytes: [UInt8], as path: ObjectPath, by directory: ObjectPath
   ) throws(StoreError) {

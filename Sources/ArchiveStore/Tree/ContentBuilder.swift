@@ -1,19 +1,19 @@
 internal import Codecs
 
-/// Gathers a file's pieces in order into its content; of more than 256 it makes lists, window by
-/// window, so that a file of any size takes little memory.
+/// Collects the pieces of a file into its content. More than 256 pieces are stored as lists, window
+/// by window, so that a file of any size needs little memory.
 struct ContentBuilder {
-  /// Stores a list of pieces of a level and gives its name.
+  /// Stores a list of pieces of a level and returns its digest.
   typealias StoreList = (_ level: UInt8, _ pieces: [Piece]) throws(StoreError) -> Digest
 
   private var size: UInt64 = 0
-  /// Pieces that are in no list yet, and where the first of them begins.
+  /// Pieces that are in no list yet, and the offset of the first.
   private var pieces: [Piece] = []
   private var start: UInt64 = 0
-  /// Lists of level 1 and the window of each.
+  /// The lists of level 1 with their windows.
   private var lists: [(window: UInt64, piece: Piece)] = []
 
-  /// Adds the next piece; a hole behind a hole becomes one with it.
+  /// Adds the next piece. Consecutive holes are joined.
   mutating func append(_ piece: Piece, store: StoreList) throws(StoreError) {
     if piece.length == 0 { return }
     if case .hole(let length) = piece, case .hole(let before) = pieces.last {
@@ -25,7 +25,7 @@ struct ContentBuilder {
     size += piece.length
   }
 
-  /// The content of all pieces.
+  /// Returns the content of all pieces.
   mutating func finish(store: StoreList) throws(StoreError) -> Content {
     guard !lists.isEmpty || pieces.count > Content.inlinePieces else {
       return Content(size: size, level: 0, pieces: pieces)
@@ -37,13 +37,13 @@ struct ContentBuilder {
     return Content(size: size, level: 2, pieces: try listsOfLists(store))
   }
 
-  /// Stores the windows that no later piece can begin in.
+  /// Stores the windows in which no later piece can begin.
   private mutating func storeFullWindows(_ store: StoreList) throws(StoreError) {
     let first = start / Content.windows[0]
     if size / Content.windows[0] > first { try storeWindows(keepingLast: true, store) }
   }
 
-  /// Stores a list for each window in which pieces begin, the last one too or not.
+  /// Stores a list for each window in which pieces begin, with or without the last one.
   private mutating func storeWindows(
     keepingLast: Bool, _ store: StoreList
   ) throws(StoreError) {

@@ -1,6 +1,6 @@
 internal import Codecs
 
-/// The pieces of a file and lists of them as CBOR (docs/repository-format.md, "Content").
+/// The pieces of a file and lists of pieces as CBOR (docs/repository-format.md, "Content").
 enum ContentCoding {
   private enum Key {
     static let level: Int64 = 0
@@ -20,7 +20,7 @@ enum ContentCoding {
     return encoder.finish()
   }
 
-  /// An array: a blob is an array of its length and hash, a hole its length.
+  /// Encodes an array. A blob is an array of its length and hash, a hole its length.
   static func encode(_ pieces: [Piece], to encoder: inout CBOREncoder) {
     encoder.beginArray(count: pieces.count)
     for piece in pieces {
@@ -36,7 +36,7 @@ enum ContentCoding {
     encoder.endArray()
   }
 
-  /// Reads a list blob of that level whose pieces have `length` bytes of the file together.
+  /// Decodes a list blob of a level whose pieces cover `length` bytes of the file.
   static func decodeList(
     _ bytes: [UInt8], level: UInt8, length: UInt64, object: @autoclosure () -> String
   ) throws(StoreError) -> [Piece] {
@@ -56,28 +56,28 @@ enum ContentCoding {
       switch key {
       case Key.level:
         found = try decoder.unsigned()
-        if found == 0 { throw fault("a level of 0 is written") }
+        if found == 0 { throw fault("the default level 0 is encoded") }
       case Key.pieces: pieces = try decode(&decoder)
       default: throw fault("a list has the unknown key \(key)")
       }
     }
     try decoder.finish()
-    guard found == level else { throw fault("a list of level \(found) in place of level \(level)") }
+    guard found == level else { throw fault("a list of level \(found) instead of level \(level)") }
     if let fault = fault(in: pieces, level: level) { throw self.fault(fault) }
     guard !pieces.isEmpty, try size(of: pieces) == length else {
-      throw fault("a list's pieces do not have the \(length) bytes that it stands for")
+      throw fault("the pieces of a list do not have the expected \(length) bytes")
     }
     return pieces
   }
 
-  /// Reads pieces of a level that is not known yet; `fault(in:level:)` checks it.
+  /// Decodes pieces of a level that is not known yet. `fault(in:level:)` checks them afterwards.
   static func decode(_ decoder: inout CBORDecoder) throws(CodecError) -> [Piece] {
     var pieces: [Piece] = []
     pieces.reserveCapacity(try decoder.beginArray())
     var followsHole = false
     while try decoder.nextElement() {
       let isHole = try decoder.kind() == .unsigned
-      if isHole && followsHole { throw fault("a hole behind a hole") }
+      if isHole && followsHole { throw fault("two consecutive holes") }
       followsHole = isHole
       let piece: Piece
       if isHole {
@@ -86,14 +86,14 @@ enum ContentCoding {
         let (digest, length) = try blob(&decoder)
         piece = .blob(digest, length: length)
       }
-      guard piece.length > 0 else { throw fault("a piece of no bytes") }
+      guard piece.length > 0 else { throw fault("an empty piece") }
       pieces.append(piece)
     }
     return pieces
   }
 
-  /// Says what pieces of a level cannot be: in lists there are no holes, and no blob of data is
-  /// larger than a blob may be.
+  /// Returns the reason pieces of a level are invalid, or nil if they are valid: lists contain no
+  /// holes, and no data blob exceeds the maximum size.
   static func fault(in pieces: [Piece], level: UInt8) -> String? {
     for piece in pieces {
       switch piece {
@@ -105,12 +105,12 @@ enum ContentCoding {
     return nil
   }
 
-  /// Reads a blob's length and hash.
+  /// Decodes the length and hash of a blob.
   static func blob(
     _ decoder: inout CBORDecoder
   ) throws(CodecError) -> (digest: Digest, length: UInt64) {
     guard try decoder.beginArray() == 2, try decoder.nextElement() else {
-      throw fault("a piece is not its length and its hash")
+      throw fault("a piece is not an array of a length and a hash")
     }
     let length = try decoder.unsigned()
     _ = try decoder.nextElement()
@@ -121,12 +121,12 @@ enum ContentCoding {
 
   static func digest(_ decoder: inout CBORDecoder) throws(CodecError) -> Digest {
     guard let digest = try decoder.wholeDigest() else {
-      throw fault("a hash that has not 32 bytes")
+      throw fault("a hash that does not have 32 bytes")
     }
     return digest
   }
 
-  /// The bytes of all pieces; more than a signed offset can count is refused.
+  /// Returns the total length of all pieces, and refuses more than a signed offset can represent.
   static func size(of pieces: [Piece]) throws(CodecError) -> UInt64 {
     var size: UInt64 = 0
     for piece in pieces {

@@ -1,21 +1,22 @@
 internal import Codecs
 internal import SystemIO
 
-/// A directory's entries as they stand in its tree, in the order of their names.
+/// The encoded entries of a directory, ordered by name.
 ///
-/// They lie in one arena: a directory of a million entries takes little more than their bytes.
+/// They share one arena, so a directory of a million entries takes little more memory than their
+/// bytes.
 public struct EncodedDirectory: Sendable {
   private var names = SpillableArray<UInt8>()
   private var nameEnds = SpillableArray<Int>()
   private var bytes = SpillableArray<UInt8>()
   private var ends = SpillableArray<Int>()
 
-  /// Makes a directory without entries.
+  /// Creates an empty directory.
   public init() {}
 
-  /// Encodes entries that may be in any order.
+  /// Encodes entries in any order.
   ///
-  /// - Throws: `invalid` for two entries of one name, and for one that the format does not allow.
+  /// - Throws: `invalid` for two entries of the same name, and for an invalid entry.
   init(_ entries: [TreeEntry]) throws(StoreError) {
     let isSorted = zip(entries, entries.dropFirst()).allSatisfy { $0.name < $1.name }
     for entry in isSorted ? entries : entries.sorted(by: { $0.name < $1.name }) {
@@ -24,18 +25,19 @@ public struct EncodedDirectory: Sendable {
     }
   }
 
-  /// How many entries there are.
+  /// The number of entries.
   public var count: Int { ends.count }
 
   /// Appends an entry.
   ///
-  /// - Parameter entry: what `TreeEntry.encoded()` gave for the entry of that name.
-  /// - Throws: `invalid` when its name does not come after the last one's.
+  /// - Parameter name: the name of the entry.
+  /// - Parameter entry: the result of `TreeEntry.encoded()` for the entry.
+  /// - Throws: `invalid` if the name does not come after the last one.
   public mutating func append(
     _ name: Span<UInt8>, _ entry: some Collection<UInt8>
   ) throws(StoreError) {
     if count > 0, names.withSpan({ !$0.extracting(nameRange(count - 1)).precedes(name) }) {
-      throw .invalid("the entry \(Self.text(name))", "its name comes twice, or out of order")
+      throw .invalid("the entry \(Self.text(name))", "its name is a duplicate or out of order")
     }
     names.append(name)
     nameEnds.append(names.count)
@@ -51,18 +53,18 @@ public struct EncodedDirectory: Sendable {
     (index == 0 ? 0 : nameEnds[index - 1])..<nameEnds[index]
   }
 
-  /// The name of an entry.
+  /// Returns the name of an entry.
   func name(_ index: Int) -> ByteString { ByteString(names.copy(nameRange(index))) }
 
-  /// The hash of an entry's name, by which pages are cut.
+  /// Returns the hash of an entry's name, which determines page boundaries.
   func nameHash(_ index: Int) -> Digest {
     names.withSpan { Blake2b.hash($0.extracting(nameRange(index))) }
   }
 
-  /// How many bytes an entry has.
+  /// Returns the size of an entry in bytes.
   func size(_ index: Int) -> Int { ends[index] - (index == 0 ? 0 : ends[index - 1]) }
 
-  /// An encoded entry.
+  /// Returns an encoded entry.
   func entry(_ index: Int) -> ArraySlice<UInt8> {
     bytes.copy((index == 0 ? 0 : ends[index - 1])..<ends[index])
   }

@@ -1,20 +1,20 @@
 public import SystemIO
 
-/// What a name and a path in a snapshot may be, for who writes them and for who reads them.
+/// The rules for names and paths in a snapshot, for writers and readers.
 public enum PathRules {
-  /// Says why a name cannot stand in a directory; nothing when it can.
+  /// Returns the reason a name is invalid, or nil if it is valid.
   public static func fault(inName name: ByteString) -> String? {
     name.withSpan { fault(inName: $0) }
   }
 
-  /// Says why a path cannot be one within a snapshot; nothing when it can.
+  /// Returns the reason a path in a snapshot is invalid, or nil if it is valid.
   public static func fault(inPath path: ByteString) -> String? {
     if path.count > FormatLimit.path { return "a path of \(path.count) bytes" }
     if path.isAbsolute { return "an absolute path" }
     return path.withSpan { fault(inParts: $0) }
   }
 
-  // Each file of a backup comes by here: nothing is allocated as long as all is well.
+  // These functions run for each file of a backup and allocate nothing for valid paths.
 
   private static func fault(inName name: Span<UInt8>) -> String? {
     if name.isEmpty { return "an empty name" }
@@ -22,7 +22,7 @@ public enum PathRules {
     if name.contains(slash) { return "a name with a slash" }
     if name.count > 255 { return "a name of \(name.count) bytes" }
     if name.count > 2 || name[0] != dot || name[name.count - 1] != dot { return nil }
-    return "the name \(name.count == 1 ? "." : ".."), which means another directory"
+    return "the name \(name.count == 1 ? "." : ".."), which refers to another directory"
   }
 
   private static func fault(inParts path: Span<UInt8>) -> String? {

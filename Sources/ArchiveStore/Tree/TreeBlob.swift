@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// What a tree blob holds: all entries of a directory, or the table of its pages.
+/// The content of a tree blob: all entries of a directory, or the table of its pages.
 enum TreeBlob: Hashable, Sendable {
   case page([TreeEntry])
   case table([TreePage])

@@ -1,25 +1,26 @@
 internal import Codecs
 internal import SystemIO
 
-/// Directories as tree blobs: pages of entries, and tables of pages (docs/repository-format.md, "Tree").
+/// Directories as tree blobs: pages of entries, and tables of pages (docs/repository-format.md,
+/// "Tree").
 ///
-/// One directory has one form only: entries sorted by name, defaults left out, pages cut by the names.
-/// What is in any other form is refused.
+/// Each directory has exactly one encoding: entries sorted by name, defaults omitted, pages cut by
+/// names. Any other encoding is refused.
 enum TreeCoding {
   private enum Key {
     static let entries: Int64 = 0
     static let pages: Int64 = 1
   }
 
-  /// Pages end after a name whose hash begins with so many zero bits, once they have
-  /// `minimumEntries`: so an insertion changes one page or two.
+  /// The number of leading zero bits in the hash of a name after which a page ends, once it has
+  /// `minimumEntries`. An insertion therefore changes one page or two.
   static let boundaryBits = 12
   static let minimumEntries = 256
   static let maximumEntries = 16_384
-  /// A page ends before an entry that would take it past so many bytes of entries.
+  /// A page ends before an entry with which its entries would exceed this number of bytes.
   static let pageBytes = 4 << 20
 
-  /// The blob of a page of encoded entries.
+  /// Returns the blob of a page of encoded entries.
   static func encodePage(_ entries: some Collection<some Collection<UInt8>>) -> [UInt8] {
     var encoder = CBOREncoder(capacity: 16 + entries.reduce(0) { $0 + $1.count })
     encoder.beginMap()
@@ -33,7 +34,7 @@ enum TreeCoding {
     return encoder.finish()
   }
 
-  /// The blob of a table of pages: for each the name of its last entry and its hash.
+  /// Returns the blob of a page table: for each page, the name of its last entry and its hash.
   static func encodeTable(_ pages: [TreePage]) -> [UInt8] {
     var encoder = CBOREncoder()
     encoder.beginMap()
@@ -50,7 +51,7 @@ enum TreeCoding {
     return encoder.finish()
   }
 
-  /// Where the pages of a directory end.
+  /// Returns the ranges of the pages of a directory.
   static func pages(of directory: EncodedDirectory) -> [Range<Int>] {
     var pages: [Range<Int>] = []
     var start = 0
@@ -79,7 +80,7 @@ enum TreeCoding {
 // MARK: - Decoding
 
 extension TreeCoding {
-  /// Reads a tree blob, of all bytes or of a range, and refuses what the format does not allow.
+  /// Decodes a tree blob from all bytes or from a range, and refuses violations of the format.
   static func decode(
     _ bytes: [UInt8], range: Range<Int>? = nil, object: @autoclosure () -> String
   ) throws(StoreError) -> TreeBlob {
@@ -96,7 +97,7 @@ extension TreeCoding {
       switch (key, blob) {
       case (Key.entries, _): blob = .page(try entries(&decoder))
       case (Key.pages, .page([])): blob = .table(try table(&decoder))
-      default: throw ContentCoding.fault("a tree has the key \(key), which is not allowed there")
+      default: throw ContentCoding.fault("a tree has the unexpected key \(key)")
       }
     }
     try decoder.finish()
@@ -115,7 +116,7 @@ extension TreeCoding {
       if let last = entries.last?.name, !(last < entry.name) {
         throw ContentCoding.fault(
           last == entry.name
-            ? "the name '\(last)' comes twice" : "the name '\(entry.name)' is out of order")
+            ? "the name '\(last)' is a duplicate" : "the name '\(entry.name)' is out of order")
       }
       entries.append(entry)
     }
@@ -129,14 +130,14 @@ extension TreeCoding {
     pages.reserveCapacity(count)
     while try decoder.nextElement() {
       guard try decoder.beginArray() == 2, try decoder.nextElement() else {
-        throw ContentCoding.fault("a page in a table is not its last name and its hash")
+        throw ContentCoding.fault("a page in a table is not an array of a name and a hash")
       }
       let last = ByteString(try decoder.slice(limit: 255))
       _ = try decoder.nextElement()
       let digest = try ContentCoding.digest(&decoder)
       _ = try decoder.nextElement()
       guard PathRules.fault(inName: last) == nil, pages.last.map({ $0.last < last }) ?? true else {
-        throw ContentCoding.fault("a table's names are not names in order")
+        throw ContentCoding.fault("the names in a table are invalid or out of order")
       }
       pages.append(TreePage(last: last, digest: digest))
     }

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 extension TreeEntry {
-  /// Says what of the entry the format does not allow; nothing when all is well. Writers and
-  /// readers hold the same.
+  /// The first violation of the format in this entry, or nil if there is none. Writers and readers
+  /// apply the same checks.
   var fault: String? {
     PathRules.fault(inName: name) ?? valueFault ?? node.fault ?? attributeFault
       ?? linkFault ?? extensionFault
@@ -11,7 +11,7 @@ extension TreeEntry {
 
   private var valueFault: String? {
     if permissions > 0o7777 { return "permissions beyond 07777" }
-    return modified.nanoseconds > 999_999_999 ? "a second of more than 10^9 nanoseconds" : nil
+    return modified.nanoseconds > 999_999_999 ? "nanoseconds beyond 999999999" : nil
   }
 
   private var attributeFault: String? {
@@ -19,13 +19,13 @@ extension TreeEntry {
     for attribute in attributes {
       let name = attribute.name
       if name.isEmpty || name.hasNUL || name.count > 255 {
-        return "an attribute with no right name"
+        return "an attribute with an invalid name"
       }
-      if let last, !(last < name) { return "attributes out of order, or one twice" }
+      if let last, !(last < name) { return "attributes out of order or duplicated" }
       last = name
       switch attribute.value {
       case .inline(let value):
-        if value.count > Attribute.inlineLimit { return "an attribute too long to stand inline" }
+        if value.count > Attribute.inlineLimit { return "an inline attribute that is too long" }
       case .blob(_, let length):
         if length <= Attribute.inlineLimit || length > FormatLimit.blob {
           return "an attribute's blob of \(length) bytes"
@@ -62,7 +62,7 @@ extension Node {
     case .file(let content): content.fault
     case .symlink(let target):
       if target.isEmpty || target.hasNUL || target.count > FormatLimit.path {
-        "a link with no right target"
+        "a link with an invalid target"
       } else {
         nil
       }
@@ -77,10 +77,10 @@ extension Content {
     if level == 0 && pieces.count > Self.inlinePieces {
       return "\(pieces.count) pieces without a list"
     }
-    if level > 0 && pieces.isEmpty { return "a level without lists" }
+    if level > 0 && pieces.isEmpty { return "a list level without lists" }
     if let fault = ContentCoding.fault(in: pieces, level: level) { return fault }
     guard let sum = try? ContentCoding.size(of: pieces), sum == size else {
-      return "pieces that do not have the file's \(size) bytes"
+      return "pieces that do not add up to the file's \(size) bytes"
     }
     return nil
   }

@@ -1,9 +1,9 @@
 internal import Codecs
 
 extension TreeEntry {
-  /// The entry as it stands in a tree (docs/repository-format.md, "Entry").
+  /// Returns the encoding of the entry in a tree (docs/repository-format.md, "Entry").
   ///
-  /// - Throws: `invalid` for an entry that the format does not allow.
+  /// - Throws: `invalid` for an entry that violates the format.
   public func encoded() throws(StoreError) -> [UInt8] {
     if attributes.count > 1 {
       var sorted = self
@@ -18,7 +18,7 @@ extension TreeEntry {
     return TreeEntryCoding.encode(self)
   }
 
-  /// Reads an entry that `encoded()` gave.
+  /// Decodes an entry encoded by `encoded()`.
   ///
   /// - Throws: `damaged` for any other bytes.
   public init(encoded bytes: [UInt8]) throws(StoreError) {

@@ -1,27 +1,27 @@
 public import Codecs
 public import SystemIO
 
-/// One name in a directory, with all that a restore gives back.
+/// A name in a directory, with everything that a restore recreates.
 public struct TreeEntry: Hashable, Sendable {
   /// The name: 1 to 255 bytes without slash and NUL, neither `.` nor `..`.
   public var name: ByteString
-  /// What it is, with what only this kind of thing has.
+  /// The type with its specific data.
   public var node: Node
   /// Permission bits with set-user-id, set-group-id and sticky: 0 to 0o7777.
   public var permissions: UInt16
   public var owner: UInt32
   public var group: UInt32
   public var modified: Timestamp
-  /// Extended attributes, POSIX ACLs among them.
+  /// The extended attributes, including POSIX ACLs.
   public var attributes: [Attribute]
-  /// The bits of `FS_IOC_GETFLAGS` that are kept.
+  /// The preserved bits of `FS_IOC_GETFLAGS`.
   public var flags: UInt32
-  /// The smallest path in the snapshot of those that are one file by hard links; each has it.
+  /// The smallest path in the snapshot among the hard links of one file; all of them have it.
   public var linkGroup: ByteString?
-  /// What a newer version wrote and this one does not know, kept for whoever rewrites the entry.
+  /// Fields written by a newer version, preserved when the entry is rewritten.
   public var extensions: [TreeExtension]
 
-  /// Makes an entry.
+  /// Creates an entry.
   public init(
     name: ByteString, node: Node, permissions: UInt16? = nil, owner: UInt32 = 0,
     group: UInt32 = 0, modified: Timestamp = Timestamp(seconds: 0), attributes: [Attribute] = [],
@@ -40,7 +40,7 @@ public struct TreeEntry: Hashable, Sendable {
   }
 }
 
-/// What an entry is.
+/// The type of an entry.
 public enum Node: Hashable, Sendable {
   case file(Content)
   case directory(TreeReference)
@@ -50,7 +50,7 @@ public enum Node: Hashable, Sendable {
   case characterDevice(DeviceNumber)
   case blockDevice(DeviceNumber)
 
-  /// The permissions that an entry need not name.
+  /// The permissions that are omitted from the encoding.
   var defaultPermissions: UInt16 {
     switch self {
     case .directory: 0o755
@@ -60,11 +60,11 @@ public enum Node: Hashable, Sendable {
   }
 }
 
-/// The name of a stored folder: that of its only page, or of its table of pages.
+/// A reference to a stored directory: the digest of its only page or of its page table.
 public struct TreeReference: Hashable, Sendable {
   public let digest: Digest
 
-  /// Makes a reference.
+  /// Creates a reference.
   public init(_ digest: Digest) { self.digest = digest }
 }
 
@@ -73,19 +73,19 @@ public struct DeviceNumber: Hashable, Sendable {
   public let major: UInt32
   public let minor: UInt32
 
-  /// Makes a number of its parts.
+  /// Creates a number from its parts.
   public init(major: UInt32, minor: UInt32) {
     self.major = major
     self.minor = minor
   }
 
-  /// Takes apart what Linux gives as one (`makedev(3)`).
+  /// Creates a number from a Linux device number (`makedev(3)`).
   public init(linux number: UInt64) {
     major = UInt32(truncatingIfNeeded: (number >> 8) & 0xfff | (number >> 32) & ~0xfff)
     minor = UInt32(truncatingIfNeeded: number & 0xff | (number >> 12) & ~0xff)
   }
 
-  /// The number as Linux takes it.
+  /// The Linux device number.
   public var linux: UInt64 {
     let (major, minor) = (UInt64(major), UInt64(minor))
     return (major & 0xfff) << 8 | (major & ~0xfff) << 32 | minor & 0xff | (minor & ~0xff) << 12
@@ -97,29 +97,29 @@ public struct Attribute: Hashable, Sendable {
   public var name: ByteString
   public var value: Value
 
-  /// The value itself up to 512 bytes, else the blob that holds it.
+  /// The value itself if it has at most 512 bytes, otherwise the blob that holds it.
   public enum Value: Hashable, Sendable {
     case inline([UInt8])
     case blob(Digest, length: UInt64)
   }
 
-  /// Makes an attribute.
+  /// Creates an attribute.
   public init(name: ByteString, value: Value) {
     self.name = name
     self.value = value
   }
 
-  /// Longer values are blobs.
+  /// The maximum length of an inline value in bytes.
   public static let inlineLimit = 512
 }
 
-/// A field of an entry with a key from 128 on.
+/// A field of an entry with a key of 128 or more.
 public struct TreeExtension: Hashable, Sendable {
   public let key: UInt64
   /// The value as deterministic CBOR.
   public let value: [UInt8]
 
-  /// Makes a field.
+  /// Creates a field.
   public init(key: UInt64, value: [UInt8]) {
     self.key = key
     self.value = value

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 extension TreeEntryCoding {
-  /// Reads an entry and refuses what `TreeEntry.fault` names, a key with its default, an unknown
-  /// key below 128 and a key that this type of entry does not have.
+  /// Decodes an entry. Refuses any `TreeEntry.fault`, an encoded default, an unknown key below 128,
+  /// and a key that does not belong to the entry's type.
   static func decode(_ decoder: inout CBORDecoder) throws(CodecError) -> TreeEntry {
     var fields = TreeEntryFields()
     try decoder.beginMap()
@@ -16,7 +16,7 @@ extension TreeEntryCoding {
   }
 }
 
-/// The fields of an entry as they are read; nothing where a field has its default.
+/// The decoded fields of an entry; nil for fields with their default.
 private struct TreeEntryFields {
   typealias Key = TreeEntryCoding.Key
 
@@ -64,14 +64,14 @@ private struct TreeEntryFields {
     }
   }
 
-  /// A number that is left out when it is 0.
+  /// Decodes a number that is omitted if it is 0.
   private func number(_ decoder: inout CBORDecoder) throws(CodecError) -> UInt64 {
     let value = try decoder.unsigned()
     if value == 0 { throw isDefault }
     return value
   }
 
-  private var isDefault: CodecError { ContentCoding.fault("a key with its default is written") }
+  private var isDefault: CodecError { ContentCoding.fault("a default value is encoded") }
 
   private func readPieces(_ decoder: inout CBORDecoder) throws(CodecError) -> [Piece] {
     let pieces = try ContentCoding.decode(&decoder)
@@ -84,7 +84,7 @@ private struct TreeEntryFields {
     guard try decoder.beginArray() > 0 else { throw isDefault }
     while try decoder.nextElement() {
       guard try decoder.beginArray() == 2, try decoder.nextElement() else {
-        throw ContentCoding.fault("an attribute is not its name and its value")
+        throw ContentCoding.fault("an attribute is not an array of a name and a value")
       }
       let name = ByteString(try decoder.slice(limit: 255))
       _ = try decoder.nextElement()
@@ -118,14 +118,14 @@ private struct TreeEntryFields {
 
   private func narrow<Value: FixedWidthInteger>(_ value: UInt64) throws(CodecError) -> Value {
     guard let narrow = Value(exactly: value) else {
-      throw ContentCoding.fault("\(value) where a smaller number must be")
+      throw ContentCoding.fault("the number \(value) is out of range")
     }
     return narrow
   }
 
   private func node(_ name: ByteString) throws(CodecError) -> Node {
     guard let type = TreeEntryCoding.NodeType(rawValue: type ?? 0) else {
-      throw ContentCoding.fault("the entry '\(name)' is of the unknown type \(type ?? 0)")
+      throw ContentCoding.fault("the entry '\(name)' has the unknown type \(type ?? 0)")
     }
     let hasContent = size != nil || pieces != nil || level != nil
     let hasDevice = major != nil || minor != nil
@@ -133,7 +133,7 @@ private struct TreeEntryFields {
     guard !hasContent || type == .file, (subtree != nil) == (type == .directory),
       (target != nil) == (type == .symlink), !hasDevice || isDevice
     else {
-      throw ContentCoding.fault("the entry '\(name)' has or lacks a key against its type")
+      throw ContentCoding.fault("the keys of the entry '\(name)' do not match its type")
     }
     switch type {
     case .file: return .file(try content())

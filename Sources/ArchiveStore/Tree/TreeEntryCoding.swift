@@ -1,9 +1,9 @@
 internal import Codecs
 internal import SystemIO
 
-/// The keys of an entry, and how it is written (docs/repository-format.md, "Entry").
+/// The keys and the encoding of an entry (docs/repository-format.md, "Entry").
 ///
-/// Keys up to 127 must be known to whoever reads; those from 128 on are kept when they are not.
+/// A reader must know all keys up to 127. Unknown keys from 128 on are preserved.
 enum TreeEntryCoding {
   enum Key {
     static let name: Int64 = 0
@@ -31,7 +31,7 @@ enum TreeEntryCoding {
     case directory, symlink, fifo, socket, characterDevice, blockDevice
   }
 
-  /// The bytes of an entry that `fault(in:)` finds nothing wrong with.
+  /// Returns the encoding of an entry without faults.
   static func encode(_ entry: TreeEntry) -> [UInt8] {
     var encoder = CBOREncoder(capacity: 160)
     encoder.beginMap()

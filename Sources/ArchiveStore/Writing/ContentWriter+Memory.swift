@@ -2,13 +2,13 @@ internal import Codecs
 public import SystemIO
 
 extension ContentWriter {
-  /// Files of up to so many bytes are one piece, whatever is in them.
+  /// The maximum size in bytes of a file that is stored as one piece, whatever its content.
   public static let smallFile = ContentCutter.wholeLimit
-  /// Files of up to so many bytes can become one member.
+  /// The maximum size in bytes of a file that can become one member.
   public static let wholeFile = FileWriter.wholeLimit
 
-  /// Stores bytes in memory as the content of a file: what comes of it is the same as when they are
-  /// appended, and for up to `wholeFile` bytes it costs no copy of them but that into the frame.
+  /// Stores bytes in memory as the content of a file. The result equals that of appending them. Up
+  /// to `wholeFile` bytes are copied only once, into the frame.
   public func storeFile(
     logicalPath: ByteString, bytes: Span<UInt8>, hints: FileHints = FileHints()
   ) throws -> Content {
@@ -21,8 +21,8 @@ extension ContentWriter {
       : try storeWhole(logicalPath, bytes, hints)
   }
 
-  /// Stores files of at most `smallFile` bytes each, as one after the other would be; their hashes
-  /// are computed together, which takes a part of the time.
+  /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
+  /// fraction of the time.
   public func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
     let digests = Blake2b.hash(files.map(\.place), of: bytes)
     var contents: [Content] = []
@@ -79,15 +79,15 @@ extension ContentWriter {
     return try content.finish(store: storeList)
   }
 
-  /// Whether a piece of the file in hand is to be stored with it: it is new, or was further to the
-  /// front.
+  /// Whether a piece of the current file must be stored with it, because it is new or repeats an
+  /// earlier new piece of the file.
   private func claim(_ id: BlobID, length: Int) -> Bool {
     guard member.contains(id) else { return session.known.claim(id, length: length) }
     session.known.countKnown(length: length)
     return true
   }
 
-  /// Adds what is pending of a file: as the whole file, or as parts of it.
+  /// Adds the pending pieces of a file, as the whole file or as parts.
   func append(
     _ pending: PendingMember, of bytes: Span<UInt8>, isWhole: Bool, path: ByteString,
     hints: FileHints
@@ -109,14 +109,14 @@ extension ContentWriter {
   private static let parts: ByteString = ".sandboxctl/parts"
 }
 
-/// A small file in memory, beside others.
+/// A small file in memory, among others.
 public struct SmallFile: Sendable {
   public let logicalPath: ByteString
-  /// Where its bytes lie among those of all, at most `ContentWriter.smallFile` of them.
+  /// The range of the file in the shared bytes, at most `ContentWriter.smallFile` bytes long.
   public let place: Range<Int>
   public let hints: FileHints
 
-  /// Describes a file.
+  /// Creates a description of a file.
   public init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
     (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
   }

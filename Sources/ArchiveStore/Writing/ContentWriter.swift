@@ -1,23 +1,23 @@
 internal import Codecs
 public import SystemIO
 
-/// One thread's way of storing contents: it cuts and hashes them, gathers what is new in frames, and
-/// compresses these.
+/// The content writer of one thread. It cuts and hashes content, collects new blobs in frames, and
+/// compresses the frames.
 ///
-/// Not for two threads at once, but it may be made on one and used on another. Each writer must
-/// `flush` before the session can finish. Holds about 15 MB once it has stored much, and what a
-/// `FileWriter` holds while it stores a large file.
+/// Not thread-safe, but it may be created on one thread and used on another. Each writer must
+/// `flush` before the session can finish. It uses about 15 MB after storing much content, in
+/// addition to the memory of a `FileWriter` while it stores a large file.
 public final class ContentWriter {
   let session: WritingSession
   private var builder: FrameBuilder
-  /// Where what does not compress is gathered. Among text it would cost the compressor and the
-  /// decoder as much time as text does, and spoil their statistics.
+  /// The frames of incompressible content. Mixed with text, it would cost as much time to compress
+  /// and decompress as text, and degrade the compression.
   private var noise: FrameBuilder
   private var spread = ByteSpread()
   private var encoder: FrameEncoder
-  /// The writer of the file in hand, kept for its buffers.
+  /// The writer of the current file, kept for its buffers.
   private let file = FileWriter()
-  /// The pieces of the file in hand that is in memory, kept for its memory.
+  /// The pieces of the current in-memory file, kept for their memory.
   var member = PendingMember()
 
   init(_ session: WritingSession) throws(StoreError) {
@@ -27,11 +27,11 @@ public final class ContentWriter {
     encoder = try FrameEncoder()
   }
 
-  /// Stores what `body` gives as the content of a file, and tells how to find it again.
+  /// Stores the bytes that `body` appends as the content of a file, and returns the content.
   ///
-  /// `body` appends the bytes and holes in order. What it throws is thrown on; what was stored of
-  /// the file till then is of no harm. A file of at most 8 MiB, without holes, all of whose pieces
-  /// are new, becomes a member at `logicalPath` in a pack; of all others the new pieces become parts.
+  /// `body` appends the bytes and holes in order. Its errors are rethrown; blobs stored until then
+  /// do no harm. A file of at most 8 MiB without holes, all of whose pieces are new, becomes a
+  /// member at `logicalPath` in a pack. Of any other file the new pieces are stored as parts.
   public func storeFile(
     logicalPath: ByteString, hints: FileHints = FileHints(), _ body: (FileWriter) throws -> Void
   ) throws -> Content {
@@ -41,14 +41,14 @@ public final class ContentWriter {
     do {
       try body(file)
     } catch {
-      // What fails here has ended the session, which the next call tells of.
+      // A failure here has ended the session, which the next call reports.
       try? file.giveUp()
       throw error
     }
     return try file.finish()
   }
 
-  /// Makes sure that a file can be stored now.
+  /// Checks that a file can be stored now.
   func prepare(_ path: ByteString) throws(StoreError) {
     if let fault = PathRules.fault(inPath: path) {
       throw .invalid(path.description, "it is \(fault)")
@@ -57,12 +57,12 @@ public final class ContentWriter {
     try session.status.step { () throws(StoreError) in try session.lease.keepAlive() }
   }
 
-  /// Stores bytes as one blob, if they are not known, and gives its name.
+  /// Stores bytes as one blob unless they are known, and returns its id.
   ///
   /// - Throws: `invalid` for no bytes or more than 8 MiB.
   public func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> BlobID {
     guard !bytes.isEmpty, bytes.count <= FormatLimit.blob else {
-      throw .invalid("a \(kind) blob", "it has \(bytes.count) bytes; 1 byte to 8 MiB can be stored")
+      throw .invalid("a \(kind) blob", "it has \(bytes.count) bytes; a blob has 1 byte to 8 MiB")
     }
     guard kind == .data else {
       return BlobID(kind: kind, digest: try session.store(bytes, kind: kind))
@@ -76,7 +76,7 @@ public final class ContentWriter {
     return id
   }
 
-  /// Makes an extended attribute; a value of more than 512 bytes is stored as a blob.
+  /// Creates an extended attribute. A value of more than 512 bytes is stored as a blob.
   public func makeAttribute(name: ByteString, value: [UInt8]) throws(StoreError) -> Attribute {
     guard value.count > Attribute.inlineLimit else {
       return Attribute(name: name, value: .inline(value))
@@ -105,8 +105,8 @@ extension ContentWriter {
     }
   }
 
-  /// Puts all that is gathered into packs, and what waits for a thread to compress it. To be called
-  /// when the thread has no more to store.
+  /// Writes all collected content, and frames that wait to be compressed, to packs. A thread calls
+  /// this when it has no more content to store.
   public func flush() throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
       try finishFrames()
@@ -114,16 +114,16 @@ extension ContentWriter {
     }
   }
 
-  /// Compresses frames of other threads' large files as they come, until `isDone` and none waits.
-  /// To be called while this thread has no file; `isDone` is asked each few milliseconds. A failure
-  /// ends the session, and the next call says so.
+  /// Compresses waiting frames of other threads' large files, until `isDone` returns true and none
+  /// waits. A thread calls this while it has no file. `isDone` is called every few milliseconds. A
+  /// failure ends the session, which the next call reports.
   public func helpUntilDone(_ isDone: () -> Bool) {
     session.queue.help(until: isDone) { frame in
       try? session.status.mustStep { () throws(StoreError) in try compress(&frame) }
     }
   }
 
-  /// Closes the frames in hand; what is left of both sorts shares one if it can.
+  /// Closes the open frames. The rest of both kinds shares one frame if it fits.
   private func finishFrames() throws(StoreError) {
     guard var rest = noise.finish() else {
       if var last = builder.finish() { try compress(&last) }
@@ -138,8 +138,8 @@ extension ContentWriter {
     try compress(&last)
   }
 
-  /// Puts a frame into a pack, and takes its bytes out of it: a buffer that somebody else still
-  /// holds cannot be used again.
+  /// Compresses a frame into a pack, and moves the bytes out of the frame, because a buffer with
+  /// another reference cannot be reused.
   private func compress(_ plain: inout PlainFrame) throws(StoreError) {
     try session.lanes.append(try encoder.encode(plain))
     session.buffers.give(exchange(&plain.bytes, with: []))

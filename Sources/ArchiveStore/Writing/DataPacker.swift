@@ -2,33 +2,33 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Where finished frames of one sort go: the pack that is open, and the next when it is full. For
-/// any thread.
+/// Appends finished frames of one kind to an open pack, and opens the next pack when it is full.
+/// Safe to use from any thread.
 final class DataPacker: Sendable {
   private let packs: RunPacks
   private let known: KnownBlobs
   private let target: Int
   private let isReadSoon: Bool
   private let state: Mutex<State>
-  /// Bytes that have come since packs are opened to be hashed with others. Ways that get as many of them have
-  /// as many that are not hashed yet.
+  /// The bytes appended since packs share hashers. Packers with similar counts have similar numbers
+  /// of bytes waiting to be hashed.
   private let shared = Atomic<Int>(0)
 
   private struct State {
     var open: PackWriter?
     var next: Next
-    /// How packs are opened after a checkpoint.
+    /// The settings of the first pack after a checkpoint.
     var first: Next
   }
 
-  /// How the next pack is opened.
+  /// The settings of the next pack.
   private struct Next {
     var target: Int
     var hashes: PackHashes?
   }
 
-  /// Packs are full with `target` bytes. The next commands read those that have trees; what files
-  /// hold is read when something is lost.
+  /// Creates a packer whose packs are full at `target` bytes. Packs of trees are read by the next
+  /// commands (`isReadSoon`); packs of file contents are read only to restore data.
   init(
     _ packs: RunPacks, _ known: KnownBlobs, target: Int = PackWriter.target, isReadSoon: Bool
   ) {
@@ -39,8 +39,8 @@ final class DataPacker: Sendable {
 
   var sharedBytes: Int { shared.load(ordering: .relaxed) }
 
-  /// Lets the packs that are opened from now on be hashed with the others of `hashes`. The first of
-  /// them, and the first after each checkpoint, is full with `first` bytes.
+  /// Hashes packs opened from now on together with the others of `hashes`. The first of them, and
+  /// the first after each checkpoint, is full at `first` bytes.
   func share(_ hashes: PackHashes, first: Int) {
     state.withLock { state in
       state.first = Next(target: first, hashes: hashes)
@@ -48,17 +48,17 @@ final class DataPacker: Sendable {
     }
   }
 
-  /// Appends a frame to the open pack; a pack that is full then is closed soon.
+  /// Appends a frame to the open pack. A pack that becomes full is closed in the background.
   func append(_ frame: PackFrame) throws(StoreError) {
     for pack in try put(frame) { try packs.closeSoon(pack) }
   }
 
-  /// Appends a frame to the open pack, and gives the packs that are full then.
+  /// Appends a frame to the open pack, and returns the packs that became full.
   func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
     try state.withLock { state throws(StoreError) in try put(frame, into: &state) }
   }
 
-  /// The same, but for when another thread does just now: then nothing.
+  /// Appends a frame like `put`, or returns nil if another thread is appending.
   func putIfFree(_ frame: PackFrame) throws(StoreError) -> [PackWriter]? {
     try state.withLockIfAvailable { state throws(StoreError) in try put(frame, into: &state) }
   }
@@ -91,7 +91,7 @@ final class DataPacker: Sendable {
     return pack
   }
 
-  /// Takes the open pack out, for who closes it; the next frame opens another.
+  /// Removes the open pack and returns it to be closed. The next frame opens another.
   func takeOpen() -> PackWriter? {
     state.withLock { state in
       defer { (state.open, state.next) = (nil, state.first) }
@@ -99,6 +99,6 @@ final class DataPacker: Sendable {
     }
   }
 
-  /// Removes what is open.
+  /// Discards the open pack.
   func discard() { takeOpen()?.discard() }
 }

@@ -1,17 +1,17 @@
 internal import Codecs
 public import SystemIO
 
-/// What is known of a file before it is read.
+/// Properties of a file that are known before it is read.
 public struct FileHints: Hashable, Sendable {
-  /// Bytes, as the file system says; a guide for cutting, not a promise.
+  /// The size in bytes reported by the file system; a hint for cutting.
   public var size: UInt64?
-  /// Whether it is to be cut as a SQLite database though it may not begin as one.
+  /// Whether the file is cut as a SQLite database even if it does not begin like one.
   public var isDatabase: Bool
-  /// What the pack's own members bear, for those who extract them by hand.
+  /// The metadata of the members in packs, for manual extraction.
   public var permissions: UInt16
   public var modified: Timestamp
 
-  /// Makes hints.
+  /// Creates hints.
   public init(
     size: UInt64? = nil, isDatabase: Bool = false, permissions: UInt16 = 0o644,
     modified: Timestamp = Timestamp(seconds: 0)
@@ -21,7 +21,7 @@ public struct FileHints: Hashable, Sendable {
     self.permissions = permissions
     self.modified = modified
   }
-  /// The member at a path in a pack.
+  /// Returns the member at a path in a pack.
   func member(_ path: ByteString, size: Int) -> TarMember {
     TarMember(
       path: Array(path.bytes), size: size, mode: permissions & 0o7777, modified: modified.seconds)

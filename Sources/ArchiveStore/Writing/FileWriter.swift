@@ -1,32 +1,33 @@
 public import Codecs
 internal import SystemIO
 
-/// Takes the bytes and holes of one file in order; made by `ContentWriter.storeFile`.
+/// Receives the bytes and holes of one file in order; passed to the body of
+/// `ContentWriter.storeFile`.
 ///
-/// However large the file is, it holds at most the portion that is given and 28 MiB, as a rule half of
-/// that: what is not cut yet, the pieces that have no name yet, and those that are in no member yet.
+/// For a file of any size it holds the current portion and at most 28 MiB, usually half of that:
+/// bytes not yet cut, pieces not yet hashed, and pieces not yet in a member.
 public final class FileWriter {
   private var writer: ContentWriter?
   private var path: ByteString = ""
   private var hints = FileHints()
   private var cutter = ContentCutter(isDatabase: false, size: nil)
   private var content = ContentBuilder()
-  /// Pieces that have no name yet: hashed together they take a part of the time.
+  /// Pieces not yet hashed. Hashing them together takes a fraction of the time.
   private var cuts: [ContentCutter.Cut] = []
   private var pending = PendingMember()
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
-  /// Is told each piece that gets its name: where in the file it begins, and its bytes.
+  /// Called for each hashed piece with its offset in the file, its length and its digest.
   public var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
 
-  /// A file that is larger is stored in parts.
+  /// The maximum size in bytes of a file that is stored as one member.
   static let wholeLimit = 8 << 20
-  /// Parts hold successive new blobs of at most so many bytes.
+  /// The maximum size in bytes of a part, which holds successive new blobs.
   static let partLimit = 4 << 20
-  /// Pieces get their names once there are so many, which keeps all lanes of `Blake2b.hash(_:of:)`
-  /// busy, or so many bytes of them.
+  /// The number of pieces, or of their bytes, at which pieces are hashed. The number keeps all
+  /// lanes of `Blake2b.hash(_:of:)` busy.
   private static let namedTogether = (pieces: 24, bytes: 8 << 20)
-  /// Bytes beside the portion that is given.
+  /// The maximum number of bytes held in addition to the current portion.
   static let mostHeld = 28 << 20
 
   init() {}
@@ -46,28 +47,28 @@ public final class FileWriter {
 
   func end() { (writer, onPiece) = (nil, nil) }
 
-  /// How many bytes it holds now.
+  /// The number of bytes held now.
   var heldBytes: Int { cutter.window.count }
 
-  /// Makes sure that no other file is in hand.
+  /// Checks that no other file is open.
   func requireFree(_ path: ByteString) throws(StoreError) {
     guard writer == nil else {
       throw .invalid(path.description, "another file of the writer is not finished")
     }
   }
 
-  /// Takes the next bytes.
+  /// Appends the next bytes.
   public func append(_ bytes: Span<UInt8>) throws(StoreError) {
     try beginPortion()
     cutter.append(bytes)
     try takePieces()
   }
 
-  /// Takes the next bytes.
+  /// Appends the next bytes.
   public func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
 
-  /// Takes the next bytes, which `read` appends to the array that it is given, as a rule at most
-  /// 1 MiB; gives how many came. What `read` throws is thrown on, and ends the file.
+  /// Appends the bytes that `read` appends to its array, usually at most 1 MiB, and returns their
+  /// number. An error of `read` is rethrown and ends the file.
   public func append(reading read: (inout [UInt8]) throws -> Void) throws -> Int {
     try beginPortion()
     let end = cutter.end
@@ -77,28 +78,28 @@ public final class FileWriter {
     return count
   }
 
-  /// Takes a hole: zeros that need not be read.
+  /// Appends a hole: zeros that are not read.
   public func appendHole(length: UInt64) throws(StoreError) {
     let writer = try open()
     if length == 0 { return }
     try skip(.hole(length: length), writer)
   }
 
-  /// Takes the next piece by its name, which an earlier run gave to the same bytes at the same place,
-  /// without them; false, and nothing taken, where it is not stored.
+  /// Appends the next piece by the digest that an earlier run computed for the same bytes at the
+  /// same offset, without the bytes. Returns false, and appends nothing, if the blob is not stored.
   public func append(stored digest: Digest, length: Int) throws(StoreError) -> Bool {
     let writer = try open()
     guard writer.session.contains(BlobID(kind: .data, digest: digest)) else { return false }
     writer.session.known.countKnown(length: length)
-    // What lies before it unnamed is of a run that is longer than that.
+    // The uncut bytes before it belong to a run that continues with this piece.
     cutter.goOnWithRun()
     try skip(.blob(digest, length: UInt64(length)), writer)
     return true
   }
 
-  /// Takes a piece of which no bytes come, behind all that have come.
+  /// Appends a piece without bytes, after all bytes received so far.
   private func skip(_ piece: Piece, _ writer: ContentWriter) throws(StoreError) {
-    // A file may be all pieces that are stored, of which none comes to a portion.
+    // A file may consist of stored pieces only, and then never begins a portion.
     try writer.session.lease.keepAlive()
     try takePieces(isLast: true)
     cutter.skip(piece)
@@ -107,7 +108,7 @@ public final class FileWriter {
     try add(piece, writer)
   }
 
-  /// Gives the content when all bytes have come.
+  /// Returns the content after all bytes were appended.
   func finish() throws(StoreError) -> Content {
     let writer = try open()
     try takePieces(isLast: true)
@@ -117,14 +118,16 @@ public final class FileWriter {
     }
   }
 
-  /// Stores what other threads rely on already of a file that is not read to its end.
+  /// Stores the pieces of an unfinished file on which other threads may already rely.
   func giveUp() throws(StoreError) {
     isWhole = false
     try flush(try open())
   }
 
   private func open() throws(StoreError) -> ContentWriter {
-    guard let writer else { throw .invalid("a file", "its writer is used after its end") }
+    guard let writer else {
+      throw .invalid("a file", "its writer was used after the end of the file")
+    }
     try writer.session.status.check()
     return writer
   }
@@ -135,7 +138,7 @@ public final class FileWriter {
     }
   }
 
-  /// Moves what is still needed to the window's front once that is the smaller part of it.
+  /// Moves the bytes still needed to the front of the window once they are its smaller part.
   private func beginPortion() throws(StoreError) {
     try open().session.lease.keepAlive()
     let done = pending.start ?? cuts.first?.place.lowerBound ?? cutter.start
@@ -145,7 +148,7 @@ public final class FileWriter {
     pending.move(by: done)
   }
 
-  /// Cuts what has come, and names the pieces once there are enough of them.
+  /// Cuts the received bytes, and hashes the pieces once there are enough.
   private func takePieces(isLast: Bool = false) throws(StoreError) {
     let writer = try open()
     while let cut = cutter.next(isLast: isLast) { cuts.append(cut) }
@@ -159,7 +162,7 @@ public final class FileWriter {
     cuts.removeAll(keepingCapacity: true)
   }
 
-  /// Adds a piece to the content, and keeps its place if it is new.
+  /// Adds a piece to the content, and keeps its range if it is new.
   private func take(
     _ cut: ContentCutter.Cut, _ digest: Digest, _ writer: ContentWriter
   ) throws(StoreError) {
@@ -182,7 +185,7 @@ public final class FileWriter {
     pending.append(id, cut.place, at: cut.offset)
   }
 
-  /// Hands over what is pending: as the whole file, or as parts.
+  /// Stores the pending pieces, as the whole file or as parts.
   private func flush(_ writer: ContentWriter) throws(StoreError) {
     let window = cutter.window
     try writer.append(pending, of: window.span, isWhole: isWhole, path: path, hints: hints)

@@ -2,29 +2,29 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Full frames that wait for a thread which has no file of its own, so that one large file is
-/// compressed by all.
+/// Full frames that wait for a thread without a file of its own, so that all threads compress one
+/// large file.
 ///
-/// Bounded by memory: of 4 MiB frames one waits for each worker; who finds the queue full, or nobody
-/// to help, compresses the frame itself. So no one ever waits to put a frame in.
+/// The queue is bounded: it holds one frame of 4 MiB for each worker. A thread that finds the queue
+/// full, or no helpers, compresses the frame itself, so adding a frame never blocks.
 final class FrameQueue: Sendable {
   private let queue: BoundedQueue<PlainFrame>
   private let helpers = Atomic<Int>(0)
 
   init(workers: Int) { queue = BoundedQueue(capacity: workers) }
 
-  /// How long a helper waits before it looks whether it is still to help.
+  /// The time in milliseconds that a helper waits before it checks whether to continue.
   private static let patience = 2
 
-  /// Gives a frame to the helpers; false when there are none, or enough waits for them.
+  /// Adds a frame for the helpers. Returns false if there are none or if the queue is full.
   func offer(_ frame: PlainFrame) -> Bool {
     helpers.load(ordering: .relaxed) > 0 && queue.offer(frame)
   }
 
-  /// The next frame, if one waits.
+  /// Returns the next waiting frame, or nil if there is none.
   func next() -> PlainFrame? { queue.take(waitingAtMost: 0) }
 
-  /// Gives frames to `use` as they come, until `isDone` and none waits.
+  /// Passes frames to `use` as they arrive, until `isDone` returns true and none waits.
   func help(until isDone: () -> Bool, _ use: (inout PlainFrame) -> Void) {
     helpers.add(1, ordering: .relaxed)
     defer { helpers.subtract(1, ordering: .relaxed) }

@@ -1,13 +1,13 @@
 internal import Codecs
 internal import Synchronization
 
-/// What need not be stored: the blobs of the index, and those that this run has claimed. For any
-/// thread.
+/// The blobs that need not be stored: those in the index and those claimed by this run. Safe to use
+/// from any thread.
 final class KnownBlobs: Sendable {
   private let index: Mutex<Index>
   private let run = Mutex(RunBlobs())
 
-  /// The index, and how many times blobs of the run went over into it.
+  /// The index, and the number of times blobs of the run were moved into it.
   private struct Index {
     var set: IndexSet
     var generation = 0
@@ -17,19 +17,19 @@ final class KnownBlobs: Sendable {
 
   var statistics: WritingStatistics { run.withLock { $0.statistics } }
 
-  /// Claimed blobs that are in no pack yet.
+  /// The number of claimed blobs that are in no pack yet.
   var unplaced: Int { run.withLock { $0.unplaced } }
 
   /// The packs that an index object names and that may be relied on.
   var packs: Set<Digest> { index.withLock { $0 }.set.packs }
 
-  /// Whether a blob can be relied on, once the run ends well.
+  /// Whether a blob can be relied on, provided the run succeeds.
   func contains(_ blob: BlobID) -> Bool {
     withIndex(searching: blob) { isIndexed, run in isIndexed || run.contains(blob) }
   }
 
-  /// Claims a blob for the thread that asks: true when it is new, and then this thread must store
-  /// it. Counts it as new or as known.
+  /// Claims a blob for the calling thread. Returns true if it is new; the thread must then store
+  /// it. Counts the blob as new or known.
   func claim(_ blob: BlobID, length: Int) -> Bool {
     withIndex(searching: blob) { isIndexed, run in
       if !isIndexed && run.insert(blob, length: length) {
@@ -42,25 +42,26 @@ final class KnownBlobs: Sendable {
     }
   }
 
-  /// How many blobs of the run are in no index object yet.
+  /// The number of the run's blobs that are in no index object yet.
   var unindexed: Int { run.withLock { $0.records.count } }
 
   /// Counts a blob that the caller knows to be claimed.
   func countKnown(length: Int) { run.withLock { $0.statistics.countKnown(length) } }
 
-  /// Says where the blobs of a frame lie.
+  /// Records the locations of a frame's blobs.
   func place(_ blobs: [PackFrame.Blob], pack: Int, frame: Int) {
     run.withLock { run in
       for blob in blobs { run.place(blob.id, pack: pack, frame: frame, offset: blob.offset) }
     }
   }
 
-  /// The blobs of some of the run's packs.
+  /// Returns the entries of the blobs in some of the run's packs.
   func records(ofPacks packs: Set<UInt32>) -> [BlobRecord] {
     run.withLock { run in run.records.filter { packs.contains($0.pack) } }
   }
 
-  /// Takes over an index object that has all blobs of some of the run's packs.
+  /// Adds an index object that has all blobs of some of the run's packs, and removes these from the
+  /// run's blobs.
   func add(_ object: IndexObject, packs: Set<UInt32>) {
     index.withLock { index in
       index.set.add(object)
@@ -72,14 +73,14 @@ final class KnownBlobs: Sendable {
   /// The index objects that are searched.
   var objects: [IndexObject] { index.withLock { $0 }.set.objects }
 
-  /// Takes a merged index object in the place of those that it has the entries of. No pack is relied
-  /// on that was not before.
+  /// Replaces index objects by a merged one that has their entries. No additional pack is relied
+  /// on.
   func replace(_ ids: Set<Digest>, by object: IndexObject) {
     index.withLock { $0.set.replace(ids, by: object) }
   }
 
-  /// Searches the index without a lock, then runs `body` on the run's own blobs. Those that went
-  /// over into the index between both are searched there.
+  /// Searches the index without a lock, then calls `body` with the run's own blobs. Repeats the
+  /// search if blobs were moved into the index in between.
   private func withIndex(
     searching blob: BlobID, _ body: (_ isIndexed: Bool, inout RunBlobs) -> Bool
   ) -> Bool {

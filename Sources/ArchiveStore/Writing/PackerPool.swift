@@ -1,42 +1,42 @@
 internal import Codecs
 internal import Synchronization
 
-/// The ways of frames of contents into packs, for all threads: while one thread writes a frame into a
-/// pack, the others have packs of their own.
+/// The packers of frames of file contents, shared by all threads. While one thread writes a frame
+/// to a pack, others use packs of their own.
 ///
-/// The first frames all take the first way, waiting for each other, so that a run which stores little
-/// makes one pack, whatever its threads. From then on a frame takes the first way that is free; where
-/// all are busy a thread waits. Once the run has filled a pack, and if the processor has lanes, there
-/// are more ways, whatever the workers: packs that grow alike are hashed together. They must not all be
-/// full at once, or all threads would wait for the disk; so the first pack of each way is of another
-/// size.
+/// The first frames all go to the first packer, even if threads wait for each other, so that a run
+/// that stores little creates one pack, regardless of its threads. After that a frame goes to the
+/// first available packer, and a thread waits only if all are busy. Once the run has filled a pack,
+/// and if the processor has vector lanes, there are more packers, regardless of the workers: packs
+/// that grow at the same rate are hashed together. They must not all become full at once, or all
+/// threads would wait for the disk, so the first pack of each packer has a different size.
 final class PackerPool: Sendable {
-  /// All ways there can be.
+  /// All packers that may be used.
   let all: [DataPacker]
-  /// How many of them a run begins with.
+  /// The number of packers at the start of a run.
   private let atFirst: Int
   private let packs: RunPacks
   private let target: Int
   private let alone: Int
   private let hashes: [PackHashes]
-  /// Bytes of frames that have come so far.
+  /// The bytes of the frames received so far.
   private let placed = Atomic<Int>(0)
   private let isSharing = Atomic<Bool>(false)
   private let isShared = Atomic<Bool>(false)
 
-  /// How many ways share what their packs are hashed in. More of them are hashed in still less time,
-  /// but then more bytes must be gathered until each has some.
+  /// The number of packers that share a hasher. More packs are hashed faster, but more bytes must
+  /// be collected until each has some.
   private static let together = 4
 
-  /// How packs are hashed together, where the processor can.
+  /// The factory for shared hashers, or nil if the processor gains nothing from hashing together.
   static var usualHashes: (() -> PackHashes)? {
     Blake2b.Stream.gainsTogether ? { PackHashes() } : nil
   }
 
-  /// One way for each two workers, at least two for several: of the time that content takes which
-  /// does not compress, about a third goes into the pack's hash and its file. The first `alone` bytes
-  /// of frames take the first way, a quarter of a pack unless told: one pack less is worth more than
-  /// the time that threads wait for each other until then.
+  /// Creates one packer for each two workers, and at least two for several workers: for
+  /// incompressible content about a third of the time goes into the pack's hash and its file. The
+  /// first `alone` bytes of frames go to the first packer, by default a quarter of a pack: one pack
+  /// less is worth more than the time that threads wait until then.
   init(
     _ packs: RunPacks, _ known: KnownBlobs, workers: Int, target: Int = PackWriter.target,
     alone: Int? = nil, hashes makeHashes: (() -> PackHashes)? = usualHashes
@@ -49,7 +49,7 @@ final class PackerPool: Sendable {
     all = (0..<ways).map { _ in DataPacker(packs, known, target: target, isReadSoon: false) }
   }
 
-  /// Appends a frame to an open pack; a pack that is full then is closed soon.
+  /// Appends a frame to an open pack. A pack that becomes full is closed in the background.
   func append(_ frame: PackFrame) throws(StoreError) {
     let full = try put(frame)
     if !full.isEmpty { share() }
@@ -64,13 +64,13 @@ final class PackerPool: Sendable {
     return try ways[0].put(frame)
   }
 
-  /// The ways that are in use, those first into which the next frame is to go.
+  /// The active packers, in the order in which the next frame tries them.
   var ways: [DataPacker] {
     guard isShared.load(ordering: .acquiring) else { return Array(all[..<atFirst]) }
     return all.map { ($0.sharedBytes, $0) }.sorted { $0.0 < $1.0 }.map(\.1)
   }
 
-  /// Lets packs be hashed together from now on, once.
+  /// Switches to shared hashing, once.
   private func share() {
     guard !hashes.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
     for (number, way) in all.enumerated() {
@@ -79,6 +79,6 @@ final class PackerPool: Sendable {
     isShared.store(true, ordering: .releasing)
   }
 
-  /// Removes what is open.
+  /// Discards all open packs.
   func discard() { for way in all { way.discard() } }
 }

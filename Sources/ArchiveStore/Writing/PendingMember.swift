@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// Where the successive new blobs of a file lie that are in no member yet, in bytes that the caller
-/// has.
+/// The successive new blobs of a file that are in no member yet, as ranges of the caller's bytes.
 struct PendingMember {
   private struct Run {
     let id: BlobID
     var start: Int
     let length: Int
-    /// First byte in the file.
+    /// The offset of the first byte in the file.
     let offset: UInt64
-    /// Whether the same bytes came before, in a file that may still become one member.
+    /// Whether the same bytes are already stored or occur earlier in the file, which may still
+    /// become one member.
     let isRepeat: Bool
 
     var end: Int { start + length }
@@ -20,8 +20,8 @@ struct PendingMember {
 
   func contains(_ id: BlobID) -> Bool { runs.count > 1 ? ids.contains(id) : runs.first?.id == id }
 
-  /// Adds the blob at `place` in the bytes; with `isKnown` one that is stored already, before and
-  /// behind which parts end.
+  /// Adds the blob at `place` in the bytes. With `isKnown` the blob is already stored, and
+  /// separates parts.
   mutating func append(_ id: BlobID, _ place: Range<Int>, at offset: UInt64, isKnown: Bool = false)
   {
     let isRepeat = isKnown || contains(id)
@@ -32,13 +32,13 @@ struct PendingMember {
         id: id, start: place.lowerBound, length: place.count, offset: offset, isRepeat: isRepeat))
   }
 
-  /// Where in the caller's bytes the first blob lies.
+  /// The position of the first blob in the caller's bytes, or nil if there is none.
   var start: Int? { runs.first?.start }
 
-  /// How many bytes there are from the first blob's begin to the last one's end.
+  /// The number of bytes from the start of the first blob to the end of the last.
   var length: Int { (runs.last?.end ?? 0) - (runs.first?.start ?? 0) }
 
-  /// Says that the caller's bytes have moved to the front by `distance`.
+  /// Adjusts the ranges after the caller's bytes moved to the front by `distance`.
   mutating func move(by distance: Int) {
     for index in runs.indices { runs[index].start -= distance }
   }
@@ -48,7 +48,7 @@ struct PendingMember {
     if !ids.isEmpty { ids.removeAll(keepingCapacity: true) }
   }
 
-  /// Gives all as one member; nothing where nothing is pending.
+  /// Passes all blobs as one member. Without pending blobs it does nothing.
   func giveWhole(
     of bytes: Span<UInt8>, _ give: (Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -59,7 +59,7 @@ struct PendingMember {
     try give(bytes.extracting(first.start..<last.end), Array(blobs))
   }
 
-  /// Gives parts of blobs that follow one another in the file, each of at most `limit` bytes.
+  /// Passes parts of consecutive blobs, each of at most `limit` bytes.
   func giveParts(
     of bytes: Span<UInt8>, limit: Int,
     _ give: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void

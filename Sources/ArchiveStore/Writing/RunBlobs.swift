@@ -1,27 +1,29 @@
 internal import Codecs
 
-/// The blobs that this run has claimed and that no index object has yet, found by their hash: an
-/// open-addressing table of places in an array of entries, 8 bytes a blob beside the entry's 48 (a
-/// Swift dictionary takes 100).
+/// The blobs that this run has claimed and that are in no index object yet, found by hash. An
+/// open-addressing table of indices into an array of entries uses 8 bytes per blob in addition to
+/// the entry's 48 bytes; a Swift dictionary uses 100.
 ///
-/// A blob is claimed before it is stored, by the thread that will store it; all others rely on it
-/// at once. So a claimed blob must come into a pack, or the run must fail: `unplaced` tells.
+/// A blob is claimed before it is stored, by the thread that stores it, and all other threads rely
+/// on it at once. Each claimed blob must therefore be written to a pack, or the run must fail,
+/// which `unplaced` shows.
 struct RunBlobs {
   private(set) var records: [BlobRecord] = []
   private var slots = [UInt32](repeating: 0, count: 1024)
-  /// Claimed blobs that are in no pack yet.
+  /// The number of claimed blobs that are in no pack yet.
   private(set) var unplaced = 0
-  /// How often records went over into an index object.
+  /// The number of times entries were moved into an index object.
   private(set) var generation = 0
-  /// What was claimed, and what was there already.
+  /// The counts of claimed and of known blobs.
   var statistics = WritingStatistics()
 
-  /// The entry of a blob that is in no pack yet has this in place of the pack's number.
+  /// The pack number of a blob that is in no pack yet.
   static let unplaced = UInt32.max
 
   func contains(_ blob: BlobID) -> Bool { slots[slot(of: blob)] != 0 }
 
-  /// Adds a blob; its place follows when its frame is in a pack. False when it is there already.
+  /// Adds a blob. Its location follows when its frame is in a pack. Returns false if it was added
+  /// before.
   mutating func insert(_ blob: BlobID, length: Int) -> Bool {
     if records.count * 2 >= slots.count { makeSlots(slots.count * 2) }
     let slot = slot(of: blob)
@@ -33,7 +35,7 @@ struct RunBlobs {
     return true
   }
 
-  /// Says where a blob lies.
+  /// Records the location of a blob.
   mutating func place(_ blob: BlobID, pack: Int, frame: Int, offset: Int) {
     let number = slots[slot(of: blob)]
     guard number != 0 else { return }
@@ -43,7 +45,7 @@ struct RunBlobs {
     records[Int(number) - 1].offset = UInt32(offset)
   }
 
-  /// Forgets the blobs of packs that an index object has now.
+  /// Removes the blobs of packs that are now in an index object.
   mutating func remove(packs: Set<UInt32>) {
     records.removeAll { packs.contains($0.pack) }
     var count = 1024
@@ -52,7 +54,7 @@ struct RunBlobs {
     generation += 1
   }
 
-  /// The slot that holds a blob, or the free one where it belongs.
+  /// Returns the slot that holds a blob, or the free slot for it.
   private func slot(of blob: BlobID) -> Int {
     let mask = slots.count - 1
     var at = blob.hashValue & mask

@@ -2,10 +2,11 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The packs of one run, for all its threads.
+/// The packs of one run, shared by all threads.
 ///
-/// A full pack becomes durable on a thread of its own, so that none who compresses waits for the
-/// disk; of those that wait for it only one may, so that memory and what a crash costs are bounded.
+/// A full pack becomes durable on a thread of its own, so that compression does not wait for the
+/// disk. Only one further pack may wait for that thread, which bounds memory and the loss in a
+/// crash.
 final class RunPacks: Sendable {
   let lease: Lease
   private let status: RunStatus
@@ -13,7 +14,7 @@ final class RunPacks: Sendable {
 
   private struct State {
     var opened = 0
-    /// Packs that are durable, by their number, and in no index object yet.
+    /// The durable packs that are in no index object yet, by their number.
     var finished: [Int: IndexBuilder.Pack] = [:]
     var count = 0
     var storedBytes: UInt64 = 0
@@ -28,11 +29,11 @@ final class RunPacks: Sendable {
     state = Mutex(State())
   }
 
-  /// Packs that are durable, and their bytes.
+  /// The number of durable packs and their bytes.
   var counts: (packs: Int, bytes: UInt64) { state.withLock { ($0.count, $0.storedBytes) } }
 
-  /// Opens the next pack, which so many bytes fill; it is hashed with the others of `hashes`, or by
-  /// itself.
+  /// Opens the next pack, which is full at `target` bytes. It is hashed with the others of
+  /// `hashes`, or alone.
   func open(
     target: Int = PackWriter.target, isReadSoon: Bool, hashes: PackHashes? = nil
   ) throws(StoreError) -> PackWriter {
@@ -44,7 +45,7 @@ final class RunPacks: Sendable {
       number: number, lease: lease, target: target, isReadSoon: isReadSoon, hashes: hashes)
   }
 
-  /// Makes a pack durable, now.
+  /// Makes a pack durable now.
   func close(_ pack: PackWriter) throws(StoreError) {
     do {
       let done = try pack.close()
@@ -59,12 +60,12 @@ final class RunPacks: Sendable {
     }
   }
 
-  /// Makes a pack durable, some time before `wait()` returns, if that is called after this. A failure ends
-  /// the run.
+  /// Makes a pack durable in the background, before a later `wait()` returns. A failure ends the
+  /// run.
   func closeSoon(_ pack: PackWriter) throws(StoreError) {
-    // Another thread may be at a checkpoint: the closer that it waits for takes nothing more, also of
-    // one who waits for room at it. The next one takes the pack then; else it would be lost, and what
-    // its blobs are in the snapshot with it.
+    // Another thread may be at a checkpoint. The closer for which it waits accepts no more packs,
+    // not even from a thread that waits for room. The next closer then takes the pack; otherwise
+    // the pack would be lost and its blobs with it.
     while true {
       do {
         try status.check()
@@ -79,10 +80,10 @@ final class RunPacks: Sendable {
     }
   }
 
-  /// Whether all packs that were opened are durable.
+  /// Whether all opened packs are durable.
   var areAllClosed: Bool { state.withLock { $0.opened == $0.count } }
 
-  /// Waits until all packs that were to be closed are, and tells of a failure.
+  /// Waits until all packs passed to `closeSoon` are closed, and throws if the run has failed.
   func wait() throws(StoreError) {
     let closer = state.withLock { state in
       defer { state.closer = nil }
@@ -107,7 +108,7 @@ final class RunPacks: Sendable {
 // MARK: - Index
 
 extension RunPacks {
-  /// An index object is due for so many bytes of finished packs, or after so many seconds.
+  /// The bytes of finished packs, and the seconds, after which an index object is due.
   private static let indexBytes: UInt64 = 512 << 20
   private static let indexSeconds = 300.0
 
@@ -118,12 +119,12 @@ extension RunPacks {
     }
   }
 
-  /// The finished packs that are in no index object yet, by their numbers.
+  /// The finished packs that are in no index object yet, ordered by number.
   var unindexed: [(number: Int, pack: IndexBuilder.Pack)] {
     state.withLock { $0.finished }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// Notes that an index object has these packs.
+  /// Records that an index object names these packs.
   func noteIndexed(_ numbers: some Sequence<Int>) {
     state.withLock { state in
       for number in numbers { state.finished[number] = nil }

@@ -1,21 +1,21 @@
 internal import Synchronization
 
-/// Whether a run goes on, for all its threads: the first failure ends it for every one of them.
+/// The status of a run, shared by all threads. The first failure ends it for all of them.
 final class RunStatus: Sendable {
   private let place: String
   private let isOver = Atomic<Bool>(false)
   private let failure = Mutex<StoreError?>(nil)
 
-  /// The status of a run that goes on; `place` is what its messages name.
+  /// Creates the status of an active run; `place` is the subject of its errors.
   init(place: String) { self.place = place }
 
-  /// Throws what ended the run.
+  /// Throws the failure that ended the run, if it has ended.
   func check() throws(StoreError) {
     guard isOver.load(ordering: .acquiring) else { return }
     throw failure.withLock { $0 } ?? .invalid(place, "the session is over")
   }
 
-  /// Ends the run with a failure, if it is the first.
+  /// Ends the run with a failure, unless it has failed before.
   func fail(_ error: StoreError) {
     failure.withLock { $0 = $0 ?? error }
     isOver.store(true, ordering: .releasing)
@@ -24,7 +24,7 @@ final class RunStatus: Sendable {
   /// Ends the run without a failure.
   func end() { isOver.store(true, ordering: .releasing) }
 
-  /// Runs a step. A failure ends the run, but for one of what the caller gave.
+  /// Runs a step. A failure ends the run, unless it is caused by invalid input of the caller.
   func step<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
     try check()
     do {
@@ -46,8 +46,9 @@ final class RunStatus: Sendable {
     }
   }
 
-  /// Ends the run with a step's failure. Where it was ended during the step, throws what ended it:
-  /// with the run goes its lease, and what fails for want of that is no failure of its own.
+  /// Ends the run with the failure of a step. If the run was ended during the step, throws the
+  /// original failure instead: the lease is released with the run, and errors that result from that
+  /// are not causes.
   private func failUnlessOver(_ error: StoreError) throws(StoreError) {
     try check()
     fail(error)

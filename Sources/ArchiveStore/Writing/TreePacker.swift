@@ -2,8 +2,8 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The way of trees and lists into packs of their own, for all threads: they are small and few, so
-/// one frame is gathered, and compressed, under one lock.
+/// The packer of trees and lists into packs of their own, shared by all threads. They are small and
+/// few, so one frame is collected and compressed under one lock.
 final class TreePacker: Sendable {
   let packs: DataPacker
   private let frames: Mutex<Frames>
@@ -20,7 +20,7 @@ final class TreePacker: Sendable {
     frames = Mutex(Frames(builder: builder, encoder: encoder))
   }
 
-  /// Adds a member; the frame that it closes goes into the pack.
+  /// Adds a member. A frame that this closes is appended to the pack.
   func append(
     _ member: TarMember, bytes: [UInt8], blob: PackFrame.Blob
   ) throws(StoreError) {
@@ -31,7 +31,7 @@ final class TreePacker: Sendable {
     }
   }
 
-  /// Closes the frame that is gathered.
+  /// Closes the open frame.
   func flush() throws(StoreError) {
     try frames.withLock { frames throws(StoreError) in
       if let last = frames.builder.finish() { try packs.append(try frames.encoder.encode(last)) }

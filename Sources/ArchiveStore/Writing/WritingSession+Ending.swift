@@ -2,15 +2,15 @@ internal import Codecs
 internal import SystemIO
 
 extension WritingSession {
-  /// Whether a checkpoint is due: 512 MiB of packs are finished, five minutes have passed, or 262,144
-  /// blobs were stored, which are held in memory until then, since the last.
+  /// Whether a checkpoint is due: since the last one, 512 MiB of packs were finished, five minutes
+  /// have passed, or 262,144 blobs were stored, which stay in memory until then.
   public var checkpointIsDue: Bool {
     packs.isIndexDue || known.unindexed >= FormatLimit.blobsPerPack
   }
 
-  /// Makes durable what is in whole frames, and writes an index object for it, so that a run which
-  /// is interrupted later need not store it again. Other threads may be storing meanwhile; what
-  /// their writers gather is not part of it.
+  /// Makes complete frames durable and writes an index object for them, so that a run interrupted
+  /// later need not store them again. Other threads may continue to store; content still in their
+  /// writers is not included.
   public func checkpoint() throws(StoreError) {
     try alone { () throws(StoreError) in
       try status.mustStep { () throws(StoreError) in try settle() }
@@ -18,8 +18,8 @@ extension WritingSession {
     }
   }
 
-  /// Makes what was stored durable and then the snapshot: packs, index, snapshot, in this order.
-  /// Index objects are merged where that is due. The session is over, whether it succeeds or fails.
+  /// Makes the stored content and then the snapshot durable: packs, index, snapshot, in this order.
+  /// Merges index objects if that is due. The session ends, whether this succeeds or fails.
   ///
   /// All writers must have flushed before, and their threads must store nothing more.
   public func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
@@ -29,10 +29,10 @@ extension WritingSession {
         try settle()
         let unplaced = known.unplaced
         guard unplaced == 0 else {
-          throw .invalid(repository.place, "\(unplaced) blobs are in a writer that did not flush")
+          throw .invalid(repository.place, "\(unplaced) blobs are in a writer that was not flushed")
         }
         guard packs.areAllClosed else {
-          throw .invalid(repository.place, "a pack was not closed: no snapshot may rely on it")
+          throw .invalid(repository.place, "a pack that the snapshot needs was not closed")
         }
         var snapshot = snapshot
         snapshot.totals.stored = packs.counts.bytes
@@ -46,8 +46,8 @@ extension WritingSession {
     }
   }
 
-  /// Saves the snapshot. Where it is in its place and only its name may not be on the disk, which is
-  /// neither a success nor a snapshot that was not written, the error says so and names it.
+  /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor
+  /// a failure to write it, the error says so and names the snapshot.
   private func save(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
     let path = RepositoryLayout.snapshot(id)
     do {
@@ -55,25 +55,25 @@ extension WritingSession {
     } catch {
       guard error.code == .notDurable else { throw error }
       throw StoreError(
-        .notDurable, "make sure that the disk keeps", "snapshot \(id.hex.prefix(8))",
-        "it was written and is listed, but is not known to be durable: \(error.reason)",
-        hint: "after a loss of power it may be gone: check the system's log, and back up again",
+        .notDurable, "make durable", "snapshot \(id.hex.prefix(8))",
+        "it was written and is listed, but may not be durable: \(error.reason)",
+        hint: "it may be lost after a power failure: check the system log and back up again",
         cause: error.cause)
     }
   }
 
-  /// A snapshot that nobody could read would be none: what is too large for one, say.
+  /// Checks that the snapshot can be read, for example that it is not too large.
   private func requireReadable(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
     let reason: String
     do {
       _ = try StoredSnapshot(id: id, bytes: bytes)
       if bytes.count <= FormatLimit.snapshot { return }
       reason = "it would have \(bytes.count) bytes, more than \(FormatLimit.snapshot)"
-    } catch { reason = "it could not be read again: \(error.reason)" }
+    } catch { reason = "it cannot be read back: \(error.reason)" }
     throw .invalid("the snapshot in \(repository.place)", reason)
   }
 
-  /// Closes the open packs, then writes an index object for all that have none.
+  /// Closes the open packs, then writes an index object for all packs that have none.
   private func settle() throws(StoreError) {
     try trees.flush()
     var open = (lanes.all + [trees.packs]).compactMap { $0.takeOpen() }
@@ -90,7 +90,7 @@ extension WritingSession {
     let numbers = Set(finished.map { UInt32($0.number) })
     let places = Dictionary(
       uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
-    // In place: there may be as many as a backup has small files.
+    // In place, because there may be as many entries as a backup has small files.
     var records = known.records(ofPacks: numbers)
     for number in records.indices {
       records[number].pack = places[records[number].pack] ?? records[number].pack

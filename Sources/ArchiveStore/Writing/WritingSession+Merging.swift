@@ -3,10 +3,10 @@ internal import Synchronization
 internal import SystemIO
 
 extension WritingSession {
-  /// Merges index objects where some are due, and no other program removes objects just now.
+  /// Merges index objects if some are due and no other program is removing objects.
   ///
-  /// No backup fails for it: what cannot be done is left to the next run. A merged object is durable
-  /// and read again before the first of those that it replaces is removed.
+  /// A failure does not fail the backup: the merge is left to the next run. A merged object is
+  /// durable and read back before the first object that it replaces is removed.
   func mergeIndexes() {
     do throws(StoreError) {
       guard mayMerge, try !plan(for: RepositoryListing.indexes(storage)).groups.isEmpty,
@@ -21,13 +21,13 @@ extension WritingSession {
 
   private var storage: any Storage { repository.storage }
 
-  /// Whoever removes index objects has to know what prune has to.
+  /// Whether this program supports the prune features, which removing index objects requires.
   private var mayMerge: Bool {
     storage.canRename
       && repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
   }
 
-  /// What is due among objects of which only the sizes are known.
+  /// Returns the merges due among objects, based on their sizes.
   private func plan(for ids: [Digest]) throws(StoreError) -> IndexMergePlan {
     var sizes = Dictionary(known.objects.map { ($0.id, $0.bytes.count) }) { first, _ in first }
     guard ids.count > 1 else { return IndexMergePlan(sizes: []) }
@@ -53,7 +53,7 @@ extension WritingSession {
     cache?.keep(only: Array(ids))
   }
 
-  /// Writes the merged object and reads it again. Nothing where these objects cannot be merged.
+  /// Writes the merged object and reads it back. Returns nil if the objects cannot be merged.
   private func merge(
     _ objects: [IndexObject], _ right: PruneLease
   ) throws(StoreError) -> IndexObject? {
@@ -62,14 +62,15 @@ extension WritingSession {
     return try write(merge, right)
   }
 
-  /// Writes an index object again without some packs, and removes it; for who has the right to remove.
+  /// Writes an index object again without some packs and removes the old one. The caller holds the
+  /// right to remove objects.
   func rewrite(
     _ object: IndexObject, without packs: Set<Digest>, _ right: PruneLease
   ) throws(StoreError) {
     if !packs.isSuperset(of: object.packIDs) {
       let rest = try IndexMerge([object], without: packs) { _ in true }
       guard let rest, try write(rest, right) != nil else {
-        throw .damaged("\(RepositoryLayout.index(object.id))", "it contradicts itself")
+        throw .damaged("\(RepositoryLayout.index(object.id))", "its entries contradict each other")
       }
     }
     guard try right.isHeld() else { return }
@@ -105,7 +106,8 @@ extension WritingSession {
     }
   }
 
-  /// Which packs are there: each is asked for, or where they are many all are listed.
+  /// Returns a check for the existence of packs. Few packs are checked one by one, many with one
+  /// listing.
   private func presence(
     of packs: Set<Digest>
   ) throws(StoreError) -> (Digest) throws(StoreError) -> Bool {

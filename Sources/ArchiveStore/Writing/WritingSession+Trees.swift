@@ -2,15 +2,15 @@ internal import Codecs
 internal import SystemIO
 
 extension WritingSession {
-  /// Stores a directory of ready entries, in any order, and gives its name. The same entries give the
-  /// same name on every host. For any thread.
+  /// Stores a directory of complete entries, in any order, and returns its reference. The same
+  /// entries have the same reference on every host. Safe to call from any thread.
   ///
-  /// - Throws: `invalid` for two entries of one name, and for one that the format does not allow.
+  /// - Throws: `invalid` for two entries of the same name, and for an invalid entry.
   public func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
     try storeTree(EncodedDirectory(entries))
   }
 
-  /// Stores a directory of encoded entries and gives its name. For any thread.
+  /// Stores a directory of encoded entries and returns its reference. Safe to call from any thread.
   public func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
     try status.step { () throws(StoreError) in
       try lease.keepAlive()
@@ -31,7 +31,7 @@ extension WritingSession {
     try store(ContentCoding.encodeList(level: level, pieces: pieces), kind: .list)
   }
 
-  /// Stores a tree or a list, if it is not known, and gives its name.
+  /// Stores a tree or a list unless it is known, and returns its digest.
   func store(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> Digest {
     let id = BlobID(kind: kind, digest: Blake2b.hash(bytes))
     guard known.claim(id, length: bytes.count) else { return id.digest }

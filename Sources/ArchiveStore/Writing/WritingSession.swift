@@ -2,22 +2,23 @@ public import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// One run that writes into a repository: a lease, what is known, and what is stored until the
-/// snapshot makes it a backup.
+/// A run that writes to a repository: a lease, the known blobs, and the stored content that a
+/// snapshot turns into a backup.
 ///
-/// For several threads: each stores contents through a `ContentWriter` of its own. A blob that the
-/// index (in packs that stay) or this run has is not stored again; of two threads that have the
-/// same new blob one stores it, and the other relies on it, for a failure of any thread ends the
-/// session for all. Everything is durable only when `finish` returns; after `abandon`, or an error
-/// of storage, whole packs of the run may be left, which no snapshot needs.
+/// For several threads, each of which stores content through its own `ContentWriter`. A blob that
+/// is in the index (in packs that stay) or in this run is not stored again. If two threads have the
+/// same new blob, one stores it and the other relies on it, because a failure of any thread ends
+/// the session for all. Nothing is guaranteed to be durable until `finish` returns. After
+/// `abandon`, or an error of the storage, complete packs of the run may remain, which no snapshot
+/// needs.
 public final class WritingSession: Sendable {
   public let repository: Repository
-  /// Whether no condemned object was listed: then contents that an earlier snapshot has, and that
-  /// `holds(snapshot:)` finds, can be relied on without a look at each blob.
+  /// Whether no condemned object was listed. If so, content of an earlier snapshot that
+  /// `holds(snapshot:)` finds can be relied on without checking each blob.
   public let canRelyOnLists: Bool
 
-  /// Index objects that are amiss. What they alone name is not relied on, and stored again, but where
-  /// the host has a whole copy.
+  /// The errors of faulty index objects. Blobs that only they name are stored again, unless this
+  /// host has an intact copy of the object.
   public let damagedIndexes: [StoreError]
 
   let cache: IndexCache?
@@ -26,16 +27,16 @@ public final class WritingSession: Sendable {
   let known: KnownBlobs
   let packs: RunPacks
   let trees: TreePacker
-  /// Of frames' buffers that are not in use so many bytes are kept for each worker.
+  /// The capacity in bytes of unused frame buffers to keep for each worker.
   private static let keptBytes = 8 << 20
 
   /// Frames of large files that any thread may compress.
   let queue: FrameQueue
   let buffers: BufferPool
-  /// The ways of contents into packs.
+  /// The packers of file contents.
   let lanes: PackerPool
 
-  /// Why index objects that were due were not merged.
+  /// The reason a due merge of index objects failed.
   let mergeFailure = Mutex<StoreError?>(nil)
   private let snapshots: Set<Digest>
   private let isReleased = Atomic<Bool>(false)
@@ -73,47 +74,47 @@ public final class WritingSession: Sendable {
 
   deinit { abandon() }
 
-  /// Makes a way of storing contents for one thread.
+  /// Creates the content writer of one thread.
   public func makeWriter() throws(StoreError) -> ContentWriter {
     try status.check()
     return try ContentWriter(self)
   }
 
-  /// Begins to read what is stored already, by way of the same copies of the index.
+  /// Begins to read stored content, through the same copies of the index.
   public func beginReading() throws(StoreError) -> RepositoryReader {
     try repository.beginReading(cache: cache)
   }
 
-  /// Whether a blob is known to the index, in a pack that may be relied on, or to this run.
+  /// Whether a blob is in the index, in a pack that may be relied on, or in this run.
   public func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
 
-  /// Tells that work goes on, if the last time is a minute ago: for work that stores nothing. Where it
-  /// cannot be told, the next thing that is stored fails.
+  /// Updates the heartbeat if it is a minute old, during work that stores nothing. If that fails,
+  /// the next store operation fails.
   public func keepAlive() { try? lease.keepAlive() }
 
-  /// The packs that are there in full, that an index object names, and that are neither condemned nor
-  /// recorded as damaged. While none of them goes, what was in the repository is in it.
+  /// The packs that exist completely, are named by an index object, and are neither condemned nor
+  /// recorded as damaged. While all of them exist, the repository has its earlier content.
   public var indexedPacks: Set<Digest> { known.packs }
 
-  /// Why index objects were not merged though that was due: worth a word, and no more.
+  /// The reason a due merge of index objects failed. This is only worth a note.
   public var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
 
-  /// Whether a snapshot was there when the session had its lease and listed.
+  /// Whether a snapshot existed when the session listed the repository under its lease.
   public func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
 
-  /// What the run has done so far.
+  /// The statistics of the run so far.
   public var statistics: WritingStatistics {
     var statistics = known.statistics
     (statistics.packs, statistics.storedBytes) = packs.counts
     return statistics
   }
 
-  /// Runs steps that only one thread may be in.
+  /// Runs steps that only one thread may run at a time.
   func alone<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
     try ending.withLock { _ throws(StoreError) in try body() }
   }
 
-  /// Ends the run without a snapshot and removes what is unfinished. Other threads' steps throw
+  /// Ends the run without a snapshot and removes unfinished objects. Steps of other threads throw
   /// from now on.
   public func abandon() {
     guard !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
@@ -125,15 +126,15 @@ public final class WritingSession: Sendable {
   }
 }
 
-/// What a run has done.
+/// The statistics of a run.
 public struct WritingStatistics: Hashable, Sendable {
-  /// Blobs that were not there before, and their bytes before compression.
+  /// The new blobs, and their bytes before compression.
   public var newBlobs: UInt64 = 0
   public var newBytes: UInt64 = 0
-  /// Blobs that were there already, and their bytes.
+  /// The known blobs, and their bytes.
   public var knownBlobs: UInt64 = 0
   public var knownBytes: UInt64 = 0
-  /// Packs that are durable, and their bytes.
+  /// The durable packs, and their bytes.
   public var packs = 0
   public var storedBytes: UInt64 = 0
 
@@ -144,8 +145,8 @@ public struct WritingStatistics: Hashable, Sendable {
 }
 
 extension Repository {
-  /// Begins a run that writes: takes a lease, then lists and opens the index, by way of the host's
-  /// copies if there is a cache. At most `workers` threads will store contents at the same time.
+  /// Begins a run that writes: takes a lease, then lists and opens the index, through this host's
+  /// copies if there is a cache. At most `workers` threads may store content at the same time.
   public func beginWriting(
     workers: Int = 1, cache: IndexCache? = nil
   ) throws(StoreError) -> WritingSession {

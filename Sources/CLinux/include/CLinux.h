@@ -1,6 +1,6 @@
-// The few Linux calls that Swift cannot import: variadic ones, macros, and those whose C types
-// differ between libraries. Every function returns its result, or the negative errno; a call that a
-// signal interrupted is made again.
+// The Linux calls that Swift cannot import: variadic functions, macros, and functions whose C types
+// differ between libraries. Every function returns its result or the negative errno; interrupted
+// calls are repeated.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -8,17 +8,17 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-// AT_NO_AUTOMOUNT, which the C library shows only to _GNU_SOURCE.
+// AT_NO_AUTOMOUNT, which the C library defines only with _GNU_SOURCE.
 #define CL_NO_AUTOMOUNT 0x800
 
-// O_TMPFILE, which the C library shows only to _GNU_SOURCE: opening a directory so makes a file in it
-// without a name.
+// O_TMPFILE, which the C library defines only with _GNU_SOURCE: creates an unnamed file in the
+// opened directory.
 static const int cl_unnamed = 020000000 | O_DIRECTORY;
 
-// O_NOATIME, which the C library shows only to _GNU_SOURCE; for a file's owner alone.
+// O_NOATIME, which the C library defines only with _GNU_SOURCE; only for the file's owner.
 static const int cl_no_access_time = 01000000;
 
-// What a file's status says, in fixed types; times in seconds and nanoseconds.
+// The status of a file in fixed types; times in seconds and nanoseconds.
 struct cl_status {
   uint64_t inode, device, special_device, size, blocks;
   int64_t mtime, ctime, btime, atime;
@@ -28,48 +28,48 @@ struct cl_status {
 };
 
 long cl_open(int folder, const char *name, int flags, unsigned mode);
-// Opens a directory by a path of which no component may be a symbolic link (ELOOP).
+// Opens a directory by a path without symbolic links (otherwise ELOOP).
 long cl_open_resolved(const char *path);
 long cl_close(int fd);
 long cl_read(int fd, void *into, size_t count);
 long cl_pread(int fd, void *into, size_t count, int64_t at);
 long cl_write(int fd, const void *from, size_t count);
 long cl_pwrite(int fd, const void *from, size_t count, int64_t at);
-// A second descriptor of the same open file.
+// Returns a second descriptor of the same open file.
 long cl_duplicate(int fd);
 long cl_fsync(int fd);
 long cl_syncfs(int fd);
-// Whether nobody has a file open for writing, or mapped so; 0 also where that cannot be told, as for
-// a file of another user.
+// Whether no process has the file open or mapped for writing; 0 also if that is unknown, as for
+// another user's file.
 long cl_has_no_writer(int fd);
-// Whether the file system of a file is one whose holes can be believed; 1 for those that say nothing.
+// Whether reported holes can be trusted on the file system of a file; 1 also if it reports none.
 long cl_tells_holes(int fd);
 // The same by the magic number of a file system (statfs(2)).
 long cl_tells_holes_of(unsigned long magic);
-// Where the next data, or the next hole, begins.
+// Return the start of the next data, or of the next hole.
 long cl_next_data(int fd, int64_t from);
 long cl_next_hole(int fd, int64_t from);
 long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
-// Makes a range of a file a hole: its blocks are free again, and what of it was not written yet is not.
+// Punches a hole: frees the blocks of a range, including data not yet written.
 long cl_give_back(int fd, int64_t from, int64_t count);
 long cl_advise_sequential(int fd);
-// What of a range is on the disk need not stay in memory; a count of 0 means all that follows.
+// Drops the clean pages of a range from memory. A count of 0 means the rest of the file.
 long cl_advise_unneeded(int fd, int64_t from, int64_t count);
-// Begins to write a range of a file to the disk, and does not wait for it.
+// Starts writing a range of a file to disk without waiting.
 long cl_begin_sync(int fd, int64_t from, int64_t count);
-// Waits until a range of a file is written to the disk.
+// Waits until a range of a file is written to disk.
 long cl_end_sync(int fd, int64_t from, int64_t count);
-// The status of an open file.
+// Returns the status of an open file.
 long cl_stat_open(int fd, struct cl_status *out);
-// The status of a child; a link's own unless it is to be followed.
+// Returns the status of a child; follows a symbolic link only if `follow` is nonzero.
 long cl_stat(int folder, const char *name, int follow, struct cl_status *out);
-// The status of a child, a link's own, without its time of birth.
+// Returns the status of a child without its creation time. Does not follow a symbolic link.
 long cl_look(int folder, const char *name, struct cl_status *out);
-// The same for a child that is no directory and was listed with this inode in a directory on this device:
-// by fstatat(2), which is a twentieth faster than statx(2) but does not tell of mounts. What is
-// mounted over a file is another inode than the listed one, so there statx is asked too; then the
-// result is 1. In the header, so that the call is compiled into the loop that makes it.
+// The same for a child that is not a directory and was listed with this inode in a directory on
+// this device: with fstatat(2), which is 5 % faster than statx(2) but does not report mount points.
+// If something is mounted over the file, its inode differs from the listed one; statx is called
+// then, and the result is 1. In the header, so that it is inlined into the calling loop.
 static inline long cl_look_quickly(int folder, const char *name, uint64_t device, uint64_t inode,
                                    struct cl_status *out) {
   struct stat s;
@@ -101,9 +101,9 @@ static inline long cl_look_quickly(int folder, const char *name, uint64_t device
 long cl_list(int fd, void *into, size_t count);
 long cl_mkdir(int folder, const char *name, unsigned mode);
 long cl_unlink(int folder, const char *name, int flags);
-// Renames; with no_replace nonzero an existing target is EEXIST.
+// Renames a child. If no_replace is nonzero, an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace);
-// Swaps two names, whatever kinds of things they are.
+// Exchanges two entries of any kinds.
 long cl_exchange(int from, const char *name, int to, const char *other);
 long cl_link(int from, const char *name, int to, const char *as);
 long cl_symlink(const char *target, int folder, const char *name);
@@ -114,92 +114,96 @@ long cl_chmod_at(int folder, const char *name, unsigned mode);
 long cl_chown_at(int folder, const char *name, unsigned uid, unsigned gid);
 long cl_set_mtime(int folder, const char *name, int64_t seconds, uint32_t ns);
 long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns);
-// Extended attributes of a directory's child, a link's own; without a name, of what is open itself.
-// By the calls that Linux has since 6.13, else by a path below /proc/self/fd.
+// The extended attributes of a child, without following a symbolic link; without a name, of the
+// open file itself. Use the system calls of Linux 6.13 if available, otherwise a path below
+// /proc/self/fd.
 long cl_list_attributes(int fd, const char *name, void *into, size_t count);
 long cl_get_attribute(int fd, const char *name, const char *key, void *into, size_t count);
 long cl_set_attribute(int fd, const char *name, const char *key, const void *from, size_t count);
 long cl_remove_attribute(int fd, const char *name, const char *key);
-// Whether the newer calls are used where they are there: off for tests of the older way.
+// Sets whether the newer system calls are used if available: off for tests of the fallback.
 void cl_use_attribute_calls(int use);
-// The flags that chattr(1) sets.
+// The flags of chattr(1).
 long cl_flags(int fd);
 long cl_set_flags(int fd, int flags);
 long cl_lock(int fd, int exclusive, int wait);
 long cl_unlock(int fd);
-// Locks of a range of bytes that belong to the open file description: `type` is F_RDLCK or F_UNLCK.
+// Sets a lock on a byte range, owned by the open file description. `type` is F_RDLCK or F_UNLCK.
 long cl_lock_range(int fd, int type, int64_t start, int64_t length);
-// Whether someone else holds a lock of any kind on one of these bytes: 1 or 0.
+// Whether another process holds a lock of any kind on one of these bytes: 1 or 0.
 long cl_range_is_locked(int fd, int64_t start, int64_t length);
-// Makes the file share all blocks of another (FICLONE).
+// Shares all blocks of another file (FICLONE).
 long cl_clone(int to, int from);
 long cl_random(void *into, size_t count);
-// Whether names can be made and removed in an open directory.
+// Whether entries can be created and removed in an open directory.
 long cl_can_change(int folder);
 
-// The room on a volume.
+// The space of a volume.
 struct cl_volume {
-  // Bytes that are free for all, those free for the superuser besides, and all.
+  // Bytes available to all users, additional bytes for root, and the total.
   uint64_t available, reserved, total;
-  // Files that can still be made, and all; both 0 where they are not counted.
+  // Inodes available and in total; both 0 if they are not counted.
   uint64_t inodes, all_inodes;
-  // Bytes of a block, where files are known to take whole ones; else 0.
+  // The block size in bytes if files are known to take whole blocks, otherwise 0.
   uint64_t block;
-  // Whether what is smaller than a block may be kept in the inode.
+  // Whether content smaller than a block may be stored in the inode.
   int packs_small;
 };
-// Tells the room on the volume that fd is on.
+// Reads the space of the volume of fd.
 long cl_space(int fd, struct cl_volume *volume);
 
-// Whether the volume that fd is on notes when files are read: 1 or 0.
+// Whether the volume of fd records access times: 1 or 0.
 long cl_notes_access(int fd);
-// Whether files on the volume that fd is on may share blocks with others: 1 or 0.
+// Whether files on the volume of fd may share blocks with others: 1 or 0.
 long cl_may_share(int fd);
-// Bytes of a file whose blocks others have, too (FIEMAP).
+// Reads the number of bytes whose blocks are shared with other files (FIEMAP).
 long cl_shared_bytes(int fd, uint64_t *bytes);
 
-// 1 when another machine's clock may give the times of the files on the volume that fd is on.
+// The reliability of the times of files on the volume of fd.
 enum { CL_TIMES_EXACT, CL_TIMES_REMOTE, CL_TIMES_LOOSE, CL_TIMES_LAYERED };
 long cl_volume_times(int fd);
 
-// 1 when nothing on the volume that fd is on can be changed, as it is mounted.
+// Whether the volume of fd is mounted read-only: 1 or 0.
 long cl_is_read_only(int fd);
 
-// A file that has no name and lies in memory.
+// Creates an unnamed file in memory.
 long cl_memory_file(const char *name);
-// Starts the program that the first word names, found in PATH, with these standard streams, and waits
-// until it has ended: gives its exit code, or 128 and the signal that ended it.
+// Runs the program named by the first word, searched in PATH, with these standard streams, and
+// waits until it exits. Returns its exit status, or 128 plus the number of the signal that killed
+// it.
 long cl_run(char *const words[], int in, int out, int err);
 
-// SIGINT, SIGTERM and SIGHUP ask the program to stop, a second one ends it at once with this status.
+// SIGINT, SIGTERM and SIGHUP request a stop; a second one ends the program at once with this
+// status.
 #define CL_INTERRUPTED 130
-// What came: one of those, SIGUSR1, or a call of cl_wake.
+// The events: a stop request, SIGUSR1, or a call of cl_wake.
 #define CL_SIGNAL_STOP 1
 #define CL_SIGNAL_ASK 2
 #define CL_SIGNAL_WAKE 3
 long cl_watch_signals(void);
-// Has a message written to the standard error, at most 1 KiB of it, and ends the process with status 1
-// where the disk does not give what is mapped into memory.
+// Makes the process write a message of at most 1 KiB to standard error and exit with status 1 if
+// mapped data cannot be read from disk.
 long cl_end_at_loss(const char *message);
-// Whether the program was asked to stop.
+// Whether a stop was requested.
 long cl_is_stopping(void);
-// Waits for a signal and tells which; 0 when none came in time. A negative time waits for ever.
+// Waits for a signal and returns the event, or 0 after the timeout. A negative timeout waits
+// forever.
 long cl_wait_for_signal(int milliseconds);
-// Wakes whoever waits for a signal.
+// Wakes the thread that waits for a signal.
 void cl_wake(void);
 
-// How many processors the scheduler lets this program run on.
+// Returns the number of processors that the scheduler allows for this process.
 long cl_processors(void);
 
-// Has malloc map each block of so many bytes or more for itself, and unmap it when it is freed.
+// Makes malloc map each block of at least `bytes` bytes separately, and unmap it when it is freed.
 void cl_map_blocks_from(int bytes);
 
-// Waits; goes on waiting when a signal interrupts.
+// Waits; continues after interruption by a signal.
 void cl_pause(int64_t nanoseconds);
 
-// The width of a terminal in columns.
+// Returns the width of a terminal in columns.
 long cl_terminal_columns(int fd);
 
-// The plan of injected failures of the running thread: an opaque object of SystemIO's, or null.
+// The current thread's plan of injected failures: an opaque object of SystemIO, or null.
 void *cl_fault_plan(void);
 void cl_set_fault_plan(void *plan);

@@ -1,7 +1,7 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Lists a bundle's folder: every entry with its status, and links with their targets.
+/// Lists a bundle's directory: every entry with its status, and the targets of links.
 struct DirectoryListing: WalkVisitor {
   let bundle: ByteString
   let limits: PackageLimits
@@ -45,11 +45,11 @@ struct DirectoryListing: WalkVisitor {
       throw fault.tooMuch("it has more than \(limits.entries) entries")
     }
     if let reason = PackageName.fault(of: path, depth: limits.depth, foreign: false) {
-      throw fault.unsafe("its '\(path)' cannot be taken over: \(reason)")
+      throw fault.unsafe("its '\(path)' cannot be copied: \(reason)")
     }
     if status.isMountPoint {
       throw fault.unsafe(
-        "its '\(path)' is on another file system", hint: "unmount it, or give a copy")
+        "its '\(path)' is on another file system", hint: "unmount it or specify a copy")
     }
     let kind: PackageEntry.Kind
     switch status.kind {
@@ -61,7 +61,7 @@ struct DirectoryListing: WalkVisitor {
       } catch {
         throw ModelError(package: error)
       }
-    default: throw fault.unsafe("its '\(path)' is neither a file nor a directory nor a link")
+    default: throw fault.unsafe("its '\(path)' is not a file, directory or link")
     }
     entries.append(
       (

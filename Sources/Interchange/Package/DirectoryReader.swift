@@ -1,10 +1,11 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Reads the files of a bundle's directory, each only if it is the one that was looked at.
+/// Reads the files of a bundle's directory, and fails for files that changed since they were
+/// listed.
 final class DirectoryReader: PackageReader {
   private var ladder: DirectoryLadder
-  /// The components of the directory in hand, below the bundle.
+  /// The components of the current directory, relative to the bundle.
   private var here: [ByteString] = []
   private let statuses: [FileStatus]
   private let fault: PackageFault
@@ -59,7 +60,7 @@ final class DirectoryReader: PackageReader {
 
   func finish() throws(ModelError) {}
 
-  /// Opens a file below the bundle, from the directory in hand.
+  /// Opens a file in the bundle, starting at the current directory.
   private func open(_ parts: [ByteString]) throws(SystemError) -> Descriptor {
     let directories = Array(parts.dropLast())
     let common = zip(here, directories).prefix { $0 == $1 }.count
@@ -85,7 +86,7 @@ final class DirectoryReader: PackageReader {
 }
 
 extension DirectoryReader {
-  /// Looks at the program that was opened.
+  /// Examines the executable that is open.
   func examine(
     _ path: ByteString, _ inspection: inout PackageInspection
   ) throws(SystemError) {
@@ -97,7 +98,7 @@ extension DirectoryReader {
   }
 }
 
-/// The bytes of the file that a reader has open.
+/// The content of the file that a reader has open.
 private struct OpenProgram: ByteSource {
   private let reader: DirectoryReader
 

@@ -10,7 +10,7 @@ extension Package {
     return try archive(file, limits, fault)
   }
 
-  /// Opens the archive that a file is.
+  /// Opens an archive given as a file.
   static func archive(
     _ file: consuming Descriptor, _ limits: PackageLimits, _ fault: PackageFault
   ) throws(ModelError) -> Package {
@@ -33,12 +33,12 @@ extension Package {
     return Package(try inspection.description(size: size), table, .archive(zip))
   }
 
-  /// The table of the entries that belong to the bundle.
+  /// Returns the table of the entries that belong to the bundle.
   private static func table(
     of zip: ZipFile, _ place: BundleLocation, _ limits: PackageLimits
   ) throws(ModelError) -> PackageTable {
     var table = PackageTable(bundle: place.bundle, limits: limits, fault: zip.fault)
-    // Opened at the first link: few apps have any.
+    // Opened for the first link; few apps contain any.
     var links: ZipStream?
     for (ticket, entry) in zip.entries.enumerated() {
       guard let path = place.path(of: entry.path) else { continue }
@@ -63,42 +63,44 @@ extension Package {
   }
 }
 
-/// Where the bundle lies in an archive.
+/// The location of the bundle in an archive.
 struct BundleLocation {
-  /// The bundle's folder: `Example.app`.
+  /// The bundle's directory, `Example.app`.
   let bundle: ByteString
-  /// What stands before it: `Payload` in an .ipa, else nothing.
+  /// The path above it: `Payload` in an .ipa, otherwise empty.
   let above: ByteString
 
   private static let payload: ByteString = "Payload"
 
-  /// Finds the only bundle, and checks all names, those beside the bundle too.
+  /// Finds the only bundle and checks all names, including those outside the bundle.
   init(in zip: ZipFile, limits: PackageLimits) throws(ModelError) {
     var bundles: Set<ByteString> = []
     var seen: Set<ByteString> = []
     for entry in zip.entries {
       let path = entry.path
       if let reason = PackageName.fault(of: path, depth: limits.depth, foreign: true) {
-        throw zip.fault.unsafe("its '\(entry.name)' cannot be unpacked safely: \(reason)")
+        throw zip.fault.unsafe("its '\(entry.name)' cannot be extracted safely: \(reason)")
       }
-      guard seen.insert(path).inserted else { throw zip.fault.unsafe("it holds '\(path)' twice") }
+      guard seen.insert(path).inserted else {
+        throw zip.fault.unsafe("it contains '\(path)' twice")
+      }
       if let bundle = Self.bundle(of: path) { bundles.insert(bundle) }
     }
     guard let found = bundles.first, let name = found.lastComponent else {
       throw zip.fault.damaged(
-        "it holds no app: there is neither a Payload/X.app nor an X.app in it",
-        hint: "give an .ipa, or a zip of one .app directory")
+        "it contains no app: neither Payload/X.app nor X.app",
+        hint: "specify an .ipa or a zip archive of one .app directory")
     }
     guard bundles.count == 1 else {
       let names = bundles.sorted().prefix(3).map { "'\($0)'" }.joined(separator: ", ")
       throw zip.fault.unsafe(
-        "it holds \(bundles.count) apps: \(names)", hint: "give one app at a time")
+        "it contains \(bundles.count) apps: \(names)", hint: "specify a package of one app")
     }
     bundle = name
     above = found.components.count > 1 ? Self.payload : ""
   }
 
-  /// The bundle that a path is in: `Payload/X.app`, or `X.app` at the top.
+  /// Returns the bundle that contains a path: `Payload/X.app`, or `X.app` at the top level.
   private static func bundle(of path: ByteString) -> ByteString? {
     let parts = path.components
     guard let first = parts.first else { return nil }
@@ -108,7 +110,8 @@ struct BundleLocation {
     return PackageName.isBundle(first) ? first : nil
   }
 
-  /// The path from the directory that holds the bundle on; nil for what lies beside the bundle.
+  /// Returns the path relative to the directory that contains the bundle, or nil if it is outside
+  /// the bundle.
   func path(of path: ByteString) -> ByteString? {
     let root = above.appending(bundle)
     guard path.isWithin(root) else { return nil }

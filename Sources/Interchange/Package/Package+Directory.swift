@@ -8,7 +8,7 @@ extension Package {
   ) throws(ModelError) -> Package {
     guard PackageName.isBundle(name) else {
       throw fault.damaged(
-        "its name does not end in .app", hint: "give the .app directory itself, or an .ipa")
+        "its name does not end in .app", hint: "specify the .app directory itself or an .ipa")
     }
     let directory = try calling { () throws(SystemError) in try place.directory(name) }
     let root = try calling { () throws(SystemError) in try directory.status() }
@@ -34,7 +34,7 @@ extension Package {
     return Package(try inspection.description(size: size), table, .folder(bundle))
   }
 
-  /// What lies in a bundle's directory, in the order of the paths' bytes.
+  /// Returns the content of a bundle's directory, sorted by the bytes of the paths.
   private static func list(
     _ directory: borrowing Directory, _ name: ByteString, _ limits: PackageLimits,
     _ fault: PackageFault
@@ -46,7 +46,7 @@ extension Package {
     return listing.entries.sorted { $0.entry.path < $1.entry.path }
   }
 
-  /// Gives the inspection the files that it wants.
+  /// Passes the files that the inspection wants to it.
   static func give(
     _ table: PackageTable, _ reader: some PackageReader, to inspection: inout PackageInspection
   ) throws(ModelError) {

@@ -1,29 +1,30 @@
-// Apps as they come: a `.app` directory, an `.ipa`, or a zip that holds a `.app`.
+// App packages: a `.app` directory, an `.ipa`, or a zip archive with a `.app` directory.
 //
-// Opening looks, and writes nothing: names, links, sizes and the archive's own directory are checked,
-// the property lists and entitlements that say what app it is are read. What would not be safe to
-// unpack is refused then. `entries()` gives what is to be unpacked; each file is held against its
-// checksum, or against what stood in the directory when it was opened, while it is read.
+// Opening a package writes nothing. It checks the names, links, sizes and the archive's directory,
+// and reads the property lists and entitlements that describe the app. Packages that are not safe
+// to extract are refused at this point. `entries()` returns the entries to extract; each file is
+// checked while it is read, against its checksum or against the directory's state when it was
+// opened.
 //
-// Not checked: signatures, and that the bytes of files that were not read are whole. Not taken over:
-// owners, extended attributes, set-user-id bits, and what lies beside the bundle in an .ipa.
+// Not checked: signatures, and the integrity of files that are not read. Not extracted: owners,
+// extended attributes, set-user-ID bits, and entries outside the bundle in an .ipa.
 public import SandboxModel
 public import SystemIO
 
-/// A package of an app that was opened.
+/// An open app package.
 public struct Package: ~Copyable {
-  /// What it is.
+  /// The description of the app.
   public let app: AppPackage
   let table: PackageTable
   let content: Content
 
-  /// Where its bytes are.
+  /// The source of the content.
   enum Content {
     case folder(BundleDirectory)
     case archive(ZipFile)
   }
 
-  /// A directory that stays open.
+  /// An open directory.
   final class BundleDirectory: Sendable {
     let directory: Directory
     let statuses: [FileStatus]
@@ -34,10 +35,10 @@ public struct Package: ~Copyable {
     }
   }
 
-  /// Opens the package at a path, which may lead through links.
+  /// Opens the package at a path, following links.
   ///
-  /// - Throws: `package` for what is damaged or no package, `unsafePackage` for what would not be
-  ///   safe to unpack, `system` for a failed call.
+  /// - Throws: `package` if it is damaged or not a package, `unsafePackage` if it is not safe to
+  ///   extract, `system` for a failed system call.
   public init(
     opening path: ByteString, limits: PackageLimits = PackageLimits()
   ) throws(ModelError) {
@@ -51,11 +52,11 @@ public struct Package: ~Copyable {
       self = try Self.archive(place, name, limits, fault)
     default:
       throw fault.damaged(
-        "it is neither a directory nor a file", hint: "give a .app directory or an .ipa")
+        "it is neither a directory nor a file", hint: "specify a .app directory or an .ipa")
     }
   }
 
-  /// The entries, from the first one on; may be asked for several times.
+  /// Returns the entries, starting at the first one. Can be called repeatedly.
   public func entries() throws(ModelError) -> PackageEntries {
     switch content {
     case .folder(let bundle):
@@ -73,7 +74,7 @@ public struct Package: ~Copyable {
     self.content = content
   }
 
-  /// The path of the directory that a package lies in, and its name there, with links followed.
+  /// Returns the directory that contains a package, and the package's name, with links resolved.
   private static func find(
     _ path: ByteString
   ) throws(ModelError) -> (parent: ByteString, name: ByteString) {
@@ -81,7 +82,7 @@ public struct Package: ~Copyable {
     guard let name = real.lastComponent else {
       throw ModelError(
         .package, PackageFault.attempt, on: path, "it is the root of the file system",
-        hint: "give a .app directory or an .ipa")
+        hint: "specify a .app directory or an .ipa")
     }
     let parent = PackageName.parent(of: real)
     return (parent.isEmpty ? "/" : parent, name)

@@ -1,9 +1,9 @@
 public import SandboxModel
 internal import SystemIO
 
-/// The entries of a package, in the order in which they are unpacked.
+/// The entries of a package, in extraction order.
 public struct PackageEntries: EntrySource, ~Copyable {
-  /// One of two classes, asked once a file.
+  /// The reader for the form of the package.
   private enum Reader {
     case folder(DirectoryReader)
     case archive(ArchiveReader)

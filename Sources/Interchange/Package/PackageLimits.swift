@@ -1,20 +1,20 @@
-/// What a package may hold; more is refused before anything is unpacked.
+/// The limits of a package; a package that exceeds one is refused before extraction.
 public struct PackageLimits: Hashable, Sendable {
-  /// Directories, files and links; the largest apps have about 100,000.
+  /// The maximum number of directories, files and links; the largest apps have about 100,000.
   public var entries: Int
-  /// Bytes of all paths together, which are held in memory.
+  /// The maximum total length of all paths in bytes, which are kept in memory.
   public var pathBytes: Int
-  /// Directories inside one another.
+  /// The maximum nesting depth of directories.
   public var depth: Int
-  /// How often an archive's own size its files may have, once they have more than `ratioFloor`
-  /// bytes; apps pack to a half or a quarter.
+  /// The maximum ratio of the files' size to the archive's size, applied above `ratioFloor`; apps
+  /// compress to a half or a quarter.
   public var ratio: UInt64
-  /// Bytes up to which files may be packed as densely as they like.
+  /// The total size of the files in bytes up to which any ratio is permitted.
   public var ratioFloor: UInt64
-  /// The free bytes of the volume that it is to be unpacked to; nil where it is only looked at.
+  /// The free space of the target volume in bytes, or nil if the package is not extracted.
   public var availableBytes: UInt64?
 
-  /// Makes limits.
+  /// Creates limits.
   public init(
     entries: Int = 500_000, pathBytes: Int = 64 << 20, depth: Int = 64, ratio: UInt64 = 100,
     ratioFloor: UInt64 = 1 << 30, availableBytes: UInt64? = nil

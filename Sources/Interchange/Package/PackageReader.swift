@@ -1,13 +1,14 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Reads the files of a package by their tickets, in the order of the package's table.
+/// Reads the files of a package by ticket, in the order of the package's table.
 protocol PackageReader: AnyObject {
-  /// Goes to a file.
+  /// Opens a file.
   func open(_ row: PackageTable.Row) throws(ModelError)
-  /// Fills the buffer, or as much of it as is left of the file; 0 behind its end.
+  /// Reads into the buffer and returns the number of bytes: less than the buffer's size only at the
+  /// end of the file, and 0 after it.
   func read(into buffer: inout [UInt8]) throws(ModelError) -> Int
-  /// Behind the last entry: whether the package is still what it was.
+  /// Checks after the last entry that the package has not changed.
   func finish() throws(ModelError)
 }
 

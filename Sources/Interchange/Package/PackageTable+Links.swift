@@ -2,11 +2,11 @@ internal import SandboxModel
 internal import SystemIO
 
 extension PackageTable {
-  /// How many links may lead on to others, as on Linux.
+  /// The maximum number of links in a chain, as on Linux.
   private static let maximumHops = 40
 
-  /// Follows each link as the kernel would, by the package's own entries, and refuses one that leaves
-  /// the bundle at any point of its way. One that leads to nothing in the bundle is let be.
+  /// Resolves each link in the package as the kernel would, and refuses a link that leaves the
+  /// bundle at any step. Dangling links within the bundle are permitted.
   func checkLinks() throws(ModelError) {
     for row in rows {
       guard case .link(let target) = row.entry.kind else { continue }
@@ -16,7 +16,7 @@ extension PackageTable {
     }
   }
 
-  /// Why a link may not be: nil when it stays in the bundle.
+  /// Returns the reason why a link is refused, or nil if it stays in the bundle.
   private func wayOut(of link: ByteString, _ target: ByteString) -> String? {
     var here = Array(link.components.dropLast())
     var ahead: [ByteString] = []
@@ -36,16 +36,16 @@ extension PackageTable {
         continue
       }
       hops += 1
-      if hops > Self.maximumHops { return "which leads on through more than 40 links" }
+      if hops > Self.maximumHops { return "which leads through more than 40 links" }
       if let reason = push(next, &ahead) { return reason }
     }
     return nil
   }
 
-  /// Puts a target's components before those that are still to be gone, the next one last.
+  /// Adds the components of a target before the remaining ones; the next component is last.
   private func push(_ target: ByteString, _ ahead: inout [ByteString]) -> String? {
     if target.isEmpty { return "which is empty" }
-    if target.hasNUL { return "which holds a NUL byte" }
+    if target.hasNUL { return "which contains a NUL byte" }
     if target.count > 4095 { return "which has more than 4,095 bytes" }
     if target.isAbsolute { return "which is outside the bundle" }
     ahead += target.components.reversed()

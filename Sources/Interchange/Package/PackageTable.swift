@@ -1,9 +1,9 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// All entries of a package, checked, in the order in which they are unpacked.
+/// All entries of a package, checked, in extraction order.
 struct PackageTable {
-  /// An entry and where who reads the package finds it; nil for a directory that is only implied.
+  /// An entry with the reader's ticket for it, or nil for a directory that is only implied.
   struct Row {
     let entry: PackageEntry
     let ticket: Int?
@@ -13,27 +13,27 @@ struct PackageTable {
   let limits: PackageLimits
   let fault: PackageFault
   private(set) var rows: [Row] = []
-  /// Where a path is in `rows`.
+  /// The indexes of the paths in `rows`.
   private(set) var places: [ByteString: Int] = [:]
   private var pathBytes = 0
   private(set) var size = PackageSize()
 
-  /// Begins the table of the bundle `Example.app`.
+  /// Creates the table of the bundle `Example.app`.
   init(bundle: ByteString, limits: PackageLimits, fault: PackageFault) {
     self.bundle = bundle
     self.limits = limits
     self.fault = fault
   }
 
-  /// The entry of a path.
+  /// The row with a path, or nil if there is none.
   subscript(path: ByteString) -> Row? { places[path].map { rows[$0] } }
 
-  /// Adds an entry whose name was checked, in any order.
+  /// Adds an entry with a checked name, in any order.
   ///
-  /// - Throws: `unsafePackage` for a path that was there before and for more than the limits.
+  /// - Throws: `unsafePackage` for a duplicate path or an exceeded limit.
   mutating func add(_ entry: PackageEntry, ticket: Int?) throws(ModelError) {
     guard places.updateValue(rows.count, forKey: entry.path) == nil else {
-      throw fault.unsafe("it holds '\(entry.path)' twice")
+      throw fault.unsafe("it contains '\(entry.path)' twice")
     }
     rows.append(Row(entry: entry, ticket: ticket))
     pathBytes += entry.path.count
@@ -42,22 +42,22 @@ struct PackageTable {
       throw fault.tooMuch("it has more than \(limits.entries) entries")
     }
     guard pathBytes <= limits.pathBytes else {
-      throw fault.tooMuch("its names have more than \(limits.pathBytes) bytes together")
+      throw fault.tooMuch("its names have more than \(limits.pathBytes) bytes in total")
     }
     if case .file(let bytes) = entry.kind {
       let sum = size.bytes.addingReportingOverflow(bytes)
       guard !sum.overflow, sum.partialValue <= UInt64(Int64.max) else {
-        throw fault.tooMuch("its files claim more bytes than any volume has")
+        throw fault.tooMuch("its files claim to be larger than any volume")
       }
       size.bytes = sum.partialValue
     }
     size.allocate(entry.kind)
   }
 
-  /// Checks what all entries are together, and puts each directory before what is in it.
+  /// Checks the entries in combination, and moves each directory before its content.
   ///
-  /// - Throws: `unsafePackage` for what cannot be unpacked safely, `package` for a bundle that is no
-  ///   directory.
+  /// - Throws: `unsafePackage` if the package is not safe to extract, `package` if the bundle is
+  ///   not a directory.
   mutating func finish() throws(ModelError) {
     if let free = limits.availableBytes, size.bytes > free {
       throw fault.tooMuch(
@@ -65,7 +65,7 @@ struct PackageTable {
     }
     try putDirectoriesFirst()
     guard let root = self[bundle], root.entry.kind == .folder else {
-      throw fault.damaged("its '\(bundle)' is no directory")
+      throw fault.damaged("its '\(bundle)' is not a directory")
     }
     try checkLinks()
     try checkFolding()
@@ -82,7 +82,7 @@ struct PackageTable {
     }
   }
 
-  /// The directories above an entry that are not in the table yet, the uppermost first.
+  /// Returns the directories above an entry that are not in the table yet, in descending order.
   private mutating func missing(
     above entry: PackageEntry, _ given: [Row], _ known: [ByteString: Int]
   ) throws(ModelError) -> [Row] {
@@ -125,13 +125,14 @@ struct PackageTable {
     switch above.kind {
     case .folder: return
     case .file:
-      throw fault.unsafe("it holds '\(entry.path)' below '\(above.path)', which is a file")
+      throw fault.unsafe("it contains '\(entry.path)' below '\(above.path)', which is a file")
     case .link:
-      throw fault.unsafe("it holds '\(entry.path)' below '\(above.path)', which is a link")
+      throw fault.unsafe("it contains '\(entry.path)' below '\(above.path)', which is a link")
     }
   }
 
-  /// Apps of macOS go to volumes that hold two names to be one when they differ only by case.
+  /// Refuses macOS apps with names that differ only by case, which the volumes of a Mac treat as
+  /// equal.
   private func checkFolding() throws(ModelError) {
     let info: ByteString = "Info.plist"
     guard self[bundle.appending(info)] == nil,
@@ -142,7 +143,7 @@ struct PackageTable {
       guard let folded = PackageName.folded(row.entry.path) else { continue }
       if let other = seen.updateValue(row.entry.path, forKey: folded) {
         throw fault.unsafe(
-          "it holds '\(other)' and '\(row.entry.path)', which are one name on a Mac's volume")
+          "it contains '\(other)' and '\(row.entry.path)', which are the same name on a Mac volume")
       }
     }
   }

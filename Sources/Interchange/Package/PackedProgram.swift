@@ -1,10 +1,11 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// A program in an archive, of which some bytes are wanted here and there.
+/// An executable in an archive, of which only some parts are read.
 ///
-/// It is unpacked into nothing, forwards, and from the start again where the bytes lie behind; that
-/// so often only as programs need. Nothing is written, and little is held.
+/// It is decompressed from the start, without storing the result. Reading backwards restarts at the
+/// beginning; the number of restarts is limited to what executables require. Nothing is written,
+/// and memory use is small.
 final class PackedProgram: ByteSource {
   private let zip: ZipFile
   private let index: Int
@@ -12,11 +13,11 @@ final class PackedProgram: ByteSource {
   private var stream: ZipStream?
   private var position: UInt64 = 0
   private var starts = 0
-  /// Why it could not be read on; then it ends there.
+  /// The error that ended reading.
   private(set) var failure: ModelError?
 
-  /// A program is read from its start: the head, the commands, the signature, and the section that
-  /// lies before it; a universal one that for some slices.
+  /// The maximum number of restarts. Each slice requires the header, the commands, the signature,
+  /// and the section before it; a universal executable has several slices.
   private static let maximumStarts = 12
 
   init(_ zip: ZipFile, _ index: Int) {
@@ -53,7 +54,7 @@ final class PackedProgram: ByteSource {
     starts += 1
     guard starts <= Self.maximumStarts else {
       throw zip.fault.damaged(
-        "its program '\(zip.entries[index].path)' is not made as programs are")
+        "its executable '\(zip.entries[index].path)' has an invalid structure")
     }
     let new = try ZipStream(zip)
     try new.go(to: index)

@@ -1,6 +1,7 @@
 internal import Codecs
 
-/// The numbers of a record; 0 beyond the end of the bytes, which a record's signature rules out.
+/// The numbers of a record; 0 beyond the end of the bytes, which the check of the record's
+/// signature prevents.
 struct Fields {
   private let bytes: [UInt8]
   private let start: Int

@@ -1,18 +1,18 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Holds each entry of a central directory against what stands before its data.
+/// Checks each entry of a central directory against its local header.
 struct ZipCheck {
-  /// Sorted by offset.
+  /// The entries, sorted by offset.
   let entries: [ZipEntry]
-  /// Where the central directory begins.
+  /// The offset of the central directory.
   let end: UInt64
   let limits: PackageLimits
   let fault: PackageFault
 
   private static let signature: UInt32 = 0x0403_4b50
   private static let length = 30
-  /// What deflate makes at most of one byte, by its format.
+  /// The maximum expansion of one byte by deflate, as defined by its format.
   private static let mostPerByte: UInt64 = 1032
 
   func run(on file: borrowing Descriptor) throws(ModelError) {
@@ -26,13 +26,13 @@ struct ZipCheck {
       packed += entry.packedSize
       let sum = size.addingReportingOverflow(entry.size)
       guard !sum.overflow, sum.partialValue <= UInt64(Int64.max) else {
-        throw fault.tooMuch("its files claim more bytes than any volume has")
+        throw fault.tooMuch("its files claim to be larger than any volume")
       }
       size = sum.partialValue
     }
     if size > limits.ratioFloor, size / limits.ratio > packed {
       throw fault.tooMuch(
-        "its files have \(size) bytes, packed in \(packed): more than \(limits.ratio) times as many"
+        "its files have \(size) bytes, compressed to \(packed): more than \(limits.ratio) to 1"
       )
     }
   }
@@ -40,15 +40,16 @@ struct ZipCheck {
   private func check(_ entry: ZipEntry) throws(ModelError) {
     if entry.isEncrypted {
       throw fault.damaged(
-        "its '\(entry.path)' is encrypted with a password", hint: "unpack it, and give the .app")
+        "its '\(entry.path)' is encrypted with a password",
+        hint: "extract it and specify the .app directory")
     }
     guard ZipEntry.methods.contains(entry.method) else {
       throw fault.damaged(
-        "its '\(entry.path)' is packed by method \(entry.method), and only stored and deflated "
-          + "files are read", hint: "unpack it, and give the .app")
+        "its '\(entry.path)' is compressed with method \(entry.method); only stored and deflated "
+          + "files are supported", hint: "extract it and specify the .app directory")
     }
     if entry.kind == .special {
-      throw fault.unsafe("its '\(entry.path)' is neither a file nor a directory nor a link")
+      throw fault.unsafe("its '\(entry.path)' is not a file, directory or link")
     }
     if entry.kind == .folder, entry.size > 0 {
       throw fault.unsafe("its '\(entry.path)' is a directory that has \(entry.size) bytes")
@@ -62,21 +63,21 @@ struct ZipCheck {
       : entry.size / Self.mostPerByte <= entry.packedSize
     if !isPossible {
       throw fault.unsafe(
-        "its '\(entry.path)' claims \(entry.size) bytes, which cannot be packed in "
+        "its '\(entry.path)' claims \(entry.size) bytes, which cannot be compressed to "
           + "\(entry.packedSize)")
     }
   }
 
-  /// Checks the local header; gives where the entry's data ends.
+  /// Checks the local header and returns the offset of the end of the entry's data.
   private func local(_ entry: ZipEntry, _ file: borrowing Descriptor) throws(ModelError) -> UInt64 {
     let room = Self.length + entry.name.count
     guard entry.offset <= end, end - entry.offset >= UInt64(room) else {
-      throw fault.damaged("its '\(entry.path)' lies beyond its end: it is cut off")
+      throw fault.damaged("its '\(entry.path)' is beyond its end: the archive is truncated")
     }
     let bytes = try ZipEnd.read(room, at: entry.offset, of: file)
     let fields = Fields(bytes, at: 0)
     guard bytes.count == room, fields.number32(0) == Self.signature else {
-      throw fault.damaged("its '\(entry.path)' is not where its directory says")
+      throw fault.damaged("its '\(entry.path)' is not at the offset in its directory")
     }
     let isSame =
       Int(fields.number16(26)) == entry.name.count
@@ -85,7 +86,7 @@ struct ZipCheck {
     try compare(entry, fields)
     let data = entry.offset + UInt64(room) + UInt64(fields.number16(28))
     guard data <= end, entry.packedSize <= end - data else {
-      throw fault.damaged("its '\(entry.path)' reaches beyond its end: it is cut off")
+      throw fault.damaged("its '\(entry.path)' extends beyond its end: the archive is truncated")
     }
     return data + entry.packedSize
   }
@@ -97,12 +98,12 @@ struct ZipCheck {
       || !agrees(fields.number32(18), entry.packedSize, entry)
       || !agrees(fields.number32(22), entry.size, entry)
     if differs {
-      throw fault.unsafe("its '\(entry.path)' is not what its directory says of it")
+      throw fault.unsafe("its '\(entry.path)' does not match its directory")
     }
   }
 
-  /// Whether a number of the local header is the directory's; one that is too large for it is all
-  /// ones, and one that follows the data may be 0.
+  /// Whether a number of the local header matches the directory. A number that is too large for the
+  /// field is stored as all ones, and a number that follows the data can be 0.
   private func agrees(_ local: UInt32, _ number: UInt64, _ entry: ZipEntry) -> Bool {
     UInt64(local) == number || local == 0xffff_ffff || local == 0 && entry.hasDescriptor
   }

@@ -1,37 +1,38 @@
-// The directory of a zip archive, read and held against the archive before anything is unpacked.
+// The central directory of a zip archive, read and checked against the archive before extraction.
 //
-// A zip says most things twice: in its central directory and before each entry's data. Programs that
-// believe one or the other unpack two different apps of one file. So both must say the same, the
-// directory must lie where the archive's end says, and no two entries may share bytes (an archive of
-// some kilobytes could claim petabytes). What is encrypted, spread over several files, or packed by
-// another method than deflate is refused by name. The data itself is libarchive's to unpack, which
-// checks length and checksum.
+// A zip archive stores most values twice: in its central directory and before each entry's data.
+// Programs that use one or the other extract different content from the same file. Both must
+// therefore agree, the directory must be where the end of the archive points, and no two entries
+// may share bytes (otherwise an archive of a few kilobytes could claim petabytes). Encrypted
+// archives, multi-part archives, and compression methods other than deflate are refused. The data
+// itself is decompressed by libarchive, which checks length and checksum.
 //
 // Source: PKWARE's APPNOTE.TXT 6.3.10; Fifield, A better zip bomb (2019), for the overlap.
 internal import SandboxModel
 internal import SystemIO
 
-/// The entries of a zip archive, in the order in which their data lies in it.
+/// The entries of a zip archive, in the order of their data.
 struct ZipDirectory {
   let entries: [ZipEntry]
 
-  /// Reads and checks the directory of a file with so many bytes.
+  /// Reads and checks the central directory of a file with the given size in bytes.
   ///
-  /// - Throws: `package` for what is damaged or cannot be read, `unsafePackage` for what is made to
-  ///   deceive, `system` for a failed call.
+  /// - Throws: `package` if the archive is damaged or not supported, `unsafePackage` if it is
+  ///   crafted to deceive, `system` for a failed system call.
   init(
     of file: borrowing Descriptor, size: UInt64, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) {
     let end = try ZipEnd(of: file, size: size, fault: fault)
     guard end.count <= UInt64(limits.entries) else {
-      throw fault.tooMuch("it claims \(end.count) entries, and at most \(limits.entries) may be")
+      throw fault.tooMuch(
+        "it claims \(end.count) entries, more than the limit of \(limits.entries)")
     }
     let bytes = try Self.directory(end, of: file, limits, fault)
     var entries: [ZipEntry] = []
     var at = 0
     for _ in 0..<end.count {
       guard let entry = ZipEntry(reading: bytes, at: &at) else {
-        throw fault.damaged("its directory ends in the middle of an entry, or holds another thing")
+        throw fault.damaged("its directory is truncated or contains an invalid entry")
       }
       entries.append(entry)
     }
@@ -51,7 +52,7 @@ struct ZipDirectory {
       throw fault.tooMuch("its directory has \(end.size) bytes")
     }
     let bytes = try ZipEnd.read(Int(end.size), at: end.offset, of: file)
-    guard bytes.count == Int(end.size) else { throw fault.damaged("it is cut off") }
+    guard bytes.count == Int(end.size) else { throw fault.damaged("it is truncated") }
     return bytes
   }
 }

@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The end of a zip archive, which says where its central directory lies (APPNOTE.TXT 4.3.14 to
-/// 4.3.16).
+/// The end of a zip archive, which contains the location of the central directory (APPNOTE.TXT
+/// 4.3.14 to 4.3.16).
 struct ZipEnd {
   let count: UInt64
   let offset: UInt64
@@ -13,7 +13,7 @@ struct ZipEnd {
   private static let locatorSignature: UInt32 = 0x0706_4b50
   private static let wideSignature: UInt32 = 0x0606_4b50
 
-  /// Finds the end of a file with so many bytes.
+  /// Finds the end record of a file with the given size in bytes.
   init(
     of file: borrowing Descriptor, size: UInt64, fault: PackageFault
   ) throws(ModelError) {
@@ -21,14 +21,14 @@ struct ZipEnd {
     let bytes = try Self.read(Int(tail), at: size - tail, of: file)
     guard let place = Self.find(in: bytes) else {
       throw fault.damaged(
-        "it is no zip archive, or its end is missing",
-        hint: "give a .app directory or an .ipa; one that was cut off must be fetched again")
+        "it is not a zip archive, or its end is missing",
+        hint: "specify a .app directory or an .ipa; download a truncated file again")
     }
     let start = size - tail + UInt64(place)
     let small = Fields(bytes, at: place)
     guard small.number16(4) == small.number16(6), small.number16(8) == small.number16(10),
       small.number16(4) == 0 || small.number16(4) == 0xffff
-    else { throw fault.damaged("it is one part of an archive of several files") }
+    else { throw fault.damaged("it is one part of a multi-part archive") }
     var (count, length, offset, limit) = (
       UInt64(small.number16(10)), UInt64(small.number32(12)), UInt64(small.number32(16)), start
     )
@@ -38,12 +38,12 @@ struct ZipEnd {
     let end = offset.addingReportingOverflow(length)
     guard !end.overflow, end.partialValue == limit else {
       throw fault.damaged(
-        "its directory does not lie where its end says: it is cut off, or has something before it")
+        "its directory is not where its end record says: it is truncated or has data before it")
     }
     (self.count, self.offset, self.size) = (count, offset, length)
   }
 
-  /// The last end whose comment reaches to the end of the file.
+  /// Returns the last end record whose comment extends to the end of the file.
   private static func find(in bytes: [UInt8]) -> Int? {
     guard bytes.count >= length else { return nil }
     for place in stride(from: bytes.count - length, through: 0, by: -1) {
@@ -57,7 +57,7 @@ struct ZipEnd {
     return nil
   }
 
-  /// The end of an archive with large numbers, which stands before the small one.
+  /// Returns the Zip64 end record, which precedes the regular one.
   private static func wide(
     before start: UInt64, of file: borrowing Descriptor, _ fault: PackageFault
   ) throws(ModelError) -> (count: UInt64, size: UInt64, offset: UInt64, limit: UInt64)? {
@@ -66,16 +66,16 @@ struct ZipEnd {
     guard locator.number32(0) == locatorSignature else { return nil }
     let place = locator.number64(8)
     guard place <= start - 20, start - 20 - place >= 56 else {
-      throw fault.damaged("the end of its directory does not lie where it says")
+      throw fault.damaged("its end record is not where its locator says")
     }
     let end = Fields(try read(56, at: place, of: file), at: 0)
     guard end.number32(0) == wideSignature, end.number64(24) == end.number64(32),
       end.number32(16) == 0, end.number32(20) == 0
-    else { throw fault.damaged("the end of its directory is damaged") }
+    else { throw fault.damaged("its end record is damaged") }
     return (end.number64(32), end.number64(40), end.number64(48), place)
   }
 
-  /// Reads bytes; fewer only where the file ends.
+  /// Reads bytes; returns fewer only at the end of the file.
   static func read(
     _ count: Int, at offset: UInt64, of file: borrowing Descriptor
   ) throws(ModelError) -> [UInt8] {

@@ -4,7 +4,8 @@ extension ZipEntry {
   private static let signature: UInt32 = 0x0201_4b50
   private static let length = 46
 
-  /// Reads an entry of the central directory and moves on behind it; nil when it is none.
+  /// Parses an entry of the central directory and advances past it, or returns nil if it is
+  /// invalid.
   init?(reading bytes: [UInt8], at place: inout Int) {
     let fields = Fields(bytes, at: place)
     guard bytes.count - place >= Self.length, fields.number32(0) == Self.signature else {
@@ -23,7 +24,8 @@ extension ZipEntry {
     flags = fields.number16(8)
     method = fields.number16(10)
     checksum = fields.number32(16)
-    // In this order: a large number stands in the extra field only where the small one is all ones.
+    // The order is significant: the extra field contains a number only if the regular field is all
+    // ones.
     guard let size = wide.number(or: fields.number32(24)),
       let packed = wide.number(or: fields.number32(20)),
       let offset = wide.number(or: fields.number32(42))
@@ -60,14 +62,15 @@ struct ZipExtra {
     }
   }
 
-  /// A number that is large where the small field is all ones; nil when it is missing then.
+  /// Returns the regular number, or the Zip64 one if that is all ones; nil if the latter is
+  /// missing.
   mutating func number(or small: UInt32) -> UInt64? {
     guard small == 0xffff_ffff else { return UInt64(small) }
     return wide.isEmpty ? nil : wide.removeFirst()
   }
 }
 
-/// Times as MS-DOS kept them: two bytes of date, two of time.
+/// MS-DOS timestamps: two bytes of date, two of time.
 enum ZipTime {
   static func timestamp(time: UInt16, date: UInt16) -> Timestamp {
     let (year, month, day) = (Int64(date >> 9) + 1980, Int64(date >> 5 & 15), Int64(date & 31))
@@ -75,7 +78,7 @@ enum ZipTime {
     return Timestamp(seconds: days(year, max(1, min(12, month)), max(1, day)) * 86_400 + seconds)
   }
 
-  /// Days since 1970-01-01 in the Gregorian calendar, with years that begin in March.
+  /// Returns the days since 1970-01-01 in the Gregorian calendar, with years that start in March.
   private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let shifted = month > 2 ? year : year - 1
     let era = shifted / 400

@@ -1,36 +1,36 @@
 internal import SystemIO
 
-/// An entry of a zip archive, as its central directory has it (APPNOTE.TXT 4.3.12).
+/// An entry of a zip archive, from its central directory (APPNOTE.TXT 4.3.12).
 struct ZipEntry {
-  /// The name's bytes as they are stored; a directory's ends with a slash.
+  /// The name's bytes as stored; a directory's name ends with a slash.
   let name: ByteString
   let madeBy: UInt16
   let flags: UInt16
   let method: UInt16
-  /// The time of modification: of an extra field, else the stored local time taken as UTC.
+  /// The modification time from an extra field; without one, the stored local time as UTC.
   let modified: Timestamp
   let checksum: UInt32
   let packedSize: UInt64
   let size: UInt64
   let attributes: UInt32
-  /// Where the local header begins.
+  /// The offset of the local header.
   let offset: UInt64
 
-  /// What the entry is.
+  /// The type of an entry.
   enum Kind { case folder, file, link, special }
 
-  /// Stored or deflated: the two ways that are read.
+  /// The supported methods, stored and deflated.
   static let methods: Set<UInt16> = [0, 8]
 
-  /// Encrypted data, strong encryption, or names that are hidden (APPNOTE.TXT 4.4.4).
+  /// Whether the data or the names are encrypted (APPNOTE.TXT 4.4.4).
   var isEncrypted: Bool { flags & (1 | 1 << 6 | 1 << 13) != 0 || method == 99 }
 
-  /// Whether sizes and checksum stand behind the data, and may be 0 in the local header.
+  /// Whether sizes and checksum follow the data, so that they can be 0 in the local header.
   var hasDescriptor: Bool { flags & 1 << 3 != 0 }
 
   private var endsInSlash: Bool { name.bytes.last == UInt8(ascii: "/") }
 
-  /// The mode of Unix, of archives made on one (3) or on a Mac (19).
+  /// The Unix mode, in archives created on Unix (3) or on a Mac (19).
   private var mode: UInt32? {
     let system = madeBy >> 8
     let mode = attributes >> 16
@@ -47,12 +47,12 @@ struct ZipEntry {
     }
   }
 
-  /// The permission bits: those of the mode, else what a new file or directory has.
+  /// The permission bits of the mode; without one, the defaults for new files and directories.
   var permissions: UInt16 {
     guard let mode, mode & 0o777 != 0 else { return kind == .folder ? 0o755 : 0o644 }
     return UInt16(mode & 0o777)
   }
 
-  /// The name without the slash that marks a directory.
+  /// The name without a directory's trailing slash.
   var path: ByteString { endsInSlash ? ByteString(name.bytes.dropLast()) : name }
 }

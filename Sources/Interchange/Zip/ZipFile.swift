@@ -1,7 +1,7 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// An open zip archive whose directory was checked; it is the file that it was, or reading it fails.
+/// An open zip archive with a checked directory. Reading fails if the file has changed.
 final class ZipFile: Sendable {
   let file: Descriptor
   let entries: [ZipEntry]
@@ -9,7 +9,7 @@ final class ZipFile: Sendable {
   let size: UInt64
   private let status: FileStatus
 
-  /// Opens the archive that a descriptor is, and checks its directory.
+  /// Opens an archive given as a descriptor and checks its directory.
   init(
     _ file: consuming Descriptor, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) {
@@ -22,7 +22,7 @@ final class ZipFile: Sendable {
     self.file = file
   }
 
-  /// Throws when the archive was written to since it was opened.
+  /// Throws if the archive was written to since it was opened.
   func checkUnchanged() throws(ModelError) {
     let now = try Self.status(of: file)
     guard now.size == status.size, now.modified == status.modified, now.changed == status.changed

@@ -1,18 +1,18 @@
 internal import CArchive
 internal import SystemIO
 
-/// The bytes of an archive as libarchive asks for them: through SystemIO, and so with its faults.
+/// The input of libarchive, read with SystemIO to include its fault injection.
 ///
-/// Who gives it to libarchive keeps it alive for as long as the reader.
+/// The owner keeps it alive as long as the libarchive reader.
 @safe final class ZipInput {
   private let zip: ZipFile
   private var position: UInt64 = 0
-  /// What libarchive was given last, which must stay where it is until it asks again.
+  /// The bytes last passed to libarchive, which must not move until the next call.
   private let buffer: UnsafeMutableBufferPointer<UInt8>
   private var scratch: [UInt8]
-  /// How much to read next: little after a jump, where only a header may be wanted.
+  /// The number of bytes to read next: small after a seek, when only a header may be needed.
   private var wanted = ZipInput.least
-  /// The call that failed, of which libarchive only learns that it did.
+  /// The error of a failed call, since libarchive only learns that the call failed.
   private(set) var failure: SystemError?
 
   private static let least = 4 << 10
@@ -27,7 +27,8 @@ internal import SystemIO
 
   deinit { unsafe buffer.deallocate() }
 
-  /// Gives the next bytes: a pointer that holds until the next call, and how many; -1 on failure.
+  /// Provides the next bytes: sets a pointer valid until the next call and returns the number of
+  /// bytes, or -1 on failure.
   fileprivate func read(_ place: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
     do throws(SystemError) {
       let count = try zip.file.read(into: &scratch, from: 0, to: wanted, at: position)
@@ -64,7 +65,7 @@ internal import SystemIO
     return goal.partialValue
   }
 
-  /// Makes libarchive read from here.
+  /// Opens the libarchive reader with this input.
   func open(_ archive: OpaquePointer) -> Int32 {
     let client = unsafe Unmanaged.passUnretained(self).toOpaque()
     unsafe archive_read_set_read_callback(archive, readInput)

@@ -2,18 +2,18 @@ internal import CArchive
 internal import SandboxModel
 internal import SystemIO
 
-/// Unpacks the entries of a zip archive one after another, forwards, by libarchive.
+/// Extracts the entries of a zip archive in sequence with libarchive.
 ///
-/// libarchive reads the directory by itself; that it sees what `ZipDirectory` has checked is asked at
-/// each entry. It checks an entry's length and checksum when its end is reached.
+/// libarchive reads the directory itself; for each entry, its view is compared with the checked
+/// `ZipDirectory`. It checks an entry's length and checksum at the end of the entry.
 @safe final class ZipStream {
   private let archive: OpaquePointer
   private let input: ZipInput
   private let zip: ZipFile
-  /// How many entries were gone to.
+  /// The number of entries visited.
   private var position = 0
   private var entry: OpaquePointer?
-  /// Bytes of the entry that were not read yet.
+  /// The unread bytes of the entry.
   private(set) var remaining: UInt64 = 0
   private var isChecked = true
 
@@ -25,14 +25,15 @@ internal import SystemIO
     self.zip = zip
     input = ZipInput(zip)
     try check(unsafe archive_read_support_format_zip_seekable(archive))
-    // No charset is set: names are bytes then, but for those said to be UTF-8, which libarchive
-    // converts; so they are taken from the directory, and only compared here.
+    // No charset is set, so libarchive leaves names as bytes, except those marked as UTF-8, which
+    // it converts. Names are therefore taken from the directory, and only compared here.
     try check(unsafe input.open(archive))
   }
 
   deinit { unsafe archive_read_free(archive) }
 
-  /// Goes on to an entry by its place in the directory; it must lie behind the one before.
+  /// Advances to an entry by its index in the directory, which must not be less than the current
+  /// one.
   func go(to index: Int) throws(ModelError) {
     precondition(index >= position, "entries are read forwards")
     while position <= index {
@@ -45,13 +46,13 @@ internal import SystemIO
     }
     let wanted = zip.entries[index]
     guard let entry = unsafe entry, unsafe isSame(entry, wanted) else {
-      throw zip.fault.unsafe("its '\(wanted.path)' is another entry for libarchive")
+      throw zip.fault.unsafe("its '\(wanted.path)' is a different entry for libarchive")
     }
     remaining = wanted.kind == .file ? wanted.size : 0
     isChecked = wanted.kind != .file
   }
 
-  /// The target of the link that was gone to.
+  /// Returns the target of the current link.
   func target() throws(ModelError) -> ByteString {
     guard let entry = unsafe entry,
       let text = unsafe archive_entry_symlink(entry) ?? archive_entry_symlink_utf8(entry)
@@ -59,7 +60,8 @@ internal import SystemIO
     return unsafe Self.bytes(text)
   }
 
-  /// Fills the buffer, or as much of it as is left of the file; 0 behind its end.
+  /// Reads into the buffer and returns the number of bytes: less than the buffer's size only at the
+  /// end of the file, and 0 after it.
   func read(into buffer: inout [UInt8]) throws(ModelError) -> Int {
     var filled = 0
     let wanted = Int(min(UInt64(buffer.count), remaining))
@@ -76,7 +78,7 @@ internal import SystemIO
     return filled
   }
 
-  /// Asks for more than there should be, upon which libarchive checks length and checksum.
+  /// Reads beyond the end, which makes libarchive check length and checksum.
   private func checkEnd() throws(ModelError) {
     if isChecked { return }
     isChecked = true
@@ -110,14 +112,14 @@ internal import SystemIO
     return ByteString(bytes)
   }
 
-  /// A warning is usable in a header; in data anything but bytes is a failure.
+  /// A warning is acceptable for a header; for data, anything but bytes is a failure.
   private func check(_ status: Int32) throws(ModelError) {
     if status < ARCHIVE_WARN { throw failure(status) }
   }
 
   private func failure(_ status: Int32) -> ModelError {
     if let error = input.failure { return ModelError(package: error) }
-    guard status != 0 else { return zip.fault.damaged("its '\(name)' ends early") }
+    guard status != 0 else { return zip.fault.damaged("its '\(name)' ends prematurely") }
     let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
     return zip.fault.damaged(
       "its '\(name)' is damaged: \(reason ?? "libarchive failed without a reason")")

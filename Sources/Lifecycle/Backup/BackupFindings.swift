@@ -1,40 +1,41 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What a backup found amiss, and what it stored otherwise than the scan said.
+/// The problems that a backup found, and the differences between its scan and the stored data.
 struct BackupFindings: Sendable {
-  /// What the policy keeps and could not be read.
+  /// Entries included by the policy that could not be read.
   private(set) var unreadable: [PathRemark] = []
-  /// What is in the snapshot, but with a remark.
+  /// Entries in the snapshot that have a warning.
   private(set) var warnings: [PathRemark] = []
-  /// What concerns no path.
+  /// Remarks that concern no single path.
   private(set) var remarks: [String] = []
-  /// Entries that are not in the snapshot, with all below them.
+  /// Entries missing from the snapshot, with everything below them.
   var missing: Set<EntryID> = []
-  /// Those of them that were no longer at their places, or not themselves.
+  /// Missing entries that were removed or replaced after the scan.
   private(set) var vanished: Set<EntryID> = []
-  /// Files that had another size when they were read.
+  /// The sizes of files whose size at reading differs from the scanned one.
   var sizes: [EntryID: UInt64] = [:]
 
-  /// How databases were captured.
+  /// The capture method of each database.
   private(set) var databases: [DatabaseRecord] = []
-  /// Files that came after the scan, and whose class they have.
+  /// Files created after the scan, each with the entry whose data class it has.
   private(set) var extras: [(owner: EntryID, size: UInt64)] = []
 
-  /// Notes how a database was captured.
+  /// Records how a database was captured.
   mutating func note(_ database: DatabaseRecord) { databases.append(database) }
 
-  /// Notes a file that came after the scan.
+  /// Records a file created after the scan.
   mutating func addExtra(of owner: EntryID, size: UInt64) { extras.append((owner, size)) }
 
-  /// Notes what could not be read; what is gone by now is no longer the policy's to keep.
+  /// Records an entry that could not be read. An entry removed since the scan is only a warning.
   mutating func miss(_ entry: EntryID, _ path: ByteString, _ error: SystemError) {
     missing.insert(entry)
     if error.isGoneOrReplaced { vanished.insert(entry) }
     missPart(path, error)
   }
 
-  /// Notes what is stored without a part that could not be read.
+  /// Records data of an entry that could not be read. Data removed since the scan is only a
+  /// warning.
   mutating func missPart(_ path: ByteString, _ error: SystemError) {
     if error.isMissing {
       warn(path, "it was removed during the backup")
@@ -43,15 +44,14 @@ struct BackupFindings: Sendable {
     }
   }
 
-  /// Notes an entry that was moved or replaced each time the run came to read it.
+  /// Records an entry that was moved or replaced in every round.
   mutating func noteMoving(_ path: ByteString) {
     warnings.removeAll { $0.path == path }
     unreadable.removeAll { $0.path == path }
     unreadable.append(
       PathRemark(
         path: path,
-        remark:
-          "it was moved or replaced during the backup again and again: run the backup once more"
+        remark: "it was moved or replaced repeatedly during the backup: run the backup again"
       ))
   }
 

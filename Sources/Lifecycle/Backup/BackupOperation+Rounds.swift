@@ -3,14 +3,14 @@ internal import SandboxModel
 internal import SystemIO
 
 extension BackupOperation {
-  /// The greatest number of times that the source is scanned and read in one run.
+  /// The maximum number of times that one run scans and reads the source.
   static let rounds = 3
 
-  /// Reads all that the plan keeps. When something was no longer where the scan saw it, the source is
-  /// scanned again, and if it was moved or replaced, a further round reads the source as it is then:
-  /// what the rounds before have read is known, as after an interruption.
+  /// Reads all entries that the plan includes. If an entry is no longer where the scan found it,
+  /// the source is scanned again; if the entry was moved or replaced, another round reads the
+  /// source in its new state. Entries read in earlier rounds are reused, as after an interruption.
   ///
-  /// - Returns: the operation of the last round, and its run.
+  /// - Returns: the operation of the last round and its run.
   func readAll(
     _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot
   ) throws -> (BackupOperation, BackupRun) {
@@ -36,7 +36,7 @@ extension BackupOperation {
     return (operation, run)
   }
 
-  /// Scans the plan's containers again; nil for a plan that was made without a scan.
+  /// Scans the plan's containers again; returns nil if the plan was made without a scan.
   private func rescan() throws -> DeviceScan? {
     guard let scan = plan.rescan?(Set(plan.scans.map(\.container.logicalPrefix))) else {
       return nil
@@ -45,7 +45,7 @@ extension BackupOperation {
     return scan
   }
 
-  /// The operation of the next round: without the containers that were removed.
+  /// Returns the operation of the next round, without the containers that were removed.
   private func next(_ scan: DeviceScan, _ vanished: VanishedEntries) -> BackupOperation {
     var scan = scan
     let removed = scan.containers.filter {
@@ -57,7 +57,7 @@ extension BackupOperation {
     return next
   }
 
-  /// Keeps how earlier rounds captured the databases that this one did not have to read again.
+  /// Keeps the records of databases that earlier rounds captured and this one did not read again.
   private func keep(_ databases: [DatabaseRecord], in run: BackupRun) {
     let read = Set(run.findings.databases.map(\.path))
     for record in databases where !read.contains(record.path) && plan.holds(record.path) {
@@ -67,7 +67,7 @@ extension BackupOperation {
 }
 
 extension BackupPlan {
-  /// Whether the scan found something at a logical path.
+  /// Whether the scan found an entry at a logical path.
   fileprivate func holds(_ path: ByteString) -> Bool {
     scans.contains { scan in
       let prefix = scan.container.logicalPrefix

@@ -5,7 +5,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension BackupOperation {
-  /// The snapshot of what was stored (docs/repository-format.md, Snapshot).
+  /// Returns the snapshot of the stored entries (docs/repository-format.md, Snapshot).
   func makeSnapshot(
     _ tree: TreeReference, _ earlier: EarlierSnapshot, _ report: BackupReport
   ) -> Snapshot {
@@ -74,7 +74,7 @@ extension BackupOperation {
     return totals
   }
 
-  /// The names of the users and groups that own what is stored, by number.
+  /// Returns the names of the users and groups that own stored entries, by number.
   private func nameTables() -> (users: [NameRecord], groups: [NameRecord]) {
     var users: Set<UInt32> = []
     var groups: Set<UInt32> = []
@@ -105,16 +105,16 @@ extension FlatpakRecord {
   }
 }
 
-/// What a source's earlier runs left in the repository.
+/// The snapshots that earlier runs of a source made.
 struct EarlierSnapshot {
   /// The last snapshot of the same scope.
   let stored: StoredSnapshot?
-  /// The greatest sequence of the source's snapshots, 0 without any.
+  /// The greatest sequence number of the source's snapshots, 0 if there are none.
   let sequence: UInt64
 }
 
-/// What tells one source of backups from another: the machine, the user, the root and the layout,
-/// or the device's own identity where it has one.
+/// The identity of a source of backups: the machine, or the device's own identity if it has one,
+/// the user, the root and the layout.
 enum SourceIdentity {
   static func digest(of device: Device) -> Digest {
     let parts: [ByteString] = [
@@ -126,8 +126,8 @@ enum SourceIdentity {
 }
 
 extension ContainerScan {
-  /// Where the data class changes on the way down: a path has the class of the nearest of these
-  /// that it lies in.
+  /// The paths at which the data class changes. A path has the class of the nearest of these paths
+  /// that contains it.
   var classRuns: [ClassRun] {
     entries.indices.compactMap { index in
       let entry = entries[index]

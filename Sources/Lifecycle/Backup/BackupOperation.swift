@@ -3,22 +3,22 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// Carries out a `BackupPlan`: stores what the plan keeps, then the snapshot.
+/// Executes a `BackupPlan`: stores the included entries, then the snapshot.
 ///
-/// What the state of an earlier run knows and what is as it was is not read; several threads read
-/// the rest, and content that the repository has already is not stored again. When nothing can be
-/// written any more, or the work is interrupted, the lease is given back and no snapshot appears;
-/// what was stored in whole packs stays, for the next run.
+/// Entries that are unchanged since the state was recorded are not read. Several threads read the
+/// rest, and content that the repository already has is not stored again. If writing fails or the
+/// work is interrupted, the lease is released and no snapshot is created. Complete packs remain in
+/// the repository for the next run.
 public struct BackupOperation {
   let plan: BackupPlan
   let repository: Repository
   let request: BackupRequest
-  /// The data classes that the snapshot notes: found out once, as all entries are looked at for it.
+  /// The data classes recorded in the snapshot. Computed once, as that visits every entry.
   let classRuns: [ClassRun]
   /// Containers that earlier rounds of the run found removed.
   var removed: [Container] = []
 
-  /// Prepares an operation.
+  /// Creates an operation.
   public init(_ plan: BackupPlan, to repository: Repository, _ request: BackupRequest) {
     self.plan = plan
     self.repository = repository
@@ -26,11 +26,11 @@ public struct BackupOperation {
     classRuns = plan.classRuns
   }
 
-  /// Stores everything and writes the snapshot.
+  /// Stores the entries and writes the snapshot.
   ///
-  /// - Throws: `LifecycleError`: `busy` when another run of the same source is going on,
-  ///   `interrupted`, `failed` when what is new does not fit, or a snapshot cannot say of what classes
-  ///   it is; `StoreError`; `SystemError`.
+  /// - Throws: `LifecycleError`: `busy` if another run of the same source is in progress,
+  ///   `interrupted`, or `failed` if the new data does not fit or has more data classes than a
+  ///   snapshot can record; `StoreError`; `SystemError`.
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
     try request.classBound.require(classRuns, of: plan.device.root)
@@ -64,8 +64,8 @@ public struct BackupOperation {
       program: request.program, under: request.lock)
   }
 
-  /// Finds out what is to be read and, in the first round, whether there is room for it: later ones
-  /// read little that the repository does not hold by now.
+  /// Determines the entries to read and, in the first round, whether they fit in the repository.
+  /// Later rounds read little that the repository does not already hold.
   func prepare(
     _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot, isFirst: Bool
   ) throws -> BackupRun {
@@ -104,7 +104,7 @@ public struct BackupOperation {
       afterwards: request.neededAfterwards, place: repository.place)
   }
 
-  /// Reads; when that is interrupted, what is done is made good for the next run.
+  /// Reads and stores the entries. If that is interrupted, saves the progress for the next run.
   func work(_ run: BackupRun) throws {
     do {
       try run.work()
@@ -114,10 +114,10 @@ public struct BackupOperation {
     }
   }
 
-  /// Stores the directories above the containers; gives the snapshot's tree.
+  /// Stores the directories above the containers and returns the snapshot's tree.
   ///
-  /// - Throws: `LifecycleError` when of all that is kept nothing could be read: a snapshot of nothing
-  ///   would be taken for the last one.
+  /// - Throws: `LifecycleError` if none of the included entries could be read: an empty snapshot
+  ///   would become the latest one.
   private func storeAbove(_ run: BackupRun) throws -> TreeReference {
     try run.requireWhole()
     var tree = LogicalTree()
@@ -138,7 +138,7 @@ public struct BackupOperation {
     let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
     return LifecycleError(
       .failed, "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
-      hint: "no snapshot was made; earlier ones are as they were")
+      hint: "no snapshot was created; earlier snapshots are unchanged")
   }
 
   private func fill(_ report: inout BackupReport, _ run: BackupRun, _ start: Double) {
@@ -153,20 +153,20 @@ public struct BackupOperation {
     report.seconds = Host.monotonicSeconds() - start
   }
 
-  /// The source's last snapshot of the same scope, and how many the source has had.
+  /// Returns the source's last snapshot of the same scope and its greatest sequence number.
   private func earlier() throws(StoreError) -> EarlierSnapshot {
     let history = try repository.history(
       of: source, scope: request.scope, cache: request.cache.map { repository.headCache(in: $0) })
     return EarlierSnapshot(stored: history.last, sequence: history.sequence)
   }
 
-  /// Writes the snapshot, and then the state that belongs to it.
+  /// Writes the snapshot, then the state that belongs to it.
   private func finish(
     _ tree: TreeReference, _ run: BackupRun, _ earlier: EarlierSnapshot,
     _ report: inout BackupReport
   ) throws {
     let stored: StoredSnapshot
-    // New blobs of an unchanged tree replace lost ones: they need a snapshot of their own.
+    // New blobs of an unchanged tree replace lost ones and need a snapshot of their own.
     if request.skipsUnchanged, let last = earlier.stored, last.snapshot.tree == tree,
       run.session.statistics.newBlobs == 0
     {
@@ -188,7 +188,7 @@ public struct BackupOperation {
     } catch { report.remarks.append(error.description) }
   }
 
-  /// The containers as this run found them, for the next one.
+  /// Returns the records of the containers for the next run.
   private func records(_ run: BackupRun) -> [RecordedContainer] {
     run.trees.compactMap { tree in
       let path = tree.scan.container.logicalPrefix

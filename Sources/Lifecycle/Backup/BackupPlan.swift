@@ -3,23 +3,23 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// What a backup will store and what it will leave out: from a scan, before anything is written.
+/// The entries that a backup stores and excludes, determined by a scan before anything is written.
 public struct BackupPlan: Sendable {
   public let device: Device
-  /// When the scan began: what changed after that may be in the backup or not.
+  /// When the scan began. Later changes may or may not be in the backup.
   let began: Timestamp
-  /// What was found, container by container, in the order of their logical paths.
+  /// The scanned containers, in the order of their logical paths.
   public let scans: [ContainerScan]
-  /// The policy that decided.
+  /// The policy that the scan applied.
   public let policy: PolicyRecord
-  /// The same by app, group and directory, in the order of their logical paths.
+  /// The totals by app, group and directory, in the order of their logical paths.
   public let summaries: [OwnerSummary]
-  /// What is left out, by rule: the topmost left-out directories, and single files by container.
+  /// The exclusions by rule: the topmost excluded directories, and the single files by container.
   public let excluded: [Exclusion]
   /// Scans containers of the plan again, by their logical paths.
   var rescan: (@Sendable (Set<ByteString>) -> DeviceScan)?
 
-  /// Makes the plan of a scan.
+  /// Creates the plan of a scan.
   public static func make(_ scan: DeviceScan) -> BackupPlan {
     BackupPlan(
       device: scan.device, began: scan.began, scans: scan.containers,
@@ -28,9 +28,9 @@ public struct BackupPlan: Sendable {
     )
   }
 
-  /// Directories of the layout that could not be read, with whatever containers are in them. What cannot
-  /// be read in a container is found by its scan; what is absolute lies outside the device, but for
-  /// the settings of Flatpak apps.
+  /// Directories of the layout that could not be read, with any containers in them. The scan of a
+  /// container reports the unreadable entries in it. Absolute paths lie outside the device, except
+  /// for the settings of Flatpak apps.
   private var unreadableDirectories: [PathRemark] {
     device.findings.filter { finding in
       [.unreadable, .foreignLink].contains(finding.code)
@@ -39,7 +39,7 @@ public struct BackupPlan: Sendable {
     }.map { PathRemark(path: $0.path, remark: $0.reason) }
   }
 
-  /// What is kept and could not even be looked at.
+  /// Included entries that the scan could not examine.
   public var unreadable: [PathRemark] {
     unreadableDirectories
       + scans.flatMap { scan in
@@ -49,7 +49,7 @@ public struct BackupPlan: Sendable {
       }
   }
 
-  /// What of the plan is to be said in the snapshot.
+  /// Warnings about the plan that the snapshot records.
   public var warnings: [PathRemark] {
     let names = device.findings.filter { $0.code == .unusableName }.map {
       PathRemark(path: $0.path, remark: $0.reason)
@@ -60,11 +60,12 @@ public struct BackupPlan: Sendable {
           PathRemark(
             path: path,
             remark: """
-              another file system is mounted there, which is not entered ('backup --cross-mounts' does)
+              another file system is mounted there and is skipped ('backup --cross-mounts' \
+              includes it)
               """)
         }
         let repositories = scan.repositories.map { path in
-          PathRemark(path: path, remark: "it is a repository of sandboxctl, which is in no backup")
+          PathRemark(path: path, remark: "it is a sandboxctl repository, which is never backed up")
         }
         return (mounts + repositories).map {
           PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
@@ -72,14 +73,14 @@ public struct BackupPlan: Sendable {
       }
   }
 
-  /// Refuses what could make no snapshot that is worth one: of nothing but the program's own directories, or
-  /// of more data classes than it can note.
+  /// Refuses a plan whose snapshot would be useless, as it contains only the program's own
+  /// directories, or impossible, as it has more data classes than a snapshot can record.
   public func requireSense() throws(LifecycleError) {
     try ClassLimit().require(classRuns, of: device.root)
     try requireSource()
   }
 
-  /// Refuses a source that is one of the program's own directories, which are left out of every backup.
+  /// Refuses a source that is one of the program's own directories, which every backup excludes.
   func requireSource() throws(LifecycleError) {
     guard let first = scans.first, scans.allSatisfy({ $0.ownDirectories.contains(0) }) else {
       return
@@ -87,15 +88,15 @@ public struct BackupPlan: Sendable {
     throw LifecycleError(
       .failed,
       """
-      cannot back up '\(first.container.absolutePath)': it is a repository of sandboxctl, or the \
+      cannot back up '\(first.container.absolutePath)': it is a sandboxctl repository or the \
       program's own directory
-      """, hint: "name another directory or app; 'cp -a' copies a repository as it is")
+      """, hint: "back up another directory or app, or copy a repository with 'cp -a'")
   }
 
-  /// Everything that is kept.
+  /// The totals of all included entries.
   public var kept: EntryTotals { summaries.reduce(into: EntryTotals()) { $0.add($1.kept) } }
 
-  /// Everything that is left out.
+  /// The totals of all excluded entries.
   public var left: EntryTotals {
     summaries.reduce(into: EntryTotals()) { sum, owner in
       for total in owner.excluded { sum.add(total.totals) }
@@ -103,15 +104,15 @@ public struct BackupPlan: Sendable {
   }
 }
 
-/// Files, and their bytes as the ends of the files say.
+/// A number of files and the sum of their sizes in bytes.
 public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
   public var files = 0
   public var bytes: UInt64 = 0
 
-  /// Makes totals of nothing.
+  /// Creates empty totals.
   public init() {}
 
-  /// Counts an entry, if it is a file.
+  /// Adds an entry if it is a file.
   public mutating func add(_ status: FileStatus) {
     guard status.kind == .file else { return }
     files += 1
@@ -125,12 +126,12 @@ public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
   }
 }
 
-/// What is kept and what is left out of one app, group or directory.
+/// The included and excluded totals of one app, group or directory.
 public struct OwnerSummary: Sendable {
   /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
   public let path: ByteString
   public internal(set) var kept = EntryTotals()
-  /// By data class, the largest first.
+  /// The excluded totals by data class, the largest first.
   public internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
 
   static func make(_ scan: DeviceScan) -> [OwnerSummary] {
@@ -163,7 +164,7 @@ public struct OwnerSummary: Sendable {
 }
 
 extension Container {
-  /// The logical path of the app, group or directory that it belongs to.
+  /// The logical path of the app, group or directory that the container belongs to.
   var ownerPath: ByteString {
     ByteString(
       logicalPrefix.components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))

@@ -4,51 +4,51 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What a backup stored, and what it could not.
+/// The result of a backup: the stored entries and the problems.
 public struct BackupReport: Sendable {
-  /// What the snapshot holds, by data class.
+  /// The contents of the snapshot, by data class.
   public private(set) var classes: [ClassTotal] = []
-  /// Files in the snapshot.
+  /// The number of files in the snapshot.
   public private(set) var files = 0
-  /// Entries of all kinds in the snapshot.
+  /// The number of entries of all kinds in the snapshot.
   public private(set) var entries = 0
-  /// Bytes of the files in the snapshot; one of several names counts once.
+  /// The bytes of the files in the snapshot; a hard-linked file counts once.
   public private(set) var bytes: UInt64 = 0
-  /// What the policy keeps and could not be read: it is not in the snapshot, or not whole.
+  /// Entries included by the policy that could not be read: missing or incomplete in the snapshot.
   public internal(set) var unreadable: [PathRemark] = []
-  /// What is in the snapshot, but with a remark.
+  /// Entries in the snapshot that have a warning.
   public internal(set) var warnings: [PathRemark] = []
-  /// How each database of which something was read was captured.
+  /// The capture method of each database that was read.
   public internal(set) var databases: [DatabaseRecord] = []
-  /// What is to be said besides, of no path.
+  /// Remarks that concern no single path.
   public internal(set) var remarks: [String] = []
-  /// Index objects of the repository that cannot be used: what they alone name was stored again.
+  /// Damaged index objects of the repository: blobs that only these list were stored again.
   public internal(set) var damagedIndexes: [StoreError] = []
-  /// Files that were opened.
+  /// The number of files that were opened.
   public internal(set) var opened = 0
-  /// Whether the snapshot would have held what the source's last one holds, and so was not written.
+  /// Whether no snapshot was written because it would equal the source's last one.
   public internal(set) var isUnchanged = false
-  /// The snapshot, when one was written.
+  /// The snapshot, or nil if none was written.
   public internal(set) var snapshot: StoredSnapshot?
-  /// What was written to the repository.
+  /// Statistics of the data written to the repository.
   public internal(set) var statistics: WritingStatistics?
-  /// How long it took, in seconds.
+  /// The duration in seconds.
   public internal(set) var seconds = 0.0
 
   init() {}
 
-  /// Bytes that were added to the repository.
+  /// The number of bytes added to the repository.
   public var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
 
-  /// Whether all that the policy keeps is in the snapshot, and nothing of it may be torn.
+  /// Whether the snapshot has everything that the policy includes, with no database inconsistent.
   public var isComplete: Bool { unreadable.isEmpty && databasesAsTheyStood.isEmpty }
 
-  /// The databases that were in use all the time: each may be damaged in the snapshot.
+  /// Databases that were in use throughout the run: their copies may be inconsistent.
   public var databasesAsTheyStood: [DatabaseRecord] {
     databases.filter { $0.how == CaptureMethod.asItStood.rawValue }
   }
 
-  /// Takes over what was found amiss.
+  /// Adds the findings of a run.
   mutating func add(_ findings: BackupFindings) {
     unreadable += findings.unreadable
     warnings += findings.warnings
@@ -58,7 +58,7 @@ public struct BackupReport: Sendable {
     warnings.sort { $0.path < $1.path }
   }
 
-  /// Names containers that were removed before the last scan of the run.
+  /// Adds warnings for containers that were removed before the last scan of the run.
   mutating func addRemoved(_ containers: [Container]) {
     warnings += containers.map {
       PathRemark(path: $0.logicalPrefix, remark: "it was removed during the backup")
@@ -66,7 +66,7 @@ public struct BackupReport: Sendable {
     warnings.sort { $0.path < $1.path }
   }
 
-  /// Counts what is in the snapshot: all that is kept of the scans but what was missed.
+  /// Counts the contents of the snapshot: the included entries of the scans that are not missing.
   mutating func count(_ trees: [SelectedTree], _ findings: BackupFindings) {
     var totals: [DataClass: ClassTotal] = [:]
     var linked = LinkedBytes()

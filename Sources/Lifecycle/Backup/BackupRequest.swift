@@ -1,58 +1,59 @@
 public import ArchiveStore
 public import SystemIO
 
-/// What a backup is told besides its plan.
+/// The options of a backup besides its plan.
 public struct BackupRequest: Sendable {
   public var reason: Reason
-  /// What of the device the plan is of, as the snapshot says.
+  /// The part of the device that the plan covers, as recorded in the snapshot.
   public var scope = Scope.device
-  /// Whether the plan is of a part of the device's containers, so that what is known of the others
-  /// stays.
+  /// Whether the plan covers only some of the device's containers, so that the records of the
+  /// others are kept.
   public var isPart = false
-  /// Whether bundles are read that are in other directories than before, though they look the same.
+  /// Whether bundles in new directories are read even if they appear unchanged.
   public var verifiesBundles = false
   public var tags: [String]
-  /// The program and its version, as the snapshot names it.
+  /// The program and its version, as recorded in the snapshot.
   public var program: String
-  /// How many threads read and store.
+  /// The number of threads that read and store.
   public var workers: Int
-  /// The directory in which the host keeps what makes the next backup quick; nothing is kept without.
+  /// The host's cache directory, which makes the next backup fast; nil to cache nothing.
   public var cache: ByteString?
-  /// The host's copies of the repository's index, where the caller has begun to check them; else the
-  /// operation opens those in `cache`.
+  /// The host's copies of the repository's index, if the caller has begun to check them; nil to
+  /// open those in `cache`.
   public var index: IndexCache?
-  /// Bytes that stay free on the repository's volume; a twentieth of it, at most 10 GiB, unless
-  /// said.
+  /// The number of bytes to keep free on the repository's volume (default: a twentieth of the
+  /// volume, at most 10 GiB).
   public var keepFree: UInt64?
-  /// Whether what is new is checked against the free space of the repository's volume first. Without
-  /// it a backup for which there is no room ends where the volume is full, and can be continued.
+  /// Whether the size of the new data is checked against the free space of the repository's volume
+  /// first. Without the check, a backup that does not fit ends when the volume is full, and can be
+  /// continued.
   public var checksSpace = true
-  /// Bytes that whoever asked writes on the repository's volume afterwards, and that must find room there,
-  /// too.
+  /// The number of bytes that the caller will write to the repository's volume afterwards, which
+  /// must also fit.
   public var neededAfterwards: UInt64 = 0
-  /// Whether no snapshot is written when it would hold what the source's last one holds.
+  /// Whether no snapshot is written if it would equal the source's last one.
   public var skipsUnchanged: Bool
-  /// At the latest after so many seconds of work what is done is made good for the next run.
+  /// The maximum number of seconds between checkpoints.
   public var checkpointSeconds: Double
-  /// How long, in seconds, databases that are busy at the end of the run are waited for, all of
-  /// them together.
+  /// The number of seconds to wait for busy databases at the end of the run, for all of them
+  /// together.
   public var databaseTimeout: Double
-  /// The source's lock, where the caller took it before it looked at the source; else the operation
-  /// takes it.
+  /// The source's lock, if the caller took it before it scanned the source; nil to let the
+  /// operation take it.
   public var lock: SourceLock?
-  /// What the clock shows; the system's own, and for the start of the run that of the file system
-  /// on which the state is kept, unless said.
+  /// Returns the current time (default: the system clock, and for the start of the run the clock of
+  /// the file system that holds the state).
   public var now: (@Sendable () -> Timestamp)?
-  /// What the times of the source's files are worth; asked of each volume, unless said.
+  /// The reliability of the times of the source's files (default: determined for each volume).
   public var times: VolumeTimes?
-  /// Asked again and again: whether the work is to end early.
+  /// Whether the work should end early. Called repeatedly.
   public var isStopping: @Sendable () -> Bool
-  /// Where the work tells how far it is.
+  /// The counters that report the progress.
   public var counters: ProgressCounters
-  /// For how many data classes the snapshot has room.
+  /// The maximum number of data classes that the snapshot can record.
   var classBound = ClassLimit()
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     reason: Reason = .manual, tags: [String] = [], program: String,
     workers: Int = Host.processors, cache: ByteString? = nil, keepFree: UInt64? = nil,

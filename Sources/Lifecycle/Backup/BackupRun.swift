@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// What the threads of a backup share.
+/// The state that the threads of a backup share.
 final class BackupRun: Sendable {
   let trees: [SelectedTree]
   let known: [UnchangedEntries]
@@ -12,7 +12,7 @@ final class BackupRun: Sendable {
   let request: BackupRequest
   let queue: WorkQueue
   let assembly: TreeSaver
-  /// When the run began, for the files of each container.
+  /// The start of the run for each container, by the clock of the container's files.
   private let clocks: [RunClock]
   private let state: Mutex<State>
 
@@ -20,9 +20,9 @@ final class BackupRun: Sendable {
     var findings = BackupFindings()
     /// Directories that could not be entered.
     var closed: Set<EntryID> = []
-    /// What ended the work.
+    /// The error that ended the work.
     var failure: (any Error)?
-    /// Until when busy databases are waited for, once the first of them is.
+    /// The deadline for busy databases, once the first of them was waited for.
     var databaseDeadline: Double?
     var lastCheckpoint: Double
     var isAtCheckpoint = false
@@ -46,18 +46,18 @@ final class BackupRun: Sendable {
     state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
   }
 
-  /// What was found amiss so far.
+  /// The problems found so far.
   var findings: BackupFindings { state.withLock { $0.findings } }
 
-  /// When the run began, by the clock that gave the times of a container's files.
+  /// Returns the start of the run by the clock that sets the times of a container's files.
   func clock(of container: Int) -> RunClock { clocks[container] }
 
-  /// The time of the moment.
+  /// The current time.
   var now: Timestamp { request.now?() ?? Host.now() }
 
-  /// Reads and stores everything with several threads.
+  /// Reads and stores all entries with several threads.
   ///
-  /// - Throws: what ended the work; `interrupted` when it was asked to stop.
+  /// - Throws: the error that ended the work; `interrupted` if it was asked to stop.
   func work() throws {
     let workers = try Workers(
       count: request.workers, capacity: request.workers, name: "backup")
@@ -73,33 +73,33 @@ final class BackupRun: Sendable {
     if let failure = state.withLock({ $0.failure }) { throw failure }
   }
 
-  /// Ends a thread's work when it is to end early, or another thread's has failed.
+  /// Throws `interrupted` if the work was asked to stop.
   func requireGoingOn() throws(LifecycleError) {
     if request.isStopping() { throw .interrupted }
   }
 
-  /// Ends the work; the first reason counts.
+  /// Ends the work. Only the first error is kept.
   func end(by error: any Error) {
     state.withLock { $0.failure = $0.failure ?? error }
     queue.stop()
   }
 
-  // MARK: - What is amiss
+  // MARK: - Problems
 
-  /// Notes what could not be read; what is gone by now is no longer the policy's to keep.
+  /// Records an entry that could not be read.
   func miss(_ entry: EntryID, _ path: ByteString, _ error: SystemError) {
     request.counters.didFail()
     state.withLock { $0.findings.miss(entry, path, error) }
   }
 
-  /// Notes what is stored but not as it should be.
+  /// Updates the findings.
   func note(_ note: (inout BackupFindings) -> Void) { state.withLock { note(&$0.findings) } }
 
-  /// Leaves a directory out that cannot be entered, once.
+  /// Omits a directory that could not be entered. Only the first call has an effect.
   func close(_ directory: EntryID, _ error: SystemError) throws {
     guard state.withLock({ $0.closed.insert(directory).inserted }) else { return }
     let scan = trees[Int(directory.container)].scan
-    // What the scan could not list it has named already.
+    // The scan has already reported a directory that it could not list.
     if scan.entries[Int(directory.index)].isUnreadable {
       state.withLock { _ = $0.findings.missing.insert(directory) }
     } else {
@@ -122,7 +122,7 @@ final class BackupRun: Sendable {
     }
   }
 
-  /// Until when busy databases are waited for.
+  /// The deadline for busy databases, set by the first use.
   var databaseDeadline: Double {
     state.withLock { state in
       let deadline =
@@ -132,8 +132,8 @@ final class BackupRun: Sendable {
     }
   }
 
-  /// Makes sure that of all that was begun nothing is lacking but what is named as missing. A mistake
-  /// of the program must not make a snapshot that lacks something without a word.
+  /// Checks that every directory that was begun is complete or reported as missing. A bug must not
+  /// produce a snapshot with unreported gaps.
   func requireWhole() throws {
     for directory in assembly.begun where !isClosed(directory) {
       throw LifecycleError.uncertain(
@@ -149,8 +149,8 @@ final class BackupRun: Sendable {
 
   // MARK: - Checkpoints
 
-  /// Makes what is done good for the next run, when that is due and no other thread is at it;
-  /// `flush` hands over what the calling thread has gathered.
+  /// Makes a checkpoint if one is due and no other thread is making one; `flush` stores the data
+  /// that the calling thread has buffered.
   func checkpointIfDue(_ flush: () throws -> Void = {}) throws {
     let isDue = state.withLock { state in
       guard !state.isAtCheckpoint,
@@ -171,19 +171,19 @@ final class BackupRun: Sendable {
     try checkpoint()
   }
 
-  /// Makes what is done good for the next run: first what is stored, then the notes of it. Notes
-  /// that cannot be kept cost time, not data.
+  /// Makes a checkpoint for the next run: first of the stored data, then of the records about it.
+  /// Records that cannot be written cost time, not data.
   func checkpoint() throws {
     try session.checkpoint()
     do throws(SystemError) {
       try source.checkpoint()
-    } catch { state.withLock { $0.findings.note("what is done so far is not noted: \(error)") } }
+    } catch { state.withLock { $0.findings.note("the checkpoint was not written: \(error)") } }
   }
 }
 
 extension LifecycleError {
-  /// The work was asked to end before its snapshot was made.
+  /// The backup was asked to stop before it created its snapshot.
   public static let interrupted = LifecycleError(
-    .interrupted, "the backup was interrupted: no snapshot was made",
-    hint: "run it again: what is done already is not done twice")
+    .interrupted, "the backup was interrupted: no snapshot was created",
+    hint: "run it again to continue: data that is already stored is not stored again")
 }

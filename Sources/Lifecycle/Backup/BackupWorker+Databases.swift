@@ -2,17 +2,17 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// A file that is read like any other begins as a database does.
+/// Thrown if a file that is read as an ordinary file begins like a database.
 struct DatabaseFound: Error {}
 
-/// A database is busy and is tried once more at the end of the run.
+/// Thrown if a database is busy. It is tried once more at the end of the run.
 struct Deferred: Error {}
 
 extension BackupWorker {
-  /// Stores a database with its log and its journal as they were at one moment; gives the entry of
-  /// its own file, and adds those of the others.
+  /// Stores a database with its log and its journal in one consistent state; returns the entry of
+  /// the database file and adds those of the others.
   ///
-  /// - Throws: `Deferred` when it is busy, unless `isLate`.
+  /// - Throws: `Deferred` if the database is busy, unless the work item is late.
   mutating func capture(
     _ index: Int, _ files: DatabaseFiles, in hand: WorkItemContext
   ) throws -> ReadEntry? {
@@ -30,7 +30,7 @@ extension BackupWorker {
       return nil
     }
     guard let capture else {
-      // No database after all: what has a journal's name is a file like any other.
+      // Not a database: a file with the name of a journal is an ordinary file.
       try readPlainly(files.companions, in: hand)
       return try read(index, in: directory, .plain)
     }
@@ -39,13 +39,13 @@ extension BackupWorker {
     return capture.entries[unit.name]
   }
 
-  /// What a capture gave.
+  /// The result of a capture and the entries that it read.
   private struct Captured {
     let result: CaptureResult
     let entries: [ByteString: ReadEntry]
   }
 
-  /// Whether a file is a database: it has a log, or begins as one.
+  /// Whether a file is a database: it has a log, or begins like a database.
   private borrowing func isDatabase(
     _ unit: DatabaseUnit, _ files: DatabaseFiles, _ directory: DirectoryContext,
     _ opened: borrowing Directory
@@ -74,11 +74,11 @@ extension BackupWorker {
     return Captured(result: result, entries: entries)
   }
 
-  /// Reads a file of a database, unless it is as an earlier run stored it.
+  /// Reads a file of a database, unless it is unchanged since an earlier run stored it.
   private borrowing func read(
     _ reader: MemberReader, _ files: DatabaseFiles, _ directory: DirectoryContext
   ) throws -> ReadEntry {
-    // A copy that was made under locks may have waited for the database's before it is stored.
+    // The time at which the reader opened the file: a copy made under locks may be stored later.
     var time = run.now
     time.seconds -= Int64((Host.monotonicSeconds() - reader.opened).rounded(.up))
     let path = directory.path.appending(reader.name)
@@ -101,7 +101,7 @@ extension BackupWorker {
     )
   }
 
-  /// The content that an earlier run stored, if the file is the same.
+  /// Returns the content that an earlier run stored, or nil if the file has changed.
   private borrowing func known(
     _ reader: MemberReader, _ files: DatabaseFiles, _ directory: DirectoryContext
   ) -> Content? {
@@ -130,10 +130,10 @@ extension BackupWorker {
     }
   }
 
-  // MARK: - What became of it
+  // MARK: - Results
 
-  /// Adds the entries of a database's log and journal; one that is gone since the scan is missing,
-  /// one that came since is added.
+  /// Adds the entries of a database's log and journal. A file removed since the scan is recorded as
+  /// missing; a file created since then is added.
   private borrowing func add(
     _ capture: Captured, to index: Int, _ files: DatabaseFiles, in hand: WorkItemContext
   ) throws {
@@ -174,11 +174,11 @@ extension BackupWorker {
       findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
       guard result.method == .asItStood else { return }
       let reason = result.obstacle.map { ": \($0)" } ?? ""
-      findings.warn(path, "the database was in use and is stored as it stood\(reason)")
+      findings.warn(path, "the database was in use and was read without a lock\(reason)")
     }
   }
 
-  /// Reads files that belong to no database after all.
+  /// Reads files that turned out not to belong to a database.
   private mutating func readPlainly(_ entries: [Int32], in hand: WorkItemContext) throws {
     for index in entries {
       if let read = try read(Int(index), in: hand.directory, .plain) {
@@ -191,12 +191,12 @@ extension BackupWorker {
 }
 
 extension DirectoryContext {
-  /// What of the directory is stored under a name.
+  /// Returns the stored child with a name, or nil if there is none.
   func child(_ name: ByteString) -> Int? {
     name.withSpan { tree.child($0, of: Int(id.index)) }
   }
 
-  /// Whether the scan found a name that is not stored.
+  /// Whether the scan found a child with this name that is not stored.
   func isExcluded(_ name: ByteString) -> Bool {
     child(name) == nil
       && scan.entries[Int(id.index)].children.contains { scan.name($0) == name }
@@ -204,6 +204,6 @@ extension DirectoryContext {
 }
 
 extension BackupRequest {
-  /// The directory in which copies of databases are made while these are locked.
+  /// Opens the directory for copies of databases that are made while the databases are locked.
   func openSpool() throws(SystemError) -> Directory { try SpoolDirectory.open(cache: cache) }
 }

@@ -2,14 +2,14 @@ internal import ArchiveStore
 internal import SystemIO
 
 extension BackupWorker {
-  /// Stores what is held where the next file would not have room beside it.
+  /// Stores the held files if the next file does not fit beside them.
   func makeRoom(for index: Int, in directory: DirectoryContext) throws {
     guard directory.mayHold(index), !held.hasRoom(for: directory.scan.entries[index].status.size)
     else { return }
     try storeHeld()
   }
 
-  /// Stores the files that are held, and delivers the units that waited for them.
+  /// Stores the held files and delivers the work items that waited for them.
   func storeHeld() throws {
     let contents = try held.contents { files, bytes in
       try writer.storeFiles(files, of: bytes)
@@ -21,19 +21,20 @@ extension BackupWorker {
       read.heldAt = nil
       try file.hand.add(file.index, read)
     }
-    // Units that were given up, or that the run ended in, do not wait; what was read of them is noted.
+    // Abandoned work items, and those of a run that ended, do not wait: record what was read of
+    // them.
     for file in held.files { file.hand.notes.flush() }
     for hand in held.removeAll() { try deliver(hand) }
   }
 }
 
-/// What became of the bytes of a file.
+/// The content of a file after reading.
 enum ReadContent {
   case stored(Content)
-  /// They are held, and lie there.
+  /// The range of the bytes in the batch of small files.
   case held(Range<Int>)
 
-  /// Bytes.
+  /// The size in bytes.
   var size: UInt64 {
     switch self {
     case .stored(let content): content.size
@@ -46,8 +47,8 @@ enum ReadContent {
 }
 
 extension DirectoryContext {
-  /// Whether a file's bytes may wait for others', by what the scan says: it is small, and no other
-  /// name waits for it.
+  /// Whether a file may be held until it is stored together with others, by its scanned status: it
+  /// is small and has no other hard links.
   func mayHold(_ index: Int) -> Bool {
     let status = scan.entries[index].status
     return status.kind == .file && status.links == 1 && SmallFileBatch.sizes ~= status.size

@@ -2,24 +2,25 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// A large file that is being read, and what tells its notes from others.
+/// A large file that is being read, with the identity of its checkpoint.
 struct LargeFile {
   let path: ByteString
   let key: DirectoryKey
   let status: FileStatus
   let hints: FileHints
-  /// Whether it has stood still long enough that what is read of it holds for the next run.
+  /// Whether the file was unchanged long enough that the next run can rely on the pieces read.
   let isStable: Bool
 
-  /// Smaller files are read again from their beginning: seconds, where a run is interrupted.
+  /// The minimum size in bytes. After an interruption, smaller files are read again from the
+  /// beginning, which takes seconds.
   static let least: UInt64 = 16 << 20
 
-  /// Whether what is read of it is noted.
+  /// Whether the pieces of the file are recorded in a checkpoint.
   var isNoted: Bool { isStable && status.size >= Self.least }
 }
 
 extension BackupWorker {
-  /// Stores a file that is not in memory as a whole, with its holes.
+  /// Stores a file that does not fit in memory as a whole, with its holes.
   borrowing func readLarge(
     _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
     _ status: FileStatus, _ mode: ReadMode
@@ -47,7 +48,7 @@ extension BackupWorker {
     }
   }
 
-  /// Hands an extent's bytes on; false when the file ended before, having shrunk.
+  /// Copies an extent; returns false if the file has shrunk and ended before its end.
   private borrowing func copy(
     _ extent: Extent, of file: borrowing Descriptor, to content: inout ResumedContent
   ) throws -> Bool {
@@ -65,8 +66,8 @@ extension BackupWorker {
     return true
   }
 
-  /// Stores a file that is not in memory; `body` takes its bytes and holes in order. What an
-  /// interrupted run has read of it is not read again, and what this one reads is noted.
+  /// Stores a file piece by piece; `body` passes its bytes and holes in order. Pieces that an
+  /// interrupted run read are not read again, and pieces that this run reads are recorded.
   borrowing func store(
     _ file: LargeFile, _ body: (inout ResumedContent) throws -> Void
   ) throws -> Content {

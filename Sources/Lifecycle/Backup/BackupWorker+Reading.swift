@@ -2,17 +2,18 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The bytes of a file that is to be in memory as a whole: one buffer for all files of a thread, of
-/// 1 MiB until there is a larger one.
+/// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
+/// a larger file is read.
 final class ReadBuffer {
   private var bytes = [UInt8](repeating: 0, count: size)
 
-  /// Large enough that a call costs little beside its bytes, small enough to stay in the cache.
+  /// The initial size in bytes: large enough that the cost of a call is small, small enough for the
+  /// CPU cache.
   static let size = 1 << 20
 
-  /// Stores a file by `store`; gives what that gives.
+  /// Reads a file and passes its bytes to `store`; returns the content.
   ///
-  /// - Throws: `DatabaseFound` when the file begins as a database does and the mode looks for that.
+  /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
   func store(
     _ size: UInt64, of file: borrowing Descriptor, _ mode: ReadMode,
     _ store: (Span<UInt8>) throws -> Content
@@ -34,35 +35,36 @@ final class ReadBuffer {
   }
 }
 
-/// How the bytes of a file are taken.
+/// The way in which the bytes of a file are handled.
 enum ReadMode {
-  /// They are stored, whatever they are.
+  /// The bytes are stored without a check.
   case plain
-  /// They are stored, unless they are a database's.
+  /// The bytes are stored, unless they are a database's.
   case wary
-  /// They are held if they are few (`SmallFileBatch`), else stored, unless they are a database's.
+  /// The bytes of a small file are held (`SmallFileBatch`), others are stored, unless they are a
+  /// database's.
   case holding
 
-  /// Looks at the bytes that a file begins with.
+  /// Checks the first bytes of a file.
   ///
-  /// - Throws: `DatabaseFound` for a database's, but in the mode `plain`.
+  /// - Throws: `DatabaseFound` for a database, except in the mode `plain`.
   func check(_ bytes: Span<UInt8>) throws {
     if self != .plain { try DatabaseFound.check(bytes) }
   }
 }
 
 extension DatabaseFound {
-  /// Throws when a file that begins with these bytes is a database.
+  /// Throws if a file that begins with these bytes is a database.
   static func check(_ bytes: Span<UInt8>) throws {
     if DatabaseHead.begins(bytes) { throw DatabaseFound() }
   }
 }
 
 extension BackupWorker {
-  /// How often a file that changes while it is read is read before it is stored as it was read.
+  /// The number of times a changing file is read before the last version read is stored.
   private static let readings = 3
 
-  /// Reads what a directory holds under a name.
+  /// Reads an entry of a directory.
   borrowing func readEntry(
     _ index: Int, _ path: ByteString, of directory: DirectoryContext, _ opened: borrowing Directory,
     _ mode: ReadMode
@@ -83,9 +85,9 @@ extension BackupWorker {
         && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
   }
 
-  /// The entry of a file with the content that is stored. The attributes and flags of a file of a
-  /// bundle under a new UUID are read, as nothing that was compared tells of them; those of a hard link
-  /// are covered by its time of change.
+  /// Returns the entry of a file whose content is already stored. The attributes and flags of a
+  /// file in a bundle under a new UUID are read, as no comparison covered them; those of a hard
+  /// link are covered by its change time.
   mutating func readStored(
     _ stored: TreeEntry, _ index: Int, in directory: DirectoryContext
   ) throws -> ReadEntry? {
@@ -103,7 +105,7 @@ extension BackupWorker {
     return ReadEntry(entry: entry, status: status, isStable: isStable)
   }
 
-  /// Reads a file's attributes and flags; nil, and a remark, when that is not possible.
+  /// Reads a file's attributes and flags; returns nil and records the problem if that fails.
   private mutating func readMetadata(
     ofFile index: Int, in directory: DirectoryContext
   ) throws -> StoredMetadata? {
@@ -150,7 +152,7 @@ extension BackupWorker {
     run.request.counters.didOpen()
     let clock = run.clock(of: directory.tree.number)
     let scanned = directory.scan.entries[index].status
-    // Asked only where the answer matters: of a young file that nobody writes to just now.
+    // Checked only if the answer matters: for a recently changed file that has no writer now.
     let hadNoWriter =
       !ChangeRules.isStable(scanned, readAt: time, in: clock)
       && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)
@@ -158,7 +160,7 @@ extension BackupWorker {
     let (content, status, stoodStill) = try readUntilStill(file, path, of: directory, mode)
     if !stoodStill {
       run.note {
-        $0.warn(path, "it changed each time it was read, and is stored as it was read last")
+        $0.warn(path, "it changed each time it was read; the last version read is stored")
       }
     }
     if status.size != directory.scan.entries[index].status.size {
@@ -179,7 +181,7 @@ extension BackupWorker {
       heldAt: content.heldAt)
   }
 
-  /// Stores or holds a file's content; reads it again when it changed meanwhile.
+  /// Stores or holds a file's content; reads it again if it changed meanwhile.
   private borrowing func readUntilStill(
     _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
     _ mode: ReadMode
@@ -224,8 +226,8 @@ extension BackupWorker {
 
   // MARK: - Attributes and flags
 
-  /// Reads the extended attributes and the flags that chattr(1) sets; what cannot be read is named in
-  /// the report.
+  /// Reads the extended attributes and the flags that chattr(1) sets; records a problem if they
+  /// cannot be read.
   borrowing func readMetadata(
     _ source: ExtendedAttributes, _ path: ByteString,
     flags readFlags: () throws(SystemError) -> UInt32?
@@ -250,12 +252,12 @@ extension BackupWorker {
     return metadata
   }
 
-  /// The label of this host's security policy, which means nothing on another.
+  /// The label of this host's security policy, which has no meaning on another host.
   static let hostLabel: ByteString = "security.selinux"
 }
 
 extension FileHints {
-  /// What a file's status tells.
+  /// Creates hints from a file's status.
   init(_ status: FileStatus, isDatabase: Bool = false) {
     self.init(
       size: status.size, isDatabase: isDatabase, permissions: status.permissions,
@@ -264,12 +266,12 @@ extension FileHints {
 }
 
 extension FileStatus {
-  /// Whether a record of the entry (docs/state-file.md, "Entry") has the same status.
+  /// Whether an entry's record (docs/state-file.md, "Entry") has the same status.
   func isRecorded(as other: FileStatus) -> Bool {
     kind == other.kind && identity.inode == other.identity.inode && isSameContent(as: other)
   }
 
-  /// Whether nothing says that the content changed between two looks.
+  /// Whether the size and the times show no change of the content.
   func isSameContent(as other: FileStatus) -> Bool {
     size == other.size && modified == other.modified && changed == other.changed
   }

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// One thread of a backup: takes units, reads what is in them and delivers the entries.
+/// One thread of a backup: takes work items, reads their entries and delivers the results.
 struct BackupWorker: ~Copyable {
   let run: BackupRun
   let writer: ContentWriter
@@ -14,7 +14,7 @@ struct BackupWorker: ~Copyable {
     writer = try run.session.makeWriter()
   }
 
-  /// Works until nothing is left or the work is ended, then helps the others.
+  /// Processes work items until none are left or the work is ended, then helps the other threads.
   mutating func work() throws {
     do {
       while let unit = run.queue.next() {
@@ -29,7 +29,7 @@ struct BackupWorker: ~Copyable {
     writer.helpUntilDone { [run] in run.queue.isDone }
   }
 
-  /// Puts all that this thread has gathered into packs.
+  /// Writes all data that this thread has buffered to packs.
   private func flush() throws {
     try storeHeld()
     try writer.flush()
@@ -56,13 +56,13 @@ struct BackupWorker: ~Copyable {
     if !held.keep(hand) { try deliver(hand) }
   }
 
-  /// Hands over what was found out about a unit.
+  /// Delivers the results of a work item.
   func deliver(_ hand: WorkItemContext) throws {
     hand.notes.flush()
     try run.assembly.deliver(hand.results, to: hand.unit.directory, isVisit: hand.unit.isVisit)
   }
 
-  /// Reads an entry; those that are the same file by hard links follow.
+  /// Reads an entry, then adds the other hard links to the same file.
   private mutating func store(_ index: Int, in hand: WorkItemContext) throws {
     let directory = hand.directory
     if let entry = directory.renamedLink(index) {
@@ -94,10 +94,10 @@ struct BackupWorker: ~Copyable {
     try follow(followers[...], read, directory.scan.entries[index].status.identity)
   }
 
-  /// Reads an entry, a database with the files that belong to it.
+  /// Reads an entry; reads a database together with its log and journal.
   private mutating func read(_ index: Int, in hand: WorkItemContext) throws -> ReadEntry? {
     let files = hand.directory.known.databases[Int32(index)]
-    // Only databases are put off.
+    // Only databases are deferred.
     if files == nil, !hand.unit.isLate {
       try makeRoom(for: index, in: hand.directory)
       do {
@@ -108,9 +108,9 @@ struct BackupWorker: ~Copyable {
     return try capture(index, files ?? DatabaseFiles(), in: hand)
   }
 
-  /// Reads an entry; nothing, and a remark, when that is not possible.
+  /// Reads an entry; returns nil and records the problem if that fails.
   ///
-  /// - Throws: `DatabaseFound` for a file that begins as a database does, if the mode looks for that.
+  /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
   mutating func read(
     _ index: Int, in directory: DirectoryContext, _ mode: ReadMode
   ) throws -> ReadEntry? {
@@ -125,7 +125,7 @@ struct BackupWorker: ~Copyable {
     }
   }
 
-  /// Runs calls on the open directory.
+  /// Calls `body` with the open directory.
   mutating func inDirectory<Result>(
     _ directory: DirectoryContext,
     _ body: (borrowing BackupWorker, borrowing Directory) throws -> Result
@@ -144,11 +144,11 @@ struct BackupWorker: ~Copyable {
 
   // MARK: - Hard links
 
-  /// Gives the entry of a file to its other names.
+  /// Adds the entry of a file under its other names.
   private mutating func follow(
     _ followers: ArraySlice<EntryID>, _ read: ReadEntry, _ identity: FileIdentity
   ) throws {
-    // What was read is another file by now: the other names are not its names.
+    // The file was replaced since the scan: the other names do not link to it.
     guard followers.isEmpty || read.status.identity == identity else { return try lead(followers) }
     for follower in followers {
       let hand = WorkItemContext(parentOf: follower, run)
@@ -188,7 +188,7 @@ struct BackupWorker: ~Copyable {
     try deliver(hand)
   }
 
-  /// Of entries of a unit that cannot be read: files that have other names are read by these.
+  /// Reads the files of unreadable entries by their other names.
   private mutating func passOn(_ entries: ArraySlice<Int32>, of unit: WorkItem) throws {
     for index in entries {
       let id = EntryID(Int(unit.directory.container), Int(index))

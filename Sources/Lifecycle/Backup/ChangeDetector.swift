@@ -3,28 +3,28 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// Finds out what of a container's scan is as the state knows it.
+/// Determines which entries of a container's scan are unchanged since the state was recorded.
 ///
-/// Each directory's record is joined with what is there now by the order of names, a directory before
-/// those in it; then, from the bottom up, it is seen where nothing changed at all.
+/// Each directory's record is joined with the scanned entries in the order of names, a directory
+/// before those in it. Then, from the bottom up, directories without any change are identified.
 struct ChangeDetector {
   private let tree: SelectedTree
   private let state: SourceState
   private let links: HardLinks
   private let contents: StoredContents
-  /// The revision that a refresh copied, where the tree is of one that it made.
+  /// The revision that a refresh copied, if the tree is such a copy.
   private var original: RevisionCopy?
   private var known: UnchangedEntries
-  /// A bundle that is where it was not, and may be as it was.
+  /// A bundle in a new directory that may be unchanged.
   private var bundle: SameBundle?
-  /// Directories of which no entry came or went.
+  /// Directories to which no entry was added and from which none was removed.
   private var complete: Set<Int32> = []
-  /// What is known of files that may belong to a database.
+  /// The recorded entries of files that may belong to a database.
   private var files: [Int32: KnownEntry] = [:]
 
-  /// Compares a tree with what the state knows.
+  /// Compares a tree with the state.
   ///
-  /// - Parameter trees: all trees of the plan, old revisions among them.
+  /// - Parameter trees: all trees of the plan, including old revisions.
   static func make(
     _ tree: SelectedTree, among trees: [SelectedTree], _ state: SourceState, _ links: HardLinks,
     _ contents: StoredContents
@@ -54,7 +54,7 @@ struct ChangeDetector {
     if known.isWhole(0) { known.root = container }
   }
 
-  /// Notes what is known of a directory.
+  /// Adds the recorded facts of a directory.
   private mutating func add(_ directory: Int, _ entry: KnownEntry?, _ key: DirectoryKey) {
     var facts = UnchangedEntries.DirectoryFacts(key: key, place: entry?.directory)
     if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[directory].status),
@@ -74,7 +74,7 @@ struct ChangeDetector {
     for child in children {
       let entry = tree.scan.entries[Int(child)]
       let match = tree.scan.withName(Int(child)) { record.find($0, entry.status) }
-      // What an interrupted run read is in no tree yet.
+      // Entries that an interrupted run read are not in a tree yet.
       if let match, !match.isOfInterruptedRun { found += 1 }
       if entry.status.kind == .directory {
         original?.enter(Int(child), of: directory, in: tree.scan)
@@ -93,7 +93,7 @@ struct ChangeDetector {
     }
   }
 
-  /// Takes what is known of a file, a link or a special file if that still holds.
+  /// Accepts the recorded entry of a file, link or special file if it is still valid.
   private mutating func accept(_ index: Int, _ entry: KnownEntry, _ trust: ContentTrust) {
     let status = tree.scan.entries[index].status
     guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
@@ -107,8 +107,8 @@ struct ChangeDetector {
     }
   }
 
-  /// Takes what is known of the file that this one was copied from, if nothing can have changed
-  /// either since.
+  /// Accepts the recorded entry of the file that this one was copied from, if neither can have
+  /// changed since.
   private mutating func acceptCopy(
     _ index: Int, of directory: Int, _ entry: KnownEntry, _ trust: ContentTrust
   ) {
@@ -119,7 +119,7 @@ struct ChangeDetector {
     known.copies[Int32(index)] = copied
   }
 
-  /// Compares an entry of a bundle that is in another directory than before.
+  /// Compares an entry of a bundle that is in a new directory.
   private mutating func carry(_ index: Int, _ entry: KnownEntry?, _ trust: ContentTrust) {
     guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
     let isStored =
@@ -135,7 +135,7 @@ struct ChangeDetector {
     if tree.databases.isMember(index) { files[Int32(index)] = entry }
   }
 
-  /// Of a database all files are read when one is: what belongs together is of one moment.
+  /// Marks all files of a database as read if one of them is, so that they are consistent.
   private mutating func joinDatabases() {
     for (database, companions) in tree.databases.companions {
       let members = [database] + companions
@@ -152,7 +152,7 @@ struct ChangeDetector {
     }
   }
 
-  /// Sees whether nothing at and below a directory changed; such a directory needs no facts any more.
+  /// Marks a directory as unchanged if nothing at or below it changed. It then needs no facts.
   private mutating func close(_ directory: Int) {
     guard complete.contains(Int32(directory)), known.directories[Int32(directory)]?.metadata != nil,
       tree.children(of: directory).allSatisfy({ known.isKnown(Int($0)) })
@@ -162,12 +162,12 @@ struct ChangeDetector {
   }
 }
 
-/// What a repository holds of the contents that a state names.
+/// Answers whether a repository holds the contents that a state names.
 struct StoredContents {
   let session: WritingSession
   let lists: StoredLists
   private let packs: ListedPacks
-  /// Which bundles are of the versions that are stored.
+  /// The bundles that have the stored version.
   var versions = BundleVersions.unknown
 
   init(_ session: WritingSession) {
@@ -176,7 +176,7 @@ struct StoredContents {
     packs = ListedPacks(session.indexedPacks)
   }
 
-  /// How far the record of a container may be relied on.
+  /// Returns how far a container's record can be relied on.
   func trust(in container: KnownContainer?, of state: SourceState) -> ContentTrust {
     guard let container else { return .afterLookup }
     return ChangeRules.trust(
@@ -185,14 +185,14 @@ struct StoredContents {
       arePacksThere: state.arePacksThere(packs, for: container))
   }
 
-  /// Whether every blob of an entry is there.
+  /// Whether every blob of an entry is stored.
   func holds(_ entry: TreeEntry) -> Bool {
     ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
       lists.pieces(of: digest, level: level, length: length)
     }
   }
 
-  /// Whether every attribute of an entry is there.
+  /// Whether every attribute of an entry is stored.
   func holdsAttributes(of entry: TreeEntry) -> Bool {
     entry.attributes.allSatisfy { attribute in
       guard case .blob(let digest, _) = attribute.value else { return true }
@@ -201,8 +201,8 @@ struct StoredContents {
   }
 }
 
-/// Reads lists of pieces, where the repository can be read: begun when the first is asked for, as that
-/// takes another look at the index. For one thread.
+/// Reads lists of pieces if the repository can be read. The reader is opened on first use, as that
+/// reads the index again. For use by one thread.
 final class StoredLists {
   private let session: WritingSession
   private lazy var reader = try? session.beginReading()

@@ -2,18 +2,18 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// How many data classes of single paths a snapshot has room for, beside all else that it may say
-/// (docs/repository-format.md, "Snapshot").
+/// The maximum number of data classes of single paths that a snapshot can record besides its other
+/// contents (docs/repository-format.md, "Snapshot").
 ///
-/// They are not summed up as notes are (`NoteLimit`): a path without a class of its own has that of the
-/// directory above, so a restore by class would lack it, or bring too much, without a word. What needs more
-/// is refused before anything is read, and not when all is stored.
+/// Unlike notes (`NoteLimit`), they cannot be summarized: a path without a class of its own has the
+/// class of the directory above, so a restore by class would silently omit files or add others. A
+/// plan above the limit is refused before anything is read.
 struct ClassLimit: Sendable {
   var runs = 300_000
-  /// About so many bytes of JSON.
+  /// The approximate number of bytes of JSON.
   var bytes = 40 << 20
 
-  /// Refuses what there is no room for.
+  /// Throws if the data classes exceed the limit.
   func require(_ runs: [ClassRun], of device: ByteString) throws(LifecycleError) {
     let size = runs.reduce(0) { $0 + Self.size(of: $1.path) }
     guard runs.count > self.runs || size > bytes else { return }
@@ -22,13 +22,14 @@ struct ClassLimit: Sendable {
     let place = most.map { "; \($0.value.count) of them are in '\($0.key)'" } ?? ""
     throw LifecycleError(
       .failed,
-      "cannot back up '\(device)': the policy gives \(runs.count) paths another data class than the "
-        + "directory above has, more than a snapshot can note\(place)",
-      hint: "leave such files out with '--exclude', or give their directory one class by '--policy'"
+      "cannot back up '\(device)': the policy gives \(runs.count) paths another data class than "
+        + "the directory above, more than a snapshot can record\(place)",
+      hint: "exclude such files with '--exclude', or give their directory one class with '--policy'"
     )
   }
 
-  /// Bytes of a run in JSON at most: what is not UTF-8 stands there twice, escaped and in base64.
+  /// Returns the maximum size of a run in JSON, in bytes: a path that is not UTF-8 is stored twice,
+  /// escaped and in base64.
   private static func size(of path: ByteString) -> Int {
     guard path.utf8 != nil else { return 7 * path.count + 64 }
     let escaped = path.bytes.count {
@@ -39,6 +40,6 @@ struct ClassLimit: Sendable {
 }
 
 extension BackupPlan {
-  /// The data classes that the snapshot notes.
+  /// The data classes that the snapshot records.
   var classRuns: [ClassRun] { scans.flatMap(\.classRuns) }
 }

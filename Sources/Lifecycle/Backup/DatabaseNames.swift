@@ -1,17 +1,17 @@
 internal import DatabaseCapture
 internal import SystemIO
 
-/// The files of a container that are databases by their names: those beside which a log or a journal
-/// of theirs lies. Whether one with a journal alone is a database is seen when it is read.
+/// The files of a container that are databases by their names: those with a log or a journal beside
+/// them. Whether a file that has only a journal is a database is determined when it is read.
 struct DatabaseNames: Sendable {
-  /// For each such file its log and its journal, in this order.
+  /// The log and the journal of each such file, in this order.
   private(set) var companions: [Int32: [Int32]] = [:]
   private var members: Set<Int32> = []
 
-  /// Finds nothing.
+  /// Creates an empty set.
   init() {}
 
-  /// Looks at all names of what is stored.
+  /// Finds the databases among the stored entries.
   init(_ tree: borrowing SelectedTree) {
     for (index, entry) in tree.scan.entries.enumerated()
     where entry.status.kind == .file && entry.fate != .excluded && index > 0 {
@@ -21,8 +21,8 @@ struct DatabaseNames: Sendable {
     }
   }
 
-  /// The file that a log or a journal lies beside. What is a log itself has none: each file is of
-  /// one database at most.
+  /// Returns the file that a log or a journal belongs to. A log has no log of its own: each file
+  /// belongs to at most one database.
   private static func database(of index: Int, in tree: borrowing SelectedTree) -> Int? {
     let parent = Int(tree.scan.entries[index].parent)
     let found = tree.scan.withName(index) { name -> Int? in

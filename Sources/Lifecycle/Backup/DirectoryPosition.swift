@@ -1,23 +1,23 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// A thread's place in a backup's source: the directory in hand and, where that is cheap, those above
-/// it, open. Each is accepted only if it is the directory that the scan saw.
+/// A thread's position in the source of a backup: the current directory and, if that is cheap, its
+/// ancestors, open. A directory is accepted only if it is the one that the scan found.
 struct DirectoryPosition: ~Copyable {
   private var ladder: DirectoryLadder?
   private var container = -1
-  /// The directories from the container's root down to the one in hand.
+  /// The directories from the container's root down to the current one.
   private var way: [Int32] = []
-  /// Its path, for messages.
+  /// The path of the current directory, for messages.
   private var path: ByteString = ""
 
-  /// A directory on the way that could not be entered.
+  /// Thrown if a directory on the path could not be entered.
   struct Failure: Error {
     let directory: Int
     let error: SystemError
   }
 
-  /// Takes a directory in hand.
+  /// Moves to a directory.
   mutating func go(to directory: Int, in tree: borrowing SelectedTree) throws(Failure) {
     if isIn(directory, tree) { return }
     if container != tree.number || ladder == nil { try enter(tree) }
@@ -27,7 +27,7 @@ struct DirectoryPosition: ~Copyable {
       path = ladder.path
       self.ladder = consume ladder
     } catch {
-      // Where the ladder stands now is not worth finding out: the next directory begins at the root.
+      // The position of the ladder is unknown now: the next move begins at the root.
       way = []
       throw error
     }
@@ -37,7 +37,7 @@ struct DirectoryPosition: ~Copyable {
     container == tree.number && ladder != nil && !way.isEmpty && way.last == Int32(directory)
   }
 
-  /// Calls `body` with the directory in hand.
+  /// Calls `body` with the current directory.
   func withDirectory<Result: ~Copyable>(
     _ body: (borrowing Directory) throws -> Result
   ) throws -> Result {
@@ -79,7 +79,7 @@ struct DirectoryPosition: ~Copyable {
 }
 
 extension ContainerScan {
-  /// The directories below the root down to one, that one the last.
+  /// Returns the directories below the root down to the given one, which is the last.
   func way(to directory: Int) -> [Int32] {
     var way: [Int32] = []
     var at = directory

@@ -1,4 +1,5 @@
-/// An entry of a backup: its container's place among the plan's, and its place in that scan.
+/// The identity of an entry in a backup: the index of its container in the plan and its index in
+/// the container's scan.
 struct EntryID: Hashable, Sendable, Comparable {
   let container: Int32
   let index: Int32

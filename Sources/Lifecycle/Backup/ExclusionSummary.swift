@@ -4,8 +4,8 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What a policy leaves out of backups, by rule: each topmost directory that is left out, and the single
-/// files of a container together, at the container's root.
+/// The entries that a policy excludes from backups, by rule: each topmost excluded directory, and
+/// the single files of a container together, at the container's root.
 enum ExclusionSummary {
   static func make(_ scan: DeviceScan) -> [Exclusion] {
     scan.containers.flatMap { make($0, scan.policy) }
@@ -35,14 +35,14 @@ enum ExclusionSummary {
       }
   }
 
-  /// A directory that comes back empty, as it is; what cannot be read of its attributes, or is too long
-  /// to stand in a snapshot, it comes back without.
+  /// Returns a directory that a restore recreates empty, with its metadata. Attributes that cannot
+  /// be read or are too long for a snapshot are omitted.
   private static func directory(_ index: Int, _ scan: ContainerScan) -> TreeEntry? {
     let entry = scan.entries[index]
     guard entry.verdicts.keep.restore == .recreateEmpty, index > 0 else { return nil }
     var attributes: [Attribute] = []
     var flags: UInt32 = 0
-    // By handles from the container on: no link is followed.
+    // By handles from the container on, so that no link is followed.
     let root = scan.container.absolutePath
     let ladder = try? PathLadder(root: Directory.open(path: root))
     try? ladder?.withDirectory(scan.path(index).components) { directory throws(SystemError) in
@@ -62,7 +62,7 @@ enum ExclusionSummary {
     return index == 0 || scan.entries[Int(entry.parent)].fate != .excluded
   }
 
-  /// The files and bytes at and below each entry that are left out.
+  /// Returns the excluded files and bytes at and below each entry.
   private static func sums(_ scan: ContainerScan) -> SpillableArray<EntryTotals> {
     var sums = SpillableArray(repeating: EntryTotals(), count: scan.entries.count)
     for index in scan.entries.indices.reversed() {
@@ -76,7 +76,7 @@ enum ExclusionSummary {
 }
 
 extension CompiledPolicy {
-  /// The rule or mark that decided that an entry is not stored; nil when none did.
+  /// Returns the rule or mark that excluded an entry from the backup, or nil if none did.
   func rule(leavingOut query: EntryQuery) -> String? {
     explain(query).steps.last { step in
       guard step.keep.contains(where: { $0.key == "backup" || $0.key == "class" }) else {

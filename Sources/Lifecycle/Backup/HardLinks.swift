@@ -1,12 +1,11 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// The files of a backup that have several names in it: a group is named by the smallest logical
-/// path of its members. One of them is read, the others follow it: but for the name they are the
-/// same.
+/// The hard-linked files of a backup. A group is named by the smallest logical path of its members.
+/// One member is read; the others have the same entry except for the name.
 struct HardLinks: Sendable {
   private var groups: [FileIdentity: Group] = [:]
-  /// For each member that is read for the others, those that follow it.
+  /// The members that follow each member that is read.
   private var followers: [EntryID: [EntryID]] = [:]
   private var isFollowing: Set<EntryID> = []
 
@@ -15,7 +14,7 @@ struct HardLinks: Sendable {
     var members: [EntryID]
   }
 
-  /// Finds the groups among the entries that are stored.
+  /// Finds the groups among the stored entries.
   init(_ trees: [SelectedTree]) {
     for tree in trees {
       for (index, entry) in tree.scan.entries.enumerated()
@@ -36,8 +35,9 @@ struct HardLinks: Sendable {
     groups[identity] = group
   }
 
-  /// Chooses in each group who is read, among those that must be. A database, its log and its journal
-  /// are read by each of their names: which of them are one unit is a matter of names.
+  /// Chooses the member of each group that is read, among those that must be. A database, its log
+  /// and its journal are read under each of their names, as the names determine which files belong
+  /// together.
   mutating func lead(_ trees: [SelectedTree], _ known: [UnchangedEntries]) {
     for group in groups.values {
       let read = group.members.filter { id in
@@ -52,12 +52,12 @@ struct HardLinks: Sendable {
     }
   }
 
-  /// The name of a file's group, nil when it is in none.
+  /// Returns the name of a file's group, or nil if it is in none.
   func name(of identity: FileIdentity) -> ByteString? { groups[identity]?.name }
 
-  /// Those that are not read themselves because this one is.
+  /// Returns the members that are not read because this one is.
   func followers(of leader: EntryID) -> [EntryID] { followers[leader] ?? [] }
 
-  /// Whether another member of the group is read for this one.
+  /// Whether another member of the group is read instead of this one.
   func isFollower(_ id: EntryID) -> Bool { isFollowing.contains(id) }
 }

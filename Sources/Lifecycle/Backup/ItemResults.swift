@@ -1,23 +1,23 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What a thread found out about some entries of one folder: the encoded entries in one arena.
+/// The results of a thread for some entries of one directory. One buffer holds the encoded entries.
 struct ItemResults: Sendable {
-  /// The entries that are dealt with, those that are missed among them.
+  /// The processed entries, including the missing ones.
   private(set) var entries: [Entry] = []
   private(set) var bytes: [UInt8] = []
-  /// Files that came after the scan and are stored with one that it found: a database's log.
+  /// Files created after the scan that are stored with a scanned one, for example a database's log.
   private(set) var extras: [Extra] = []
-  /// The directory's own attributes and flags, where they were read.
+  /// The directory's own attributes and flags, if they were read.
   var metadata: StoredMetadata?
 
   struct Entry: Sendable {
     let index: Int32
-    /// Where the encoded entry lies; empty for one that is missed.
+    /// The range of the encoded entry; empty if the entry is missing.
     let range: Range<Int>
-    /// The status of after the reading, where it is not the scan's.
+    /// The status after reading, or nil if it equals the scanned one.
     let status: FileStatus?
-    /// Whether the content may be relied on the next time.
+    /// Whether the next run can rely on the content.
     let isStable: Bool
   }
 
@@ -42,16 +42,16 @@ struct ItemResults: Sendable {
   /// Adds a file that the scan did not find.
   mutating func add(_ extra: Extra) { extras.append(extra) }
 
-  /// Adds an entry that is not in the snapshot.
+  /// Adds an entry that is missing from the snapshot.
   mutating func miss(_ index: Int) {
     entries.append(Entry(index: Int32(index), range: 0..<0, status: nil, isStable: false))
   }
 }
 
-/// What is in an entry besides its status and its content.
+/// The extended attributes and flags of an entry.
 struct StoredMetadata: Sendable {
   var attributes: [Attribute] = []
   var flags: UInt32 = 0
-  /// Whether all of it could be read: else the next run must not take it for known.
+  /// Whether all of them could be read. If not, the next run must read them again.
   var isWhole = true
 }

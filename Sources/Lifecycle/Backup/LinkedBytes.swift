@@ -2,12 +2,12 @@ internal import ArchiveStore
 internal import PolicyEngine
 internal import SystemIO
 
-/// The bytes of files that may have several names in a snapshot: each file counts once, in the class of
-/// the first of its names in the order of the tree, as it does for whoever walks the snapshot.
+/// The bytes of hard-linked files in a snapshot. Each file counts once, in the class of its first
+/// name in the order of the tree, as for a reader that walks the snapshot.
 struct LinkedBytes {
   private var first: [File: Name] = [:]
 
-  /// A file; names that were read with another size are restored as files of their own.
+  /// A file. Names that were read with different sizes are restored as separate files.
   private struct File: Hashable {
     let identity: FileIdentity
     let size: UInt64
@@ -18,7 +18,7 @@ struct LinkedBytes {
     let dataClass: DataClass
   }
 
-  /// Notes a name of a file.
+  /// Records a name of a file.
   mutating func note(
     _ identity: FileIdentity, size: UInt64, at path: ByteString, _ dataClass: DataClass
   ) {
@@ -27,7 +27,7 @@ struct LinkedBytes {
     first[file] = Name(path: path, dataClass: dataClass)
   }
 
-  /// Adds each file to the total of its class; gives the sum.
+  /// Adds each file to the total of its class; returns the sum.
   func add(to totals: inout [DataClass: ClassTotal]) -> UInt64 {
     for (file, name) in first { totals[name.dataClass]?.bytes.addClamping(file.size) }
     return first.keys.lazy.map(\.size).clampedSum
@@ -35,14 +35,14 @@ struct LinkedBytes {
 }
 
 extension ByteString {
-  /// Whether a walk of the tree comes here first: a directory's own come before what is beside it, and
-  /// `a/b` before `a.b`.
+  /// Whether a walk of the tree visits this path first: entries in a directory precede those beside
+  /// it, so `a/b` precedes `a.b`.
   fileprivate func isBeforeInTree(_ other: ByteString) -> Bool {
     bytes.lexicographicallyPrecedes(other.bytes) { left, right in
       Self.rank(left) < Self.rank(right)
     }
   }
 
-  /// No name holds a NUL.
+  /// Names contain no NUL, so a slash can rank as one.
   private static func rank(_ byte: UInt8) -> UInt8 { byte == UInt8(ascii: "/") ? 0 : byte }
 }

@@ -1,10 +1,11 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`, …
+/// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`,
+/// …
 ///
 /// They exist on no device, so their metadata is the same in every snapshot: mode 0755, owner 0,
-/// the time 0.
+/// time 0.
 struct LogicalTree {
   private enum Node {
     case container(TreeEntry)
@@ -13,12 +14,12 @@ struct LogicalTree {
 
   private var root: [ByteString: Node] = [:]
 
-  /// Puts a container's root at its logical path.
+  /// Adds a container's root at its logical path.
   mutating func place(_ entry: TreeEntry, at path: ByteString) {
     Self.place(entry, path.components[...], in: &root)
   }
 
-  /// Stores the directories; gives the tree of the snapshot's root.
+  /// Stores the directories; returns the tree of the snapshot's root.
   func store(_ session: WritingSession) throws -> TreeReference {
     try Self.store(root, session)
   }
@@ -53,14 +54,14 @@ struct LogicalTree {
 }
 
 extension TreeEntry {
-  /// The entry under another name.
+  /// Returns the entry under another name.
   func named(_ name: ByteString) -> TreeEntry {
     var entry = self
     entry.name = name
     return entry
   }
 
-  /// An entry with the metadata of a status.
+  /// Creates an entry with the metadata of a status.
   init(
     name: ByteString, node: Node, status: FileStatus, attributes: [Attribute],
     flags: UInt32 = 0, linkGroup: ByteString? = nil

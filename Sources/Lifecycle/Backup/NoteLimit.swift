@@ -1,23 +1,24 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What a snapshot says of single paths, as far as it has room: a directory of a million files that
-/// nobody may read, or of half a million that a rule leaves out, must not make a snapshot that nobody
-/// can read (docs/repository-format.md, "Snapshot").
+/// Limits the notes on single paths in a snapshot: a directory with a million unreadable files, or
+/// half a million files excluded by a rule, must not make the snapshot too large to be read
+/// (docs/repository-format.md, "Snapshot").
 ///
-/// Those that are too many are told of as one for each app, group or directory. So a restore with
-/// `--delete` still takes nothing for gone that was only unreadable or left out: it spares all of that.
+/// Notes above the limit are summarized as one for each app, group or directory. A restore with
+/// `--delete` keeps everything below such a summary, so it never deletes files that were only
+/// unreadable or excluded.
 enum NoteLimit {
-  /// About so many bytes of JSON for each kind of them.
+  /// The approximate number of bytes of JSON for each kind of note.
   static let bytes = 4 << 20
 
-  /// The notes that a snapshot gets.
+  /// Returns the notes that a snapshot records.
   static func keep(_ remarks: [PathRemark]) -> [PathNote] {
     var notes: [PathNote] = []
     var others: [ByteString: Int] = [:]
     var room = bytes
     for remark in remarks {
-      // What is not UTF-8 stands there twice, escaped and in base64.
+      // A path that is not UTF-8 is stored twice, escaped and in base64.
       room -= 5 * remark.path.count + remark.remark.utf8.count + 40
       if room >= 0 {
         notes.append(PathNote(path: remark.path, note: remark.remark))
@@ -26,19 +27,19 @@ enum NoteLimit {
       }
     }
     notes += others.sorted { $0.key < $1.key }.map { owner, count in
-      PathNote(path: owner, note: "\(count) more in it are not named: there are too many")
+      PathNote(path: owner, note: "\(count) more in it are not listed: there are too many")
     }
     return notes
   }
 
-  /// How databases were captured, as far as a snapshot gets it.
+  /// Returns the database records that a snapshot stores.
   static func keep(_ databases: [DatabaseRecord]) -> [DatabaseRecord] {
     let remarks = databases.map { PathRemark(path: $0.path, remark: $0.how) }
     return keep(remarks).map { DatabaseRecord(path: $0.path, how: $0.note) }
   }
 
-  /// What was left out, as far as a snapshot gets it: first what lies nearest to the top, which is what a
-  /// platform's rules leave out and what a restore makes anew as an empty directory.
+  /// Returns the exclusions that a snapshot records. Those nearest to the root come first: a
+  /// platform's rules exclude them, or a restore recreates them as empty directories.
   static func keep(_ excluded: [Exclusion]) -> [Exclusion] {
     let depths = excluded.map { left in left.path.bytes.count { $0 == UInt8(ascii: "/") } }
     let order = excluded.indices.sorted { (depths[$0], $0) < (depths[$1], $1) }
@@ -58,7 +59,7 @@ enum NoteLimit {
     return named.sorted().map { excluded[$0] } + others.values.sorted { $0.path < $1.path }
   }
 
-  /// `folders/notes`, `apps/org.example.notebook`: the first two names of a path.
+  /// Returns the first two components of a path: `folders/notes`, `apps/org.example.notebook`.
   static func owner(of path: ByteString) -> ByteString {
     path.components.prefix(2).reduce("") { $0.appending($1) }
   }

@@ -1,41 +1,42 @@
 internal import SystemIO
 
-/// A directory of which some entries are still to come.
+/// A directory that awaits the results for some of its entries.
 struct OpenDirectory: Sendable {
-  /// How many results are to come: of entries, of directories in it, and that of the directory itself.
+  /// The number of results awaited: for entries, for directories in it, and for the directory
+  /// itself.
   private var remaining: Int
-  /// The first of the directory's children in its scan.
+  /// The index of the directory's first child in its scan.
   private let first: Int
   private var slots: SpillableArray<Slot>
   private var bytes = SpillableArray<UInt8>()
   private(set) var metadata: StoredMetadata?
   /// Files that the scan did not find, in the order of their names.
   private(set) var extras: [ItemResults.Extra] = []
-  /// Whether a result came twice: then it is not known which are still to come.
+  /// Whether a result arrived twice: then it is unknown which ones are still missing.
   private(set) var hasSurplus = false
   private var isVisited = false
-  /// The statuses of after the reading, where they are not the scan's.
+  /// The statuses after reading that differ from the scanned ones.
   private(set) var statuses: [Int32: FileStatus] = [:]
 
   private struct Slot: Sendable, BitwiseCopyable {
     var start = 0
     var length: UInt32 = 0
     var isStable = false
-    /// Whether a result came, that it is missed among them.
+    /// Whether a result arrived, even if only that the entry is missing.
     var isDealtWith = false
   }
 
-  /// Opens a directory with so many results to come.
+  /// Opens a directory that awaits `remaining` results.
   init(children: Range<Int>, awaiting remaining: Int) {
     self.remaining = remaining
     first = children.lowerBound
     slots = SpillableArray(repeating: Slot(), count: children.count)
   }
 
-  /// Whether nothing is to come any more.
+  /// Whether all results have arrived.
   var isComplete: Bool { remaining == 0 }
 
-  /// Takes results; `isVisit` says that the directory itself was dealt with.
+  /// Adds results. `isVisit` is true if the directory itself was processed.
   mutating func take(_ results: borrowing ItemResults, isVisit: Bool) {
     remaining -= results.entries.count + (isVisit ? 1 : 0)
     hasSurplus = hasSurplus || (isVisit && isVisited)
@@ -56,12 +57,12 @@ struct OpenDirectory: Sendable {
     }
   }
 
-  /// The encoded entry of a child; nothing when none came.
+  /// Returns the encoded entry of a child, or nil if none arrived.
   func encoded(_ child: Int) -> ArraySlice<UInt8>? {
     let slot = slots[child - first]
     return slot.length == 0 ? nil : bytes.copy(slot.start..<(slot.start + Int(slot.length)))
   }
 
-  /// Whether what came of a child may be relied on in the next run.
+  /// Whether the next run can rely on the result for a child.
   func isStable(_ child: Int) -> Bool { slots[child - first].isStable }
 }

@@ -1,26 +1,26 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// A large file's content as a backup takes it: in place of the bytes that an interrupted run has read,
-/// the pieces that it stored.
+/// The content of a large file during a backup. Pieces that an interrupted run stored are used in
+/// place of the bytes that it read.
 ///
-/// Ranges and holes come in the order of the file. A piece that is not stored is read, as all that was
-/// not noted; so what notes say costs or saves time, whatever they say.
+/// Ranges and holes are passed in the order of the file. A piece that is not stored is read, like
+/// all data without a record.
 struct ResumedContent {
   private let content: FileWriter
   private var pieces: ResumableChunks?
   private let counters: ProgressCounters
-  /// The place behind what was offered last.
+  /// The end of the last range or hole passed.
   private var offered: UInt64 = 0
-  /// The place behind what the content has: beyond `offered`, where a piece ends there.
+  /// The end of the content so far; greater than `offered` if a stored piece ends there.
   private var reached: UInt64 = 0
 
   init(_ content: FileWriter, _ pieces: ResumableChunks?, _ counters: ProgressCounters) {
     (self.content, self.pieces, self.counters) = (content, pieces, counters)
   }
 
-  /// Takes a range of the file; `read` appends the bytes of a part of it. Gives how many bytes there
-  /// were, fewer only where they end.
+  /// Appends a range of the file; `read` appends the bytes of a part of it. Returns the number of
+  /// bytes in the range, which is less than its length only if the file ends in it.
   mutating func take(
     _ range: Range<UInt64>, _ read: (Range<UInt64>, inout [UInt8]) throws -> Void
   ) throws -> Int {
@@ -37,7 +37,7 @@ struct ResumedContent {
     return range.count
   }
 
-  /// Takes a hole.
+  /// Appends a hole.
   mutating func takeHole(_ length: UInt64) throws {
     offered += length
     guard offered > reached else { return }
@@ -46,7 +46,8 @@ struct ResumedContent {
     reached = offered
   }
 
-  /// Takes the piece that begins here if it is stored; gives up to where is to be read.
+  /// Appends the piece that begins here if it is stored; returns the offset up to which the file
+  /// must be read.
   private mutating func takeStored() throws -> UInt64 {
     guard let piece = pieces?.first(from: reached) else { return .max }
     if piece.offset > reached { return piece.offset }

@@ -2,21 +2,21 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// A snap's revision that a refresh made by copying another one, seen beside that one: its files have
-/// new inodes and times of change, and most have the contents that are known of the originals
-/// (docs/decisions/0007-copied-revisions.md).
+/// A revision of a snap that a refresh made by copying another one, together with that original.
+/// Its files have new inodes and change times, and most have the contents recorded for the
+/// originals (docs/decisions/0007-copied-revisions.md).
 struct RevisionCopy {
-  /// The revision that the state knows, which is an old one now.
+  /// The revision recorded in the state, which is now an old one.
   private let original: ContainerScan
-  /// Since when the app can have changed the copy.
+  /// The time since which the app can have changed the copy.
   private let start: Timestamp
   /// The directory of the original for each directory of the copy.
   private var directories: [Int: Int] = [0: 0]
-  /// What these hold.
+  /// The children of these directories, by name.
   private var children: [Int: [ByteString: Int]] = [:]
 
-  /// Finds the original; nothing where the tree is no revision, or the one that the state knows, or
-  /// where the original is not there any more.
+  /// Finds the original. Returns nil if the tree is not a revision, if it is the recorded one, or
+  /// if the original no longer exists.
   init?(_ tree: SelectedTree, among trees: [SelectedTree], _ known: KnownContainer?) {
     let container = tree.scan.container
     guard container.kind == .revision || container.kind == .systemRevision,
@@ -29,7 +29,7 @@ struct RevisionCopy {
     children[0] = Self.names(of: 0, in: original.scan)
   }
 
-  /// Takes a directory of the copy in hand, if the original has one of that name.
+  /// Enters a directory of the copy, if the original has one of that name.
   mutating func enter(_ child: Int, of directory: Int, in scan: borrowing ContainerScan) {
     guard let found = self.child(child, of: directory, in: scan),
       original.entries[found].status.kind == .directory
@@ -38,7 +38,7 @@ struct RevisionCopy {
     children[found] = Self.names(of: found, in: original)
   }
 
-  /// What a file was copied from, if it looks like a copy that was not changed since.
+  /// Returns the original of a file, or nil unless the file looks like an unchanged copy.
   func file(
     _ index: Int, of directory: Int, in scan: borrowing ContainerScan, _ known: KnownEntry
   ) -> CopiedFile? {
@@ -64,16 +64,16 @@ struct RevisionCopy {
   }
 }
 
-/// What a file was copied from.
+/// The original of a copied file.
 struct CopiedFile: Sendable {
-  /// The original as it is stored.
+  /// The stored entry of the original.
   let stored: TreeEntry
   let original: FileStatus
 }
 
 extension SelectedTree {
-  /// Whether this is the directory that the state knows as a container's, an old revision of the same
-  /// app's by now, on the same file system.
+  /// Whether this is the directory that the state records for the container, now an old revision of
+  /// the same app on the same file system.
   fileprivate func isOriginal(
     of container: Container, _ known: KnownContainer, _ root: FileStatus
   ) -> Bool {
@@ -85,9 +85,9 @@ extension SelectedTree {
 }
 
 extension BackupWorker {
-  /// The entry of a file that a refresh copied: its content as the original is stored, all else as it
-  /// is. Nothing where the file has to be read: it is another one since the scan, or was begun before
-  /// the original stood still.
+  /// Returns the entry of a file that a refresh copied: the stored content of the original with the
+  /// copy's own metadata. Returns nil if the file must be read: it was replaced since the scan, or
+  /// the copy was begun before the original's last change.
   mutating func readCopy(
     _ index: Int, _ copied: CopiedFile, in directory: DirectoryContext
   ) throws -> ReadEntry? {
@@ -97,7 +97,7 @@ extension BackupWorker {
         try worker.makeCopy(index, path, copied, of: directory, opened)
       }
     } catch is SystemError {
-      // Reading it says what is wrong.
+      // Reading the file reports the error.
       return nil
     }
   }
@@ -109,7 +109,7 @@ extension BackupWorker {
     let name = directory.scan.name(index)
     let scanned = directory.scan.entries[index].status
     let status = try opened.status(name)
-    // A file's flags are those of its directory when it is made, and no copy takes the original's over.
+    // A new file inherits the flags of its directory; a copy does not get those of the original.
     guard status.isSameContent(as: scanned), status.identity == scanned.identity,
       ChangeRules.wasBegun(status, after: copied.original), copied.stored.flags == 0,
       try opened.flags() ?? 0 == 0

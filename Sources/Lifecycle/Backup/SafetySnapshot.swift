@@ -2,26 +2,27 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// The snapshot that an operation makes of what it is about to change: where it fails nothing is changed.
+/// The snapshot that an operation makes of the data that it is about to change. If it fails,
+/// nothing is changed.
 struct SafetySnapshot {
   private let repository: Repository
   private let saving: BackupRequest
   private let hint: String
 
-  /// Prepares one.
+  /// Creates a safety snapshot.
   ///
   /// - Parameters:
-  ///   - saving: how backups are made.
-  ///   - hint: how the operation goes without one.
+  ///   - saving: the options of the backup.
+  ///   - hint: how to run the operation without a snapshot.
   init(in repository: Repository, _ saving: BackupRequest, hint: String) {
     self.repository = repository
     self.saving = saving
     self.hint = hint
   }
 
-  /// Saves what a scan found.
+  /// Saves the entries of a scan.
   ///
-  /// - Throws: `LifecycleError` also where something that the policy keeps could not be read.
+  /// - Throws: `LifecycleError`, also if an entry that the policy includes could not be read.
   func save(_ scan: DeviceScan, reason: Reason, scope: Scope) throws -> StoredSnapshot? {
     var request = saving
     request.reason = reason
@@ -48,6 +49,6 @@ struct SafetySnapshot {
 
   private func failure(_ kind: LifecycleError.Kind, _ reason: String) -> LifecycleError {
     LifecycleError(
-      kind, "cannot save what is there before it is replaced: \(reason)", hint: hint)
+      kind, "cannot save the current data before it is replaced: \(reason)", hint: hint)
   }
 }

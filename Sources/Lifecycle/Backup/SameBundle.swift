@@ -4,17 +4,17 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A bundle in another directory than the one that the state knows (the platform gave it a new UUID),
-/// of the version and build that are stored: its files are not read when all names, kinds, sizes,
-/// modes, owners and times of modification are those that are stored
-/// (docs/decisions/0010-bundles-under-new-uuids.md).
+/// A bundle in another directory than the recorded one (the platform gave it a new UUID) that has
+/// the stored version and build. Its files are not read if all names, kinds, sizes, modes, owners
+/// and modification times equal the stored ones (docs/decisions/0010-bundles-under-new-uuids.md).
 struct SameBundle {
-  /// The files as they are stored, with what they are here.
+  /// The stored entries of the files, by their indexes in the scan.
   private(set) var entries: [Int32: TreeEntry] = [:]
-  /// Whether nothing differs so far.
+  /// Whether no difference was found so far.
   private(set) var isSame = true
 
-  /// Nothing where the container is no bundle, is where it was, or is of another version.
+  /// Returns nil if the container is not a bundle, is in the recorded directory, or has another
+  /// version.
   init?(_ tree: SelectedTree, _ known: KnownContainer?, _ versions: BundleVersions) {
     guard tree.scan.container.kind == .bundle, let known, let root = tree.scan.entries.first,
       root.status.identity.inode != known.entry.inode,
@@ -22,7 +22,7 @@ struct SameBundle {
     else { return nil }
   }
 
-  /// Compares an entry, no directory, with what is known under its name.
+  /// Compares an entry that is not a directory with the recorded one of the same name.
   mutating func take(_ index: Int, _ status: FileStatus, _ known: KnownEntry?, isStored: Bool) {
     guard isSame, isStored, let known, known.isStable, let stored = known.entry,
       stored.node.kind == status.kind, stored.permissions == status.permissions,
@@ -33,20 +33,20 @@ struct SameBundle {
       isSame = false
       return
     }
-    // What a link points to is not in its status.
+    // The target of a link is not in its status.
     if status.kind == .file { entries[Int32(index)] = stored }
   }
 
-  /// Takes note of a directory that has other entries than are stored.
+  /// Records that a directory has other entries than the stored ones.
   mutating func differ() { isSame = false }
 }
 
-/// Which versions of apps are on the device, and which a snapshot has.
+/// The apps whose version on the device is the one in a snapshot.
 struct BundleVersions: Sendable {
   private let snapshot: Digest?
   private var same: Set<ByteString> = []
 
-  /// Knows no versions, so that every bundle is read.
+  /// No versions, so that every bundle is read.
   static let unknown = BundleVersions()
 
   private init() { snapshot = nil }
@@ -63,7 +63,7 @@ struct BundleVersions: Sendable {
     }
   }
 
-  /// Whether a bundle is of the version that the snapshot has.
+  /// Whether a bundle has the version recorded in the snapshot.
   func areSame(_ bundle: Container, in snapshot: Digest) -> Bool {
     snapshot == self.snapshot && bundle.owner.map { same.contains($0.bytes) } ?? false
   }

@@ -1,13 +1,15 @@
 internal import SystemIO
 
-/// What of a container's scan is stored: the children of each directory in the order of their names.
+/// The stored entries of a container's scan, with the children of each directory in the order of
+/// names.
 struct SelectedTree: Sendable {
-  /// The container's place among the plan's.
+  /// The index of the container in the plan.
   let number: Int
   let scan: ContainerScan
-  /// At the place of a directory's children: those that are stored, in the order of their names.
+  /// The stored children of each directory in the order of names, beginning at its first child's
+  /// index.
   private var order: SpillableArray<Int32>
-  /// How many of each directory's children are stored.
+  /// The number of stored children of each directory.
   private var counts: SpillableArray<Int32>
   /// The files that are databases by their names.
   private(set) var databases = DatabaseNames()
@@ -24,10 +26,10 @@ struct SelectedTree: Sendable {
     databases = DatabaseNames(self)
   }
 
-  /// Whether anything of the container is stored.
+  /// Whether nothing of the container is stored.
   var isEmpty: Bool { scan.entries.first.map { $0.fate == .excluded } ?? true }
 
-  /// The children of a directory that are stored, in the order of their names' bytes.
+  /// Returns the stored children of a directory, in the order of their names' bytes.
   func children(of directory: Int) -> Slice<SpillableArray<Int32>> {
     let first = Int(scan.entries[directory].firstChild)
     return order[first..<(first + Int(counts[directory]))]
@@ -35,7 +37,7 @@ struct SelectedTree: Sendable {
 
   func id(_ index: Int) -> EntryID { EntryID(number, index) }
 
-  /// What of a directory is stored under a name.
+  /// Returns the stored child of a directory with a name, or nil if there is none.
   func child(_ name: Span<UInt8>, of directory: Int) -> Int? {
     let siblings = children(of: directory)
     return scan.names.withSpan { names in

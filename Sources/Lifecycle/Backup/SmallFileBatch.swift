@@ -1,22 +1,22 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Small files of a thread that are read and not stored yet: hashed together they take a part of the
-/// time that they take one by one.
+/// Small files that a thread has read but not stored yet. Hashing them together takes a fraction of
+/// the time of hashing them one by one.
 ///
-/// Their units wait with them. What is held is at most `room` bytes, and what a file has grown by
-/// since the scan. While their thread reads a large file they wait for its end, as the frame in hand
-/// does; a crash costs reading them again.
+/// Their work items wait with them. The batch holds at most `room` bytes, and the bytes by which a
+/// file has grown since the scan. While the thread reads a large file, the batch waits for its end,
+/// as does the current frame; after a crash its files are read again.
 final class SmallFileBatch {
-  /// Which files are held, in bytes: an empty one needs no hash, and of a larger one the pieces are
-  /// hashed together.
+  /// The sizes of files that are held, in bytes: an empty file needs no hash, and the pieces of a
+  /// larger one are hashed together.
   static let sizes: ClosedRange<UInt64> = 1...UInt64(ContentWriter.smallFile)
-  /// Bytes.
+  /// The capacity in bytes.
   static let room = 1 << 20
-  /// Of tiny files so many: there is nothing to gain from more.
+  /// The maximum number of files: holding more tiny files gains nothing.
   static let most = 256
 
-  /// A file, and where its bytes lie among those that are held.
+  /// A held file and the range of its bytes in the batch.
   struct File {
     let hand: WorkItemContext
     let index: Int
@@ -26,22 +26,22 @@ final class SmallFileBatch {
 
   private(set) var files: [File] = []
   private var bytes: [UInt8] = []
-  /// How many of the bytes are files'; what follows is of one that has failed, or is read again.
+  /// The number of bytes that belong to files; the rest is of a file that failed or is read again.
   private var end = 0
-  /// Units that wait for nothing but their files' contents.
+  /// Work items that wait only for the contents of their files.
   private var waiting: [WorkItemContext] = []
 
   init() { bytes.reserveCapacity(Self.room) }
 
-  /// Whether a file of so many bytes has room.
+  /// Whether a file of `size` bytes fits.
   func hasRoom(for size: UInt64) -> Bool {
     files.count < Self.most && UInt64(end) + size <= UInt64(Self.room)
   }
 
-  /// Reads a file's bytes and tells where they lie. They are held once the file is added, before the
-  /// next one is read.
+  /// Reads a file's bytes and returns their range. They are held only once the file is added,
+  /// before the next one is read.
   ///
-  /// - Throws: `DatabaseFound` when the file begins as a database does.
+  /// - Throws: `DatabaseFound` if the file begins like a database.
   func read(_ size: Int, of file: borrowing Descriptor) throws -> Range<Int> {
     bytes.removeLast(bytes.count - end)
     try file.read(count: size, at: 0, appendingTo: &bytes)
@@ -50,20 +50,20 @@ final class SmallFileBatch {
     return end..<bytes.count
   }
 
-  /// Holds a file that was read last.
+  /// Holds the file that was read last.
   func add(_ index: Int, _ read: ReadEntry, at place: Range<Int>, of hand: WorkItemContext) {
     files.append(File(hand: hand, index: index, read: read, place: place))
     end = bytes.count
   }
 
-  /// Lets a unit wait for its files; false where none of them is held.
+  /// Makes a work item wait for its files; returns false if none of them is held.
   func keep(_ hand: WorkItemContext) -> Bool {
     guard let last = files.last, last.hand === hand else { return false }
     waiting.append(hand)
     return true
   }
 
-  /// The contents of the files, in their order, as `store` gives them.
+  /// Returns the contents of the files in their order, as `store` returns them.
   func contents(
     _ store: ([SmallFile], Span<UInt8>) throws -> [Content]
   ) throws -> [Content] {
@@ -71,7 +71,7 @@ final class SmallFileBatch {
     return try store(files.map(\.small), bytes.span)
   }
 
-  /// Begins anew; gives the units that waited.
+  /// Empties the batch; returns the work items that waited.
   func removeAll() -> [WorkItemContext] {
     defer { waiting.removeAll(keepingCapacity: true) }
     files.removeAll(keepingCapacity: true)

@@ -1,23 +1,25 @@
 internal import PolicyEngine
 internal import SystemIO
 
-/// Whether what is to be stored finds room in the repository (docs/design.md, "Backup and restore").
+/// Checks whether the data to store fits in the repository (docs/design.md, "Backup and restore").
 struct SpaceCheck {
-  /// What is to be read, in all and by the app, group or directory and its data class.
+  /// The entries to read: in total, by app, group or directory, and by data class.
   private(set) var totals = EntryTotals()
   private var owners: [ByteString: UInt64] = [:]
   private var classes: [DataClass: UInt64] = [:]
 
-  /// Adds up what must be read. A database of several names is read by each and stored once.
+  /// Adds up the entries to read. A hard-linked database is read under each name and stored once.
   ///
-  /// - Parameter resumed: bytes of a large file that an interrupted run has stored already.
+  /// - Parameter resumed: the number of bytes of a large file that an interrupted run has already
+  ///   stored.
   init(
     _ trees: [SelectedTree], _ known: [UnchangedEntries], _ links: HardLinks,
     resumed: (SelectedTree, UnchangedEntries, Int) -> UInt64
   ) {
     var seen = Set<FileIdentity>()
     for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
-      // The sum of an owner at once: a look into a table for each of a million files would show.
+      // Summed up for an owner at once: a table lookup for each of a million files would be
+      // measurable.
       var bytes: UInt64 = 0
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.status.kind == .file && entry.fate != .excluded && !known.isKnown(index)
@@ -37,8 +39,8 @@ struct SpaceCheck {
     }
   }
 
-  /// What a snapshot of a scan stores at most: all that a first one would. What of it a repository has
-  /// already is known only to who opens that.
+  /// Returns the maximum that a snapshot of a scan stores: as much as a first snapshot. The part
+  /// that a repository already has is known only when it is open.
   static func bound(of scan: DeviceScan) -> EntryTotals {
     var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
     for container in scan.containers where container.entries.first?.fate != .excluded {
@@ -51,8 +53,8 @@ struct SpaceCheck {
     return bound
   }
 
-  /// Bytes of all that is kept, as the totals of a snapshot of it will have them: holes count, and a
-  /// file of several names counts once.
+  /// Returns the bytes of all included files, as the totals of their snapshot count them: including
+  /// holes, and a hard-linked file once.
   static func contents(of trees: [SelectedTree]) -> UInt64 {
     var (bytes, seen) = (UInt64(0), Set<FileIdentity>())
     for tree in trees {
@@ -64,19 +66,19 @@ struct SpaceCheck {
     return bytes
   }
 
-  /// Bytes that a file's content takes at most: holes take no room.
+  /// Returns the maximum number of bytes that a file's content takes: holes take none.
   private static func stored(_ status: FileStatus) -> UInt64 { min(status.size, status.allocated) }
 
-  /// Bytes that are to be stored if nothing of them is there and nothing compresses; holes take no
-  /// room.
+  /// The number of bytes to store if none of them are stored yet and nothing compresses, without
+  /// holes.
   var bytes: UInt64 { owners.values.reduce(0, +) }
 
-  /// Refuses what does not fit.
+  /// Throws if the data does not fit.
   ///
   /// - Parameters:
-  ///   - growth: by how many bytes what is kept is more than the last snapshot holds, where nothing
-  ///     else tells what of it is there already.
-  ///   - afterwards: bytes that are to be written on the same volume after the backup.
+  ///   - growth: the number of bytes by which the included files exceed those in the last snapshot,
+  ///     if nothing else shows how much is already stored.
+  ///   - afterwards: the number of bytes to be written to the same volume after the backup.
   func require(
     _ space: VolumeSpace, keepFree: UInt64?, growth: UInt64?, afterwards: UInt64, place: String
   ) throws(LifecycleError) {
@@ -85,18 +87,17 @@ struct SpaceCheck {
     let taken = reserve + afterwards
     let usable = space.available > taken ? space.available - taken : 0
     guard needed > usable else { return }
-    let next =
-      afterwards > 0 ? ", and \(Self.text(afterwards)) are to be written there afterwards" : ""
+    let next = afterwards > 0 ? ", and \(Self.text(afterwards)) are needed after the backup" : ""
     throw LifecycleError(
       .failed,
-      "cannot back up to '\(place)': up to \(Self.text(needed)) are new, and "
-        + "\(Self.text(space.available)) are free there, of which \(Self.text(reserve)) are kept "
+      "cannot back up to '\(place)': not enough space: up to \(Self.text(needed)) must be stored, "
+        + "\(Self.text(space.available)) are free, of which \(Self.text(reserve)) must stay "
         + "free\(next). Largest: \(largest)",
-      hint: "free space there, leave something out with '--exclude', choose how much stays free "
+      hint: "free space on that volume, exclude files with '--exclude', choose how much stays free "
         + "with '--keep-free', or skip this check with '--no-space-check'")
   }
 
-  /// The largest apps and classes.
+  /// The largest apps, groups or directories, and the largest data classes.
   private var largest: String {
     let owners = owners.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(3)
       .map { "\($0.key) \(Self.text($0.value))" }
@@ -109,7 +110,7 @@ struct SpaceCheck {
 }
 
 extension Set<FileIdentity> {
-  /// Whether no earlier name of a file was asked about.
+  /// Returns whether this is the first name of a file, and records the file.
   fileprivate mutating func isFirst(_ status: FileStatus) -> Bool {
     status.links <= 1 || insert(status.identity).inserted
   }

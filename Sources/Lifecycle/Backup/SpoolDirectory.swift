@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// The directory for copies that only this process needs: files without names.
+/// The directory for unnamed temporary files that only this process needs.
 enum SpoolDirectory {
-  /// Where files outlast a restart, and so are not in memory as they often are in `/tmp`: a database may
-  /// be larger than that (Filesystem Hierarchy Standard 3.0, 5.15).
+  /// A directory whose files survive a restart, and so are not in memory as often in `/tmp`: a
+  /// database may be larger than memory (Filesystem Hierarchy Standard 3.0, 5.15).
   static let fallback: ByteString = "/var/tmp"
 
-  /// Opens the directory of caches, which is made where it is missing, or where no cache can be kept the
-  /// system's own place.
+  /// Opens the cache directory, which is created if missing, or the system's temporary directory if
+  /// no cache can be kept.
   ///
-  /// - Parameter cache: the directory of caches, as `Host.cacheDirectory`.
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
   static func open(cache: ByteString?) throws(SystemError) -> Directory {
     if let cache, let directory = try? Directory.make(path: cache, permissions: 0o700) {
       return directory

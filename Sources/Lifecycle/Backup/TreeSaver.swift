@@ -3,25 +3,26 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Puts directories together: what the threads read and what the state knows; stores a directory's tree
-/// when all that is in it is there, and gives the directory to the one above it.
+/// Assembles directories from the entries that the threads read and those that the state records.
+/// Stores a directory's tree when all its entries are present, then adds the directory to its
+/// parent.
 ///
-/// What is held at a time are the encoded entries of directories that are begun and not complete.
+/// Only the encoded entries of incomplete directories are in memory.
 final class TreeSaver: Sendable {
   private let trees: [SelectedTree]
   private let known: [UnchangedEntries]
   private let session: WritingSession
   private let source: SourceState
-  /// When the run began, for the files of each container.
+  /// The start of the run for each container, by the clock of the container's files.
   private let clocks: [RunClock]
   private let state = Mutex(State())
 
   private struct State {
     var open: [EntryID: OpenDirectory] = [:]
     var roots: [Int32: Root] = [:]
-    /// Records of directories that are complete, until the directory above is.
+    /// Records of complete directories whose parent is incomplete.
     var records: [EntryID: RecordPointer] = [:]
-    /// Directories that are left out.
+    /// Directories that are omitted.
     var missed: Set<EntryID> = []
   }
 
@@ -42,13 +43,13 @@ final class TreeSaver: Sendable {
     (self.source, self.clocks) = (source, clocks)
   }
 
-  /// Directories that are begun and not complete.
+  /// The directories that are begun and incomplete.
   var begun: [EntryID] { state.withLock { Array($0.open.keys) } }
 
-  /// The root of a container; nothing when it could not be entered.
+  /// Returns the root of a container, or nil if it could not be entered.
   func root(_ container: Int) -> Root? { state.withLock { $0.roots[Int32(container)] } }
 
-  /// Takes results of a directory; `isVisit` says that the directory itself was dealt with.
+  /// Adds the results of a directory. `isVisit` is true if the directory itself was processed.
   func deliver(_ results: consuming ItemResults, to directory: EntryID, isVisit: Bool) throws {
     var (directory, results, isVisit) = (directory, results, isVisit)
     while let complete = try take(results, directory, isVisit) {
@@ -69,11 +70,11 @@ final class TreeSaver: Sendable {
     }
   }
 
-  /// Leaves a directory out: it could not be entered.
+  /// Omits a directory that could not be entered.
   func miss(_ directory: EntryID) throws {
     guard directory.index > 0 else { return }
-    // From here on it has its result: what still comes of it, as of a hard link that was to be read in it
-    // for others, must not complete it a second time.
+    // The directory has its result from here on. Later results in it, such as of a hard link to be
+    // read for others, must not complete it a second time.
     state.withLock { _ = $0.missed.insert(directory) }
     var results = ItemResults()
     results.miss(Int(directory.index))
@@ -90,7 +91,7 @@ final class TreeSaver: Sendable {
     return EntryID(Int(directory.container), Int(scan.entries[Int(directory.index)].parent))
   }
 
-  /// Adds results; gives the directory when it is complete and not left out.
+  /// Adds results; returns the directory if it is complete and not omitted.
   private func take(
     _ results: borrowing ItemResults, _ directory: EntryID, _ isVisit: Bool
   ) throws -> OpenDirectory? {
@@ -152,7 +153,7 @@ extension TreeSaver {
     return (entry, source.write(record, tree: stored))
   }
 
-  /// Records an entry that was read, or a directory of which something changed.
+  /// Records an entry that was read, or a directory with changes.
   private func note(
     _ child: Int, _ name: Span<UInt8>, _ encoded: [UInt8], _ tree: borrowing SelectedTree,
     _ open: borrowing OpenDirectory, _ record: inout DirectoryRecord
@@ -185,18 +186,19 @@ extension TreeSaver {
 }
 
 extension LifecycleError {
-  /// Of a directory there is a result too many, or too few, and no telling what would be lacking.
+  /// The number of results for a directory is wrong, so it is unknown which entries would be
+  /// missing.
   static func uncertain(_ path: ByteString) -> LifecycleError {
     LifecycleError(
-      .failed, "cannot back up '\(path)': it is not certain that all of it was read",
-      hint: "this is a mistake of the program, please report it; no snapshot was made, and earlier "
-        + "ones are as they were")
+      .failed, "cannot back up '\(path)': some of its entries may not have been read",
+      hint: "this is a bug, please report it; no snapshot was created, and earlier snapshots are "
+        + "unchanged")
   }
 
-  /// The state's file gave something else than a moment ago.
+  /// The state file returned other data than before.
   static func lostRecord(_ path: ByteString) -> LifecycleError {
     LifecycleError(
-      .failed, "cannot back up '\(path)': what an earlier run noted of it cannot be read again",
-      hint: "run the command again: what cannot be read there is read anew")
+      .failed, "cannot back up '\(path)': its record in the state can no longer be read",
+      hint: "run the command again: files without a record are read again")
   }
 }

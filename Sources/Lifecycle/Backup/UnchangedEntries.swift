@@ -1,14 +1,15 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What of a container need not be read: what the state knows, and what of it is as it was.
+/// The entries of a container that need not be read, as they are unchanged since the state was
+/// recorded.
 struct UnchangedEntries: Sendable {
-  /// A directory of which not all is as it was.
+  /// A directory in which something changed.
   struct DirectoryFacts: Sendable {
     let key: DirectoryKey
-    /// Where the directory's record is.
+    /// The location of the directory's record.
     let place: RecordPointer?
-    /// Its attributes and flags, where they are as they were.
+    /// Its attributes and flags, if they are unchanged.
     var metadata: StoredMetadata?
 
     init(key: DirectoryKey, place: RecordPointer?) {
@@ -16,54 +17,54 @@ struct UnchangedEntries: Sendable {
     }
   }
 
-  /// What is true of an entry, a bit each.
+  /// The flags of an entry.
   struct Flags: OptionSet, Sendable, BitwiseCopyable {
     let rawValue: UInt8
-    /// A file, link or special file is stored as it is now.
+    /// The stored version of a file, link or special file is current.
     static let isKnown = Flags(rawValue: 1)
-    /// A directory is stored as it is now with all below it.
+    /// The stored version of a directory is current, including everything below it.
     static let isWhole = Flags(rawValue: 2)
   }
 
   var flags: SpillableArray<Flags>
   var directories: [Int32: DirectoryFacts] = [:]
-  /// Files whose content is known but whose group of hard links has another name.
+  /// Files whose content is stored but whose hard link group has another name now.
   var renamedLinks: [Int32: TreeEntry] = [:]
-  /// Files of a revision that a refresh has copied, as the originals are stored.
+  /// Files of a copied revision, as copies of the stored originals.
   var copies: [Int32: CopiedFile] = [:]
-  /// Files that are databases if their names do not mislead, of which something is to be read.
+  /// Files that are databases by their names, of which at least one file must be read.
   var databases: [Int32: DatabaseFiles] = [:]
-  /// Their logs and journals, which are read with them.
+  /// The logs and journals of these databases, which are read with them.
   var companions: Set<Int32> = []
-  /// The container's root with its tree, when nothing below it changed.
+  /// The container's root with its tree, or nil if something below it changed.
   var root: KnownContainer?
 
-  /// Nothing is known.
+  /// Creates a value in which nothing is known.
   init(entries: Int) { flags = SpillableArray(repeating: [], count: entries) }
 
-  /// Whether nothing at and below a directory is to be read.
+  /// Whether nothing at and below a directory must be read.
   func isWhole(_ directory: Int) -> Bool { flags[directory].contains(.isWhole) }
 
-  /// Whether an entry, other than a directory of which something changed, is stored as it is now.
+  /// Whether the stored version of an entry is current; false for a directory with changes.
   func isKnown(_ index: Int) -> Bool { !flags[index].isEmpty }
 }
 
-/// The files of a database besides the one that it is named by.
+/// The files of a database besides its main file.
 struct DatabaseFiles: Sendable {
-  /// Its log and its journal, as far as the scan found them.
+  /// The log and the journal that the scan found.
   var companions: [Int32] = []
-  /// What an earlier run stored of its files, where that still held at the scan.
+  /// The recorded entries of its files that were still valid at the scan.
   var known: [Int32: KnownEntry] = [:]
 }
 
 extension SelectedTree {
-  /// Whether an entry, no directory, is to be read.
+  /// Whether an entry that is not a directory must be read.
   func isRead(_ index: Int, _ known: borrowing UnchangedEntries) -> Bool {
     scan.entries[index].status.kind != .directory && !known.isKnown(index)
   }
 
-  /// How many results make a directory complete: of each entry that is to be read, each directory of
-  /// which something changed, and its own.
+  /// Returns the number of results that complete a directory: one for each entry to read, one for
+  /// each directory with changes, and its own.
   func awaited(_ directory: Int, _ known: borrowing UnchangedEntries) -> Int {
     var count = 1
     for child in children(of: directory) where !known.isKnown(Int(child)) { count += 1 }

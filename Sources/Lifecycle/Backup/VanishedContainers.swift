@@ -1,15 +1,15 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Containers whose directories went between the look at the device and the reading.
+/// Containers whose directories disappeared between the discovery of the device and the reading.
 ///
-/// An app that was removed is the user's business. One whose containers got other directories is still
-/// there (an update or a restart of a simulator gives new UUIDs), and the snapshot lacks its data:
-/// that is told as what could not be read.
+/// The removal of an app is the user's decision. An app whose containers moved to other directories
+/// still exists (an update or a restart of a simulator assigns new UUIDs), but the snapshot lacks
+/// its data, so it is reported as unreadable.
 struct VanishedContainers {
   private let moved: [Container]
 
-  /// - Parameter earlier: those that were gone before the last scan of the run.
+  /// - Parameter earlier: the containers that were removed before the last scan of the run.
   init(_ plan: BackupPlan, _ run: BackupRun, earlier: [Container]) {
     let missing = run.findings.missing
     let gone =
@@ -25,7 +25,7 @@ struct VanishedContainers {
     }
   }
 
-  /// Says of each that it is not in the snapshot.
+  /// Reports each container as missing from the snapshot.
   func tell(_ report: inout BackupReport) {
     for container in moved {
       let path = container.logicalPrefix
@@ -33,7 +33,7 @@ struct VanishedContainers {
       report.unreadable.append(
         PathRemark(
           path: path,
-          remark: "its directory was renamed during the backup: run the backup once more"))
+          remark: "its directory was renamed during the backup: run the backup again"))
     }
   }
 }

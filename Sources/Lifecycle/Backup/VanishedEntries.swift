@@ -1,15 +1,15 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Entries that the run did not find where the scan had seen them.
+/// Entries that the run did not find where the scan had found them.
 ///
-/// One that was renamed or moved keeps its inode, so a second scan finds it; one whose name was taken
-/// by another is found by its path. What a second scan does not find was deleted.
+/// A renamed or moved entry keeps its inode, so a second scan finds it; a replaced entry is found
+/// by its path. Entries that a second scan does not find were deleted.
 struct VanishedEntries {
   private let trees: [SelectedTree]
-  /// The topmost ones.
+  /// The topmost vanished entries.
   private let entries: Set<EntryID>
-  /// Those of the topmost ones and of all that was kept below them.
+  /// The identities of the topmost entries and of all included entries below them.
   private var identities: Set<FileIdentity> = []
 
   init(_ run: BackupRun) {
@@ -27,12 +27,12 @@ struct VanishedEntries {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Whether the directory of a container is among them.
+  /// Whether the directory of a container has vanished.
   func hasRoot(of container: Container) -> Bool {
     trees.contains { $0.scan.container == container && entries.contains($0.id(0)) }
   }
 
-  /// The logical paths at which a second scan found them, of each directory the topmost.
+  /// Returns the logical paths at which a second scan found the entries; only the topmost ones.
   func paths(in scan: DeviceScan) -> [ByteString] {
     scan.containers.flatMap { container in
       found(in: container).map { container.logicalPath($0) }
@@ -52,7 +52,7 @@ struct VanishedEntries {
     return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
   }
 
-  /// Whether an entry is a hard link that was at its place before, and so is read under that name.
+  /// Whether an entry is a hard link that already had this name, under which it is read.
   private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: SelectedTree) -> Bool {
     let status = scan.entries[index].status
     guard status.kind == .file, let earlier = tree.scan.index(of: scan.path(index)) else {
@@ -63,7 +63,7 @@ struct VanishedEntries {
   }
 }
 
-/// Which entries of a container belong to missing ones: these, and all below them. To be asked in the
+/// The missing entries of a container, including all below them. `check` must be called in the
 /// order of the scan.
 struct MissingEntries {
   private let tree: SelectedTree

@@ -1,16 +1,17 @@
-/// Some entries of one directory, for one thread.
+/// The entries of one directory that one thread reads together.
 struct WorkItem: Sendable {
   let directory: EntryID
   /// Entries to read, in the order of their names.
   let entries: [Int32]
-  /// Whether the directory itself is dealt with: one of its units does that.
+  /// Whether the directory itself is processed: one of its work items does that.
   let isVisit: Bool
-  /// Whether it was put off: it is read now in any case.
+  /// Whether the item was deferred. It must be read now.
   var isLate = false
 
-  /// A file of so many bytes is a unit by itself: its frames keep all threads busy.
+  /// The maximum size of an item's files in bytes. A larger file is an item by itself: its frames
+  /// keep all threads busy.
   static let largeFile: UInt64 = 4 << 20
-  /// No unit has more entries: about a millisecond of reading, so that taking one costs nothing in
-  /// comparison and no thread waits long for the last.
+  /// The maximum number of entries: about a millisecond of reading, so that the cost of taking an
+  /// item is negligible and no thread waits long for the last one.
   static let entryLimit = 128
 }

@@ -1,12 +1,12 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// A unit that a thread works at: its directory, and what was found out so far.
+/// A work item in progress: its directory and the results so far.
 final class WorkItemContext {
   let unit: WorkItem
   let directory: DirectoryContext
   var results = ItemResults()
-  /// What the next run is told in case this one is interrupted.
+  /// The entries recorded for the next run, in case this one is interrupted.
   var notes: DirectoryCheckpoint
 
   init(_ unit: WorkItem, _ run: BackupRun) {
@@ -15,13 +15,13 @@ final class WorkItemContext {
     notes = run.source.makeNotes(directory.facts.key)
   }
 
-  /// A unit of an entry alone, that of its directory.
+  /// Creates a context without entries, for the directory of an entry.
   convenience init(parentOf entry: EntryID, _ run: BackupRun) {
     let directory = run.assembly.parent(of: entry)
     self.init(WorkItem(directory: directory, entries: [], isVisit: false), run)
   }
 
-  /// Adds an entry that was read, and notes it.
+  /// Adds an entry that was read, and records it in the checkpoint.
   func add(_ index: Int, _ read: ReadEntry) throws(StoreError) {
     precondition(read.heldAt == nil, "the file has no content yet")
     let encoded = try read.entry.encoded()
@@ -33,17 +33,18 @@ final class WorkItemContext {
   }
 }
 
-/// An entry as it was read.
+/// An entry that was read.
 struct ReadEntry {
   var entry: TreeEntry
-  /// The status of after the reading.
+  /// The status after reading.
   let status: FileStatus
   var isStable: Bool
-  /// Where among those that are held the file's bytes lie: then the entry has no content yet.
+  /// The range of the file's bytes in the batch of small files. If set, the entry has no content
+  /// yet.
   var heldAt: Range<Int>?
 }
 
-/// The directory of a unit: its place in the scan, and what is known of it.
+/// The directory of a work item: its position in the scan, and the recorded facts.
 struct DirectoryContext {
   let id: EntryID
   let tree: SelectedTree
@@ -58,7 +59,7 @@ struct DirectoryContext {
     tree = run.trees[Int(id.container)]
     known = run.known[Int(id.container)]
     path = tree.scan.logicalPath(Int(id.index))
-    // Directories without facts are known as a whole, and never in hand.
+    // Directories without facts are unchanged as a whole and never processed.
     facts =
       known.directories[id.index]
       ?? UnchangedEntries.DirectoryFacts(key: DirectoryKey(container: path), place: nil)
@@ -69,7 +70,7 @@ struct DirectoryContext {
 
   func id(_ index: Int) -> EntryID { tree.id(index) }
 
-  /// The entry of a file that is stored, with the present name of its group of hard links.
+  /// Returns the stored entry of a file, with the current name of its hard link group.
   func renamedLink(_ index: Int) -> TreeEntry? {
     guard var entry = known.renamedLinks[Int32(index)] else { return nil }
     entry.linkGroup = links.name(of: scan.entries[index].status.identity)

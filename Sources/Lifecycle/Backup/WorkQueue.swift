@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Hands out what is to be read, directory by directory, each before those in it and in the order of
-/// names: so packs hold files as a restore wants them, and little is held of what is begun.
+/// Hands out the entries to read, directory by directory, parents first and in the order of names.
+/// Packs then hold files in the order of a restore, and few directories are incomplete at a time.
 final class WorkQueue: Sendable {
   private let trees: [SelectedTree]
   private let known: [UnchangedEntries]
@@ -12,13 +12,13 @@ final class WorkQueue: Sendable {
   private struct State {
     /// The next container to begin.
     var container = 0
-    /// Directories of the container in hand that are to be entered, the next one last.
+    /// Directories of the current container to enter, the next one last.
     var pending: [Int32] = []
-    /// The children of the directory in hand that were not looked at yet.
+    /// The current directory and those of its children that were not examined yet.
     var directory = 0
     var rest: Slice<SpillableArray<Int32>> = SpillableArray()[...]
     var isVisited = true
-    /// Units that are put off to the end.
+    /// Items that are deferred to the end.
     var late: [WorkItem] = []
     var active = 0
     var isStopped = false
@@ -29,8 +29,8 @@ final class WorkQueue: Sendable {
     state = Mutex(State())
   }
 
-  /// Gives the next unit; nothing when there is none, or the work is stopped. Each is to be told
-  /// `finish()` of.
+  /// Returns the next item, or nil if there is none or the work is stopped. Each item must be
+  /// followed by a call of `finish()`.
   func next() -> WorkItem? {
     state.withLock { state in
       guard !state.isStopped, let unit = make(&state) else { return nil }
@@ -39,19 +39,19 @@ final class WorkQueue: Sendable {
     }
   }
 
-  /// Tells that a unit is done.
+  /// Records that an item is done.
   func finish() { state.withLock { $0.active -= 1 } }
 
-  /// Puts an entry off until all others were handed out.
+  /// Defers an entry until all others were handed out.
   func deferred(_ entry: EntryID, in directory: EntryID) {
     let unit = WorkItem(directory: directory, entries: [entry.index], isVisit: false, isLate: true)
     state.withLock { $0.late.append(unit) }
   }
 
-  /// Hands nothing out any more.
+  /// Stops handing out items.
   func stop() { state.withLock { $0.isStopped = true } }
 
-  /// Whether nothing is handed out any more, and nothing is in hand.
+  /// Whether no item is in progress and no more will be handed out.
   var isDone: Bool {
     state.withLock { $0.active == 0 && ($0.isStopped || isExhausted($0)) }
   }
@@ -77,7 +77,7 @@ final class WorkQueue: Sendable {
     return take(&state)
   }
 
-  /// Takes a directory in hand: of those in it, those that are not known as a whole follow.
+  /// Enters a directory, and queues the directories in it that have changes.
   private func enter(_ directory: Int, _ state: inout State) {
     let (tree, known) = (trees[state.container - 1], known[state.container - 1])
     let children = tree.children(of: directory)
@@ -90,7 +90,7 @@ final class WorkQueue: Sendable {
     }
   }
 
-  /// The next entries of the directory in hand: some small files, or one large.
+  /// Returns the next entries of the current directory: some small files, or one large file.
   private func take(_ state: inout State) -> WorkItem? {
     let number = state.container - 1
     let (tree, known) = (trees[number], known[number])

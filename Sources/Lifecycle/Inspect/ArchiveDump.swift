@@ -2,13 +2,13 @@ public import ArchiveStore
 internal import Codecs
 public import SystemIO
 
-/// Gives what a snapshot holds as a POSIX archive, in the order of the tree.
+/// A writer of a snapshot's content as a POSIX archive, in tree order.
 ///
-/// A file is read whole and verified before its member begins, so what is damaged is left out and
-/// named. It is read again for the archive, as it may be larger than memory: what fails only then ends
-/// the archive in the middle of that member, which every reader of it notices. What is left out is
-/// told at once and not kept: there may be more of it than memory holds. Hard links are links to their
-/// first name in the archive.
+/// Each file is read and verified completely before its member begins, so damaged files are omitted
+/// and reported. It is then read again for the archive, since it may be larger than memory. If the
+/// second read fails, the archive ends within that member, which every reader detects. Omitted
+/// entries are reported at once and not collected, since their number is unlimited. Hard links
+/// refer to their first name in the archive.
 public struct ArchiveDump {
   private let reader: RepositoryReader
   private let sink: (Span<UInt8>) throws -> Void
@@ -16,17 +16,17 @@ public struct ArchiveDump {
   private let users: [UInt32: String]
   private let groups: [UInt32: String]
   private var firstNames: [ByteString: (path: ByteString, node: Node)] = [:]
-  /// How much is damaged, and so is not in the archive.
+  /// The number of damaged entries, which are not in the archive.
   public private(set) var damaged = 0
 
-  /// Why something is not in the archive.
+  /// The reason why an entry is not in the archive.
   public enum Exclusion: Sendable {
     case damaged
-    /// An archive has no members of its kind.
+    /// The archive format has no such entry type.
     case unfit
   }
 
-  /// Prepares an archive that goes to `sink`, piece by piece; `tell` gets what is left out.
+  /// Prepares an archive that is written to `sink` in pieces. `tell` receives the omitted entries.
   public init(
     of snapshot: StoredSnapshot, from reader: RepositoryReader,
     to sink: @escaping (Span<UInt8>) throws -> Void,
@@ -43,7 +43,7 @@ public struct ArchiveDump {
     Dictionary(records.map { ($0.id, $0.name) }, uniquingKeysWith: { $1 })
   }
 
-  /// Gives all that is below a directory, by paths relative to it.
+  /// Writes the content of a directory, with paths relative to it.
   public mutating func write(_ tree: TreeReference) throws {
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
@@ -54,7 +54,7 @@ public struct ArchiveDump {
     }
   }
 
-  /// Gives one entry under a name.
+  /// Writes one entry under a name.
   public mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
     let member: PaxMember
     reader.watch?.counters.begin(path)
@@ -81,8 +81,8 @@ public struct ArchiveDump {
     try give([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
   }
 
-  /// The member of an entry, of which all that it needs could be read; nothing where an archive has
-  /// none of its kind.
+  /// Returns the member of an entry after everything that it needs was read successfully, or nil if
+  /// the archive format has no such entry type.
   private func verifiedMember(_ entry: TreeEntry, _ path: ByteString) throws -> PaxMember? {
     guard var member = try member(entry, path) else { return nil }
     if let group = entry.linkGroup, let first = firstNames[group],
@@ -95,16 +95,17 @@ public struct ArchiveDump {
     return member
   }
 
-  /// A header is out that promises bytes which are not to be had any more: whatever followed would be
-  /// taken for them.
+  /// Returns the error for a file that can no longer be read after its header was written. The
+  /// archive has to end there: anything that followed would be taken for the file's bytes.
   private static func endsWithin(_ path: ByteString, _ error: StoreError) -> StoreError {
     StoreError(
-      error.code, "write the archive to its end", path.description,
-      "it was whole when it was verified, and could not be read again: \(error.reason)",
-      hint: "the archive ends within this file: throw it away and dump again", cause: error.cause)
+      error.code, "finish the archive member", path.description,
+      "it was verified, but cannot be read again: \(error.reason)",
+      hint: "the archive ends within this file; delete it and run the command again",
+      cause: error.cause)
   }
 
-  /// Gives what ends an archive.
+  /// Writes the end of the archive.
   public func finish() throws { try give(PaxMember.end) }
 
   private func give(_ bytes: [UInt8]) throws { try sink(bytes.span) }
@@ -142,8 +143,8 @@ public struct ArchiveDump {
 }
 
 extension RepositoryReader {
-  /// Gives all bytes of a file in order, holes as zeros. Each blob is verified before its bytes are
-  /// given. Who watches is told the bytes.
+  /// Writes all bytes of a file in order, with holes as zeros. Each blob is verified before its
+  /// bytes are written. The watch counts the bytes.
   public func writeBytes(
     of content: Content, to sink: (Span<UInt8>) throws -> Void
   ) throws {

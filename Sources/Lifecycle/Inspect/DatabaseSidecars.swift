@@ -2,10 +2,10 @@ public import ArchiveStore
 public import SystemIO
 
 extension RepositoryReader {
-  /// The write-ahead log and the rollback journal beside a file in a snapshot: a database without
-  /// them lacks what was written last.
+  /// Returns the write-ahead log and the rollback journal next to a file in a snapshot. Without
+  /// them a database lacks its last changes.
   ///
-  /// - Parameter tell: gets those of which damage hides whether they are there.
+  /// - Parameter tell: receives the paths at which damage hides whether there is one.
   public func sidecars(
     of path: ByteString, in snapshot: StoredSnapshot, damaged tell: (PathRemark) -> Void
   ) throws -> [(path: ByteString, entry: TreeEntry)] {
@@ -20,7 +20,7 @@ extension RepositoryReader {
         }
       } catch {
         guard error.kind == .damaged else { throw error }
-        tell(PathRemark(path: beside, remark: "it may be there: \(error.reason)"))
+        tell(PathRemark(path: beside, remark: "it may exist: \(error.reason)"))
       }
     }
     return found

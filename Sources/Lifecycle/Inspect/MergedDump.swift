@@ -2,25 +2,25 @@ public import ArchiveStore
 internal import DatabaseCapture
 public import SystemIO
 
-/// A stored database with what its logs hold in it: the file that SQLite makes of them when it opens
-/// it, without SQLite.
+/// A stored database merged with its logs: the file that SQLite would produce on opening it,
+/// computed without SQLite.
 ///
-/// First a journal undoes the transaction that was broken off, then the write-ahead log brings what
-/// was committed, as SQLite does it. The logs are read, verified and copied before the first byte is
-/// given; their pages' places are held in memory, 16 bytes a page or twice that.
+/// As in SQLite, a rollback journal first undoes the interrupted transaction, then the write-ahead
+/// log adds the committed pages. The logs are read, verified and copied before the first byte is
+/// written. The page locations are held in memory, 16 to 32 bytes a page.
 public struct MergedDump {
   private let reader: RepositoryReader
   private let content: Content
   private var logs: [SpooledLog] = []
-  /// The logs beside the database that change nothing in it: what they held is in it, or was never
-  /// committed.
+  /// The logs next to the database that do not change it, because their content is already in the
+  /// database or was never committed.
   public private(set) var unused: [ByteString] = []
 
-  /// Reads what a snapshot has beside the database at `path`. `cache` is the directory of caches, as
-  /// `Host.cacheDirectory`: in it the logs are copied.
+  /// Reads the logs next to the database at `path` in a snapshot. `cache` is the cache directory,
+  /// such as `Host.cacheDirectory`, into which the logs are copied.
   ///
-  /// - Throws: `LifecycleError` for a log that does not tell what the database is, `StoreError` for
-  ///   what cannot be read.
+  /// - Throws: `LifecycleError` if a log cannot be merged; `StoreError` if something cannot be
+  ///   read.
   public init(
     of content: Content, at path: ByteString, in snapshot: StoredSnapshot,
     from reader: RepositoryReader, cache: ByteString?
@@ -34,7 +34,7 @@ public struct MergedDump {
     if let lost {
       throw StoreError(
         .damaged, "merge", lost.path.description, lost.remark,
-        hint: "without '--merge-log' the database is written by itself")
+        hint: "omit '--merge-log' to write the database without its logs")
     }
     for member in [DatabaseMember.journal, .log] {
       let name = DatabaseUnit(path).name(of: member)
@@ -54,10 +54,11 @@ public struct MergedDump {
     }
   }
 
-  /// What is known of the database before the next log is looked at.
+  /// The state of the database before the next log is read.
   private struct Base {
     let size: UInt64
-    /// nil when its header cannot be read, as that of an encrypted database.
+    /// The page size, or nil if the header cannot be read, for example if the database is
+    /// encrypted.
     let pageSize: Int?
   }
 
@@ -65,7 +66,7 @@ public struct MergedDump {
     _ log: Content, _ member: DatabaseMember, over base: Base, from reader: RepositoryReader,
     in directory: borrowing Directory
   ) throws -> SpooledLog? {
-    // To SQLite what lies beside an empty database was left behind by another one.
+    // SQLite treats a log next to an empty database as left over from another database.
     if base.size == 0 { return nil }
     let spooled =
       if member == .journal {
@@ -76,7 +77,7 @@ public struct MergedDump {
         try SpooledLog.read(log, by: WriteAheadLog(size: log.size), from: reader, in: directory)
       }
     guard let overlay = spooled?.overlay else { return nil }
-    // A journal may undo a change of the page size, a log never brings one.
+    // A journal may undo a change of the page size, but a write-ahead log never contains one.
     if member == .log, let own = base.pageSize, own != overlay.pageSize {
       throw LogRefusal.otherPageSize(log: overlay.pageSize, database: own)
     }
@@ -87,7 +88,7 @@ public struct MergedDump {
   private static func cannotMerge(_ log: ByteString, _ refusal: LogRefusal) -> LifecycleError {
     LifecycleError(
       .failed, "cannot merge the log '\(log)' into its database: \(refusal.reason)",
-      hint: "'--tar' writes both as they are")
+      hint: "use '--tar' to write the database and its logs unchanged")
   }
 
   private struct Enough: Error {}
@@ -106,7 +107,8 @@ public struct MergedDump {
     return DatabaseUnit.pageSize(head: head.span)
   }
 
-  /// Gives the database's bytes in order, once. Each blob of it is verified before its bytes are given.
+  /// Writes the database's bytes in order, once. Each blob is verified before its bytes are
+  /// written.
   public func write(to sink: (Span<UInt8>) throws -> Void) throws {
     try write(through: logs[...], to: sink)
   }

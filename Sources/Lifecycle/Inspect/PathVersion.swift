@@ -2,25 +2,25 @@ public import ArchiveStore
 public import Codecs
 public import SystemIO
 
-/// One of the forms that a path has had.
+/// One version of a path.
 public struct PathVersion: Sendable, Hashable {
   /// The logical path.
   public let path: ByteString
-  /// What stood there.
+  /// The entry at the path.
   public let entry: TreeEntry
-  /// The snapshots that have it just so, in the order they were given in.
+  /// The snapshots with exactly this version, in the given order.
   public fileprivate(set) var snapshots: [StoredSnapshot]
 }
 
-/// The forms that a path has had over some snapshots.
+/// The versions of a path over a list of snapshots.
 public struct PathHistory: Sendable {
-  /// Each distinct form, in the order in which they first appear.
+  /// Each distinct version, in order of first appearance.
   public private(set) var versions: [PathVersion] = []
-  /// Snapshots in which the way to the path is damaged.
+  /// The snapshots in which a directory above the path is damaged.
   public private(set) var damaged: [(snapshot: StoredSnapshot, error: StoreError)] = []
 
-  /// Looks a path up in snapshots, in those for which it is a logical path; those of the same tree
-  /// are looked at once.
+  /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and snapshots
+  /// with the same tree are read once.
   public init(
     of path: (Snapshot) throws -> ByteString?, in snapshots: [StoredSnapshot],
     from reader: RepositoryReader
@@ -68,8 +68,8 @@ public struct PathHistory: Sendable {
 }
 
 extension TreeEntry {
-  /// What tells this content from any other: the hash of a file's only blob, or of the hashes of its
-  /// pieces; a directory's tree; a link's target, hashed. Nothing for what has no content.
+  /// The identity of the content: the hash of a file's only blob, or of the list of its pieces; the
+  /// digest of a directory's tree; the hash of a link's target. Nil for an entry without content.
   public var contentID: Digest? {
     switch node {
     case .file(let content): content.identity

@@ -1,20 +1,20 @@
 public import ArchiveStore
 public import SystemIO
 
-/// Compares two snapshots, or what one path names in both.
+/// A comparison of two snapshots, or of one path in both.
 ///
-/// What is below a directory that only one of them has is told, too. A directory of the same tree in both
-/// is not read, so the time goes by what differs. Of a name that one of them may have lost nothing is
-/// told: it would be called added or removed without being so.
+/// Entries below a directory that only one snapshot has are reported as well. A directory with the
+/// same tree in both is not read, so the time depends on the differences. An entry that may be lost
+/// in one snapshot is not reported, since it would appear as added or removed.
 public struct SnapshotComparison {
   private let reader: RepositoryReader
   private let path: ByteString
   private let before: SnapshotSource?
   private let after: SnapshotSource?
 
-  /// Finds what is to be compared.
+  /// Finds the entries to compare.
   ///
-  /// - Throws: `LifecycleError` of the kind `notFound` when neither snapshot has the path;
+  /// - Throws: `LifecycleError` of the kind `notFound` if neither snapshot has the path;
   ///   `StoreError`.
   public init(
     _ before: StoredSnapshot, _ after: StoredSnapshot, path: ByteString,
@@ -37,14 +37,14 @@ public struct SnapshotComparison {
     }
   }
 
-  /// What a comparison finds.
+  /// A finding of a comparison.
   public enum Finding: Sendable {
     case difference(SnapshotDifference)
-    /// The directory at a path, or a part of its entries, cannot be read; that is not compared.
+    /// The directory at a path, or a part of its entries, cannot be read and is not compared.
     case damage(ByteString, StoreError)
   }
 
-  /// Gives the differences in the order of the paths, a directory before what is in it.
+  /// Reports the differences in path order, a directory before its content.
   public func run(_ body: (Finding) throws -> Void) throws {
     if let difference = difference(at: path, before?.entry, after?.entry) {
       try body(.difference(difference))
@@ -67,7 +67,8 @@ public struct SnapshotComparison {
     }
   }
 
-  /// Nothing where both are the same, directories' trees aside.
+  /// Returns the difference between two entries, or nil if they are equal apart from the trees of
+  /// directories.
   private func difference(
     at path: ByteString, _ before: TreeEntry?, _ after: TreeEntry?
   ) -> SnapshotDifference? {
@@ -78,7 +79,7 @@ public struct SnapshotComparison {
 }
 
 extension [JointEntry] {
-  /// The entry that a tree has.
+  /// Returns the entry of a tree, or nil if it has none.
   fileprivate func of(tree: Int?) -> TreeEntry? {
     guard let tree else { return nil }
     return first { $0.trees.contains(tree) }?.entry
@@ -86,7 +87,7 @@ extension [JointEntry] {
 }
 
 extension SnapshotSource {
-  /// The entry; a snapshot's root has none.
+  /// The entry; nil for a snapshot's root.
   var entry: TreeEntry? {
     switch self {
     case .folder(_, let entry): entry
@@ -94,7 +95,7 @@ extension SnapshotSource {
     }
   }
 
-  /// The tree of a directory.
+  /// The tree; nil if the source is not a directory.
   var tree: TreeReference? {
     if case .folder(let tree, _) = self { tree } else { nil }
   }

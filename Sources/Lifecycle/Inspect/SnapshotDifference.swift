@@ -1,24 +1,24 @@
 public import ArchiveStore
 public import SystemIO
 
-/// What one path has in two snapshots that is not the same in both.
+/// A difference between two snapshots at one path.
 public struct SnapshotDifference: Sendable, Hashable {
   /// The logical path.
   public let path: ByteString
-  /// What is there in the first snapshot.
+  /// The entry in the first snapshot.
   public let before: TreeEntry?
-  /// What is there in the second.
+  /// The entry in the second snapshot.
   public let after: TreeEntry?
 
-  /// What has become of the path.
+  /// The kind of a difference.
   public enum Kind: String, Sendable, CaseIterable {
     case added
     case removed
-    /// The bytes of a file, or a link's target, are others; the metadata may be, too.
+    /// The file's bytes or the link's target differ; the metadata may differ too.
     case content
-    /// The same content under another mode, owner, time, flag or attribute.
+    /// The content is equal; the mode, owner, time, flags or attributes differ.
     case metadata
-    /// Something of another type stands there.
+    /// The types of the entries differ.
     case type
   }
 
@@ -27,7 +27,7 @@ public struct SnapshotDifference: Sendable, Hashable {
     case content, mode, owner, group, modified, attributes, flags, links
   }
 
-  /// What has become of the path.
+  /// The kind of the difference.
   public var kind: Kind {
     guard let before else { return .added }
     guard let after else { return .removed }
@@ -35,8 +35,8 @@ public struct SnapshotDifference: Sendable, Hashable {
     return aspects.contains(.content) ? .content : .metadata
   }
 
-  /// What differs, where something of the same type is in both snapshots. A directory's content is
-  /// told by what is in it, so it is never among these.
+  /// The differing aspects, if both snapshots have an entry of the same type. `content` is never
+  /// among those of a directory, since its entries are compared themselves.
   public var aspects: [Aspect] {
     guard let before, let after, before.isOfSameType(as: after) else { return [] }
     return Aspect.allCases.filter { before.differs(from: after, in: $0) }

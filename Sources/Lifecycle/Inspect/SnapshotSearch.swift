@@ -2,11 +2,11 @@ public import ArchiveStore
 public import PolicyEngine
 public import SystemIO
 
-/// Looks in snapshots for what a pattern means: a pattern of one component is held against names,
-/// any other against whole logical paths.
+/// A search in snapshots for the entries that a pattern matches. A pattern of one component is
+/// matched against names, any other against whole logical paths.
 ///
-/// All snapshots are walked as one, so that what they share is read once, and what is the same in
-/// several is told once. Directories that no path of the pattern leads through are not read.
+/// All snapshots are walked together, so shared trees are read once, and an entry that several
+/// snapshots have is reported once. Directories in which the pattern cannot match are not read.
 public struct SnapshotSearch {
   private let pattern: Pattern
   private let snapshots: [StoredSnapshot]
@@ -19,17 +19,17 @@ public struct SnapshotSearch {
     self.reader = reader
   }
 
-  /// What a search finds.
+  /// A finding of a search.
   public enum Finding: Sendable {
-    /// An entry, in all snapshots that have it at this path just so.
+    /// An entry, with all snapshots that have exactly this entry at this path.
     case found(ByteString, TreeEntry, [StoredSnapshot])
-    /// A directory of which all, or a part of its entries, cannot be read in these snapshots.
+    /// A directory that cannot be read, completely or in part, in these snapshots.
     case damage(ByteString, StoreError, [StoredSnapshot])
   }
 
-  /// Gives what is found in the order of the paths.
+  /// Reports the findings in path order.
   public func run(_ body: (Finding) throws -> Void) throws {
-    // How far each directory on the way has led.
+    // The progress of the pattern at each directory on the current path.
     var way = [pattern.start]
     try reader.walkTogether(snapshots.map(\.snapshot.tree)) { path, found in
       switch found {

@@ -1,25 +1,25 @@
 public import ArchiveStore
 public import SystemIO
 
-/// What a snapshot holds of each app, group or directory and each data class.
+/// The totals of a snapshot by app, group or directory and by data class.
 public struct SnapshotStatistics: Sendable {
-  /// By owner, then class, both in the order of their bytes.
+  /// The totals by owner, then class, both in byte order.
   public private(set) var rows: [Row] = []
-  /// How many directories, or parts of one, cannot be read; what they hold is not counted.
+  /// The number of directories, or parts of one, that cannot be read; their content is not counted.
   public private(set) var damaged = 0
 
-  /// What one owner has of one class.
+  /// The totals of one owner and class.
   public struct Row: Sendable, Hashable {
     /// The first two components of the paths: `apps/com.example.app`.
     public let owner: ByteString
     public let dataClass: String
     public fileprivate(set) var files = 0
-    /// Bytes of the files; a file of several names counts once, by the first of them.
+    /// The bytes of the files; a hard-linked file counts once, at its first name.
     public fileprivate(set) var bytes: UInt64 = 0
   }
 
-  /// Walks a snapshot and counts; tells each directory that cannot be read, and does not keep it: there
-  /// may be more than memory holds.
+  /// Walks a snapshot and counts its files. Each directory that cannot be read is reported at once
+  /// and not collected, since their number is unlimited.
   public init(
     of stored: StoredSnapshot, from reader: RepositoryReader, unreadable tell: (PathRemark) -> Void
   ) throws {
@@ -36,14 +36,14 @@ public struct SnapshotStatistics: Sendable {
     rows = count.rows.values.sorted { ($0.owner, $0.dataClass) < ($1.owner, $1.dataClass) }
   }
 
-  /// A count on its way down the tree: a path has the class of the nearest path above it, or its
-  /// own, that the snapshot's table names.
+  /// The running totals of the walk. An entry has the class that the snapshot's table names for its
+  /// path or, if there is none, for the nearest path above it.
   private struct Count {
     private let table: [ByteString: String]
     /// The classes of the directories above.
     private var above: [String] = []
-    /// What the first name of each file of several names holds: as many at most as there are entries in
-    /// the distinct trees, however often the snapshot names these.
+    /// The content at the first name of each hard-linked file. There are at most as many as entries
+    /// in the distinct trees, however often the snapshot refers to these.
     private var linked: [ByteString: Content] = [:]
     var rows: [Key: Row] = [:]
 
@@ -71,8 +71,8 @@ public struct SnapshotStatistics: Sendable {
       rows[key] = row
     }
 
-    /// Whether no earlier name of the file had this content; a name with another one is restored as a
-    /// file of its own.
+    /// Whether no earlier name of the file had this content. A name with other content is restored
+    /// as a separate file.
     private mutating func isFirstName(of content: Content, in group: ByteString?) -> Bool {
       guard let group else { return true }
       guard let first = linked[group] else {

@@ -2,9 +2,10 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// A database's stored log, copied as far as it counts into a file that is gone when this value is.
+/// The valid part of a database's stored log, copied to a temporary file that is deleted with this
+/// value.
 final class SpooledLog {
-  /// Which of its pages hold.
+  /// The valid pages of the log.
   let overlay: PageOverlay
   private let file: Descriptor
 
@@ -13,10 +14,11 @@ final class SpooledLog {
     self.file = file
   }
 
-  /// Reads and verifies a log until the parser wants no more of it; nil when it counts for nothing.
+  /// Reads and verifies a log until the parser needs no more of it. Returns nil if the log changes
+  /// nothing.
   ///
-  /// - Throws: `LogRefusal` of the parser, `StoreError` for what cannot be read, and `SystemError`
-  ///   where there is no room in the directory.
+  /// - Throws: `LogRefusal` from the parser; `StoreError` if the log cannot be read; `SystemError`
+  ///   if the directory has no space.
   static func read(
     _ content: Content, by parser: some LogParser, from reader: RepositoryReader,
     in directory: borrowing Directory
@@ -31,7 +33,7 @@ final class SpooledLog {
       }
       try feed(&parser, from: file, until: content.size)
     } catch is Enough {
-      // What follows is of an earlier use of the file.
+      // The rest of the log is from an earlier use of the file.
     }
     guard let overlay = parser.overlay() else { return nil }
     return SpooledLog(overlay, in: file)
@@ -39,7 +41,7 @@ final class SpooledLog {
 
   private struct Enough: Error {}
 
-  /// Gives a parser what it wants, as long as that lies before `end`.
+  /// Passes the requested ranges to a parser as long as they lie before `end`.
   private static func feed(
     _ parser: inout some LogParser, from file: borrowing Descriptor, until end: UInt64
   ) throws {
@@ -50,12 +52,12 @@ final class SpooledLog {
     }
   }
 
-  /// Puts bytes of the log in the place of what a buffer holds.
+  /// Replaces the content of a buffer with bytes of the log.
   func read(count: Int, at offset: UInt64, into buffer: inout [UInt8]) throws(SystemError) {
     try Self.read(count, at: offset, of: file, into: &buffer)
   }
 
-  /// A hole at the log's end is not in the copy.
+  /// Reads bytes of the copy. A hole at the end of the log is not in the copy and reads as zeros.
   private static func read(
     _ count: Int, at offset: UInt64, of file: borrowing Descriptor, into buffer: inout [UInt8]
   ) throws(SystemError) {

@@ -2,8 +2,9 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The locks of the apps, groups and plain directories that an operation changes, held as long as this
-/// value lives: one file each below `.sandboxctl/locks`, named by the hash of the logical path.
+/// The locks on the apps, groups and plain directories that an operation changes, held for the
+/// lifetime of this value: one file each in `.sandboxctl/locks`, named by the hash of the logical
+/// path.
 final class AppLocks {
   private final class Held {
     private let lock: FileLock
@@ -12,9 +13,9 @@ final class AppLocks {
 
   private let held: [Held]
 
-  /// Takes all of them, or none.
+  /// Acquires all locks, or none.
   ///
-  /// - Throws: `busy` when another operation has one of them.
+  /// - Throws: `busy` if another operation holds one of them.
   init(_ subjects: [ByteString], root: ByteString) throws(LifecycleError) {
     var held: [Held] = []
     var subject: ByteString = ""
@@ -36,20 +37,21 @@ final class AppLocks {
       guard error.isBusy else { throw LifecycleError(error) }
       throw LifecycleError(
         .busy,
-        "cannot change '\(subject)' of '\(root)': another operation on it is going on"
+        "cannot change '\(subject)' of '\(root)': another operation on it is in progress"
           + (holder?.words ?? ""),
-        hint: "try again when it has ended")
+        hint: "try again when that operation has ended")
     }
     self.held = held
   }
 
-  /// The first of some subjects that another operation has; nothing is made to find that out.
+  /// Returns the first subject that another operation holds, or nil if there is none. Creates
+  /// nothing.
   static func held(among subjects: [ByteString], root: ByteString) -> ByteString? {
     guard let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil
     else {
       return nil
     }
-    // A lock that cannot be looked at counts as held.
+    // A lock that cannot be examined counts as held.
     return subjects.first { (try? FileLock.isHeld(name(of: $0), in: directory)) ?? true }
   }
 
@@ -61,12 +63,12 @@ final class AppLocks {
 }
 
 extension LockHolder {
-  /// Who it is, to follow what a message says is going on.
+  /// The lock's holder as text, appended to an error message.
   var words: String { " (process \(process), since \(since.rfc3339))" }
 }
 
 extension ByteString {
-  /// What is locked for a container: the app, the group or the directory that its logical path begins
+  /// The subject to lock for a container: the app, group or directory that the logical path begins
   /// with.
   var subject: ByteString {
     ByteString(components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))

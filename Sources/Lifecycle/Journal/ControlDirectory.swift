@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The program's own directory on a device, `.sandboxctl` at its root: the journal, the locks, the trash.
-/// Only the device's user looks into it.
+/// The program's own directory on a device, `.sandboxctl` at its root: journal, locks and trash.
+/// Only the device's user can read it.
 enum ControlDirectory {
   static let journal: ByteString = "journal"
   static let locks: ByteString = "locks"
@@ -12,7 +12,7 @@ enum ControlDirectory {
     root.appending(OwnNames.directory).appending(name)
   }
 
-  /// Opens one of its directories, making what is missing durable before anything relies on it.
+  /// Opens one of its subdirectories. Missing directories are created and synced before use.
   static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
     if let directory = try open(name, root: root) { return directory }
     let device = try Directory.open(resolved: root)
@@ -24,9 +24,9 @@ enum ControlDirectory {
     return directory
   }
 
-  /// Opens one of its directories; nil if there is none. Nothing is made.
+  /// Opens one of its subdirectories, or returns nil if it does not exist. Creates nothing.
   ///
-  /// - Throws: `untrusted` if it is not the user's own.
+  /// - Throws: `untrusted` if another user owns it.
   static func open(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory? {
     do throws(SystemError) {
       let device = try Directory.open(resolved: root)
@@ -44,7 +44,7 @@ enum ControlDirectory {
 
   /// Opens `.sandboxctl` itself.
   ///
-  /// - Throws: `taken` where it is closed to this user, whose device it is.
+  /// - Throws: `taken` if it belongs to another user and the device's owner cannot open it.
   private static func openOwn(
     in device: borrowing Directory, of owner: UInt32
   ) throws(SystemError) -> Directory {
@@ -57,18 +57,18 @@ enum ControlDirectory {
     }
   }
 
-  /// Reads one of the program's files in such a directory; nil if there is none.
+  /// Reads a file of the program in such a directory, or returns nil if it does not exist.
   ///
-  /// - Throws: `untrusted` if it is not the user's own.
+  /// - Throws: `untrusted` if another user owns it.
   static func read(
     _ name: ByteString, in directory: borrowing Directory, limit: Int
   ) throws(SystemError) -> [UInt8]? {
     try file(name, in: directory)?.readAll(limit: limit) ?? nil
   }
 
-  /// Opens one of the program's files in such a directory; nil if there is none.
+  /// Opens a file of the program in such a directory, or returns nil if it does not exist.
   ///
-  /// - Throws: `untrusted` if it is not the user's own.
+  /// - Throws: `untrusted` if another user owns it.
   static func file(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Descriptor? {

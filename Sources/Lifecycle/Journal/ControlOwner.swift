@@ -1,10 +1,12 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Whose the program's own directories on a device are: the owner's of what they lie in, also where root makes
-/// them. Else a restore by root would lock the device's user out.
+/// The ownership of the program's directories on a device: they belong to the owner of the
+/// directory that contains them, even if root creates them. Otherwise a restore by root would lock
+/// out the device's user.
 enum ControlOwner {
-  /// Gives the directories of a path to their owner, from `.sandboxctl` on, as far as root made them.
+  /// Changes the owner of the directories of a path that root created, from `.sandboxctl` down, to
+  /// the owner of the directory above.
   static func give(_ path: ByteString) throws(SystemError) {
     guard Host.userID == 0 else { return }
     let parts = path.components
@@ -20,7 +22,7 @@ enum ControlOwner {
     }
   }
 
-  /// Gives what root just made in such a directory to the directory's owner.
+  /// Changes the owner of an entry that root just created to the owner of its directory.
   static func give(_ name: ByteString, in directory: borrowing Directory) throws(SystemError) {
     guard Host.userID == 0 else { return }
     let owner = try directory.status()

@@ -1,8 +1,9 @@
 internal import SystemIO
 
-/// The moves of which every operation is made. Each is one call that happens or does not.
+/// The moves that every operation consists of. Each is a single system call that succeeds or has no
+/// effect.
 extension Directory {
-  /// Moves a child to a directory where nothing of that name is.
+  /// Moves a child to another directory, where the new name must not exist.
   func add(
     _ name: ByteString, to target: borrowing Directory, as newName: ByteString? = nil
   ) throws(SystemError) {
@@ -10,14 +11,14 @@ extension Directory {
     do throws(SystemError) {
       try rename(name, to: newName, in: target, replacing: false)
     } catch {
-      // Not every file system can say no by itself.
+      // Not every file system supports a rename that refuses to replace.
       guard error.isUnsupported, try target.statusIfPresent(newName) == nil else { throw error }
       try rename(name, to: newName, in: target)
     }
   }
 
-  /// Gives a file or a link a second name, so that the first can get another content in one step;
-  /// where a volume knows no second names it is renamed.
+  /// Gives a file or a symbolic link a second name, so that the first one can be replaced in one
+  /// step. Renames it on volumes without hard links.
   func putAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
     do throws(SystemError) {
       try createHardLink(aside, to: name, in: self)
@@ -26,7 +27,7 @@ extension Directory {
     }
   }
 
-  /// Moves a child to the place of something of another kind, which comes here in exchange.
+  /// Exchanges a child with an entry of another kind in the target directory.
   func swap(_ name: ByteString, in target: borrowing Directory) throws(SystemError) {
     do throws(SystemError) {
       try exchange(name, with: name, in: target)
@@ -43,8 +44,8 @@ extension Directory {
     }
   }
 
-  /// Moves a child that may be a directory which its owner must not write to: moving one changes its
-  /// `..`, so that it is open to its owner meanwhile.
+  /// Moves a child that may be a directory without write permission for its owner. Moving a
+  /// directory changes its `..`, so the directory is made writable during the move.
   func addOpened(
     _ name: ByteString, to target: borrowing Directory, as newName: ByteString, _ note: OpenedNote?
   ) throws(SystemError) {
@@ -60,12 +61,13 @@ extension Directory {
     }
   }
 
-  /// Keeps what stands under a name before something else gets it: a file or a link by a second name
-  /// in `place`, so that there is no moment without it; a directory, or what is only to go (`leaving`), by
-  /// moving it there. A name that is taken gets a number. What is not there needs no keeping. Gives the
-  /// name that it has there.
+  /// Preserves an entry before its name is reused. A file or symbolic link gets a second name in
+  /// `place`, so that its own name always exists; a directory, or an entry that only has to go
+  /// (`leaving`), is moved there. If the name is taken, a number is appended. Returns the name in
+  /// `place`, or nil if the entry does not exist.
   ///
-  /// - Parameter note: where a directory is noted that is opened for it; nothing where there is no journal.
+  /// - Parameter note: the note that records a directory opened for the move; nil without a
+  ///   journal.
   @discardableResult
   func keep(
     _ name: ByteString, in place: borrowing Directory, as newName: ByteString, leaving: Bool,
@@ -80,7 +82,7 @@ extension Directory {
             try place.createHardLink(free, to: name, in: self)
             return free
           } catch {
-            // A volume without second names, or a file of somebody else's, is renamed.
+            // On a volume without hard links, and for another user's file, the entry is renamed.
             if error.endsEverything || error.isExisting { throw error }
           }
         }
@@ -89,7 +91,7 @@ extension Directory {
       } catch {
         guard error.isExisting else { throw error }
         if try place.statusIfPresent(free)?.identity == status.identity {
-          // Before an interruption it got its second name already.
+          // It got its second name before an interruption.
           if leaving { try remove(name) }
           return free
         }

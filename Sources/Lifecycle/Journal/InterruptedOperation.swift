@@ -1,27 +1,28 @@
 public import SystemIO
 
-/// An operation that ended before its end, as its journal says.
+/// An operation that was interrupted, as recorded in its journal.
 public struct InterruptedOperation: Sendable {
   let record: JournalRecord
 
-  /// The operation's name.
+  /// The operation's ID.
   public var id: String { record.id }
-  /// What was being done: `restore`.
+  /// The kind of the operation, for example `restore`.
   public var operation: String { record.operation }
-  /// When it began.
+  /// The start time.
   public var time: Timestamp { record.time }
-  /// The logical path of the container that was in hand.
+  /// The logical path of the container that was being changed.
   public var container: ByteString { record.containers[record.currentContainer] }
-  /// The containers that it was about and had not begun with.
+  /// The containers that the operation had not reached.
   public var notBegun: [ByteString] {
     Array(record.containers.dropFirst(record.currentContainer + 1))
   }
-  /// Whether everything was staged, so that it can be finished; else it is taken back.
+  /// Whether everything was staged, so that the operation can be finished. Otherwise it is rolled
+  /// back.
   public var canBeFinished: Bool { record.state == .moving }
 
-  /// Those of a device, the oldest first. Nothing is changed there.
+  /// Returns the interrupted operations of a device, oldest first. Changes nothing.
   ///
-  /// - Throws: `failed` when the journal cannot be looked at.
+  /// - Throws: `failed` if the journal cannot be read.
   public static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
     var found: [InterruptedOperation] = []
     for (path, record) in try records(on: root) {
@@ -30,16 +31,17 @@ public struct InterruptedOperation: Sendable {
       else {
         throw LifecycleError(
           .failed,
-          "cannot read the journal '\(path)': it is damaged, or of a later version of this program",
-          hint: "if it is damaged, remove it: no file is torn, and what gave way is in the trash")
+          "cannot read the journal '\(path)': it is damaged or was written by a later version",
+          hint: "if it is damaged, remove it: no file is incomplete, and replaced files are in "
+            + "the trash")
       }
       found.append(InterruptedOperation(record: record))
     }
     return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
 
-  /// Whether its journal still says the same. Another run may have recovered it since it was read: to
-  /// be asked when its apps are locked.
+  /// Whether the journal is unchanged. Another process may have recovered the operation since it
+  /// was read, so call this with the locks on its apps held.
   func isPending(on root: ByteString) throws(LifecycleError) -> Bool {
     do throws(SystemError) {
       guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
@@ -49,7 +51,8 @@ public struct InterruptedOperation: Sendable {
     } catch { throw LifecycleError(error) }
   }
 
-  /// The journals of a device whose operations live no more; nil for one that cannot be understood.
+  /// Returns the journals of a device whose operations no longer run, with a nil record for a
+  /// journal that cannot be parsed.
   private static func records(
     on root: ByteString
   ) throws(LifecycleError) -> [(path: ByteString, record: JournalRecord?)] {
@@ -61,7 +64,7 @@ public struct InterruptedOperation: Sendable {
       for name in try directory.names() {
         guard let id = OperationJournal.id(name) else { continue }
         if try FileLock.isHeld(OperationJournal.lock(id), in: directory) { continue }
-        // It may have ended between two looks.
+        // It may have ended since the directory was listed.
         guard let file = try ControlDirectory.file(name, in: directory) else { continue }
         found.append((directory.path.appending(name), try JournalRecord.read(file)))
       }

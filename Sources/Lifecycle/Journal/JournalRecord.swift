@@ -2,46 +2,46 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// What the journal says of an operation (docs/journal.md): enough to finish it or to take it back
-/// without whoever began it.
+/// The journal's record of an operation (docs/journal.md). Any process can finish the operation or
+/// roll it back from this record.
 struct JournalRecord: Hashable, Sendable {
-  /// How far an operation is with the container in hand.
+  /// The progress of an operation with its current container.
   enum State: String, Sendable {
-    /// All that is to come is being staged: the container is as it was. It is taken back by removing
-    /// what was staged.
+    /// Staging is in progress and the container is unchanged. Recovery removes the staged entries.
     case preparing
-    /// All is staged and on the disk: the steps are being taken, and an interruption is made good by
-    /// taking those that are left.
+    /// Everything is staged and synced, and steps are being applied. Recovery applies the remaining
+    /// steps.
     case moving
-    /// Steps are being taken back, because they could not all be taken: an interruption is made good by
-    /// taking back those that are left.
+    /// Steps are being rolled back because one could not be applied. Recovery rolls back the
+    /// remaining steps.
     case returning
   }
 
-  /// A directory below which steps work.
+  /// A directory that contains the paths of steps.
   struct Root: Hashable, Sendable {
     let path: ByteString
-    /// The directory's number on its volume, so that another directory that came in its place is left alone;
-    /// nothing for one that may have to be made.
+    /// The directory's inode number, which protects another directory that has replaced it. Nil for
+    /// a directory that may have to be created.
     let inode: UInt64?
   }
 
-  /// The operation's name: its files in the journal and its directory in the trash.
+  /// The operation's ID, which names its journal files and its directory in the trash.
   let id: String
-  /// What is done: `restore`.
+  /// The kind of the operation, for example `restore`.
   let operation: String
   let time: Timestamp
-  /// The apps, groups and directories that are locked, by their logical paths.
+  /// The logical paths of the locked apps, groups and directories.
   let subjects: [ByteString]
-  /// The logical paths of the containers, in the order in which they come.
+  /// The logical paths of the containers, in the order in which they are changed.
   let containers: [ByteString]
-  /// Whether the steps are taken all or none: one that cannot be taken ends the recovery, and the
-  /// journal stays. Else it is named, and those after it are taken.
+  /// Whether all steps are applied or none. If set, a step that cannot be applied ends the
+  /// recovery, and the journal stays. Otherwise the step is reported, and the steps after it are
+  /// applied.
   let isWhole: Bool
-  /// The container in hand, by its number.
+  /// The index of the current container.
   var currentContainer = 0
   var state = State.preparing
-  /// The directories in which something is staged (`StagingDirectory`).
+  /// The directories that contain staged entries (`StagingDirectory`).
   var staging: [ByteString] = []
   var roots: [Root] = []
   var steps = JournalSteps()
@@ -65,11 +65,11 @@ struct JournalRecord: Hashable, Sendable {
 extension JournalRecord {
   private static let format: Int64 = 1
 
-  /// The most bytes of a journal's file: 2 GiB, about ten million steps. A longer one is not written,
-  /// before the first step is taken, as it could not be read.
+  /// The maximum size of a journal file in bytes: 2 GiB, about ten million steps. The check is made
+  /// before the first step, since a larger journal could not be read back.
   static let limit = 1 << 31
 
-  /// Whether a name is that of an operation: `20260131T120000-` and eight hexadecimal digits.
+  /// Whether a name is the ID of an operation: `20260131T120000-` and eight hexadecimal digits.
   static func isID(_ name: ByteString) -> Bool {
     let parts = name.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     let isDigit = { (byte: UInt8) in (0x30...0x39).contains(byte) }
@@ -80,7 +80,7 @@ extension JournalRecord {
       && parts[1].allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
   }
 
-  /// Gives the journal's file piece by piece: the head on the first line, then a step a line.
+  /// Writes the journal file in pieces: the head on the first line, then one step a line.
   func write(
     to take: (borrowing [UInt8]) throws(SystemError) -> Void
   ) throws(SystemError) {
@@ -110,9 +110,9 @@ extension JournalRecord {
 
   private static let pieceLength = 256 << 10
 
-  /// Reads a journal's file a line at a time, as it is written.
+  /// Reads a journal file line by line.
   ///
-  /// - Returns: nil if it is none of this format, or larger than `limit`.
+  /// - Returns: the record, or nil if the file is not in this format or larger than `limit`.
   static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
     guard try file.status().size <= UInt64(limit) else { return nil }
     var lines = LineReader(file)
@@ -126,7 +126,7 @@ extension JournalRecord {
     return record
   }
 
-  /// Adds the step of a line; false if there is none in it.
+  /// Adds the step on a line. Returns false if the line has none.
   private mutating func addStep(of line: [UInt8], isLast: Bool) -> Bool {
     let end = isLast ? Self.ending : [UInt8(ascii: ",")]
     guard line.suffix(end.count) == end[...],
@@ -137,10 +137,10 @@ extension JournalRecord {
     return true
   }
 
-  /// What ends the list of steps and the file.
+  /// The end of the list of steps and of the file.
   private static let ending = Array("]}".utf8)
 
-  /// Reads the first line, without steps.
+  /// Parses the first line, which has no steps.
   private init?(head bytes: [UInt8]) {
     guard let json = try? JSON(parsing: bytes, limits: JSON.Limits(bytes: Self.limit, depth: 8)),
       json["format"]?.integer == Self.format, let id = json["id"]?.string,

@@ -1,30 +1,31 @@
 internal import Codecs
 internal import SystemIO
 
-/// One step of an operation: something gets its place, something gives its place up, or both.
+/// One step of an operation: it moves an entry to its place, moves the present entry away, or does
+/// both.
 ///
-/// A step can be taken again after an interruption at any point of it. What is to come is either
-/// still where it was staged, and then the step is taken; or it is not, and then it has its place.
-/// What gives way is kept before anything takes its place.
+/// A step can be repeated after an interruption at any point. If the new entry is still staged, the
+/// step has to be applied; otherwise the step has already been applied. The present entry is
+/// preserved before anything replaces it.
 struct JournalStep: Hashable, Sendable {
-  /// The path below each of the roots, plain: no empty component, no `.` and no `..`.
+  /// The path relative to each of the roots, normalized: no empty component, no `.` and no `..`.
   var path: ByteString
-  /// The root below which the place is, by its number among the journal's roots.
+  /// The root of the destination, by its index among the journal's roots.
   var root = 0
-  /// The root below which what gets the place is staged; nothing where nothing is to come.
+  /// The root of the staged entry, or nil if the step adds nothing.
   var source: Int?
-  /// The name under which it is staged, where it is another one: so a container gets another directory by
-  /// a step whose staging place is the old one.
+  /// The staged entry's name, if it differs. To move a container to another directory, the source
+  /// of the step is the old directory.
   var sourceName: ByteString?
-  /// The root below which what gives way is kept; nothing where nothing can stand there.
+  /// The root at which the replaced entry is kept, or nil if there can be none.
   var kept: Int?
-  /// The name under which it is kept, where it is another one.
+  /// The kept entry's name, if it differs.
   var keptName: ByteString?
-  /// The unit that it is of, as a database with its log: neighbouring steps of one unit are taken
-  /// all or none. Nothing for a step that stands alone.
+  /// The unit that the step belongs to, for example a database with its log. All neighboring steps
+  /// of a unit are applied or none. Nil for a single step.
   var unit: Int?
 
-  /// The directory's components, and the name in it.
+  /// The components of the directory.
   var directory: [ByteString] { path.components.dropLast() }
   var name: ByteString { path.lastComponent ?? "" }
 }
@@ -41,7 +42,7 @@ extension JournalStep {
     return .object(members)
   }
 
-  /// Reads a step; nothing where it is none, or names what is not below its roots.
+  /// Parses a step, or returns nil if it is malformed or names a path outside its roots.
   init?(_ json: JSON, roots: Int) {
     guard let path = json.bytes(named: "path"), path.isPlain, !path.isAbsolute,
       let root = json["in"]?.integer.flatMap({ Int(exactly: $0) })
@@ -65,10 +66,10 @@ extension JournalStep {
 }
 
 extension ByteString {
-  /// Whether it is the name of one entry.
+  /// Whether the string is a valid name of one entry.
   fileprivate var isName: Bool { isPlain && components.count == 1 && count <= Int(UInt8.max) }
 
-  /// Whether it is a path that leads nowhere but down.
+  /// Whether the string is a normalized path that only descends.
   fileprivate var isPlain: Bool {
     let parts = components
     let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
@@ -78,7 +79,8 @@ extension ByteString {
 }
 
 extension JSON {
-  /// A path or a name as text, and as base64, too, where its bytes are not UTF-8.
+  /// Returns the members for a path or name: text, and additionally base64 if the bytes are not
+  /// UTF-8.
   static func members(_ path: ByteString, named name: String) -> [Member] {
     if let text = path.utf8 { return [Member(name, .string(text))] }
     return [
@@ -87,7 +89,7 @@ extension JSON {
     ]
   }
 
-  /// The bytes that `members` wrote.
+  /// Returns the bytes that `members` wrote, or nil if they are missing.
   func bytes(named name: String) -> ByteString? {
     if let text = self[name + "_b64"]?.string {
       return Base64.decode(text.utf8).map { ByteString($0) }

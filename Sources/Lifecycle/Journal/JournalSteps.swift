@@ -1,28 +1,28 @@
 internal import SystemIO
 
-/// The steps of a journal, in the order in which they are taken.
+/// The steps of a journal, in the order in which they are applied.
 ///
-/// A restore may have millions: each is a row of 32 bytes and its names in one arena, both of which can
-/// leave memory (`SpillableArray`). A step is made when it is asked for.
+/// A restore may have millions of steps. Each is stored as a row of 32 bytes, with its names in one
+/// arena, and both can spill to disk (`SpillableArray`). A `JournalStep` is created on access.
 struct JournalSteps: Sendable {
   private var rows = SpillableArray<Row>()
   private var names = SpillableArray<UInt8>()
 
   private struct Row: BitwiseCopyable, Sendable {
-    /// Where the step's path begins, behind it the two other names.
+    /// The offset of the step's path, which its two other names follow.
     let start: UInt64
     let pathLength: UInt32
-    /// Their lengths; 0 where there is none.
+    /// The lengths of the other names; 0 if absent.
     let sourceNameLength, keptNameLength: UInt16
     let root: Int32
-    /// -1 where there is none.
+    /// -1 if absent.
     let source, kept, unit: Int32
   }
 
-  /// Makes a list of no steps.
+  /// Creates an empty list.
   init() {}
 
-  /// Makes a list of some steps.
+  /// Creates a list of steps.
   init(_ steps: some Sequence<JournalStep>) { for step in steps { append(step) } }
 
   mutating func append(_ step: JournalStep) {
@@ -43,10 +43,10 @@ struct JournalSteps: Sendable {
     for step in steps { append(step) }
   }
 
-  /// The steps by units, each of which is taken as one; a step that stands alone is one by itself.
+  /// The steps grouped by unit. A step without a unit is a group of its own.
   var units: UnfoldSequence<Slice<JournalSteps>, Int> { parts { rows[$0].unit } }
 
-  /// Each step by itself.
+  /// The steps as groups of one.
   var singly: UnfoldSequence<Slice<JournalSteps>, Int> { parts { _ in -1 } }
 
   private func parts(

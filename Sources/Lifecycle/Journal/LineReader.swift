@@ -1,10 +1,11 @@
 internal import SystemIO
 
-/// Reads a text file a line at a time, in memory for a few lines. Empty lines are skipped.
+/// A reader of the lines of a text file that holds only a few lines in memory. Empty lines are
+/// skipped.
 struct LineReader: ~Copyable {
   private let file: Descriptor
   private var buffer: [UInt8] = []
-  /// Where in the buffer the next line begins.
+  /// The offset of the next line in the buffer.
   private var start = 0
   private var offset: UInt64 = 0
   private var isAtEnd = false
@@ -13,7 +14,7 @@ struct LineReader: ~Copyable {
 
   init(_ file: consuming Descriptor) { self.file = file }
 
-  /// The next line without its newline; nil at the end of the file.
+  /// Returns the next line without its newline, or nil at the end of the file.
   mutating func next() throws(SystemError) -> ArraySlice<UInt8>? {
     var searched = start
     while true {

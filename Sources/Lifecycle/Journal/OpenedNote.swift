@@ -1,11 +1,12 @@
 internal import Codecs
 internal import SystemIO
 
-/// A note beside an operation's journal of the directory that it just made writable so as to move it
-/// (docs/journal.md, "`journal/<id>.opened`"). It is on the disk before the directory's mode is changed and
-/// goes when the mode is back, so that an interruption between the two does not leave the directory open.
+/// A note next to an operation's journal that records the directory made writable for a move
+/// (docs/journal.md, "`journal/<id>.opened`"). The note is on disk before the directory's mode
+/// changes and is removed once the mode is restored, so that an interruption in between does not
+/// leave the directory writable.
 ///
-/// There is one at a time: a directory is open for the length of one rename.
+/// There is at most one note at a time: a directory is open only during one rename.
 struct OpenedNote: Sendable {
   private let id: String
   private let root: ByteString
@@ -14,11 +15,11 @@ struct OpenedNote: Sendable {
 
   private var name: ByteString { ByteString(id + Self.suffix) }
 
-  /// The note of an operation on a device.
+  /// Creates the note of an operation on a device.
   init(_ id: String, root: ByteString) { (self.id, self.root) = (id, root) }
 
-  /// Notes a directory with the paths that it has before and after the move. What an earlier note tells of,
-  /// as its mode could not be put back then, is put right first.
+  /// Records a directory with its paths before and after the move. A mode that an earlier note
+  /// could not restore is restored first.
   func write(
     _ status: FileStatus, opened: UInt16, at paths: [ByteString]
   ) throws(SystemError) {
@@ -34,34 +35,34 @@ struct OpenedNote: Sendable {
     try ControlOwner.give(name, in: directory)
   }
 
-  /// Removes the note of a directory whose mode is as it was.
+  /// Removes the note of a directory whose mode has been restored.
   func remove() throws(SystemError) {
     do throws(SystemError) {
       try ControlDirectory.open(ControlDirectory.journal, root: root)?.remove(name)
     } catch { if !error.isMissing { throw error } }
   }
 
-  /// Bytes of two paths and three numbers, with room for whatever stands in a name.
+  /// The maximum size in bytes: two long paths and three numbers.
   private static let limit = 1 << 20
 
-  /// Puts back the mode of the directory that was left open, if one was.
+  /// Restores the mode of a directory that was left open, if there is one.
   ///
-  /// A directory that is another one by now, or has got another mode since, is left alone; so is one that
-  /// belongs to somebody else by now, which only they can change.
+  /// A directory that has been replaced, or whose mode has changed again, is not touched. Neither
+  /// is a directory that now belongs to another user.
   ///
-  /// - Parameter scope: where directories may lie, for a note that another run may have written.
+  /// - Parameter scope: the permitted locations, for a note that another process may have written.
   func settle(within scope: RecoveryScope? = nil) throws(SystemError) {
     guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
       let bytes = try ControlDirectory.read(name, in: directory, limit: Self.limit)
     else { return }
-    // A note that is damaged says nothing; it was written whole, and is of one rename.
+    // A damaged note is ignored: it was written as a whole and concerns one rename.
     if let note = Content(reading: bytes) {
       for path in note.paths where scope?.permits(path) ?? true { try note.settle(path) }
     }
     try remove()
   }
 
-  /// What a note says.
+  /// The parsed content of a note.
   private struct Content {
     let paths: [ByteString]
     let inode: UInt64
@@ -91,7 +92,8 @@ struct OpenedNote: Sendable {
       }
     }
 
-    /// Opens a directory, and follows no link to it. Its path may be longer than the kernel takes at once.
+    /// Opens a directory without following a symbolic link at its end. The path may exceed the
+    /// kernel's limit.
     private static func open(_ path: ByteString) throws(SystemError) -> Directory {
       let names = path.components
       let first = names.dropLast().prefix(8).map(\.bytes)
@@ -105,10 +107,10 @@ struct OpenedNote: Sendable {
 }
 
 extension Directory {
-  /// Calls `body`, which moves a child that is a directory to another one, with the child open to its owner
-  /// meanwhile: moving a directory changes its `..`, which one that its owner must not write to forbids.
+  /// Calls `body`, which moves a child directory to another directory, while the child is writable
+  /// for its owner. Moving a directory changes its `..`, which requires write permission on it.
   ///
-  /// - Parameter note: where it is noted, for what is done under a journal.
+  /// - Parameter note: the note that records the directory; nil without a journal.
   func whileOpen(
     _ name: ByteString, to target: borrowing Directory, as newName: ByteString, _ note: OpenedNote?,
     _ body: () throws(SystemError) -> Void
@@ -122,7 +124,7 @@ extension Directory {
       try child.setPermissions(opened)
       try body()
     } catch {
-      // Whoever ends the operation tries it again, by the note.
+      // The end of the operation or a recovery tries again, using the note.
       if (try? child.setPermissions(status.permissions)) != nil { try? note?.remove() }
       throw error
     }

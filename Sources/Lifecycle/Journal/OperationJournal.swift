@@ -1,23 +1,25 @@
 internal import SystemIO
 
-// The journal of what changes a device (docs/journal.md). An operation stages all that is to come,
-// syncs it, writes down the steps by which it gets its place, and takes them; at the end the journal
-// goes. The file is written whole before the first step and is not touched while steps are taken: what
-// lies where says how far they came, so that nothing need be synced between two of them.
+// The journal of changes to a device (docs/journal.md). An operation stages all new entries, syncs
+// them, records the steps that put them in place, and applies the steps; at the end it removes the
+// journal. The file is written completely before the first step and does not change while steps are
+// applied. The progress follows from the location of each entry, so nothing is synced between two
+// steps.
 //
-// Not guaranteed: that all containers of an operation change together. They come one after another, and
-// each is as it was, or as it is to be, once an interruption was made good.
+// Not guaranteed: that all containers of an operation change together. They change one after
+// another, and after a recovery each is in its old or its new state.
 
-/// The journal of an operation that is going on, with the locks of what it changes.
+/// The journal of an operation in progress, with the locks on its subjects.
 final class OperationJournal {
   private let directory: Directory
   private let locks: AppLocks
-  /// Held while the operation lives: a journal whose lock is free is that of an interrupted one.
+  /// Held while the operation runs. A journal with a free lock belongs to an interrupted operation.
   private let lock: FileLock
   private(set) var record: JournalRecord
-  /// Whether something is neither as it was nor as it is to be: then the journal stays, for the recovery.
+  /// Whether an entry is in neither its old nor its new state. The journal then stays for the
+  /// recovery.
   var isUnstable = false
-  /// Where a directory is noted that is opened for its move.
+  /// The note that records a directory opened for its move.
   let opened: OpenedNote
 
   private static let suffix = ".json"
@@ -26,7 +28,8 @@ final class OperationJournal {
   static func file(_ id: String) -> ByteString { ByteString(id + suffix) }
   static func lock(_ id: String) -> ByteString { ByteString(id + lockSuffix) }
 
-  /// The operation that a name in the journal's directory is of.
+  /// Returns the ID of the operation that a file in the journal directory belongs to, or nil if it
+  /// is not a journal.
   static func id(_ name: ByteString) -> String? {
     guard let text = name.utf8, text.hasSuffix(suffix), !AtomicFile.isTemporary(name) else {
       return nil
@@ -34,15 +37,15 @@ final class OperationJournal {
     return String(text.dropLast(suffix.count))
   }
 
-  /// Begins an operation: nobody else changes what it is about from here on.
+  /// Begins an operation. No other operation can change its subjects from here on.
   ///
-  /// - Throws: `busy` when another operation on one of its apps is going on, `failed` when one on one of
-  ///   them was interrupted and waits for its recovery.
+  /// - Throws: `busy` if another operation on one of its subjects is in progress; `failed` if one
+  ///   was interrupted and has to be recovered first.
   init(_ record: JournalRecord, root: ByteString) throws(LifecycleError) {
     locks = try AppLocks(record.subjects, root: root)
     self.record = record
     opened = OpenedNote(record.id, root: root)
-    // With the locks in hand nobody else can be interrupted on them any more.
+    // With the locks held, no other operation on the subjects can be interrupted from here on.
     try Self.requireRecovered(record, root: root)
     do throws(SystemError) {
       directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
@@ -59,13 +62,13 @@ final class OperationJournal {
       }
       throw LifecycleError(
         .failed,
-        "cannot change '\(subject)' of '\(root)': the \(left.operation) of '\(left.container)' was "
-          + "interrupted, and what became of it is not settled",
-        hint: "'sandboxctl recover' finishes it or takes it back")
+        "cannot change '\(subject)' of '\(root)': the interrupted \(left.operation) of "
+          + "'\(left.container)' has to be recovered first",
+        hint: "run 'sandboxctl recover' to finish it or roll it back")
     }
   }
 
-  /// Notes that something is going to be staged in a directory, or several, for the next container.
+  /// Records the directories in which entries for the next container are going to be staged.
   func prepare(_ container: Int, stagingIn places: [ByteString]) throws(SystemError) {
     record.currentContainer = container
     record.state = .preparing
@@ -74,7 +77,7 @@ final class OperationJournal {
     try write()
   }
 
-  /// Notes the steps that are about to be taken; what they move is on the disk.
+  /// Records the steps that are about to be applied. The entries that they move are synced.
   func move(
     _ steps: JournalSteps, below roots: [JournalRecord.Root]
   ) throws(SystemError) {
@@ -83,19 +86,19 @@ final class OperationJournal {
     try write()
   }
 
-  /// Notes that the steps are about to be taken back.
+  /// Records that the steps are about to be rolled back.
   func rollBack() throws(SystemError) {
     record.state = .returning
     try write()
   }
 
-  /// Notes that all steps were taken back.
+  /// Records that all steps were rolled back.
   func forgetSteps(hasCome: Bool) throws(SystemError) {
     record = record.withoutSteps(hasCome: hasCome)
     try write()
   }
 
-  /// Notes that no step is to be taken any more, of those that are left.
+  /// Records that no remaining step is to be applied.
   func settleSteps() throws(SystemError) {
     if record.steps.isEmpty { return }
     let settled = record.settled
@@ -103,7 +106,7 @@ final class OperationJournal {
     record = settled
   }
 
-  /// Ends the operation: there is nothing to be finished or taken back.
+  /// Ends the operation: nothing is left to finish or roll back.
   func end() throws(SystemError) {
     try opened.settle()
     do throws(SystemError) {
@@ -115,9 +118,9 @@ final class OperationJournal {
 
   private func write() throws(SystemError) { try Self.write(record, in: directory) }
 
-  /// Writes a record in the place of the one that is there.
+  /// Writes a record, replacing the present one.
   ///
-  /// - Throws: `tooLarge`, with the one that is there kept, for more bytes than a reader takes.
+  /// - Throws: `tooLarge` if the record exceeds `limit` bytes; the present record is kept.
   static func write(
     _ record: JournalRecord, in directory: borrowing Directory, limit: Int = JournalRecord.limit
   ) throws(SystemError) {

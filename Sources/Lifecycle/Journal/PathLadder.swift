@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// Goes among the directories below a root by their paths, keeping those on the way open; no link is
-/// followed.
+/// A cursor over the directories below a root that keeps the current chain of directories open.
+/// Symbolic links are not followed.
 final class PathLadder {
   private var ladder: DirectoryLadder
   private var current: [ByteString] = []
 
   init(root: consuming Directory) { ladder = DirectoryLadder(root: root) }
 
-  /// Calls `body` with the directory at a path, made where it is missing with `making`, for the
-  /// owner of the one above alone.
+  /// Calls `body` with the directory at a path. With `making`, missing directories are created,
+  /// accessible only to the owner of the directory above.
   func withDirectory<Result: ~Copyable>(
     _ path: [ByteString], making: Bool = false,
     _ body: (borrowing Directory) throws(SystemError) -> Result

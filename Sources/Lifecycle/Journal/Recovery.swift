@@ -2,24 +2,26 @@ public import PolicyEngine
 public import SandboxModel
 internal import SystemIO
 
-/// Finishes or takes back what was interrupted on a device (docs/journal.md, "Recovery").
+/// The recovery of a device: it finishes or rolls back interrupted operations (docs/journal.md,
+/// "Recovery").
 public struct Recovery {
   let device: Device
   private let policy: CompiledPolicy
   private let isForced: Bool
 
-  /// Prepares the recovery of a device; with `isForced` even of apps that run.
+  /// Prepares the recovery of a device; with `isForced`, even for running apps.
   public init(_ device: Device, policy: CompiledPolicy, isForced: Bool = false) {
     self.device = device
     self.policy = policy
     self.isForced = isForced
   }
 
-  /// Finishes or takes back all that was interrupted, the oldest first. What is hindered leaves the
-  /// others alone: where another operation on the same app is going on (`busy`), where the app runs, or
-  /// its volume takes nothing more (`failed`).
+  /// Finishes or rolls back all interrupted operations, oldest first. A blocked recovery does not
+  /// affect the others: another operation on the same app is in progress (`busy`), the app is
+  /// running, or its volume accepts no more writes (`failed`).
   ///
-  /// - Throws: `LifecycleError` when the journal cannot be looked at: nothing is known of any app then.
+  /// - Throws: `LifecycleError` if the journal cannot be read, since the state of every app is
+  ///   unknown then.
   public func run() throws(LifecycleError) -> RecoveryReport {
     var report = RecoveryReport()
     for operation in try InterruptedOperation.all(on: device.root) {
@@ -32,7 +34,7 @@ public struct Recovery {
     return report
   }
 
-  /// Recovers one operation; nil where another run has done so since it was read.
+  /// Recovers one operation. Returns nil if another process has recovered it since it was read.
   func recover(
     _ operation: InterruptedOperation
   ) throws(LifecycleError) -> RecoveredOperation? {
@@ -42,10 +44,10 @@ public struct Recovery {
       throw LifecycleError(
         .failed,
         "cannot recover the \(record.operation) of '\(operation.container)': its journal names "
-          + "'\(place)', which is in no container of this device",
-        hint: "the journal may have come with a copy of another device: look at "
-          + "'\(ControlDirectory.path(ControlDirectory.journal, root: device.root))', and remove it if it "
-          + "is not yours")
+          + "'\(place)', which is outside the containers of this device",
+        hint: "the journal may have been copied from another device: inspect '"
+          + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
+          + "', and remove it if it is not yours")
     }
     let locks = try AppLocks(record.subjects, root: device.root)
     defer { withExtendedLifetime(locks) {} }
@@ -54,7 +56,8 @@ public struct Recovery {
     var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
     do throws(SystemError) {
       let directory = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
-      // Nobody else works on it, with its apps locked: only who looks has its lock for a moment.
+      // With its apps locked, no other process works on the operation; a process that lists the
+      // journal holds this lock only for a moment.
       let lock = try FileLock(OperationJournal.lock(record.id), in: directory, waiting: true)
       defer { withExtendedLifetime(lock) {} }
       let opened = OpenedNote(record.id, root: device.root)
@@ -73,18 +76,18 @@ public struct Recovery {
       try directory.sync()
       try? directory.remove(OperationJournal.lock(record.id))
     } catch {
-      let reason = outcome.reason.map { "\($0); and taking it back: \(error.description)" }
+      let reason = outcome.reason.map { "\($0); the rollback failed: \(error.description)" }
       throw LifecycleError(
         .failed,
         "cannot recover the \(record.operation) of '\(operation.container)': "
           + (reason ?? error.description),
-        hint: error.hint ?? "'sandboxctl recover' tries it again")
+        hint: error.hint ?? "run 'sandboxctl recover' to try again")
     }
     return outcome
   }
 
-  /// Takes the steps that are left. Where one of a whole cannot be taken, and that is not for want of
-  /// room or for a device that fails, all that were are taken back.
+  /// Applies the remaining steps. If a step of a whole operation cannot be applied, and the reason
+  /// is neither lack of space nor a failing device, all applied steps are rolled back.
   private func finish(
     _ record: JournalRecord, in journal: borrowing Directory, _ outcome: inout RecoveredOperation
   ) throws(SystemError) {
@@ -106,7 +109,7 @@ public struct Recovery {
     of record: JournalRecord, _ outcome: inout RecoveredOperation
   ) throws(SystemError) {
     let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
-    // Those of a whole operation are taken back all together.
+    // The steps of a whole operation are rolled back together.
     for unit in record.isWhole ? record.steps.singly : record.steps.units {
       do throws(UnitFailure) {
         outcome.steps += try runner.takeAll(unit)
@@ -128,8 +131,8 @@ public struct Recovery {
     }
   }
 
-  /// Removes what an operation on an app has of directories in which nothing is: in the safe harbor, and in the
-  /// trash where it was taken back.
+  /// Removes empty directories of an operation on an app: those in the safe harbor and, after a
+  /// rollback, those in the trash.
   private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
     if !outcome.isFinished { Trash(of: device).removeEmpty(record.id) }
     for subject in record.subjects where subject.components.first == "apps" {
@@ -149,13 +152,15 @@ public struct Recovery {
     guard let sign = RunningApps.signs(in: scan).first else { return }
     throw LifecycleError(
       .failed,
-      "cannot finish the interrupted \(operation.operation) of '\(operation.container)': \(sign.text)",
+      "cannot finish the interrupted \(operation.operation) of '\(operation.container)': "
+        + sign.text,
       hint: "close the app and try again, or add '--force'")
   }
 }
 
 extension JournalRecord {
-  /// What is said of a unit that could not be taken: why not, and of which it holds, too.
+  /// Returns the remarks on a unit that could not be applied: the reason for the failed step, and
+  /// the paths of the other steps.
   fileprivate func remarks(on failure: UnitFailure, of unit: [JournalStep]) -> [PathRemark] {
     let path = { (step: JournalStep) in roots[step.root].path.appending(step.path) }
     return unit.enumerated().map { number, step in

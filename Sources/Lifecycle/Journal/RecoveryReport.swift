@@ -1,54 +1,59 @@
 public import SandboxModel
 internal import SystemIO
 
-/// What became of what was interrupted on a device.
+/// The result of the recovery of a device.
 public struct RecoveryReport: Sendable {
-  /// What was finished or taken back, the oldest first.
+  /// The operations that were finished or rolled back, oldest first.
   public internal(set) var done: [RecoveredOperation] = []
-  /// What could be neither: it is as the interruption left it, and can be recovered later.
+  /// The operations that could be neither finished nor rolled back. They are unchanged and can be
+  /// recovered later.
   public internal(set) var blocked: [BlockedRecovery] = []
 }
 
-/// What became of an interrupted operation.
+/// The result for an interrupted operation.
 public struct RecoveredOperation: Sendable {
   public let operation: InterruptedOperation
-  /// Whether it was finished with the container in hand; else it was taken back.
+  /// Whether the current container was finished. Otherwise it was rolled back.
   public internal(set) var isFinished: Bool
-  /// How many of its steps were left.
+  /// The number of steps that were left.
   public internal(set) var steps = 0
-  /// What could not get its place, by its path on the device: it is as it was.
+  /// The entries that could not be placed and are unchanged, by their paths on the device.
   public internal(set) var failed: [PathRemark] = []
-  /// Why it was taken back though all was staged; nothing where that is what was to be done.
+  /// The reason for a rollback although everything was staged; nil if the rollback was expected.
   public internal(set) var reason: String?
 }
 
-/// An interrupted operation that can be neither finished nor taken back now.
+/// An interrupted operation that currently can be neither finished nor rolled back.
 public struct BlockedRecovery: Sendable {
   public let operation: InterruptedOperation
-  /// What hinders it.
+  /// The reason.
   public let error: LifecycleError
 
-  /// What an operation on an app is refused with because of this; nothing where it may go on.
+  /// Returns the error that refuses an operation on an app because of this one, or nil if the
+  /// operation may continue.
   public func refusal(of app: BundleIdentifier) -> LifecycleError? {
     refusal(of: [LogicalContainer.app(app)])
   }
 
-  /// The same for what a plan changes.
+  /// Returns the error that refuses a plan because of this operation, or nil if the plan may
+  /// continue.
   public func refusal(of plan: AppChangePlan) -> LifecycleError? { refusal(of: plan.subjects) }
 
-  /// The same for what a restore changes.
+  /// Returns the error that refuses a restore because of this operation, or nil if the restore may
+  /// continue.
   public func refusal(of plan: DeviceRestorePlan) -> LifecycleError? {
     refusal(of: plan.subjects)
   }
 
   private func refusal(of subjects: [ByteString]) -> LifecycleError? {
     if subjects.contains(where: operation.record.subjects.contains) { return error }
-    // An app may be without its bundle till then: nobody can tell which groups it shares.
+    // An app may have no bundle until the recovery, so which groups it shares is unknown.
     guard let group = subjects.first(where: { $0.components.first == "groups" }) else {
       return nil
     }
     return LifecycleError(
       error.kind,
-      "cannot change '\(group)', which others may share: \(error.description)", hint: error.hint)
+      "cannot change '\(group)', which other apps may share: \(error.description)",
+      hint: error.hint)
   }
 }

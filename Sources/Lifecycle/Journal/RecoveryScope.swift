@@ -1,18 +1,20 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The directories that the journals, notes and trash of a device may be about: those that hold its
-/// containers as they are found now, and its own `.sandboxctl`.
+/// The directories that the journals, notes and trash of a device may refer to: those that hold its
+/// containers as discovered now, and its own `.sandboxctl`.
 ///
-/// A device may come from an archive, a disk or another user, and its journals with it. Whoever
-/// carries one out writes with their own rights wherever it says: so only what this check permits is
-/// touched (docs/journal.md, "What is trusted").
+/// A device, and its journals, may come from an archive, a disk or another user. A recovery writes
+/// with the rights of its own user wherever the journal points, so only paths that this check
+/// permits are touched (docs/journal.md, "What is trusted").
 struct RecoveryScope {
   private let directories: [ByteString]
 
-  /// - Parameter record: the operation that is to be recovered. Where it is about a whole macOS app,
-  ///   the home is permitted, too: the app's migration moves data of the home into its container (App
-  ///   Sandbox Design Guide, Migrating an App to a Sandbox).
+  /// Creates the scope of a device.
+  ///
+  /// - Parameter record: the operation to recover. For an operation on a whole macOS app the home
+  ///   directory is permitted too, since the app's migration moves data from it into the container
+  ///   (App Sandbox Design Guide, Migrating an App to a Sandbox).
   init(_ device: Device, for record: JournalRecord? = nil) {
     let migrates = device.layout == .macOS && record?.isWhole == true
     directories =
@@ -26,8 +28,8 @@ struct RecoveryScope {
       && directories.contains { path.isWithin($0) }
   }
 
-  /// Whether it is in a trash of this program, in the device's own or that of a container on another
-  /// volume: the only place in which directories are made that a journal has no inode of.
+  /// Whether a path is in a trash of this program, on the device or on another volume of a
+  /// container. Only there may directories be created for which the journal has no inode.
   func permitsMaking(_ path: ByteString) -> Bool {
     let parts = path.components
     return permits(path)
@@ -36,7 +38,7 @@ struct RecoveryScope {
       }
   }
 
-  /// The first place that a journal names and may not.
+  /// Returns the first path of a journal that is not permitted, or nil if all are.
   func forbiddenPlace(in record: JournalRecord) -> ByteString? {
     let roots = record.roots.first { root in
       root.inode == nil ? !permitsMaking(root.path) : !permits(root.path)
@@ -45,12 +47,12 @@ struct RecoveryScope {
   }
 }
 
-/// Who may say what the program does on a device: what lies in `.sandboxctl` counts only if it belongs
-/// to the user of the program, and nobody else may write to it.
+/// The trust in files of `.sandboxctl`: a file counts only if the user of the program owns it and
+/// no other user can write to it.
 enum ControlTrust {
-  /// Refuses what belongs to somebody else.
+  /// Refuses a file that another user owns or can write to.
   ///
-  /// - Parameter owner: the owner of the device's root, whose own device root may work on.
+  /// - Parameter owner: the owner of the device's root, on whose device root may work.
   static func require(
     _ status: FileStatus, at path: ByteString, deviceOwner owner: UInt32
   ) throws(SystemError) {

@@ -1,19 +1,19 @@
 internal import SystemIO
 
-/// Takes back the steps of a whole operation that cannot be finished, the last first: then the device is
-/// as it was before. What came goes back to where it was staged, and that to the trash, since somebody
-/// may have written into it.
+/// The rollback of a whole operation that cannot be finished. The last step is undone first, until
+/// the device is in its previous state. New entries are moved back to their staging directory, and
+/// from there to the trash, since another process may have written to them.
 struct Rollback {
   private let record: JournalRecord
   private let root: ByteString
 
   init(_ record: JournalRecord, root: ByteString) { (self.record, self.root) = (record, root) }
 
-  /// Takes back all that was done, and keeps what was staged where nobody works any more.
+  /// Rolls back all steps and keeps the staged entries where no process uses them.
   ///
-  /// What lies in a directory that is another one by now is left alone, and named.
+  /// Entries in a directory that has been replaced are left alone and reported.
   ///
-  /// - Parameter isGoingOn: whether steps may have been taken back before.
+  /// - Parameter isGoingOn: whether steps may have been rolled back before.
   func run(
     _ outcome: inout RecoveredOperation, isGoingOn: Bool, in journal: borrowing Directory
   ) throws(SystemError) {
@@ -33,10 +33,10 @@ struct Rollback {
     }
   }
 
-  /// Takes back the steps; tells how many had to be.
+  /// Rolls back the steps. Returns the number of steps that had to be undone.
   func takeSteps(_ failed: inout [PathRemark]) throws(SystemError) -> Int {
     let opened = OpenedNote(record.id, root: root)
-    // Before what it lies in gets another place.
+    // The opened directory must be settled before the directory that contains it moves.
     try opened.settle()
     let runner = StepRunner(record.roots, opened)
     var count = 0
@@ -53,7 +53,7 @@ struct Rollback {
     return count
   }
 
-  /// The place in the trash for what was staged in a directory.
+  /// Returns the directory in the trash for the staged entries of a directory.
   func trash(
     in directory: borrowing Directory, probing probe: borrowing Directory
   ) throws(SystemError) -> TrashDirectory {
@@ -63,10 +63,11 @@ struct Rollback {
 }
 
 extension JournalRecord {
-  /// The record once all steps were taken back. That must be noted before what is staged goes: a step
-  /// of which nothing is staged any more would be taken for one that is to be taken back.
+  /// Returns the record after all steps were rolled back. It has to be written before the staged
+  /// entries are removed: a step without a staged entry would be mistaken for one to roll back.
   ///
-  /// - Parameter hasCome: whether anything had come, so that what is staged is kept; else it is removed.
+  /// - Parameter hasCome: whether any new entry was in place, so that the staged entries are kept;
+  ///   otherwise they are removed.
   func withoutSteps(hasCome: Bool) -> JournalRecord {
     var record = self
     record.state = hasCome ? .returning : .preparing
@@ -74,15 +75,15 @@ extension JournalRecord {
     return record
   }
 
-  /// The record once no step is to be taken any more. That must be noted before what is left of the
-  /// staging goes: a step of which nothing is staged any more would be taken for one that was taken.
+  /// The record after the last step was applied. It has to be written before the staging directory
+  /// is removed: a step without a staged entry would be mistaken for an applied one.
   var settled: JournalRecord {
     var record = self
     (record.roots, record.steps) = ([], [])
     return record
   }
 
-  /// Makes durable what was moved below the roots.
+  /// Syncs the volumes of the roots.
   func syncRoots() throws(SystemError) {
     for root in roots {
       do throws(SystemError) {

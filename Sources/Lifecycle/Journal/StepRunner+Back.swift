@@ -1,16 +1,16 @@
 internal import SystemIO
 
-/// The way back: what came goes to where it was staged, and what gave way comes back. Like the way
-/// forward it can be taken again after an interruption at any point.
+/// Rolling back: new entries return to their staging directory, and the replaced entries to their
+/// places. Like the forward direction, it can be repeated after an interruption at any point.
 extension StepRunner {
-  /// Takes a step back, as far as it was taken; tells whether anything had to be done. Those behind it
-  /// have been taken back before.
+  /// Rolls back a step as far as it was applied. Returns whether anything had to be done. The steps
+  /// after it must have been rolled back before.
   func rollBack(_ step: JournalStep) throws(SystemError) -> Bool {
     let isReturned = try returnNew(step)
     return try bringBackKept(step) || isReturned
   }
 
-  /// Moves what came to where it was staged, unless that still holds it.
+  /// Moves the new entry back to its staging directory, unless it is still there.
   private func returnNew(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let source = step.source, try !isStaged(step) else { return false }
     return try within(step.root, step.directory) { place throws(SystemError) in
@@ -27,11 +27,12 @@ extension StepRunner {
     } ?? false
   }
 
-  /// Brings back what gave way. What stands in its place by now came since, and is kept in exchange.
+  /// Restores the replaced entry. An entry that has been created in its place since then is kept in
+  /// exchange.
   private func bringBackKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
     let used = keptNames[step]
-    // What lies at the name where this runner kept nothing is another one's.
+    // If this runner kept nothing, an entry of that name belongs to another operation.
     if isFresh, step.unit != nil, used == nil { return false }
     let name = used ?? step.keptName ?? step.name
     if kept == step.root {
@@ -53,7 +54,7 @@ extension StepRunner {
   ) throws(SystemError) -> Bool {
     guard let old = try trash.statusIfPresent(kept) else { return false }
     if let present = try place.statusIfPresent(name) {
-      // It only has a second name: the step had not come farther.
+      // The entry only has a second name: the step was not applied further.
       if present.identity == old.identity {
         try trash.remove(kept)
         return true

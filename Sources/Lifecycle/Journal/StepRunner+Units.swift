@@ -1,23 +1,23 @@
 internal import SystemIO
 
-/// A step of a unit that could not be taken, for which those before it were taken back.
+/// A step of a unit that could not be applied. The steps before it were rolled back.
 struct UnitFailure: Error {
-  /// The step, by its place in the unit.
+  /// The index of the step in the unit.
   let step: Int
   let error: SystemError
-  /// The step that could not be taken back, with why; nothing where all were.
+  /// The step that could not be rolled back and the reason, or nil if all were rolled back.
   let left: (step: JournalStep, error: SystemError)?
 }
 
-/// Steps that belong together: all of them are taken, or none.
+/// Steps of one unit: all of them are applied, or none.
 extension StepRunner {
-  /// Takes the steps of a unit; where one cannot be taken, takes back it and those before it. Tells how
-  /// many had to be taken.
+  /// Applies the steps of a unit. If one cannot be applied, it and the steps before it are rolled
+  /// back. Returns the number of steps that had to be applied.
   func takeAll(_ unit: some BidirectionalCollection<JournalStep>) throws(UnitFailure) -> Int {
     var taken = 0
     let begun = isFresh ? 0 : try begun(unit)
     for (number, step) in unit.enumerated() where number >= begun {
-      // Of a step with nothing staged nothing came that could go back.
+      // A step without a staged entry has placed nothing that could be moved back.
       var isBegun = true
       do throws(SystemError) {
         isBegun = try take(step)
@@ -31,9 +31,10 @@ extension StepRunner {
     return taken
   }
 
-  /// How many steps of a unit were taken before an interruption: all up to the last one of which nothing
-  /// is staged any more, or where nothing comes, all that went. What lies in their places came since
-  /// then, and is not to go.
+  /// Returns the number of steps of a unit that were applied before an interruption: all up to the
+  /// last one whose entry is no longer staged or, in a unit that adds nothing, up to the last one
+  /// whose present entry was moved away. Entries at these paths have been created since then and
+  /// stay.
   private func begun(
     _ unit: some BidirectionalCollection<JournalStep>
   ) throws(UnitFailure) -> Int {
@@ -50,8 +51,8 @@ extension StepRunner {
     return begun
   }
 
-  /// Takes steps back, the last first; gives the one that cannot be. Those before it stay taken: so the
-  /// recovery can go on with them, or back.
+  /// Rolls back steps, last first. Returns the step that cannot be rolled back, or nil. The steps
+  /// before it stay applied, so that the recovery can continue in either direction.
   private func rollBackAll(
     _ steps: some BidirectionalCollection<JournalStep>
   ) -> (step: JournalStep, error: SystemError)? {

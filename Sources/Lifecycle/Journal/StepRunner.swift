@@ -1,24 +1,24 @@
 internal import SystemIO
 
-/// Takes the steps of an operation that are left, by directory handles from the roots down: all of them, or
-/// after an interruption those that were not taken.
+/// Applies the remaining steps of an operation through directory handles that are opened from the
+/// roots: all steps or, after an interruption, those that were not applied.
 final class StepRunner {
   private let roots: [JournalRecord.Root]
   private var ladders: [Int: PathLadder] = [:]
-  /// Where a directory is noted that is opened for its move.
+  /// The note that records a directory opened for its move.
   let note: OpenedNote?
-  /// Under which names this runner kept what gave way: in units, and where they are others than the
-  /// steps say.
+  /// The names at which this runner kept replaced entries: for steps of units, and if a name
+  /// differs from the step's.
   private(set) var keptNames: [JournalStep: ByteString] = [:]
 
-  /// Whether nobody has taken any of the steps before.
+  /// Whether no process has applied any of the steps before.
   let isFresh: Bool
 
   init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil, isFresh: Bool = false) {
     (self.roots, self.note, self.isFresh) = (roots, note, isFresh)
   }
 
-  /// Takes a step, unless it was taken; tells whether it had to be.
+  /// Applies a step, unless it was applied before. Returns whether it had to be applied.
   func take(_ step: JournalStep) throws(SystemError) -> Bool {
     let (name, above) = (step.name, step.directory)
     guard let source = step.source else {
@@ -37,7 +37,7 @@ final class StepRunner {
     return true
   }
 
-  /// Keeps what stands in the place; again if something else has come there since, which the rename
+  /// Keeps the present entry. Repeats this if another entry has appeared since, which the rename
   /// that follows would replace.
   private func keepPresent(
     _ step: JournalStep, _ place: borrowing Directory, for kind: FileKind
@@ -53,7 +53,7 @@ final class StepRunner {
     throw SystemError.replaced(place.path.appending(step.name))
   }
 
-  /// Whether what a step brings is still where it was staged.
+  /// Whether the new entry of a step is still staged.
   func isStaged(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let source = step.source else { return false }
     return try staged(step, source) != nil
@@ -65,7 +65,7 @@ final class StepRunner {
     } ?? nil
   }
 
-  /// Whether what gave way to a step is kept.
+  /// Whether the entry that a step replaced is kept.
   func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
     let status = try within(kept, step.directory) { place throws(SystemError) in
@@ -77,7 +77,7 @@ final class StepRunner {
   private func fill(
     _ step: JournalStep, _ source: Int, _ place: borrowing Directory
   ) throws(SystemError) {
-    // It gets another name in the same directory, which is open already.
+    // It is renamed within the same directory, which is open already.
     if source == step.root { return try move(step, from: place, to: place) }
     try ladder(source).withDirectory(step.directory) { from throws(SystemError) in
       try move(step, from: from, to: place)
@@ -94,7 +94,7 @@ final class StepRunner {
     try from.addOpened(staged, to: place, as: name, note)
   }
 
-  /// Keeps what stands in the place.
+  /// Keeps the present entry.
   private func keep(
     _ step: JournalStep, _ place: borrowing Directory, leaving: Bool = true
   ) throws(SystemError) {
@@ -114,7 +114,7 @@ final class StepRunner {
     if let used, used != keptName || step.unit != nil { keptNames[step] = used }
   }
 
-  /// Calls `body` with a directory below a root; nothing where one of them is not there any more.
+  /// Calls `body` with a directory below a root, or returns nil if the directory no longer exists.
   func within<Result>(
     _ root: Int, _ path: [ByteString],
     _ body: (borrowing Directory) throws(SystemError) -> Result

@@ -1,15 +1,14 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Operations of this program that have an app in hand, going on or interrupted: a purge leaves the app
-/// alone till they have ended, or were finished or taken back. It takes no lock itself, which would
-/// leave something behind and needs room on a volume that has none: each of its steps holds what it
-/// deletes against what it saw.
+/// Operations of this program on an app, in progress or interrupted. A purge skips the app until
+/// they have ended or were recovered. The purge itself takes no lock, since a lock file needs space
+/// on a volume that may be full; instead, each deletion is checked against the scan.
 struct ConcurrentOperations {
   private let root: ByteString
-  /// What interrupted operations had in hand, each with what it was.
+  /// The subjects of interrupted operations, each with the kind of the operation.
   private var interrupted: [ByteString: String] = [:]
-  /// Why that cannot be known.
+  /// The reason why the journal cannot be read.
   private var trouble: String?
 
   init(_ device: Device) {
@@ -23,17 +22,17 @@ struct ConcurrentOperations {
     } catch { trouble = error.description }
   }
 
-  /// What says that an operation has one of some containers in hand.
+  /// Returns the reason if an operation is using one of the containers, or nil if none is.
   func sign(among containers: [Container]) -> String? {
     if let trouble { return trouble }
     let subjects = Set(containers.map(\.logicalPrefix.subject)).sorted()
     for subject in subjects {
       if let operation = interrupted[subject] {
-        return "an interrupted \(operation) of '\(subject)' waits for 'sandboxctl recover'"
+        return "an interrupted \(operation) of '\(subject)' needs 'sandboxctl recover'"
       }
     }
     return AppLocks.held(among: subjects, root: root).map {
-      "another operation on '\($0)' is going on"
+      "another operation on '\($0)' is in progress"
     }
   }
 }

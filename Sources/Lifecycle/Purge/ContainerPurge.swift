@@ -4,18 +4,18 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The deletion of units of one container, by the handles of its directories.
+/// The deletion of the units of one container through handles of its directories.
 struct ContainerPurge: ~Copyable {
-  /// What became of a unit.
+  /// The result for a unit.
   enum Outcome {
-    /// It is gone, and the volume has so many bytes back.
+    /// It was deleted, and the volume gained this number of bytes.
     case gone(UInt64)
-    /// It is not what was planned, and stays.
+    /// It differs from the plan and stays, for this reason.
     case changed(String)
-    /// It could not be deleted, though so many bytes of it were.
+    /// It could not be deleted; this number of bytes of it were.
     case failed(SystemError, UInt64)
 
-    /// Whether the unit stays as it was.
+    /// Whether the unit is unchanged.
     var leavesAll: Bool { if case .changed = self { true } else { false } }
   }
 
@@ -25,12 +25,12 @@ struct ContainerPurge: ~Copyable {
   private let named: Set<[[UInt8]]>
   private let mayShare: Bool
   var ladder: DirectoryLadder
-  /// The directories that are open, from the root down, by entry.
+  /// The entries of the open directories, from the root down.
   private var way: [Int] = [0]
-  /// How many entries of each directory are gone.
+  /// The number of deleted entries of each directory.
   private(set) var gone: [Int32: Int32]
   private var planned: PlannedEntries
-  /// Told of each file of a directory that goes as one, while it goes.
+  /// Counts each file of a directory unit as it is deleted.
   private let counters: ProgressCounters
 
   init(
@@ -48,7 +48,7 @@ struct ContainerPurge: ~Copyable {
     ladder = DirectoryLadder(root: root)
   }
 
-  /// Deletes a unit, if it is still what was planned.
+  /// Deletes a unit if it is still as planned.
   mutating func remove(_ unit: PurgeUnit) -> Outcome {
     let entry = Int(unit.entry)
     do throws(SystemError) {
@@ -56,14 +56,14 @@ struct ContainerPurge: ~Copyable {
       if unit.kind == .folder { return try removeDirectory(unit) }
       return try removeFiles(unit)
     } catch {
-      if error.isMissing { return .changed("it is not there any more") }
-      if error.isReplaced { return .changed("another thing stands in its place") }
+      if error.isMissing { return .changed("it no longer exists") }
+      if error.isReplaced { return .changed("it was replaced") }
       return .failed(error, 0)
     }
   }
 
-  /// Takes a directory in hand: each on the way must be the one that the scan saw, which no link is and
-  /// nothing that was mounted there since.
+  /// Makes a directory the current one. Each directory on the way must be the one that the scan
+  /// saw: not a symbolic link, and not a file system mounted since then.
   private mutating func go(to directory: Int) throws(SystemError) {
     if way.last == directory { return }
     var wanted = [directory]
@@ -79,7 +79,7 @@ struct ContainerPurge: ~Copyable {
         way.append(entry)
       }
     } catch {
-      // What is open is known only from the root on.
+      // After a failure only the root is known to be open.
       way = [0]
       try ladder.ascend(to: 0)
       throw error
@@ -90,9 +90,9 @@ struct ContainerPurge: ~Copyable {
 
   /// Deletes a file, or a database and then its companions.
   ///
-  /// A database goes before its log. What a kill between the two leaves is a log without a
-  /// database, which SQLite throws away when it makes the database anew: the other way round it
-  /// would be a database without what was last committed to it (docs/purge.md, "Databases").
+  /// A database is deleted before its log. If the process is killed in between, a log without a
+  /// database remains, which SQLite discards when it creates the database again. In the other
+  /// order, a database without its last commits would remain (docs/purge.md, "Databases").
   private mutating func removeFiles(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     let members = plan.members(of: unit).sorted { order($0, unit) < order($1, unit) }
     for member in members {
@@ -112,7 +112,8 @@ struct ContainerPurge: ~Copyable {
     return .gone(bytes)
   }
 
-  /// A database's own file first, then its log, its journal, its shared memory.
+  /// Returns the rank of a member in the order of deletion: the database, its log, its journal, its
+  /// shared memory.
   private func order(_ member: Int, _ unit: PurgeUnit) -> Int {
     if member == Int(unit.entry) { return 0 }
     switch DatabaseMember.owner(of: scan.name(member))?.member {
@@ -122,7 +123,8 @@ struct ContainerPurge: ~Copyable {
     }
   }
 
-  /// A companion that was not there when the plan was made: whoever made it uses the database.
+  /// Returns the reason if a companion was created after the plan was made, or nil. A new companion
+  /// means that a process is using the database.
   private func unplannedCompanion(
     of unit: PurgeUnit, _ members: [Int]
   ) throws(SystemError) -> String? {
@@ -133,12 +135,12 @@ struct ContainerPurge: ~Copyable {
       let isThere = try ladder.withDirectory { directory throws(SystemError) in
         try directory.statusIfPresent(name) != nil
       }
-      if isThere { return "'\(name)' has come beside it" }
+      if isThere { return "'\(name)' was created next to it" }
     }
     return nil
   }
 
-  /// In what an entry of the directory in hand is not as it was planned; nil when it is.
+  /// Returns how an entry of the current directory differs from the plan, or nil if it does not.
   private func difference(_ index: Int) throws(SystemError) -> String? {
     let name = scan.name(index)
     let (status, accessed) = try ladder.withDirectory { directory throws(SystemError) in
@@ -167,19 +169,21 @@ struct ContainerPurge: ~Copyable {
     try ladder.withDirectory { directory throws(SystemError) in try directory.status(name).links }
   }
 
-  /// Bytes of a file that no other file has, too, as the volume says at this moment.
+  /// Returns the bytes of a file that it shares with no other file, as the volume currently
+  /// reports.
   private func ownBytes(_ index: Int, _ name: ByteString, _ status: FileStatus) -> UInt64 {
     guard mayShare, status.kind == .file, status.allocated > 0 else { return status.allocated }
     let wasShared = plan.request.shared[scan.container.logicalPrefix]?[index] != nil
     let shared = ladder.withDirectory { directory in
-      // XFS gives blocks back some time after a file is gone; asking for the free space waits.
+      // XFS releases blocks some time after a file is deleted; asking for the free space waits for
+      // it.
       if wasShared { _ = try? directory.space() }
       return (try? directory.file(name).sharedBytes()) ?? 0
     }
     return status.allocated - min(status.allocated, shared)
   }
 
-  /// Makes a file empty; only the planned one with one name.
+  /// Truncates a file to 0 bytes, if it is the planned one and has one name.
   private func empty(_ name: ByteString, _ identity: FileIdentity) throws(SystemError) {
     let file = try ladder.withDirectory { directory throws(SystemError) in
       try directory.fileForWriting(name)
@@ -191,8 +195,8 @@ struct ContainerPurge: ~Copyable {
 
   // MARK: - Directories
 
-  /// Takes a directory that goes as one: it is moved aside in one step, held against the plan there,
-  /// and then deleted, or moved back.
+  /// Deletes a directory unit. The directory is moved to the staging directory in one step, checked
+  /// against the plan there, and then deleted or moved back.
   private mutating func removeDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     let entry = Int(unit.entry)
     if unit.terms.action == .truncate { return try emptyDirectory(unit) }
@@ -204,7 +208,7 @@ struct ContainerPurge: ~Copyable {
     let (planned, counters) = (planned, counters)
     let outcome = try ladder.withDirectory { directory throws(SystemError) -> Outcome in
       guard try directory.status(name).identity == identity else {
-        return .changed("another thing stands in its place")
+        return .changed("it was replaced")
       }
       let moved = try aside.take(name, at: path, from: directory, leavingTwin: stays)
       let check: DirectoryCheck
@@ -218,7 +222,8 @@ struct ContainerPurge: ~Copyable {
         try? aside.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
         throw error
       }
-      // From here on it is not whole any more and never comes back: the next purge ends what fails.
+      // From here on the directory may be incomplete and is never moved back. The next purge
+      // finishes what fails.
       do throws(SystemError) {
         let watch = RemovalWatch(didRemove: { counters.didHandle(files: 1) })
         _ = try aside.directory.removeTree(try aside.doom(moved), watch: watch)
@@ -230,7 +235,7 @@ struct ContainerPurge: ~Copyable {
     return outcome
   }
 
-  /// Empties the files of a directory that goes as one and whose files stay.
+  /// Truncates the files of a directory unit whose action is to truncate.
   private mutating func emptyDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     var bytes: UInt64 = 0
     for member in plan.members(of: unit) where scan.entries[member].status.kind == .file {
@@ -245,8 +250,8 @@ struct ContainerPurge: ~Copyable {
     scan.path(entry).components.map { Array($0.bytes) }
   }
 
-  /// Removes the directories that were emptied, but for those that rules name; gives
-  /// the bytes that they had.
+  /// Removes the directories that became empty, except those that a rule names. Returns the bytes
+  /// that they occupied.
   mutating func removeEmptied() -> UInt64 {
     var bytes: UInt64 = 0
     var pending = gone.keys.filter { isEmptied($0) }.sorted()
@@ -258,7 +263,7 @@ struct ContainerPurge: ~Copyable {
         try ladder.withDirectory { parent throws(SystemError) in try parent.removeDirectory(name) }
       } catch { continue }
       bytes += entry.status.allocated
-      // Never again; and its parent, if that was the last in it.
+      // Each directory is removed once. Its parent follows if this was its last entry.
       gone[directory] = -1
       gone[entry.parent, default: 0] += 1
       if isEmptied(entry.parent) { pending.append(entry.parent) }
@@ -270,7 +275,8 @@ struct ContainerPurge: ~Copyable {
     directory != 0 && gone[directory] == scan.entries[Int(directory)].childCount
   }
 
-  /// Whether an emptied directory goes: the policy lets go what is in it, and no rule names it.
+  /// Whether a directory that became empty may be removed: the policy allows its content to be
+  /// purged, and no rule names it.
   private func mayGo(_ directory: Int) -> Bool {
     let verdict = scan.entries[directory].verdicts.keep
     return verdict.purge != .never
@@ -280,6 +286,6 @@ struct ContainerPurge: ~Copyable {
 }
 
 extension SystemError {
-  /// Whether something else stands where a thing was, a link or another directory.
+  /// Whether a symbolic link or another directory has replaced the entry.
   fileprivate var isReplaced: Bool { isLink || isStale }
 }

@@ -1,23 +1,24 @@
 internal import SystemIO
 
-/// The places of units in the order of their paths' bytes, found without making any path.
+/// The ranks of units in the byte order of their paths, computed without building any path.
 struct PathRanks {
   private var next: UInt32 = 0
   private var siblings: [Sibling] = []
 
-  /// An entry of a directory, by what it is ordered.
+  /// A directory's entry with its sort key.
   private struct Sibling {
     let entry: Int32
     let start: Int32
     let end: Int32
-    /// A directory's path goes on with a slash; a file's ends, before whatever goes on.
+    /// The byte after the name: a slash for a directory; for a file -1, which sorts before any
+    /// continuation.
     let behind: Int16
-    /// The next eight bytes of the path behind what all names of the directory begin with, the first
-    /// one the highest; zeros where the path ends.
+    /// The eight bytes of the path after the common prefix of all names of the directory, most
+    /// significant byte first, padded with zeros.
     var key: UInt64 = 0
   }
 
-  /// Ranks the units of one container after another; containers come in the order of their paths.
+  /// Ranks the units of a container. Call it for the containers in the order of their paths.
   mutating func rank(_ units: inout [PurgeUnit], in scan: ContainerScan) {
     guard !units.isEmpty else { return }
     let places = Self.places(of: units, in: scan)
@@ -38,8 +39,8 @@ struct PathRanks {
     }
   }
 
-  /// By entry: 0 where no unit is there or below, 1 for a directory on the way to one, else the unit's
-  /// place, from 2.
+  /// Returns a value for each entry: 0 if no unit is at or below it, 1 for a directory above a
+  /// unit, otherwise the index of the unit plus 2.
   private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> SpillableArray<Int32>
   {
     var places = SpillableArray<Int32>(repeating: 0, count: scan.entries.count)
@@ -65,7 +66,7 @@ struct PathRanks {
       behind: isDirectory ? Int16(UInt8(ascii: "/")) : -1)
   }
 
-  /// Sorts siblings as their paths are ordered: a directory as if a slash stood behind its name.
+  /// Sorts siblings in path order: a directory sorts as if its name ended with a slash.
   private mutating func sort(_ names: Span<UInt8>) {
     let common = commonCount(names)
     for place in siblings.indices {
@@ -76,7 +77,7 @@ struct PathRanks {
     }
   }
 
-  /// How many bytes all names begin with.
+  /// Returns the length of the common prefix of all names.
   private func commonCount(_ names: Span<UInt8>) -> Int {
     guard let first = siblings.first else { return 0 }
     var count = Int(first.end - first.start)

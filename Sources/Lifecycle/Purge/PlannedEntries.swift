@@ -1,38 +1,39 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// What a scan saw of a container's entries, against which each is held right before it goes: the same
-/// inode, with the same times, has the same class and the same age.
+/// A container's entries as the scan saw them. Each entry is checked against them right before its
+/// deletion: the same inode with the same times has the same class and age.
 struct PlannedEntries {
   let scan: ContainerScan
-  /// Files whose names were taken away here while they have others: their status has changed by it.
+  /// Files of which this purge deleted one of several names, which changes their status.
   var unlinked: Set<FileIdentity> = []
 
   init(scan: ContainerScan) { self.scan = scan }
 
-  /// In what an entry is not as it was planned; nil when it is.
+  /// Returns how an entry differs from the plan, or nil if it does not.
   func difference(_ index: Int, _ status: FileStatus, _ accessed: Int64) -> String? {
     let planned = scan.entries[index].status
     guard status.identity == planned.identity, status.kind == planned.kind else {
-      return "another thing stands in its place"
+      return "it was replaced"
     }
     let isOwnChange = planned.links > 1 && unlinked.contains(planned.identity)
     guard status.modified == planned.modified, isOwnChange || status.changed == planned.changed
-    else { return "it was changed meanwhile" }
+    else { return "it was changed since the plan was made" }
     if let before = scan.accessTimes[index], status.kind == .file, accessed > before {
-      return "it was read meanwhile"
+      return "it was read since the plan was made"
     }
     return nil
   }
 }
 
-/// Holds a directory that was moved aside against the plan: everything in it must be what was planned.
+/// A check of a directory that was moved to the staging directory: everything in it must match the
+/// plan.
 struct DirectoryCheck: WalkVisitor {
   private let planned: PlannedEntries
   private let lookup: EntryLookup
-  /// What is not as planned, and in what.
+  /// The first difference from the plan, with its path.
   private(set) var difference: String?
-  /// Bytes that the volume gives back for all of it.
+  /// The bytes that the volume gains from deleting the directory.
   private(set) var bytes: UInt64 = 0
   private var links: [FileIdentity: UInt32] = [:]
   var isDone: Bool { difference != nil }
@@ -42,14 +43,14 @@ struct DirectoryCheck: WalkVisitor {
     lookup = EntryLookup(planned.scan)
   }
 
-  /// Looks at all that is in a directory, which is an entry of the plan's.
+  /// Checks the content of a directory, which is an entry of the plan.
   static func run(
     _ planned: PlannedEntries, _ entry: Int, _ directory: consuming Directory
   ) throws(SystemError) -> DirectoryCheck {
     var check = DirectoryCheck(planned)
     let status = try directory.status()
     guard status.identity == planned.scan.entries[entry].status.identity else {
-      check.difference = "another thing stands in its place"
+      check.difference = "it was replaced"
       return check
     }
     check.bytes = status.allocated
@@ -66,11 +67,11 @@ struct DirectoryCheck: WalkVisitor {
     for number in 0..<batch.entries.count {
       let (entry, name) = (batch.entries[number], batch.name(batch.entries[number]))
       guard let child = lookup.child(named: name, of: state), !entry.status.isMountPoint else {
-        difference = "'\(directory.relativePath.appending(name))' has come into it"
+        difference = "'\(directory.relativePath.appending(name))' was added to it"
         return
       }
       let isDirectory = entry.status.kind == .directory
-      // A directory is compared by what is in it.
+      // A directory is compared by its content.
       if let found = isDirectory && entry.status.identity == scan.entries[child].status.identity
         ? nil : planned.difference(child, entry.status, entry.accessed)
       {
@@ -91,6 +92,6 @@ struct DirectoryCheck: WalkVisitor {
   }
 
   mutating func failed(_ problem: WalkProblem, state: Int) {
-    difference = "'\(problem.path)' cannot be looked at: \(problem.error.reason)"
+    difference = "'\(problem.path)' cannot be read: \(problem.error.reason)"
   }
 }

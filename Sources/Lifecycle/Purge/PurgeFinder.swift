@@ -3,22 +3,23 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Finds the units of one container: what may go, what goes together, and why the rest stays.
+/// A search for the units of one container: the entries that may be deleted, grouped into units,
+/// and the reason why each other entry stays.
 struct PurgeFinder {
   let scan: ContainerScan
   private let policy: CompiledPolicy
   private let scanStart: Int64
-  /// Bytes of files whose blocks others have, too, by entry.
+  /// The bytes of files that share blocks with other files, by entry.
   private let shared: [Int: UInt64]
   private let place: Int32
-  /// The units found, in the order of the walk.
+  /// The units found, in scan order.
   private var units: [PurgeUnit] = []
-  /// The companions of databases that are units, by the database's entry.
+  /// The companions of database units, by the entry of the database.
   private(set) var companions: [Int32: [Int32]] = [:]
-  /// Why entries are no candidates: those for which the policy's word is not all there is to say.
+  /// The reasons why entries are no candidates, unless the policy's verdict is the only one.
   private(set) var obstacles: [Int32: PurgeConflict] = [:]
 
-  /// The names of files that mark the directory that they lie in.
+  /// The names of marker files, which mark the directory that contains them.
   private let markFiles: [ByteString]
 
   init(_ scan: ContainerScan, at place: Int, _ policy: CompiledPolicy, _ request: PurgeRequest) {
@@ -41,7 +42,7 @@ struct PurgeFinder {
     while let directory = pending.popLast() { look(in: directory, &pending) }
   }
 
-  /// Gives the units found away.
+  /// Returns the units found and removes them from the finder.
   mutating func takeUnits() -> [PurgeUnit] {
     var found: [PurgeUnit] = []
     swap(&found, &units)
@@ -78,7 +79,7 @@ struct PurgeFinder {
     }
   }
 
-  /// What the policy never lets go is most of a device: that is told by its verdict.
+  /// Records a conflict, except `never`: it applies to most of a device, and the verdict says it.
   private mutating func note(_ obstacle: PurgeConflict, at index: Int) {
     if obstacle != .never { obstacles[Int32(index)] = obstacle }
   }
@@ -99,14 +100,15 @@ struct PurgeFinder {
     companions[Int32(index)] = sidecars.map(Int32.init)
   }
 
-  /// Why an entry may not go whatever goes with it; nil where it may.
+  /// Returns the reason why an entry may not be deleted, whatever unit it belongs to, or nil if it
+  /// may.
   private func obstacle(_ index: Int) -> PurgeConflict? {
     let entry = scan.entries[index]
     if entry.status.isMountPoint { return .mount }
     if scan.ownDirectories.contains(index) { return .own }
     let verdict = entry.verdicts.keep
     guard let terms = verdict.purge.terms else { return .never }
-    // Another name of it may lie among what is precious.
+    // Another name of the file may be among precious data.
     if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
       return .linked
     }
@@ -127,7 +129,8 @@ struct PurgeFinder {
 
   // MARK: - Directories
 
-  /// Takes a directory that a rule names as one; false when it is to be looked into.
+  /// Adds a directory that a rule names as one unit. Returns false if its content has to be
+  /// examined instead.
   private mutating func takeDirectory(_ index: Int) -> Bool {
     let entry = scan.entries[index]
     if entry.status.isMountPoint || scan.ownDirectories.contains(index) {
@@ -146,14 +149,14 @@ struct PurgeFinder {
     return true
   }
 
-  /// Adds up all that is in a directory; gives the first entry that may not go.
+  /// Adds up the content of a directory. Returns the first entry that may not be deleted, or nil.
   private func sumDirectory(_ top: Int, _ sum: inout UnitSum) -> Int? {
     var pending = [top]
     while let directory = pending.popLast() {
       for index in [directory] + Array(scan.entries[directory].children) {
         if index != directory || directory == top {
           let found = obstacle(index)
-          // A mark that lies in the directory goes with it.
+          // A marker file in the directory is deleted with it.
           if let found, found != .mark { return index }
           add(index, to: &sum)
         }
@@ -171,7 +174,7 @@ struct PurgeFinder {
   private func add(_ index: Int, to sum: inout UnitSum) {
     let entry = scan.entries[index]
     let accessed = scan.accessTimes[index]
-    // Listing a directory counts as reading it: only its changes tell of use.
+    // Listing a directory updates its access time, so only its modification time indicates use.
     let isDirectory = entry.status.kind == .directory
     sum.newest = max(
       sum.newest, entry.status.modified.seconds, isDirectory ? Int64.min : accessed ?? Int64.min)
@@ -203,7 +206,7 @@ struct PurgeFinder {
   }
 }
 
-/// What a unit comes to.
+/// The totals of a unit.
 private struct UnitSum {
   var bytes: UInt64 = 0
   var files: Int32 = 0
@@ -211,17 +214,17 @@ private struct UnitSum {
   /// The terms with the largest order.
   var terms: PurgeTerms?
   var hasLinks = false
-  /// The files with several names: how many of them are in the unit.
+  /// The hard-linked files of the unit, with the number of their names in it.
   var links: [FileIdentity: (count: UInt32, status: FileStatus)] = [:]
 
-  /// Counts the files all of whose names are in the unit.
+  /// Counts the files of which all names are in the unit.
   mutating func settleLinks() {
     for (count, status) in links.values where count == status.links { bytes += status.allocated }
     links = [:]
   }
 }
 
-/// The databases among the files of one folder: those beside which companions of theirs lie.
+/// The databases among the files of one directory: files with companions next to them.
 struct DirectoryDatabases {
   private var owners: [Int: [Int]] = [:]
   private var members: Set<Int> = []
@@ -243,7 +246,7 @@ struct DirectoryDatabases {
     }
   }
 
-  /// A quick look at a name's end, since most names are no companion's.
+  /// Checks the last bytes of a name first, since few names are those of companions.
   private static func mayBeCompanion(_ name: Span<UInt8>) -> Bool {
     guard name.count > 4 else { return false }
     let last = name[name.count - 1]
@@ -252,6 +255,6 @@ struct DirectoryDatabases {
 
   func isCompanion(_ index: Int) -> Bool { !members.isEmpty && members.contains(index) }
 
-  /// A database's companions, the log first.
+  /// Returns the companions of a database, the log first.
   func companions(of index: Int) -> [Int] { owners.isEmpty ? [] : owners[index]?.sorted() ?? [] }
 }

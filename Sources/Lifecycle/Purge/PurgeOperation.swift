@@ -2,25 +2,26 @@ public import ArchiveStore
 internal import SandboxModel
 public import SystemIO
 
-/// Carries out a purge's plan.
+/// The execution of a purge plan.
 ///
-/// What a volume's goal asks for is taken from the plan in its order, and done app by app and directory by
-/// directory; what turns out not to go (an app that began to run, a file that was used meanwhile) is
-/// made up for by what comes next in the order. Everything is done by directory handles that are
-/// accepted only if they are the planned folders: nothing is deleted through a link or on another
-/// mount. A unit goes whole or stays whole, whenever the program ends (docs/purge.md). Not
-/// guaranteed: that an app which starts in the same moment misses nothing.
+/// The units that meet a volume's goal are taken from the plan in order and deleted app by app and
+/// directory by directory. A unit that cannot be deleted after all (the app has started, a file was
+/// used) is replaced by the next units in the order. All work uses directory handles that are
+/// verified to be the planned directories, so nothing is deleted through a symbolic link or on
+/// another mount. A unit is deleted as a whole or not at all, whenever the program ends
+/// (docs/purge.md). Not guaranteed: that an app that starts at the same moment finds all of its
+/// files.
 public struct PurgeOperation {
   let plan: PurgePlan
   let options: PurgeOptions
 
-  /// Prepares to carry out a plan.
+  /// Prepares the execution of a plan.
   public init(_ plan: PurgePlan, _ options: PurgeOptions = PurgeOptions()) {
     self.plan = plan
     self.options = options
   }
 
-  /// Deletes; gives what became of it, also when it was asked to stop.
+  /// Deletes the units. Returns the report, even after a request to stop.
   public func run() -> PurgeReport {
     var run = PurgeRun(plan, options)
     for number in plan.volumes.indices where !options.isStopping() { run.purge(volume: number) }
@@ -28,18 +29,19 @@ public struct PurgeOperation {
   }
 }
 
-/// What a purge is told besides its plan.
+/// The options of a purge, besides its plan.
 public struct PurgeOptions: Sendable {
-  /// Asked before each unit: whether to end early.
+  /// Returns whether to end early. Called before each unit.
   public var isStopping: @Sendable () -> Bool
-  /// Where it tells how far it is.
+  /// The counters for progress reports.
   public var counters: ProgressCounters
-  /// Asked before each party (`PurgePlan.party(of:)`): what says that it runs, nil when it does not.
+  /// Returns the reason to consider a party running, or nil. Called before each party
+  /// (`PurgePlan.party(of:)`).
   public var sign: @Sendable (ByteString, DeviceScan) -> String?
-  /// Asked for the space of the volume of a path, at the end.
+  /// Returns the space of the volume of a path. Called at the end.
   public var space: @Sendable (ByteString) -> VolumeSpace?
 
-  /// Makes options.
+  /// Creates options.
   public init(
     isStopping: @escaping @Sendable () -> Bool = { false },
     counters: ProgressCounters = ProgressCounters(),
@@ -58,7 +60,7 @@ public struct PurgeOptions: Sendable {
 }
 
 extension ScanOptions {
-  /// The options of a scan for a purge that counts the directories that it comes to.
+  /// Returns the options of a scan for a purge that counts the visited directories.
   public static func forPurge(_ following: PurgeOptions) -> ScanOptions {
     forPurge {
       following.counters.didHandle(files: 1)
@@ -67,21 +69,21 @@ extension ScanOptions {
   }
 }
 
-/// What became of a purge.
+/// The result of a purge.
 public struct PurgeReport: Sendable {
-  /// What became of each volume, in the plan's order.
+  /// The results by volume, in the plan's order.
   public internal(set) var volumes: [Volume] = []
-  /// What went of each party, in the order in which they were purged.
+  /// The totals by party, in the order in which they were purged.
   public internal(set) var parties: [Party] = []
-  /// The parties that run and were left alone, with what says so.
+  /// The running parties, which were skipped, with the reason.
   public internal(set) var running: [PathRemark] = []
-  /// Units that are no longer as planned and stay, by their logical paths.
+  /// The units that differ from the plan and stay, by their logical paths.
   public internal(set) var changed: [PathRemark] = []
-  /// Units that could not be deleted.
+  /// The units that could not be deleted.
   public internal(set) var failed: [PathRemark] = []
   public internal(set) var isInterrupted = false
 
-  /// What went of a party.
+  /// The totals of a party.
   public struct Party: Sendable, Hashable {
     public let name: ByteString
     public internal(set) var units = 0
@@ -89,28 +91,28 @@ public struct PurgeReport: Sendable {
     public internal(set) var bytes: UInt64 = 0
   }
 
-  /// What became of a volume.
+  /// The result for a volume.
   public struct Volume: Sendable, Hashable {
-    /// A container on it.
+    /// The path of a container on the volume.
     public let path: ByteString
-    /// Bytes that the volume gave back.
+    /// The bytes that the volume gained.
     public internal(set) var freed: UInt64 = 0
     public internal(set) var units = 0
     public internal(set) var files = 0
-    /// Bytes that were to be gained; nil for all that may go.
+    /// The goal in bytes; nil to delete everything that may be deleted.
     public let goal: UInt64?
-    /// Bytes free before and after, for a user without privileges.
+    /// The free bytes before and after, as available to an unprivileged user.
     public let before: UInt64
     public internal(set) var after: UInt64?
 
-    /// Bytes of the goal that are missing.
+    /// The bytes missing from the goal.
     public var missing: UInt64 {
       guard let goal, goal > freed else { return 0 }
       return goal - freed
     }
   }
 
-  /// Bytes that all volumes gave back.
+  /// The bytes that all volumes gained.
   public var freed: UInt64 { volumes.reduce(0) { $0 + $1.freed } }
 
   /// Whether every volume's goal was met.

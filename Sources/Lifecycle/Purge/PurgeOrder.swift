@@ -1,12 +1,12 @@
 internal import PolicyEngine
 internal import SystemIO
 
-/// The order in which units go: by the rule's order; apps over their quota first, by how much; the
-/// longest unused first; then the largest; then by path (docs/purge.md, "Order").
+/// The order in which units are deleted: by the rule's order; apps over their quota first, by the
+/// excess; longest unused first; then the largest; then by path (docs/purge.md, "Order").
 struct PurgeOrder: Comparable {
-  /// The rule's order, what is not over a quota, and the age, the first one in the highest bits.
+  /// The rule's order, the complement of the quota excess, and the age, most significant first.
   private let urgency: UInt64
-  /// What is left to the largest size that there is.
+  /// The complement of the size.
   private let smallness: UInt64
   private let rank: UInt32
   private let place: UInt32
@@ -27,7 +27,7 @@ struct PurgeOrder: Comparable {
     return left.rank < right.rank
   }
 
-  /// Sorts units; what they are compared by is small, and is worked out once for each.
+  /// Sorts units by keys that are computed once for each.
   static func sort(_ units: inout [PurgeUnit], at now: Timestamp) {
     var order = units.indices.map { PurgeOrder(units[$0], $0, now) }
     order.sort()

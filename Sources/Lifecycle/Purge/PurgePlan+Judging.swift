@@ -2,26 +2,26 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// Why a purge would delete something, or would not.
+/// The reason why a purge would delete an entry or not.
 public struct PurgeJudgement: Sendable {
-  /// What is deleted together with it; nil where it is no candidate.
+  /// The unit that the entry belongs to; nil if it is no candidate.
   public internal(set) var unit: PurgeUnit?
   /// The unit's logical path.
   public internal(set) var unitPath: ByteString?
-  /// The unit's place among all candidates, from 1.
+  /// The unit's position among all candidates, from 1.
   public internal(set) var place: Int?
-  /// The levels at which it goes.
+  /// The levels at which the unit is deleted.
   public internal(set) var levels: [PressureLevel] = []
-  /// Why it is no candidate.
+  /// The reason why the entry is no candidate.
   public internal(set) var obstacle: PurgeConflict?
-  /// What says that its app runs.
+  /// The reason to consider its app running.
   public internal(set) var running: String?
-  /// What of the policy decided.
+  /// The policy's decision.
   public internal(set) var decision: PurgeDecision?
 }
 
 extension PurgePlan {
-  /// Why what lies at a path of a container is a candidate, or is none.
+  /// Returns whether the entry at a path of a container is a candidate, and why.
   public func judge(_ container: Container, _ inner: ByteString) -> PurgeJudgement {
     var judgement = PurgeJudgement()
     judgement.running = request.running[Self.party(of: container)]
@@ -46,7 +46,7 @@ extension PurgePlan {
     return judgement
   }
 
-  /// The unit that an entry is, or that it is a part of.
+  /// Returns the index of the unit that an entry belongs to, or nil if there is none.
   private func unitPlace(_ container: Int, _ entry: Int) -> Int? {
     let scan = scan.containers[container]
     var wanted: Set<Int32> = [Int32(entry)]

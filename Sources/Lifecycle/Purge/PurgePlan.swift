@@ -2,23 +2,24 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// What a purge deletes, in which order, and why: a value made of a scan and a request alone.
+/// The units that a purge deletes, their order and the reasons: a value derived from a scan and a
+/// request only.
 ///
-/// Candidates are units (docs/purge.md). Each volume is judged by itself: by its own free space, with
-/// the candidates that lie on it.
+/// Candidates are units (docs/purge.md). Each volume is judged separately: by its own free space,
+/// with the candidates on it.
 public struct PurgePlan: Sendable {
   public let scan: DeviceScan
   public let request: PurgeRequest
-  /// All candidates, in the order in which they go.
+  /// All candidates, in the order in which they are deleted.
   public let units: [PurgeUnit]
-  /// The volumes that the device's containers lie on, by the paths of the first.
+  /// The volumes of the device's containers, in the order of the first container on each.
   public internal(set) var volumes: [PurgeVolume]
   /// The companions of each database that is a candidate, by container and entry.
   let companions: [[Int32: [Int32]]]
-  /// Why entries are no candidates, by container and entry.
+  /// The reasons why entries are no candidates, by container and entry.
   let obstacles: [[Int32: PurgeConflict]]
 
-  /// Makes the plan.
+  /// Creates the plan.
   public static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
     var (units, companions, obstacles): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeConflict]])
     (units, companions, obstacles) = ([], [], [])
@@ -42,29 +43,30 @@ public struct PurgePlan: Sendable {
     return plan
   }
 
-  /// What runs or does not as one: an app with its extensions, or a container that belongs to none.
+  /// Returns the party of a container. A party is running or not as a whole: an app with its
+  /// extensions, or a container without an app.
   public static func party(of container: Container) -> ByteString {
     container.owner?.bytes ?? container.logicalPrefix
   }
 
-  /// The party whose a unit is.
+  /// Returns the party of a unit.
   public func party(of unit: PurgeUnit) -> ByteString {
     Self.party(of: scan.containers[Int(unit.container)].container)
   }
 
-  /// The logical path of a unit.
+  /// Returns the logical path of a unit.
   public func path(of unit: PurgeUnit) -> ByteString {
     scan.containers[Int(unit.container)].logicalPath(Int(unit.entry))
   }
 
-  /// What decided that a unit may go.
+  /// Returns the policy's decision that allows a unit to be deleted.
   public func decision(on unit: PurgeUnit) -> PurgeDecision {
     let container = scan.containers[Int(unit.container)]
     return scan.policy.purgeDecision(
       on: container.query(Int(unit.entry)), scanStart: request.now.seconds)
   }
 
-  /// The containers that were asked for and whose apps do not run, each by its place.
+  /// Returns, for each container, whether it was requested and its app is not running.
   func freeContainers() -> [Bool] {
     scan.containers.map {
       request.running[Self.party(of: $0.container)] == nil && isWanted($0.container)
@@ -75,12 +77,12 @@ public struct PurgePlan: Sendable {
     request.only?.contains(container.logicalPrefix) ?? true
   }
 
-  /// The device number of the volume that a unit lies on.
+  /// Returns the device number of the volume of a unit.
   func device(of unit: PurgeUnit) -> UInt64 {
     scan.containers[Int(unit.container)].entries[Int(unit.entry)].status.identity.device
   }
 
-  /// The entries that make up a unit, a directory before what is in it, a database first.
+  /// Returns the entries of a unit: a directory before its content, a database first.
   func members(of unit: PurgeUnit) -> [Int] {
     let entry = Int(unit.entry)
     switch unit.kind {

@@ -2,12 +2,12 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// How much of its quotas each app uses.
+/// The usage of each app's quotas.
 struct PurgeQuotas {
   private let quotas: [Quota]
-  /// Bytes by quota and app.
+  /// The used bytes, by quota and app.
   private var used: [[ByteString: UInt64]]
-  /// By container and quota, which entries count: the topmost directories and files that match.
+  /// The counted entries by container and quota: the topmost directories and files that match.
   private var counted: [[Set<Int32>]] = []
 
   init(_ scans: [ContainerScan], _ policy: CompiledPolicy) {
@@ -18,7 +18,7 @@ struct PurgeQuotas {
     }
   }
 
-  /// Adds up what counts of a container; gives the topmost entries that count.
+  /// Adds up the matching entries of a container. Returns the topmost ones.
   private mutating func measure(_ scan: ContainerScan, _ number: Int) -> Set<Int32> {
     let quota = quotas[number]
     guard quota.kinds.contains(scan.container.kind), !scan.entries.isEmpty else { return [] }
@@ -52,8 +52,8 @@ struct PurgeQuotas {
     return top
   }
 
-  /// Sets of units of one container by how much their app is over a quota that counts them:
-  /// thousandths that are used of the one that it is over most, 0 for none.
+  /// Sets how far the app of each unit is over a quota that counts the unit: the highest usage in
+  /// thousandths of a quota, 0 if no quota is exceeded.
   func mark(_ units: inout [PurgeUnit], in scan: ContainerScan) {
     guard let number = units.first.map({ Int($0.container) }) else { return }
     let party = PurgePlan.party(of: scan.container)
@@ -63,7 +63,7 @@ struct PurgeQuotas {
       let (high, low) = used.multipliedFullWidth(by: 1000)
       let size = UInt64(quota.size)
       let share = high >= size ? UInt64.max : size.dividingFullWidth((high, low)).quotient
-      // Units of one directory stand together.
+      // Units of one directory are adjacent.
       var (directory, isBelow): (Int32, Bool) = (-1, false)
       for unit in units.indices {
         let parent = scan.entries[Int(units[unit].entry)].parent

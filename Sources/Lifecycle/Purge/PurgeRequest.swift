@@ -1,37 +1,38 @@
 public import PolicyEngine
 public import SystemIO
 
-/// What a purge is asked to do, and all that its plan depends on besides the scan: so that the same
-/// request on the same scan gives the same plan to the byte.
+/// The request for a purge, with everything that its plan depends on besides the scan. The same
+/// request on the same scan yields the same plan to the byte.
 public struct PurgeRequest: Sendable {
-  /// How much is to go.
+  /// The amount to delete.
   public enum Goal: Sendable, Hashable {
-    /// So many bytes more are to be free on each volume.
+    /// Free this number of additional bytes on each volume.
     case free(UInt64)
-    /// This part of each volume, in hundredths, is to be free.
+    /// Free space until this percentage of each volume is free.
     case untilFree(percent: Int)
-    /// All that a level lets go.
+    /// Delete everything that a level allows.
     case everything
-    /// What the policy's level of each volume asks for; nothing where none is crossed.
+    /// Delete what the policy's level of each volume requires. Volumes without a crossed level are
+    /// skipped.
     case byPressure
   }
 
   public var goal: Goal
-  /// The level whose orders and age hold; nil for the one that is crossed, or medium where the goal
-  /// is a figure.
+  /// The level whose orders and age apply; nil for the crossed level, or medium if the goal is a
+  /// number.
   public var level: PressureLevel?
-  /// The time to which ages count.
+  /// The time at which ages are computed.
   public var now: Timestamp
-  /// The space of each volume that the device lies on, by device number.
+  /// The space of each volume of the device, by device number.
   public var spaces: [UInt64: VolumeSpace]
-  /// Which apps run, by the name that `PurgePlan.party(of:)` gives, and what says so.
+  /// The running parties, by the name that `PurgePlan.party(of:)` returns, with the reason.
   public var running: [ByteString: String] = [:]
-  /// Bytes of files whose blocks other files have, too, by container and entry.
+  /// The bytes of files that share blocks with other files, by container and entry.
   var shared: [ByteString: [Int: UInt64]] = [:]
-  /// The containers whose caches may go, by logical path; nil for all.
+  /// The logical paths of the containers to purge; nil for all.
   public var only: Set<ByteString>?
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     _ goal: Goal, level: PressureLevel? = nil, now: Timestamp = Host.now(),
     spaces: [UInt64: VolumeSpace]
@@ -43,13 +44,13 @@ public struct PurgeRequest: Sendable {
   }
 }
 
-/// What a level of pressure lets go: which orders, and for how long unused.
+/// The terms of a pressure level: the orders that it allows, and the minimum age.
 public struct PurgeTerm: Sendable, Hashable {
   /// The level; nil for a policy without levels.
   public let level: PressureLevel?
   /// The orders; nil for all.
   let orders: Set<UInt16>?
-  /// Seconds.
+  /// The minimum time since the last use, in seconds.
   public let minimumAge: Int64
 
   init(_ pressure: Pressure) {
@@ -58,7 +59,7 @@ public struct PurgeTerm: Sendable, Hashable {
 
   private init() { (level, orders, minimumAge) = (nil, nil, 7 * PurgeUnit.Age.day) }
 
-  /// What holds where the policy has no levels: every order, a week unused.
+  /// The terms for a policy without levels: every order, unused for a week.
   static let unlevelled = PurgeTerm()
 
   func lets(_ unit: PurgeUnit, at now: Timestamp) -> Bool {

@@ -3,15 +3,15 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A purge under way.
+/// A purge in progress.
 struct PurgeRun {
   let plan: PurgePlan
   let options: PurgeOptions
   private(set) var report = PurgeReport()
-  /// How many entries of each directory are gone, by container.
+  /// The number of deleted entries of each directory, by container.
   private var emptied: [Int: [Int32: Int32]] = [:]
   private var partyPlaces: [ByteString: Int] = [:]
-  /// The parties that were found to run meanwhile.
+  /// The parties that have started since the plan was made.
   private var running: Set<ByteString> = []
   private var isDone = false
 
@@ -20,7 +20,7 @@ struct PurgeRun {
     self.options = options
   }
 
-  /// Purges a volume until its goal is met or nothing is left that may go.
+  /// Purges a volume until its goal is met or no candidate is left.
   mutating func purge(volume number: Int) {
     let volume = plan.volumes[number]
     report.volumes.append(
@@ -50,7 +50,7 @@ struct PurgeRun {
     }
   }
 
-  /// Ends what a purge that was killed or that failed had begun.
+  /// Finishes the work of an interrupted or failed purge.
   private mutating func settleLeftovers(on device: UInt64) {
     for scan in plan.scan.containers {
       guard scan.entries.first?.status.identity.device == device,
@@ -60,7 +60,7 @@ struct PurgeRun {
       let left = PurgeStaging.settleLeftovers(in: root)
       report.failed += left.kept.map {
         PathRemark(
-          path: $0, remark: "a purge that was killed moved it here and it cannot be moved back")
+          path: $0, remark: "an interrupted purge moved it here, and it cannot be moved back")
       }
       if left.bytes > 0 {
         count(left.bytes, files: 0, units: 0, PurgePlan.party(of: scan.container))
@@ -68,7 +68,7 @@ struct PurgeRun {
     }
   }
 
-  /// Deletes units, party by party and, of each, directory by directory.
+  /// Deletes units party by party and, for each party, directory by directory.
   private mutating func purge(_ batch: [Int]) {
     var byParty: [ByteString: [Int]] = [:]
     var order: [ByteString] = []
@@ -131,7 +131,7 @@ struct PurgeRun {
   private mutating func take(
     _ outcome: ContainerPurge.Outcome, _ unit: PurgeUnit, _ party: ByteString
   ) {
-    // Files of a directory that goes as one count while they go.
+    // The files of a directory unit are counted as they are deleted.
     let wentByFiles =
       unit.kind == .folder && unit.terms.action != .truncate && !outcome.leavesAll
     if !wentByFiles { options.counters.didHandle(files: Int(unit.files)) }
@@ -165,7 +165,7 @@ struct PurgeRun {
     report.parties[place].units += units
   }
 
-  /// The report, with what is free now.
+  /// Returns the report, with the space that is now free.
   consuming func finished() -> PurgeReport {
     report.isInterrupted = options.isStopping()
     for number in report.volumes.indices {

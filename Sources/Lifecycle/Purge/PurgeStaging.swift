@@ -2,14 +2,14 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// Where directories wait that are deleted as one: `.sandboxctl/purge` in their container, on the same
-/// volume as they are.
+/// The staging directory for directory units: `.sandboxctl/purge` in their container, on the same
+/// volume.
 ///
-/// A directory comes there by one rename, after a note of whence (the target of a link, for which even
-/// a full volume mostly has room). Only when it was found to be what was planned it gets a name that
-/// dooms it. So of what a killed purge leaves, the next one deletes what is doomed and takes back
-/// what was not looked at yet: that may be something precious which another program put in the
-/// directory's place in that moment.
+/// A directory is moved there by one rename, after its origin was recorded (as the target of a
+/// symbolic link, for which even a full volume usually has room). Only after it was found to match
+/// the plan does it get a name that marks it for deletion. After an interrupted purge, the next one
+/// deletes the marked directories and moves back the others: an unchecked directory may be precious
+/// data that another program put in that place at that moment.
 struct PurgeStaging: ~Copyable {
   let directory: Directory
 
@@ -17,7 +17,7 @@ struct PurgeStaging: ~Copyable {
   private static let pendingDeletion: ByteString = "doomed-"
   private static let origin: ByteString = ".origin"
 
-  /// Opens it in a container, making it if need be.
+  /// Opens the staging directory of a container, creating it if necessary.
   init(in root: borrowing Directory) throws(SystemError) {
     let own = try root.makeDirectory(OwnNames.directory, permissions: 0o700)
     let made = try own.makeDirectory(Self.name, permissions: 0o700)
@@ -28,13 +28,15 @@ struct PurgeStaging: ~Copyable {
     directory = made
   }
 
-  /// Moves a child of a directory here; gives its name here. `path` is its own, from the container on. With `leavingTwin` an empty directory with the
-  /// same mode, owner and attributes takes its place in the same step.
+  /// Moves a child of a directory here and returns its new name. `path` is the child's path in the
+  /// container. With `leavingTwin`, an empty directory with the same mode, owner and attributes
+  /// takes its place in the same step.
   func take(
     _ name: ByteString, at path: ByteString, from parent: borrowing Directory, leavingTwin: Bool
   ) throws(SystemError) -> ByteString {
     let moved = ByteString(Host.randomHex(bytes: 8))
-    // On a full volume there may be no room for it: then what a kill leaves is only told of.
+    // A full volume may have no room for the link. A directory that an interrupted purge leaves is
+    // then only reported.
     try? directory.createLink(moved.joined(Self.origin), to: path)
     guard leavingTwin else {
       try parent.rename(name, to: moved, in: directory, replacing: false)
@@ -59,7 +61,7 @@ struct PurgeStaging: ~Copyable {
     try made.setPermissions(status.permissions)
   }
 
-  /// Moves a directory back to where it was.
+  /// Moves a directory back to its original place.
   func restoreOriginal(
     _ moved: ByteString, _ name: ByteString, to parent: borrowing Directory, wasExchanged: Bool
   ) throws(SystemError) {
@@ -72,7 +74,7 @@ struct PurgeStaging: ~Copyable {
     try? directory.remove(moved.joined(Self.origin))
   }
 
-  /// Says that a directory here is what was planned; gives the name under which it is to be deleted.
+  /// Marks a directory for deletion, after it was found to match the plan. Returns its new name.
   func doom(_ moved: ByteString) throws(SystemError) -> ByteString {
     let name = Self.pendingDeletion.joined(moved)
     try directory.rename(moved, to: name, in: directory, replacing: false)
@@ -80,22 +82,22 @@ struct PurgeStaging: ~Copyable {
     return name
   }
 
-  /// Removes it when nothing waits in it.
+  /// Removes the staging directory if it is empty.
   consuming func close(in root: borrowing Directory) {
     guard let own = try? root.directory(OwnNames.directory) else { return }
     try? own.removeDirectory(Self.name)
     try? root.removeDirectory(OwnNames.directory)
   }
 
-  /// What became of what killed purges left in a container.
+  /// The result of cleaning up after interrupted purges of a container.
   struct Leftovers {
-    /// Of what was deleted.
+    /// The size of the deleted directories.
     var bytes: UInt64 = 0
-    /// What could not be taken back, by its path.
+    /// The paths of the directories that could not be moved back.
     var kept: [ByteString] = []
   }
 
-  /// Ends what purges that were killed had begun.
+  /// Finishes the work of interrupted purges.
   static func settleLeftovers(in root: borrowing Directory) -> Leftovers {
     var left = Leftovers()
     guard let own = try? root.directory(OwnNames.directory), let aside = try? own.directory(name),
@@ -131,14 +133,14 @@ struct PurgeStaging: ~Copyable {
     return (try? aside.removeTree(name)) == nil ? 0 : sum.bytes
   }
 
-  /// Moves a directory back that no purge has looked at yet. An empty directory in its place is the twin
-  /// that was left there; an empty one here, where something stands in its place, is the twin that
-  /// was not put there yet, and goes.
+  /// Moves an unchecked directory back. An empty directory in its original place is the twin that
+  /// was left there; an empty directory here, while the original place is occupied, is a twin that
+  /// was never put in place and is removed.
   private static func rollBack(
     _ moved: ByteString, from aside: borrowing Directory, into root: borrowing Directory
   ) throws {
     let path = try aside.target(of: moved.joined(origin))
-    // The app may write here, too: its word leads nowhere outside of the container.
+    // The app can write here too, so the recorded path must not lead out of the container.
     guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
       throw SystemError.replaced(moved)
     }
@@ -160,7 +162,7 @@ extension ByteString {
   }
 }
 
-/// Adds up what is left in a directory.
+/// The total size of the entries left in a directory.
 private struct LeftoverSum: WalkVisitor {
   var bytes: UInt64
 

@@ -4,11 +4,11 @@ internal import SandboxModel
 public import SystemIO
 
 extension PurgeRequest {
-  /// A request with what it depends on besides the scan as it is now: the volumes' space, which apps
-  /// run, and what files share with others.
+  /// Returns a request with the current state that it depends on besides the scan: the space of the
+  /// volumes, the running apps, and the blocks that files share.
   ///
-  /// - Parameter following: told of what is looked at, and asked whether to stop.
-  /// - Throws: when a volume cannot be asked; `interrupted`.
+  /// - Parameter following: the options with the counters, and the check whether to stop.
+  /// - Throws: `LifecycleError` if the space of a volume cannot be read; `interrupted`.
   public static func now(
     _ goal: Goal, level: PressureLevel? = nil, for scan: DeviceScan, now: Timestamp = Host.now(),
     following: PurgeOptions = PurgeOptions()
@@ -23,11 +23,11 @@ extension PurgeRequest {
     return request
   }
 
-  /// How a look that was asked to stop ends.
+  /// The error after a request to stop.
   public static let interrupted = LifecycleError(
     .interrupted, "the purge was interrupted: nothing was deleted", hint: "run it again")
 
-  /// The space of each volume that containers lie on.
+  /// Returns the space of each volume with containers.
   static func spaces(_ scan: DeviceScan) throws(SystemError) -> [UInt64: VolumeSpace] {
     var spaces: [UInt64: VolumeSpace] = [:]
     for container in scan.containers {
@@ -42,7 +42,7 @@ extension PurgeRequest {
 
   // MARK: - Running apps
 
-  /// The parties that run, of those that have something that may go, each with what says so.
+  /// Returns the running parties among those with candidates, each with the reason.
   private static func running(_ scan: DeviceScan) -> [ByteString: String] {
     let parties = parties(scan)
     if parties.isEmpty { return [:] }
@@ -54,7 +54,7 @@ extension PurgeRequest {
     return running
   }
 
-  /// The parties that have something that may go, in the order of their containers.
+  /// Returns the parties with candidates, in the order of their containers.
   private static func parties(_ scan: DeviceScan) -> [ByteString] {
     var (parties, seen): ([ByteString], Set<ByteString>) = ([], [])
     for container in scan.containers
@@ -65,8 +65,9 @@ extension PurgeRequest {
     return parties
   }
 
-  /// What says that a party runs at this moment: any of its containers is in use, of a group one of
-  /// its members', by an app or by another operation of this program.
+  /// Returns the reason to consider a party running now, or nil. A party is running if an app, or
+  /// another operation of this program, uses any of its containers or, for a group, a container of
+  /// one of its members.
   public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
     let rivals = ConcurrentOperations(scan.device)
     if let sign = rivals.sign(among: scan.containers(of: party)) { return sign }
@@ -80,7 +81,8 @@ extension PurgeRequest {
 
   // MARK: - Shared blocks
 
-  /// Bytes of files that may go whose blocks others have, too, on volumes that can share them.
+  /// Returns the bytes of candidate files that share blocks with other files, on volumes that
+  /// support this.
   private static func shared(
     _ scan: DeviceScan, _ following: PurgeOptions
   ) throws(SystemError) -> [ByteString: [Int: UInt64]] {
@@ -96,12 +98,12 @@ extension PurgeRequest {
 }
 
 extension DeviceScan {
-  /// The containers of a party.
+  /// Returns the containers of a party.
   fileprivate func containers(of party: ByteString) -> [Container] {
     containers.map(\.container).filter { PurgePlan.party(of: $0) == party }
   }
 
-  /// A party, and the apps that share a group with it that is a party of its own.
+  /// Returns a party and, if it is a group, the apps that share the group.
   fileprivate func apps(with party: ByteString) -> Set<ByteString> {
     var apps: Set<ByteString> = [party]
     for scan in containers where scan.container.kind == .group {
@@ -113,16 +115,17 @@ extension DeviceScan {
 }
 
 extension RunningApps {
-  /// What says that a party runs.
+  /// Returns the first sign that a party is running, or nil.
   fileprivate func sign(of party: ByteString) -> Sign? {
     let apps = scan.apps(with: party)
     return signs { apps.contains(PurgePlan.party(of: $0)) }.first
   }
 }
 
-/// Asks the files of a container that may go which of their bytes others have, too.
+/// The bytes that candidate files of a container share with other files.
 private enum SharedBytes {
-  /// What cannot be asked counts as a file's own.
+  /// Measures the shared bytes by entry. A file that cannot be examined is treated as sharing
+  /// nothing.
   static func measure(
     _ scan: ContainerScan, _ root: consuming Directory, _ following: PurgeOptions
   ) -> [Int: UInt64] {

@@ -1,43 +1,44 @@
 public import PolicyEngine
 public import SystemIO
 
-/// What is deleted together to gain space, or not at all: a file, a database with its companions, or
-/// a directory that a rule names as one (docs/purge.md, "Units").
+/// A unit of deletion, which is deleted as a whole or not at all: a file, a database with its
+/// companions, or a directory that a rule names as one (docs/purge.md, "Units").
 public struct PurgeUnit: Sendable, Hashable {
-  /// What it is.
+  /// The kind of a unit.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     case file
-    /// A database's file; with it go its log, its journal and its shared memory.
+    /// A database's file, which is deleted with its log, journal and shared memory.
     case database
-    /// A directory with all that is in it.
+    /// A directory with its content.
     case folder
   }
 
   public let kind: Kind
-  /// The terms on which it may go: the order is the largest of all that is in it.
+  /// The terms of deletion; the order is the highest of all entries in the unit.
   public let terms: PurgeTerms
   public let dataClass: DataClass
-  /// When anything in it was last changed or, where the volume notes that, read: seconds since 1970.
+  /// The time of the last change or, if the volume records it, the last access of any entry in the
+  /// unit, in seconds since 1970.
   public internal(set) var newest: Int64
-  /// Bytes that the volume gives back for it alone. What other names or files have, too, is not
-  /// among them.
+  /// The bytes that the volume gains from this unit alone, without blocks that other names or files
+  /// share.
   public internal(set) var bytes: UInt64
-  /// By how much its app is over a quota that counts the unit: thousandths of the quota that are
-  /// used, 0 where it is not over any.
+  /// How far its app is over a quota that counts the unit: the usage in thousandths of the quota, 0
+  /// if no quota is exceeded.
   public internal(set) var overQuota: UInt32 = 0
-  /// How many files it has.
+  /// The number of files.
   public let files: Int32
 
-  /// The container's place in the scan.
+  /// The index of the container in the scan.
   let container: Int32
-  /// The entry that it is, of a database the database's own file.
+  /// The entry of the unit; for a database, the entry of its main file.
   let entry: Int32
-  /// The place of its path among all, by bytes.
+  /// The rank of its path among all units, in byte order.
   var rank: UInt32 = 0
-  /// Whether something in it has names elsewhere.
+  /// Whether a file in it has names elsewhere.
   let hasLinks: Bool
 
-  /// How long ago it was in use, in the coarse steps by which units are ordered.
+  /// The time since the last use, in the coarse steps by which units are ordered.
   public enum Age: Int8, Sendable, Hashable, CaseIterable, Comparable {
     case over90Days, over30Days, over7Days, over1Day, younger
 
@@ -54,36 +55,37 @@ public struct PurgeUnit: Sendable, Hashable {
         }
     }
 
-    /// The age of a unit at a time.
+    /// Creates the age of a unit at a time.
     public init(_ unit: PurgeUnit, at now: Timestamp) { self.init(seconds: unit.age(at: now)) }
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// Seconds since anything in it was in use; negative where a clock was wrong.
+  /// Returns the seconds since the last use of any entry in the unit; negative if a clock was
+  /// wrong.
   public func age(at now: Timestamp) -> Int64 {
     let (age, overflow) = now.seconds.subtractingReportingOverflow(newest)
     return overflow ? 0 : age
   }
 }
 
-/// Why something is not deleted though a purge came by.
+/// The reason why an entry is not deleted.
 public enum PurgeConflict: Sendable, Hashable {
-  /// The policy lets it never go.
+  /// The policy never allows its deletion.
   case never
-  /// Its class is precious to somebody, and no rule says `allow-loss`.
+  /// Its class is precious, and no rule says `allow-loss`.
   case precious(DataClass)
-  /// Something that it goes together with may not go.
+  /// An entry of the same unit may not be deleted.
   case holds(ByteString)
-  /// Another file system begins there.
+  /// A file system is mounted on it.
   case mount
-  /// It is this program's own, or a repository of it.
+  /// It belongs to this program, or is one of its repositories.
   case own
-  /// A directory that is emptied and stays, or goes when it is empty.
+  /// A directory whose content is deleted; it stays, or is removed once it is empty.
   case folder
-  /// The mark by which its directory is known to be disposable.
+  /// The marker file that declares its directory disposable.
   case mark
-  /// A file that would be emptied, and that has other names.
+  /// A hard-linked file that would have to be truncated.
   case linked
   /// A socket, a pipe or a device, which takes no space.
   case special

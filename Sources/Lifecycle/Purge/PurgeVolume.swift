@@ -2,40 +2,40 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// A volume that a device's containers lie on, and what a purge does there.
+/// A volume with containers of the device, and the planned purge of it.
 public struct PurgeVolume: Sendable {
   /// The volume's device number.
   public let device: UInt64
-  /// A container on it, for messages.
+  /// The path of a container on the volume, for messages.
   public let path: ByteString
   public let space: VolumeSpace
-  /// The severest of the policy's levels that is crossed.
+  /// The most severe crossed level of the policy.
   public let pressure: PressureLevel?
-  /// What the levels would give, the mildest first.
+  /// The gain of each level, the mildest first.
   public let levels: [LevelGain]
-  /// Whose orders and age hold; nil where nothing is to be done.
+  /// The terms whose orders and age apply; nil if nothing has to be done.
   public let term: PurgeTerm?
-  /// Bytes that are to be gained; nil for all that may go.
+  /// The goal in bytes; nil to delete everything that may be deleted.
   public let goal: UInt64?
-  /// The units that go, by their places in the plan's, in order.
+  /// The chosen units in order, by their indices in the plan.
   public let chosen: [Int32]
-  /// Bytes that the chosen units give back together.
+  /// The bytes that the volume gains from the chosen units together.
   public let gain: UInt64
 
-  /// What a level would give.
+  /// The gain of a level.
   public struct LevelGain: Sendable, Hashable {
     public let level: PressureLevel
     public let bytes: UInt64
     public let units: Int
   }
 
-  /// Bytes of the goal that the chosen units do not give.
+  /// The bytes of the goal that the chosen units do not provide.
   public var missing: UInt64 {
     guard let goal, goal > gain else { return 0 }
     return goal - gain
   }
 
-  /// The next severer level that would give more, with what it would give in all.
+  /// The next more severe level with a higher gain, and its total gain.
   public var next: LevelGain? {
     guard let level = term?.level else { return nil }
     return levels.first { $0.level > level && $0.bytes > gain }
@@ -43,7 +43,7 @@ public struct PurgeVolume: Sendable {
 }
 
 extension PurgePlan {
-  /// Judges each volume by itself.
+  /// Judges each volume separately.
   func judgeVolumes() -> [PurgeVolume] {
     var devices: [(device: UInt64, path: ByteString)] = []
     for container in scan.containers {
@@ -79,7 +79,7 @@ extension PurgePlan {
       term: term, goal: goal, chosen: chosen.map(Int32.init), gain: gain)
   }
 
-  /// On what terms a volume is purged, and how many bytes are to be gained (nil: all).
+  /// Returns the terms of a volume's purge and the goal in bytes (nil for everything).
   private func task(_ crossed: Pressure?, _ space: VolumeSpace) -> (PurgeTerm?, UInt64?) {
     let named = request.level.flatMap { level in
       scan.policy.pressure.first { $0.level == level }
@@ -97,8 +97,8 @@ extension PurgePlan {
     }
   }
 
-  /// Takes units in order until they give so many bytes, or all; gives them and their bytes. A file
-  /// with several names counts when the last of them is taken.
+  /// Chooses units in order until they provide `goal` bytes, or all units. Returns them and their
+  /// bytes. A hard-linked file counts once its last name is chosen.
   private func take(_ places: [Int], upTo goal: UInt64?) -> ([Int], UInt64) {
     var (gain, taken): (UInt64, [Int]) = (0, [])
     var names: [FileIdentity: UInt32] = [:]
@@ -111,7 +111,8 @@ extension PurgePlan {
     return (taken, gain)
   }
 
-  /// Bytes of files whose last names go with a unit, but for those that have all in it.
+  /// Returns the bytes of files whose last names are in a unit, except files that have all names in
+  /// it.
   private func lastNames(of unit: PurgeUnit, _ names: inout [FileIdentity: UInt32]) -> UInt64 {
     let scan = scan.containers[Int(unit.container)]
     var before: [FileIdentity: UInt32] = [:]
@@ -130,14 +131,14 @@ extension PurgePlan {
 }
 
 extension CompiledPolicy {
-  /// The severest of the levels that a volume is below.
+  /// Returns the most severe level whose threshold a volume is below.
   fileprivate func pressure(on space: VolumeSpace) -> Pressure? {
     pressure.last { space.shortage($0.whenFreeBelow) > 0 }
   }
 }
 
 extension VolumeSpace {
-  /// Bytes that a volume has less than it is to have.
+  /// Returns the bytes by which the free space is below the wanted one.
   fileprivate func shortage(_ wanted: FreeSpace) -> UInt64 {
     let bytes = UInt64(clamping: wanted.bytes(ofVolume: Int64(clamping: total)))
     return bytes > available ? bytes - available : 0
@@ -145,10 +146,10 @@ extension VolumeSpace {
 }
 
 extension PurgeRequest.Goal {
-  /// Whether one of a device's volumes is short of space, so that a purge has something to do: asks for
-  /// the free space alone. A container that is not there any more is passed over.
+  /// Returns whether a volume of the device is short of space, so that a purge has something to do.
+  /// Reads the free space only. A container that no longer exists is skipped.
   ///
-  /// - Throws: when a volume cannot be asked.
+  /// - Throws: `LifecycleError` if the space of a volume cannot be read.
   public func isUnmet(
     on device: Device, _ policy: CompiledPolicy
   ) throws(LifecycleError) -> Bool {

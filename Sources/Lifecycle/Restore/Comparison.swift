@@ -1,13 +1,13 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Decides by what is there and what is stored which of them stays.
+/// Decides whether an existing entry is kept or replaced by the stored one.
 struct Comparison {
   let reader: RepositoryReader
   let mode: OverwriteMode
 
-  /// What is to be done where something stands in an entry's place: a child of a directory, or the
-  /// directory itself.
+  /// Returns the action for an entry whose location is occupied: by a child of a directory, or by
+  /// the directory itself if `name` is nil.
   func action(
     for entry: TreeEntry, _ status: FileStatus, in directory: borrowing Directory,
     _ name: ByteString?
@@ -23,8 +23,8 @@ struct Comparison {
     }
   }
 
-  /// Whether nothing but a look at the content could find a difference. Owners count only where they
-  /// could be set, and so do the bits that are for them alone.
+  /// Whether the existing entry matches the stored one in everything except its content. Owners,
+  /// and the mode bits that depend on them, count only if this process can set them.
   private func isSame(
     _ entry: TreeEntry, _ status: FileStatus, in directory: borrowing Directory, _ name: ByteString?
   ) throws -> Bool {
@@ -47,8 +47,8 @@ struct Comparison {
       && hasSameFlags(entry, in: directory, name)
   }
 
-  /// Asked last, because it opens the file. What cannot be opened, or has no flags, counts as having
-  /// those that are stored.
+  /// Checked last, because it opens the file. An entry that cannot be opened or has no flags counts
+  /// as having the stored ones.
   private func hasSameFlags(
     _ entry: TreeEntry, in directory: borrowing Directory, _ name: ByteString?
   ) throws -> Bool {
@@ -73,8 +73,9 @@ struct Comparison {
   }
 }
 
-/// Which extended attributes belong to the host and not to what is stored.
+/// The extended attributes that belong to the host rather than to the stored data.
 enum AttributeNames {
-  /// The label of a host's security policy, which means nothing on another.
+  /// Whether the attribute is the label of the host's security policy, which is meaningless on
+  /// another host.
   static func isOfHost(_ name: ByteString) -> Bool { name == "security.selinux" }
 }

@@ -2,29 +2,29 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Whether a file that looks like the stored one has its bytes, too: for a rollback, after which each
-/// byte is what it was (docs/update.md, "Rollback").
+/// Verifies that a file that looks unchanged has the stored content. A rollback needs this, because
+/// it has to restore every byte (docs/update.md, "Rollback").
 ///
-/// A file need not be read whose time of change, and that of each directory above it in the container, lies
-/// before the snapshot was begun: a program can set a file's time of modification, not that of change,
-/// and what is renamed gets a new one. All others are read, and held against the hashes of the stored
-/// pieces; of the repository only lists are read for that.
+/// A file is not read if its change time, and that of each directory above it in the container, is
+/// before the start of the snapshot: a program can set a file's modification time but not its
+/// change time, and a rename updates the change time. All other files are read and checked against
+/// the hashes of the stored pieces; this reads only piece lists from the repository.
 struct ContentProof {
   private let reader: RepositoryReader
   private let begin: Timestamp
-  /// How much older than the snapshot a change must be, in seconds; nothing where times cannot be relied
-  /// on.
+  /// The number of seconds by which a change must precede the snapshot; nil if the volume's
+  /// timestamps are unreliable.
   private let margin: Double?
-  /// Whether the directories down to the one in hand stood still, by their depth. The container's own is
-  /// not asked: an update renames it.
+  /// Whether each directory down to the current one is unchanged, by depth. The container's own
+  /// directory is not examined, because an update renames it.
   private var areStill: [Bool] = [true]
   private var buffer: [UInt8] = []
 
-  /// Prepares to compare.
+  /// Creates a proof for the files below a directory.
   ///
   /// - Parameters:
-  ///   - begin: when the snapshot was begun.
-  ///   - now: when the operation was; a snapshot from the future proves nothing.
+  ///   - begin: the start of the snapshot.
+  ///   - now: the start of the operation; a snapshot with a later start proves nothing.
   init(
     _ reader: RepositoryReader, since begin: Timestamp, now: Timestamp, in root: borrowing Directory
   ) {
@@ -34,15 +34,15 @@ struct ContentProof {
     margin = times == .exact && begin <= now ? Host.writebackDelay : nil
   }
 
-  /// Goes into a directory of the one at a depth.
+  /// Enters a child of the directory at a depth.
   mutating func enter(_ status: FileStatus, at depth: Int) {
     areStill.removeLast(max(0, areStill.count - depth - 1))
     areStill.append((areStill.last ?? false) && isStill(status))
   }
 
-  /// Whether a file of the directory at a depth has the stored bytes.
+  /// Whether a file in the directory at a depth has the stored content.
   ///
-  /// - Throws: `SystemError`, `StoreError` for what cannot be read.
+  /// - Throws: `SystemError` or `StoreError` if the file or a piece list cannot be read.
   mutating func hasBytes(
     of entry: TreeEntry, _ status: FileStatus, at depth: Int, in directory: borrowing Directory,
     _ name: ByteString

@@ -1,24 +1,24 @@
 internal import SystemIO
 
-/// Where a restore keeps what of a database gives way.
+/// Where a restore keeps the files of a database that it replaces.
 enum Keeping {
   /// In the device's trash.
   case trash
-  /// Beside it, under another name, until the database has come: so it can be taken back, and nothing of
-  /// it is lost where the restore is killed.
+  /// Beside the database under another name until the database is in place, so that the replacement
+  /// can be rolled back and a killed restore loses nothing.
   case aside
-  /// Nowhere: nothing gives way.
+  /// Nowhere: nothing is replaced.
   case nothing
 }
 
-/// The moves by which databases get their places.
+/// The moves that put databases in place.
 struct DatabaseMoves {
-  /// A move of a database's unit.
+  /// A move of one file of a database unit.
   struct Move {
     var step: JournalStep
-    /// The entry that comes by it; nothing where something only goes.
+    /// The entry that the move puts in place; nil if it only removes a file.
     let entry: Int?
-    /// Whether what it keeps is of no use any more once the database has come.
+    /// Whether the kept file is removed once the database is in place.
     var isTemporary = false
   }
 
@@ -32,8 +32,8 @@ struct DatabaseMoves {
     deleted = plan.databases.isEmpty ? [] : Set(plan.deletions.map(\.child))
   }
 
-  /// The moves of a database, by its number: first goes what is of another state of it, then come log
-  /// and journal, then the database.
+  /// Returns the moves for the database with a number: first, files of another state of the
+  /// database are moved away; then the log and the journal are put in place, then the database.
   func moves(of unit: Int) -> [Move] {
     let database = plan.databases[unit]
     let strays = database.strays.map { stray(named: $0, of: database) }
@@ -48,13 +48,14 @@ struct DatabaseMoves {
     }
   }
 
-  /// What is to be deleted anyway goes when the database has come; the rest stays beside it.
+  /// Returns the move for a stray file. A file that the plan deletes is removed once the database
+  /// is in place; others remain beside it.
   private func stray(named name: ByteString, of database: PlannedDatabase) -> Move {
     let child = DirectoryChild(directory: database.directory, name: name)
     return move(name, of: database, entry: nil, isWanted: !deleted.contains(child))
   }
 
-  /// - Parameter isWanted: whether what stands there is to be there afterwards, under another name.
+  /// - Parameter isWanted: whether the existing file is kept permanently, under another name.
   private func move(
     _ name: ByteString, of database: PlannedDatabase, entry: Int?, isWanted: Bool
   ) -> Move {
@@ -67,7 +68,7 @@ struct DatabaseMoves {
       move.step.kept = RestorePlan.StepRoot.kept
     } else if keeping != .nothing {
       move.step.kept = RestorePlan.StepRoot.target
-      // A database that stays does so with its log, under names by which both can be opened.
+      // A kept database keeps its log, under matching names so that both can be opened together.
       move.step.keptName =
         isWithDatabase
         ? plan.tree.asideName(

@@ -1,32 +1,32 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Has what threads write go to the disk while they write on, by a thread of its own: else the disk
-/// stands idle beside them, and they beside the disk at the end.
+/// Syncs written data on a thread of its own while other threads keep writing, so that neither the
+/// disk idles during the writes nor the threads during the final sync.
 ///
-/// It promises nothing: who wants all to be durable syncs the volume when all is written. Where that
-/// work ends before, by an error or because it was interrupted, a sync that goes on ends by itself. For
-/// any thread.
+/// It guarantees nothing: a caller that needs durability syncs the volume after the last write. If
+/// the work ends early because of an error or an interruption, a sync in progress ends by itself.
+/// Safe to use from any thread.
 final class EarlySync: Sendable {
-  /// So many bytes are written before the next time, as each writes what the file system keeps of the
-  /// files, too, some of it again.
+  /// The number of bytes written between two syncs: each sync also writes file system metadata,
+  /// some of it repeatedly.
   static let portion = 64 << 20
 
   private let sync: @Sendable () throws(SystemError) -> Void
   private let thread: Workers
   private let written = Atomic<Int>(0)
-  /// How much was written when the last sync began.
+  /// The number of bytes written when the last sync began.
   private let begun = Atomic<Int>(0)
   private let isBusy = Atomic<Bool>(false)
   private let failure = Mutex<SystemError?>(nil)
 
-  /// Begins to wait for bytes; `sync` runs on a thread of its own, once at a time.
+  /// Starts the sync thread, which calls `sync` one call at a time.
   init(_ sync: @escaping @Sendable () throws(SystemError) -> Void) throws(SystemError) {
     self.sync = sync
     thread = try Workers(count: 1, capacity: 1, name: "sync")
   }
 
-  /// Counts bytes that were written to files.
+  /// Counts bytes written to files, and starts a sync if enough have accumulated.
   func note(_ count: Int) {
     let total = written.add(count, ordering: .relaxed).newValue
     guard total - begun.load(ordering: .relaxed) >= Self.portion,
@@ -43,9 +43,9 @@ final class EarlySync: Sendable {
     }
   }
 
-  /// Waits for what it has begun.
+  /// Waits for the sync in progress.
   ///
-  /// - Throws: The first failure: a later sync may say that all is well (`Descriptor.sync()`).
+  /// - Throws: The first failure, because a later sync may report success (`Descriptor.sync()`).
   func finish() throws(SystemError) {
     thread.finish()
     if let failure = failure.withLock({ $0 }) { throw failure }

@@ -1,9 +1,9 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Sets what an entry has besides its content, in the order in which one step does not undo another:
-/// owner (which may clear set-user-id bits and capabilities), attributes with their ACLs, mode (which
-/// the ACL's mask is part of), time. A step that fails is noted, and the next ones are taken.
+/// Sets an entry's metadata in an order in which no step undoes another: the owner (which may clear
+/// set-user-ID bits and capabilities), the attributes with their ACLs, the mode (which includes the
+/// ACL's mask), the time. A failed step is recorded, and the remaining steps continue.
 struct EntryMetadata {
   let number: Int
   let entry: PlannedEntry
@@ -11,12 +11,13 @@ struct EntryMetadata {
   let attributes: [(name: ByteString, value: [UInt8])]
   let findings: RestoreFindings
 
-  /// The permissions to create a file with: its own, which saves setting them, unless it has
-  /// attributes. `user.*` attributes are refused, even to the owner, on a file that is not writable.
+  /// The permissions to create a file with: its final ones, which saves a call, unless it has
+  /// attributes. `user.*` attributes are refused on a file that is not writable, even for the
+  /// owner.
   var initialPermissions: UInt16 { attributes.isEmpty ? entry.permissions & 0o777 : 0o600 }
 
-  /// Sets the metadata of an open file that is new, or of a directory that has all its content. Owner
-  /// and mode are left alone where they are right by themselves: as `fresh` has them.
+  /// Sets the metadata of a new open file, or of a directory whose content is complete. The owner
+  /// and the mode are not set if a new file, `fresh`, already has them.
   func set<Target: MetadataTarget & ~Copyable>(
     on target: borrowing Target, fresh: FileStatus? = nil
   ) {
@@ -36,7 +37,7 @@ struct EntryMetadata {
     attempt { () throws(SystemError) in try target.setModified(entry.modified) }
   }
 
-  /// Sets the metadata of a link or a special file, which are not opened.
+  /// Sets the metadata of a symbolic link or a special file, which is not opened.
   func set(onChild name: ByteString, of directory: borrowing Directory) {
     setOwner { user, group throws(SystemError) in
       try directory.setOwner(user: user, group: group, of: name)
@@ -49,7 +50,7 @@ struct EntryMetadata {
     attempt { () throws(SystemError) in try directory.setModified(entry.modified, of: name) }
   }
 
-  /// Removes the attributes of what was there before that the entry has not.
+  /// Removes existing attributes that the entry does not have.
   func removeOthers<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
     let present = target.attributes
     attempt { () throws(SystemError) in
@@ -59,14 +60,14 @@ struct EntryMetadata {
     }
   }
 
-  /// Makes a directory that was there writable for its owner, until it gets its mode.
+  /// Makes an existing directory writable for its owner until its mode is set.
   private func openForAttributes<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
     guard !attributes.isEmpty, let mode = try? target.status().permissions, mode & 0o200 == 0
     else { return }
     try? target.setPermissions(mode | 0o200)
   }
 
-  /// Only the superuser gives files away; others may choose among their groups.
+  /// Sets the owner: only the superuser can change the user; others can choose among their groups.
   private func setOwner(_ step: (UInt32, UInt32) throws(SystemError) -> Void) {
     if Host.userID == 0 {
       return attempt { () throws(SystemError) in try step(entry.owner, entry.group) }
@@ -75,21 +76,22 @@ struct EntryMetadata {
     if entry.owner != Host.userID || !isSet { findings.countOwnerNotSet() }
   }
 
-  /// The permissions that it gets, by whose it is now; what it does not get is noted.
+  /// Returns the permissions to set, depending on the present owner; bits that cannot be set are
+  /// recorded.
   private func permissions(_ status: () throws(SystemError) -> FileStatus) -> UInt16 {
     if entry.permissions & SetIDBits.all == 0 { return entry.permissions }
     let kept =
       (try? status()).map { SetIDBits.kept(entry.permissions, entry.owner, entry.group, on: $0) }
       ?? entry.permissions & ~SetIDBits.all
-    // Of a directory that is as it can be it was said before.
+    // For an unchanged directory, an earlier restore reported it.
     if kept != entry.permissions, entry.action != .same {
       findings.remark(
-        number, "it comes without set-user-id and set-group-id: it is another user's or group's")
+        number, "its set-user-ID and set-group-ID bits are not set: another user or group owns it")
     }
     return kept
   }
 
-  /// Sets attributes, ACLs last: an ACL is a mode, too, under which others may be refused.
+  /// Sets attributes, ACLs last, because an ACL changes the mode and may deny the remaining calls.
   private func set(
     _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
   ) {
@@ -111,7 +113,7 @@ struct EntryMetadata {
 }
 
 extension SystemError {
-  /// What was not done and why, without the path: "cannot set the mode: not permitted".
+  /// The failed action and the reason, without the path: "cannot set the mode: not permitted".
   fileprivate var sentence: String {
     let words = operation.rawValue.split(separator: " ").dropLast()
     return words.isEmpty ? reason : "cannot \(words.joined(separator: " ")): \(reason)"

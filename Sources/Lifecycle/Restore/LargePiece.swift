@@ -1,21 +1,21 @@
 internal import SystemIO
 
-/// A large piece of a file that was written in one call, on its way to the disk.
+/// A large piece of a file that was written in one call and is being flushed to disk.
 ///
-/// Whoever restores much would fill the system's memory with it, and push out what the user works
-/// with: so a large piece leaves the memory once it is on the disk, as what a backup stores does
-/// (docs/design.md, "Backup and restore"). It is waited for while the next one is on its way, so that
-/// the disk and the threads both have something to do.
+/// A large restore would fill the page cache and evict the user's working set, so a large piece is
+/// dropped from the cache once it is on disk, like the data that a backup stores (docs/design.md,
+/// "Backup and restore"). Each piece is awaited while the next one is being flushed, to keep both
+/// the disk and the threads busy.
 final class LargePiece {
-  /// Bytes from which on a piece is large. Smaller ones are brought to the disk together
-  /// (`EarlySync`): to begin with them one at a time gained nothing.
+  /// The number of bytes from which a piece is large. Smaller pieces are flushed together
+  /// (`EarlySync`): starting their writeback one by one gained nothing.
   static let least = 1 << 20
 
   private let file: Descriptor
   private let place: Range<UInt64>
 
-  /// Begins to bring a piece to the disk. Nothing when there is no descriptor left to wait by: the
-  /// piece goes its way all the same.
+  /// Starts the writeback of a piece. Returns nil if no descriptor is left to wait with; the piece
+  /// is written nonetheless.
   init?(at place: Range<UInt64>, in file: borrowing Descriptor) throws(SystemError) {
     try file.beginSync(place)
     guard let second = try? file.duplicate() else { return nil }
@@ -23,8 +23,8 @@ final class LargePiece {
     self.file = second
   }
 
-  /// Waits until it is on the disk, and lets it leave the memory. It is as durable then as all else:
-  /// by the sync of the volume when all is written.
+  /// Waits until the piece is on disk, and drops it from the page cache. Like all other data, it is
+  /// durable only after the final sync of the volume.
   func finish() throws(SystemError) {
     try file.endSync(place)
     file.willNotBeReadSoon(place)

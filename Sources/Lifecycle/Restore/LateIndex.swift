@@ -1,11 +1,11 @@
-/// Finds the elements of a list that only grows by their keys, where few plans ask and those may ask
-/// often: what was appended since the last lookup is indexed then, so that n lookups cost n steps and a
-/// plan that never asks pays nothing.
+/// An index by key over an append-only list, for plans that rarely look up elements but may do so
+/// often. Each lookup indexes the elements appended since the last one, so n lookups take n steps
+/// and a plan without lookups pays nothing.
 struct LateIndex<Key: Hashable> {
   private var places: [Key: Int] = [:]
   private var count = 0
 
-  /// The place of the last element with a key.
+  /// Returns the index of the last element with a key.
   mutating func place<Element>(
     of key: Key, in list: [Element], keys: (Element) -> some Sequence<Key>
   ) -> Int? {

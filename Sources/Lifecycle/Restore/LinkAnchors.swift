@@ -1,25 +1,25 @@
 internal import SystemIO
 
-/// Where the containers of a snapshot are on the device that it is restored to, so that symbolic
-/// links that name one by its UUID or by its place lead there again (docs/restore.md, "Links").
+/// The locations of a snapshot's containers on the device to restore to. Symbolic links that name a
+/// container by its UUID or by its location are adjusted to them (docs/restore.md, "Links").
 struct LinkAnchors: Sendable {
-  /// A container that links may name.
+  /// A container that links may refer to.
   struct Anchor: Sendable, Hashable {
-    /// The name of its directory, where the platform made it.
+    /// The name of its directory, if the platform assigned it.
     let uuid: ByteString?
-    /// Where it lay.
+    /// Its location in the snapshot's device.
     let from: ByteString
-    /// Where it is now.
+    /// Its present location.
     let to: ByteString
   }
 
-  /// What a link's target is.
+  /// The classification of a link's target.
   enum Target: Equatable {
-    /// It is relative, or leads where it led.
+    /// The target is relative, or its location is unchanged.
     case unchanged
-    /// It named a container of the snapshot, and leads to it like this now.
+    /// The target is in a container of the snapshot; the associated value is its present location.
     case own(ByteString)
-    /// It is absolute and names no container that is known here.
+    /// The target is absolute and in no known container.
     case foreign
   }
 
@@ -33,7 +33,7 @@ struct LinkAnchors: Sendable {
     }
   }
 
-  /// What becomes of a link's target.
+  /// Returns the classification of a link's target.
   func target(of link: ByteString) -> Target {
     guard link.isAbsolute else { return .unchanged }
     let parts = link.components
@@ -41,7 +41,7 @@ struct LinkAnchors: Sendable {
     {
       return leads(link, to: named(link, parts, index, anchor))
     }
-    // The innermost place that holds a target is the one that is meant.
+    // If containers are nested, the innermost one contains the target.
     guard let anchor = link.andParents.lazy.compactMap({ byPlace[$0] }).first else {
       return .foreign
     }
@@ -52,8 +52,9 @@ struct LinkAnchors: Sendable {
     target == link ? .unchanged : .own(target)
   }
 
-  /// A target as this host sees it moves with the container; one as the device itself sees it
-  /// (`/var/mobile/Containers/…`) gets the new UUID in the place of the old.
+  /// Returns the new target of a link that contains a container's UUID: a target in the host's view
+  /// moves with the container; in one in the device's own view (`/var/mobile/Containers/…`) the new
+  /// UUID replaces the old one.
   private func named(
     _ link: ByteString, _ parts: [ByteString], _ index: Int, _ anchor: Anchor
   ) -> ByteString {

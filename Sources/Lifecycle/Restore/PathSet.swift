@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// A set of paths that answers in log n steps whether one of them is at, above or below a path.
+/// A set of paths that finds in O(log n) whether a member is at, above or below a path.
 struct PathSet: Sendable {
   private let paths: Set<ByteString>
   private let sorted: [ByteString]
@@ -18,7 +18,7 @@ struct PathSet: Sendable {
   /// Whether a member is the path itself, above it or below it.
   func isAbout(_ path: ByteString) -> Bool { covers(path) || holdsBelow(path) }
 
-  /// Whether a member is below the path: those are next to one another in the order of their bytes.
+  /// Whether a member is below the path; such members are adjacent in byte order.
   private func holdsBelow(_ path: ByteString) -> Bool {
     if path.isEmpty { return !sorted.isEmpty }
     let start = ByteString(Array(path.bytes) + [UInt8(ascii: "/")])

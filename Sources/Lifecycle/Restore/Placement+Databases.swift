@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// Databases in a directory that is merged into get their place as wholes, by the steps of the journal
-/// whether there is one or not: so what cannot be placed whole is taken back.
+/// Databases in a merged directory are put in place as units. The journal's steps are used even
+/// without a journal, so that a unit that cannot be placed completely is rolled back.
 extension Placement {
-  /// Places the databases, each of them whole or not at all.
+  /// Puts the databases in place, each completely or not at all.
   mutating func placeDatabases(isStopping: () -> Bool) throws {
     if plan.databases.isEmpty { return }
     let keeping: Keeping = trash != nil ? .trash : note != nil ? .nothing : .aside
@@ -25,14 +25,14 @@ extension Placement {
         try tell(error, of: database, moves)
         continue
       }
-      // Only what this run put there: something else may have such a name.
+      // Only files that this run kept: another file may have such a name.
       for name in moves.filter(\.isTemporary).compactMap({ runner.keptNames[$0.step] }) {
         remove(name, of: database)
       }
     }
   }
 
-  /// Removes what gave way, when all has come that it gave way to.
+  /// Removes a replaced file after its database is in place.
   private mutating func remove(_ name: ByteString, of database: PlannedDatabase) {
     do throws(SystemError) {
       try target.within(database.directory) { directory throws(SystemError) in
@@ -41,13 +41,14 @@ extension Placement {
     } catch {
       if error.isMissing { return }
       run.findings.remark(
-        database.directory, "'\(name)' gave way and cannot be removed: \(error.reason)")
+        database.directory, "cannot remove the replaced file '\(name)': \(error.reason)")
     }
   }
 
-  /// Tells why a database stays as it is.
+  /// Records why a database was not restored.
   ///
-  /// - Throws: `LifecycleError` where it does not: then nothing else is tried.
+  /// - Throws: `LifecycleError` if the database could not be rolled back; nothing else is tried
+  ///   then.
   private mutating func tell(
     _ failure: UnitFailure, of database: PlannedDatabase, _ moves: [DatabaseMoves.Move]
   ) throws {
@@ -57,10 +58,10 @@ extension Placement {
       throw LifecycleError(
         .failed,
         "cannot restore '\(name)' of '\(database.name)': \(failure.error.reason); "
-          + "and '\(step.name)' cannot be as it was: \(error.reason)",
+          + "and cannot roll back '\(step.name)': \(error.reason)",
         hint: note == nil
-          ? "what was there is beside it, under names with '\(plan.tree.asideSuffix)'"
-          : "'sandboxctl recover' finishes it or takes it back")
+          ? "the previous files are beside it; their names contain '\(plan.tree.asideSuffix)'"
+          : "'sandboxctl recover' finishes it or rolls it back")
     }
     if let number = moves[failure.step].entry {
       try run.note(number, failure.error)

@@ -1,9 +1,10 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What comes when everything has its place.
+/// The steps after all entries are in place.
 extension Placement {
-  /// Removes what the snapshot lacks; gives what is gone, with what gave way to what was placed.
+  /// Removes entries that the snapshot does not have. Returns the totals of the removed and the
+  /// replaced entries.
   mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
     var gone = plan.deletionsOfStrays(besides: staying).gone
     for deletion in plan.deletions {
@@ -11,21 +12,21 @@ extension Placement {
         gone.add(deletion.totals)
       }
     }
-    // A database that cannot be removed keeps its log, which comes after it.
+    // A database that cannot be removed keeps its log, which sorts after it.
     var kept: Set<DirectoryChild> = []
     for deletion in plan.removals {
       if let database = deletion.name.databaseOfCompanion,
         kept.contains(DirectoryChild(directory: deletion.directory, name: database))
       {
         run.findings.remark(
-          deletion.directory, "'\(deletion.name)' stays with '\(database)', which cannot be removed"
+          deletion.directory, "'\(deletion.name)' is kept: its '\(database)' cannot be removed"
         )
         continue
       }
       if isStopping() {
         throw LifecycleError(
-          .interrupted, "interrupted: all is restored, and not all removed that is to go",
-          hint: "the same command goes on")
+          .interrupted, "interrupted: all entries are restored, but some deletions remain",
+          hint: "run the same command again to continue")
       }
       do throws(SystemError) {
         let (trash, path) = (trash, plan.tree.path(deletion.directory, from: 0).components)
@@ -43,7 +44,7 @@ extension Placement {
     return gone
   }
 
-  /// Sets the metadata of the directories that were there, the deepest first.
+  /// Sets the metadata of merged directories, deepest first.
   mutating func finishDirectories(_ reader: RepositoryReader) {
     for number in plan.tree.entries.indices.reversed() {
       let entry = plan.tree.entries[number]
@@ -62,8 +63,9 @@ extension Placement {
     }
   }
 
-  /// Sets the flags, last of all: an immutable file takes neither a name nor a time. A directory that was
-  /// there may have some that are not stored. Of the names of a file one is enough.
+  /// Sets the flags, as the last step: an immutable file can be neither renamed nor given a time. A
+  /// merged directory may have flags that are not stored. For a hard-linked file, one name is
+  /// enough.
   mutating func setFlags() {
     for number in plan.tree.entries.indices.reversed() {
       let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)

@@ -1,21 +1,22 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Gives what was staged its place in the target: whole directories where none is, else file by file,
-/// each by one rename. So at any moment each entry of the target is either as it was or as stored.
+/// Moves staged entries into the target: new directories as a whole, other entries file by file,
+/// each by one rename. So at any moment each entry of the target is in its previous or its stored
+/// state.
 struct Placement: ~Copyable {
   let run: RestoreRun
   let plan: RestorePlan
-  /// Where what gives way is kept; nothing in a plain directory, where it goes.
+  /// The trash for replaced entries; nil in a plain directory, where they are deleted.
   let trash: TrashDirectory?
-  /// Where a directory is noted that is opened for its move, under a journal.
+  /// The note of a directory whose permissions are opened for its move; nil without a journal.
   let note: OpenedNote?
   private var staged: TreeCursor
   var target: TreeCursor
   var placed = 0
-  /// The databases, by their numbers in the plan, that stay as they are.
+  /// The numbers of the databases in the plan that are kept unchanged.
   var staying: Set<Int> = []
-  /// Whether a database is neither as it was nor as stored.
+  /// Whether a database is in neither its previous nor its stored state.
   var isUnstable = false
 
   init(
@@ -31,8 +32,8 @@ struct Placement: ~Copyable {
     self.target = target
   }
 
-  /// Places everything: databases first, then the entries of each directory in the order of their
-  /// names.
+  /// Moves all entries into the target: databases first, then the entries of each directory in the
+  /// order of their names.
   mutating func place(isStopping: () -> Bool) throws {
     try placeDatabases(isStopping: isStopping)
     let databaseMembers = plan.databaseMembers
@@ -49,7 +50,7 @@ struct Placement: ~Copyable {
           try place(number)
           placed += 1
         } catch {
-          // A new target has its place by one rename: without that nothing is restored.
+          // A new target is placed by one rename: without it, nothing is restored.
           if plan.place.name != nil { throw LifecycleError(error) }
           try run.note(number, error)
           for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
@@ -61,16 +62,16 @@ struct Placement: ~Copyable {
     }
   }
 
-  /// How far it came, where it was told to stop.
+  /// Returns the error for an interruption, with the progress so far.
   func interruption() -> LifecycleError {
     if plan.place.name != nil {
-      return LifecycleError(.interrupted, "interrupted: the target is as it was before")
+      return LifecycleError(.interrupted, "interrupted: the target is unchanged")
     }
     let all = plan.tree.entries.count { $0.action.isWritten && !$0.isMerged }
     return LifecycleError(
       .interrupted,
-      "interrupted: \(placed) of at most \(all) entries have their place, each of them whole",
-      hint: "the same command goes on with the others")
+      "interrupted: \(placed) of at most \(all) entries are restored, each of them completely",
+      hint: "run the same command again to restore the others")
   }
 
   private mutating func place(_ number: Int) throws(SystemError) {
@@ -84,7 +85,7 @@ struct Placement: ~Copyable {
           guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
             throw error
           }
-          // What stood in the place has given way by now, or does now.
+          // The existing entry has been replaced by now, or this call replaces it.
           try from.whileOpen(name, to: to, as: name, note) { () throws(SystemError) in
             try Self.move(number, tree, from: from, to: to, trash)
           }

@@ -1,32 +1,33 @@
 internal import SystemIO
 
-/// A database that a restore changes in a directory that is there: it, its log and its journal are one
-/// unit. A log that belongs to another state of the database would damage it when it is opened.
+/// A database that a restore changes in an existing directory. The database, its log and its
+/// journal are one unit: a log of another state would damage the database when it is opened.
 struct PlannedDatabase: Sendable {
-  /// The directory that it is in, and its name there.
+  /// The number of its directory, and its name there.
   let directory: Int
   let name: ByteString
-  /// Whether something of it lies there.
+  /// Whether the database or a file beside it exists.
   let isPresent: Bool
-  /// The entries that are written of it, the database last, in the order in which they get their place.
+  /// The entries to write, in the order in which they are put in place; the database is last.
   var members: [Int] = []
-  /// Its own entry, where that is written.
+  /// The entry of the database file, if it is written.
   var entry: Int?
-  /// What lies beside it and belongs to another state of it: it goes away before anything comes.
+  /// Files beside it that belong to another state; they are moved away before an entry is put in
+  /// place.
   var strays: [ByteString] = []
-  /// Whether it was taken back while the plan was made: it is not in a finished plan.
+  /// Whether it was withdrawn during planning; a finished plan has no such database.
   var isWithdrawn = false
 
-  /// What is said of a file that stays for another one's sake.
+  /// The reason for a file that is not restored because another file of its database is not.
   static let brokenReason = "a file of the same database could not be restored"
 
-  /// Whether something of it could not be made where something of it lies: then none of it is put, and
-  /// what is there stays. Where nothing is there, it comes without a log that could not be made.
+  /// Whether an entry failed, so that nothing of the database is restored and the existing files
+  /// are kept. If none exists, a log that failed does not prevent the restore of the database.
   func isBroken(_ findings: RestoreFindings) -> Bool {
     (isPresent ? members[...] : members.suffix(1)).contains(where: findings.isUnmade)
   }
 
-  /// Says of what is not known to be missing that it does not come.
+  /// Marks all entries of the database as failed.
   func fail(_ findings: RestoreFindings) {
     for member in members where !findings.isUnmade(member) {
       findings.fail(member, Self.brokenReason)
@@ -34,20 +35,20 @@ struct PlannedDatabase: Sendable {
   }
 }
 
-/// Something in a directory, by its name.
+/// A child of a directory, by its name.
 struct DirectoryChild: Hashable {
   let directory: Int
   let name: ByteString
 }
 
 extension PlannedDatabase {
-  /// What lies beside it and goes away.
+  /// The stray files beside it.
   var children: [DirectoryChild] {
     strays.map { DirectoryChild(directory: directory, name: $0) }
   }
 }
 
 extension PlannedDeletion {
-  /// What is to go.
+  /// The child to delete.
   var child: DirectoryChild { DirectoryChild(directory: directory, name: name) }
 }

@@ -1,37 +1,36 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What a restore does with one entry of the snapshot.
+/// The action of a restore for one entry of the snapshot.
 enum RestoreAction: UInt8, Sendable, BitwiseCopyable {
-  /// There is nothing of that name in the target.
+  /// The target has no entry of that name.
   case create
-  /// What is there gives way; of a directory that is there, its metadata.
+  /// The existing entry is replaced; of an existing directory, its metadata.
   case replace
-  /// What is there is as in the snapshot.
+  /// The existing entry matches the snapshot.
   case same
-  /// What is there stays, though it differs.
+  /// The existing entry is kept although it differs.
   case leave
 
-  /// Whether the entry is made anew.
+  /// Whether the entry is written.
   var isWritten: Bool { self == .create || self == .replace }
 }
 
-/// An entry of the snapshot as a plan keeps it, in 80 bytes: what only few have is in
-/// `PlannedTree.details`.
+/// An entry of the snapshot in a plan, in 80 bytes: rare properties are in `PlannedTree.details`.
 struct PlannedEntry: Sendable, BitwiseCopyable {
-  /// The directory that it is in; the first entry is its own.
+  /// The number of its directory; the first entry is its own parent.
   let parent: UInt32
-  /// Levels below the first entry.
+  /// The number of levels below the first entry.
   let depth: UInt16
   let kind: FileKind
   var action: RestoreAction
-  /// For a folder: whether one is there, into which the snapshot's is merged.
+  /// Whether the entry is a directory that exists in the target, and is merged into it.
   var isMerged = false
-  /// What stands in the target in the place of it is a directory, and this is none; or the reverse.
+  /// Whether the entry is a directory and the existing one is not, or the reverse.
   var changesKind = false
-  /// Whether there is metadata to set: directories that are no one's have none.
+  /// Whether there is metadata to set; directories that are no entries of the snapshot have none.
   var hasMetadata = true
-  /// Whether what stands in its place gets another name beside it, and is not lost.
+  /// Whether the existing entry is kept beside it under another name.
   var isPutAside = false
   let permissions: UInt16
   let nameLength: UInt8
@@ -41,25 +40,25 @@ struct PlannedEntry: Sendable, BitwiseCopyable {
   let owner: UInt32
   let group: UInt32
   let modified: Timestamp
-  /// Bytes of a file.
+  /// The size of a file in bytes.
   var size: UInt64 = 0
-  /// A file's pieces in `PlannedTree.pieces`.
+  /// The index of a file's first piece in `PlannedTree.pieces`.
   var firstPiece: UInt32 = 0
   var pieceCount: UInt32 = 0
-  /// Place in `PlannedTree.details`.
+  /// The index in `PlannedTree.details`.
   var detail: UInt32?
 }
 
-/// What few entries have.
+/// The properties that few entries have.
 struct EntryDetail: Sendable {
   var attributes: [Attribute] = []
   var flags: UInt32 = 0
-  /// What a link points to.
+  /// The target of a symbolic link.
   var linkTarget: ByteString = ""
-  /// The number of a device file, as Linux has it.
+  /// The device number of a device file, in Linux encoding.
   var device: UInt64 = 0
-  /// The entry of which this one is another name.
+  /// The entry that this one is a hard link to.
   var leader: Int?
-  /// The content of a file that is not the snapshot's.
+  /// The content of a generated file, which is not from the snapshot.
   var generated: [UInt8]?
 }

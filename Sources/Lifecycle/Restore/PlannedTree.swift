@@ -1,26 +1,26 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// All entries that a restore is about, a directory before what is in it, in the order of the names.
+/// All entries of a restore, in the order of their names, each directory before its children.
 ///
-/// Kept whole, so that nothing is decided twice: about 130 bytes an entry, names and a file's first
-/// piece included.
+/// The whole tree is kept, so that each decision is made once: about 130 bytes for an entry,
+/// including the names and a file's first piece.
 struct PlannedTree: Sendable {
   private(set) var entries = SpillableArray<PlannedEntry>()
   private(set) var details: [EntryDetail] = []
   private(set) var pieces = SpillableArray<Piece>()
   private var names = SpillableArray<UInt8>()
-  /// What is put behind the names of what is put aside.
+  /// The suffix for the names of existing entries that are kept.
   var asideSuffix: ByteString = ""
 
-  /// Whether another entry may find no room in the tables.
+  /// Whether the tables may have no room for another entry.
   var isFull: Bool {
     let most = Int(UInt32.max) - Int(UInt16.max)
     return max(entries.count, details.count, pieces.count, names.count) > most
   }
 
-  /// Appends an entry; gives its number. A name is at most 255 bytes by the format. Of a file
-  /// that stays the content is kept only where it `mayCome` yet.
+  /// Appends an entry. Returns its number. The format limits a name to 255 bytes. The content of a
+  /// kept file is recorded only if the file may still be restored (`mayCome`).
   mutating func append(
     _ entry: TreeEntry, named name: ByteString, parent: Int?, action: RestoreAction,
     hasMetadata: Bool = true, mayCome: Bool = false
@@ -61,7 +61,7 @@ struct PlannedTree: Sendable {
     return UInt32(details.count - 1)
   }
 
-  /// Says that an entry is another name of an earlier one: its content is not read.
+  /// Marks an entry as a hard link to an earlier one; its content is not read.
   mutating func link(_ number: Int, to leader: Int) {
     guard let detail = entries[number].detail else { return }
     details[Int(detail)].leader = leader
@@ -69,35 +69,35 @@ struct PlannedTree: Sendable {
     entries[number].pieceCount = 0
   }
 
-  /// Gives a file content that is not in the snapshot.
+  /// Sets the content of a file that is not from the snapshot.
   mutating func generate(_ number: Int, _ bytes: [UInt8]) {
     details.append(EntryDetail(generated: bytes))
     entries[number].detail = UInt32(details.count - 1)
     entries[number].size = UInt64(bytes.count)
   }
 
-  /// Changes what is done with an entry.
+  /// Changes the properties of an entry.
   mutating func update(_ number: Int, _ change: (inout PlannedEntry) -> Void) {
     change(&entries[number])
   }
 
-  /// The entry's name.
+  /// Returns the entry's name.
   func name(_ number: Int) -> ByteString {
     let entry = entries[number]
     let start = Int(entry.nameStart)
     return ByteString(names.copy(start..<(start + Int(entry.nameLength))))
   }
 
-  /// The name that what stands in an entry's place gets where it is put aside.
+  /// Returns the name under which the existing entry is kept.
   func asideName(_ number: Int) -> ByteString { asideName(of: name(number)) }
 
-  /// The same of any name; a long one is cut, with room for a number.
+  /// Returns the name under which a file is kept; a long name is cut to leave room for a number.
   func asideName(of name: ByteString, followedBy end: ArraySlice<UInt8> = []) -> ByteString {
     let room = Int(UInt8.max) - 4 - asideSuffix.count - end.count
     return ByteString(Array(name.bytes.prefix(room)) + asideSuffix.bytes + end)
   }
 
-  /// The path below the directory at a depth; that of the directory itself is empty.
+  /// Returns the path below the directory at a depth; it is empty for that directory itself.
   func path(_ number: Int, from top: UInt16) -> ByteString {
     var parts: [ByteString] = []
     var at = number
@@ -108,25 +108,26 @@ struct PlannedTree: Sendable {
     return ByteString(parts.reversed().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 
-  /// What few entries have; of most an empty one.
+  /// Returns the rare properties of an entry; empty ones for most entries.
   func detail(_ number: Int) -> EntryDetail {
     entries[number].detail.map { details[Int($0)] } ?? EntryDetail()
   }
 
-  /// A file's own pieces; another name of a file has none.
+  /// Returns a file's pieces; a hard link to an earlier entry has none.
   func pieces(_ number: Int) -> ArraySlice<Piece> {
     let first = Int(entries[number].firstPiece)
     return pieces.copy(first..<(first + Int(entries[number].pieceCount)))
   }
 
-  /// Bytes of a file's content without its holes; a file with lists counts as if it had none.
+  /// Returns the size of a file's content in bytes without its holes; a file with piece lists
+  /// counts as if it had none.
   func stored(_ number: Int) -> UInt64 {
     if entries[number].level > 0 { return entries[number].size }
     return pieces(number).lazy.map { if case .blob(_, let length) = $0 { length } else { 0 } }
       .clampedSum
   }
 
-  /// The first entry after all that is below a directory.
+  /// Returns the number of the first entry after a directory and all its descendants.
   func end(of directory: Int) -> Int {
     let depth = entries[directory].depth
     var at = directory + 1
@@ -136,7 +137,7 @@ struct PlannedTree: Sendable {
 }
 
 extension Node {
-  /// The kind of thing it is.
+  /// The file kind of the node.
   var kind: FileKind {
     switch self {
     case .file: .file

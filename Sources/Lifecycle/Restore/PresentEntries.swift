@@ -1,26 +1,26 @@
 internal import SystemIO
 
-/// What is in a directory that is to be removed, and whether it may be.
+/// The contents of a directory that is considered for removal.
 struct PresentEntries {
   private let protected: Set<FileIdentity>
   private(set) var totals = RestoreTotals()
-  /// Why the directory has to stay.
+  /// The reason to keep the directory; nil if it may be removed.
   private(set) var protection: String?
 
   init(protected: Set<FileIdentity>) { self.protected = protected }
 
-  /// Counts an entry; false where it has to stay.
+  /// Counts an entry. Returns false if it must be kept.
   mutating func note(_ status: FileStatus) -> Bool {
     totals.count(status.kind, size: status.kind == .file ? status.size : 0)
     if status.isMountPoint {
       protection = "another volume is mounted in it"
     } else if protected.contains(status.identity) {
-      protection = "the repository in use lies there"
+      protection = "the repository in use is there"
     }
     return protection == nil
   }
 
-  /// Counts all that is below a directory.
+  /// Counts all entries below a directory.
   mutating func read(_ directory: consuming Directory) throws(SystemError) {
     let status = try directory.status()
     if status.isMountPoint || protected.contains(status.identity) {

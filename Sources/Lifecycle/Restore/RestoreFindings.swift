@@ -2,10 +2,10 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// What the threads of a restore find out: what could not be made, and why.
+/// The results that the threads of a restore collect: the entries that failed, with the reasons.
 final class RestoreFindings: Sendable {
   private struct State: Sendable {
-    /// Entries that are not there, nor what is below them.
+    /// Entries that were not created, including the descendants of such directories.
     var unmade: Set<Int> = []
     var damaged = Reasons()
     var failed = Reasons()
@@ -13,7 +13,7 @@ final class RestoreFindings: Sendable {
     var ownersNotSet = 0
   }
 
-  /// Reasons in the order in which they were found, each entry's first one by its number.
+  /// Reasons in the order in which they were found, with each entry's first one by its number.
   private struct Reasons: Sendable {
     private(set) var all: [(number: Int, reason: String)] = []
     private var first: [Int: Int] = [:]
@@ -31,7 +31,7 @@ final class RestoreFindings: Sendable {
 
   init(_ counters: ProgressCounters) { self.counters = counters }
 
-  /// An entry could not be made.
+  /// Records that an entry could not be created.
   func fail(_ number: Int, _ reason: String) {
     counters.didFail()
     state.withLock { state in
@@ -40,13 +40,13 @@ final class RestoreFindings: Sendable {
     }
   }
 
-  /// An entry was made, but not all that belongs to it.
+  /// Records that an entry was created, but is incomplete.
   func remark(_ number: Int, _ reason: String) {
     counters.didFail()
     state.withLock { $0.failed.append(number, reason) }
   }
 
-  /// A file's stored data is damaged; said once for each.
+  /// Records that a file's stored data is damaged; only the first call for a file has an effect.
   func lose(_ number: Int, _ reason: String) {
     state.withLock { state in
       guard state.unmade.insert(number).inserted else { return }
@@ -55,13 +55,14 @@ final class RestoreFindings: Sendable {
     }
   }
 
-  /// An entry was made, but what is stored of something that belongs to it is damaged.
+  /// Records that an entry was created, but a part of its stored data is damaged.
   func losePart(_ number: Int, _ reason: String) {
     counters.didFail()
     state.withLock { $0.damaged.append(number, reason) }
   }
 
-  /// An entry is another name of one that is not there: it is not there either, and for that reason.
+  /// Records that a hard link could not be created because the entry that it links to is missing,
+  /// with the reason for that entry.
   func loseLike(_ other: Int, _ number: Int) {
     state.withLock { state in
       state.unmade.insert(number)
@@ -69,30 +70,30 @@ final class RestoreFindings: Sendable {
         state.damaged.append(number, reason)
       } else {
         state.failed.append(
-          number, state.failed[other] ?? "the file that it is a name of could not be made")
+          number, state.failed[other] ?? "the file that it is a hard link to could not be created")
       }
     }
   }
 
-  /// An entry is not there for a reason that is told of another one.
+  /// Records that an entry was not created for a reason that is reported for another one.
   func skip(_ number: Int) { state.withLock { _ = $0.unmade.insert(number) } }
 
-  /// Blobs that are not to be had from where they were looked for.
+  /// Records blobs that were not at their recorded location.
   func miss(_ uses: [BlobUse]) {
     if !uses.isEmpty { state.withLock { $0.missing += uses } }
   }
 
   func countOwnerNotSet() { state.withLock { $0.ownersNotSet += 1 } }
 
-  /// Whether an entry could not be made, so far.
+  /// Whether an entry has failed so far.
   func isUnmade(_ number: Int) -> Bool { state.withLock { $0.unmade.contains(number) } }
 
-  /// All reasons for which something was not made, or not whole.
+  /// All reasons why entries are missing or incomplete.
   var reasons: [String] {
     state.withLock { state in (state.damaged.all + state.failed.all).map(\.reason) }
   }
 
-  /// Takes what was missed since the last time.
+  /// Returns the blobs missed since the last call.
   func takeMissing() -> [BlobUse] {
     state.withLock { state in
       defer { state.missing = [] }
@@ -100,7 +101,7 @@ final class RestoreFindings: Sendable {
     }
   }
 
-  /// Adds what was found to a report.
+  /// Adds the results to a report.
   func tell(_ plan: RestorePlan, _ report: inout RestoreReport) {
     let found = state.withLock { $0 }
     let tell = { (found: [(number: Int, reason: String)], remarks: inout [PathRemark]) in

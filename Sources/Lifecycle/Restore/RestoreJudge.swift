@@ -2,10 +2,10 @@ internal import ArchiveStore
 internal import PolicyEngine
 internal import SystemIO
 
-/// Decides, down the snapshot's tree, what comes back of each entry.
+/// Decides, down the snapshot's tree, which entries are restored.
 struct RestoreJudge: ~Copyable {
   let rules: RestoreRules?
-  /// The entries that are in the target now, by path; nil unless the rules ask for them.
+  /// The present entries of the target by path; nil unless the rules need them.
   let present: EntryLookup?
   private let classes: ClassFilter
   private let base: ByteString
@@ -21,10 +21,10 @@ struct RestoreJudge: ~Copyable {
     classifier = request.rules.map { Classifier($0.policy, scanStart: snapshot.time.seconds) }
   }
 
-  /// Whether everything comes back as it was stored.
+  /// Whether everything is restored as it was stored.
   var isIdle: Bool { rules == nil && classes.isIdle }
 
-  /// What holds for the entries of the directory that the walk begins with.
+  /// Returns the frame for the root directory of the walk.
   mutating func root() -> RestoreFrame {
     var frame = RestoreFrame(isInside: selection.isEmpty)
     if let rules {
@@ -34,7 +34,8 @@ struct RestoreJudge: ~Copyable {
     return frame
   }
 
-  /// What comes back of an entry, by its path in the walk; for a directory also what holds in it.
+  /// Returns the role of an entry by its path in the walk, and for a directory the frame of its
+  /// children.
   mutating func judge(
     _ entry: TreeEntry, at path: ByteString, in directory: RestoreFrame
   ) -> (role: RestoreRole, frame: RestoreFrame) {
@@ -58,7 +59,7 @@ struct RestoreJudge: ~Copyable {
       case .skip: return (.skip, frame)
       case .remove: return (.remove, frame)
       case .regenerate:
-        // Where a container is made anew it is written, and that of one that is there stays.
+        // In a new container the file is generated, and an existing one is kept.
         if let rules, rules.generated[path] != nil || present?.index(of: path) != nil {
           return (.skip, frame)
         }
@@ -70,7 +71,8 @@ struct RestoreJudge: ~Copyable {
     return (entry.isDirectory ? .way : .skip, frame)
   }
 
-  /// Whether an entry is what was asked for or leads there; a database's log comes with it.
+  /// Whether an entry is the selected one or a directory above it; the log of a selected database
+  /// is selected with it.
   private func isOnWay(_ entry: TreeEntry, at depth: Int) -> Bool {
     if entry.name == selection[depth] { return true }
     return depth + 1 == selection.count && !entry.isDirectory
@@ -106,7 +108,7 @@ struct RestoreJudge: ~Copyable {
 extension TreeEntry {
   var isDirectory: Bool { if case .directory = node { true } else { false } }
 
-  /// What a policy's conditions ask about it.
+  /// The properties that a policy's conditions examine.
   fileprivate var facts: EntryFacts {
     switch node {
     case .file(let content):

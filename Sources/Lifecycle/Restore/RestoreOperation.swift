@@ -1,22 +1,24 @@
 public import ArchiveStore
 public import SystemIO
 
-// Restore makes of a snapshot's path a directory or a file, or merges it into one that is there.
+// A restore creates a directory or a file from a snapshot's path, or merges it into an existing
+// one.
 //
-// A plan is made first: the snapshot's tree and the target are gone through side by side, and for
-// each entry it is decided whether it is made, replaces what is there, or leaves it. Then all that is
-// to be made is made in a staging directory on the target's file system: contents by several threads in
-// the order of the packs, each frame decoded once, each blob held against its hash before its bytes
-// are written. The volume is synced; then what was staged gets its place by renames, a new directory as
-// a whole by one; the volume is synced again; then come deletions, the times of directories that were
-// there, and flags.
+// First it makes a plan: it walks the snapshot's tree and the target side by side, and decides for
+// each entry whether to create it, to replace the existing one, or to keep that. Then it creates
+// all new entries in a staging directory on the target's file system: several threads write the
+// contents in the order of the packs, decode each frame once, and check each blob against its hash
+// before its bytes are written. It syncs the volume, moves the staged entries into place by renames
+// (a new directory by a single one), and syncs the volume again. Deletions, the times of merged
+// directories, and flags come last.
 //
-// So until the first rename the target is as it was before, and the staging directory is removed when
-// something ends the restore. What is damaged is left out and named; nothing that differs from its
-// hash is ever written. Not guaranteed: that a restore into a directory that is there is one step (each
-// of its entries is), or anything about what other programs change in the target meanwhile.
+// So the target is unchanged until the first rename, and the staging directory is removed if the
+// restore fails. Damaged entries are excluded and reported; data that differs from its hash is
+// never written. Not guaranteed: that a restore into an existing directory is atomic (each of its
+// entries is), and the result of concurrent changes by other programs.
 //
-// Into a device it is done under a journal, and what gives way is kept in the trash (docs/journal.md).
+// A restore into a device runs under a journal and keeps replaced entries in the trash
+// (docs/journal.md).
 
 /// Carries out a `RestorePlan`.
 public struct RestoreOperation: ~Copyable {
@@ -25,14 +27,14 @@ public struct RestoreOperation: ~Copyable {
   private let threads: Int
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
-  /// What a restore into a device notes before it changes anything there.
+  /// The journal of a restore into a device; nil for a plain directory.
   private let part: JournaledPart?
-  /// The kernel, which may report too little of what a sync of the volume fails for.
+  /// The kernel version: some kernels do not report all errors of a volume sync.
   var kernel = Host.kernelVersion
 
-  /// Prepares an operation. It asks `isStopping` often, on any thread; when that holds, it removes
-  /// what it staged and throws a `LifecycleError` of the kind `interrupted`. It tells the counters
-  /// how far it is.
+  /// Creates an operation. It calls `isStopping` often, on any thread; once that returns true, it
+  /// removes the staged entries and throws a `LifecycleError` of the kind `interrupted`. It updates
+  /// the counters with its progress.
   public init(
     _ plan: RestorePlan, from reader: RepositoryReader, threads: Int = Host.processors,
     counters: ProgressCounters = ProgressCounters(),
@@ -54,10 +56,10 @@ public struct RestoreOperation: ~Copyable {
     self.isStopping = isStopping
   }
 
-  /// Restores, and tells what was done.
+  /// Restores, and returns a report.
   ///
-  /// - Throws: `LifecycleError`: `failed` where the volume has no room, before anything is written, or
-  ///   nothing more could succeed; `interrupted`; `StoreError`.
+  /// - Throws: `LifecycleError`: `failed` if the volume has no room, before anything is written, or
+  ///   if an error ends the whole restore; `interrupted`; `StoreError`.
   public consuming func run() throws -> RestoreReport {
     let start = Host.monotonicSeconds()
     try requireRoom()
@@ -84,7 +86,8 @@ public struct RestoreOperation: ~Copyable {
     return report
   }
 
-  /// Refuses what does not fit. A restore of several parts has asked for all of them together.
+  /// Refuses a restore that does not fit. A restore with several parts has checked all of them
+  /// together.
   private func requireRoom() throws(LifecycleError) {
     if part != nil { return }
     let needs = VolumeNeeds(plan, from: reader)
@@ -92,7 +95,7 @@ public struct RestoreOperation: ~Copyable {
     if let directory = try? Directory.open(resolved: plan.place.directory),
       StagingDirectory.isAny(in: directory)
     {
-      // What a killed run left there may be all that is in the way.
+      // The leftovers of a killed run may take the missing room.
       try? StagingDirectory.removeAbandoned(in: directory)
       return try VolumeNeeds(plan, from: reader).require()
     }
@@ -124,7 +127,8 @@ public struct RestoreOperation: ~Copyable {
     report.deleted = try placement.delete(isStopping: isStopping)
     report.displaced = plan.displaced(besides: placement.staying)
     report.spared += plan.deletionsOfStrays(besides: placement.staying).spared
-    // All has its place: a staging directory that stays is told when the rest is done.
+    // All entries are in place: a staging directory that cannot be removed is reported after the
+    // rest is done.
     var leftover: SystemError?
     do throws(SystemError) { try remove(staging) } catch { leftover = error }
     placement.finishDirectories(reader)
@@ -133,7 +137,7 @@ public struct RestoreOperation: ~Copyable {
     if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
   }
 
-  /// Removes what was staged. Before that nobody may take it for what is still to come.
+  /// Removes the staging directory, after the journal no longer refers to it.
   private func remove(_ staging: borrowing StagingDirectory) throws(SystemError) {
     try part?.settleSteps()
     try staging.remove()

@@ -1,12 +1,13 @@
 internal import SystemIO
 
-/// Databases are placed and taken back as wholes.
+/// Databases, which are put in place and rolled back as units.
 extension RestorePlan {
-  /// What has its place with its database.
+  /// The entries that are put in place with their database.
   var databaseMembers: Set<Int> { Set(databases.flatMap(\.members)) }
 
-  /// A database without its log, or beside another one's, is damaged: it comes whole, or what is there
-  /// of it stays. Where nothing is there it is told what it comes without.
+  /// Marks the databases that cannot be restored completely: a database without its log, or with
+  /// another one's, is damaged, so the existing files are kept. If none exists, the database is
+  /// restored and the missing log is reported.
   func settleBrokenDatabases(_ findings: RestoreFindings) {
     for database in databases where database.isBroken(findings) { database.fail(findings) }
     tellOfLostLogs(findings)
@@ -27,14 +28,15 @@ extension RestorePlan {
       guard let log = lost[child] else { continue }
       findings.remark(
         number,
-        "it comes without '\(log)', which could not be restored: it may lack what was written last, "
+        "'\(log)' could not be restored with it: it may lack the latest changes, "
           + "or be damaged")
     }
   }
 
   // MARK: - Deletions
 
-  /// What goes by itself: what lies beside a database goes with its unit.
+  /// The deletions that are carried out by themselves; a file beside a database is deleted with its
+  /// unit.
   var removals: [PlannedDeletion] {
     let strays = Set(databases.flatMap(\.children))
     return deletions.filter { deletion in
@@ -42,11 +44,11 @@ extension RestorePlan {
     }
   }
 
-  /// What lies beside databases that come, is of another state of them, and is not to be deleted: it is
-  /// moved away with what gives way.
+  /// Files that belong to another state of the restored databases and that the plan does not
+  /// delete; they are moved away with the replaced files.
   public var displaced: [PathRemark] { displaced(besides: []) }
 
-  /// The same without that of databases that stay, by their numbers.
+  /// Returns these files except those of databases that are kept, by their numbers.
   func displaced(besides staying: Set<Int>) -> [PathRemark] {
     if databases.isEmpty { return [] }
     let deleted = Set(deletions.map(\.child))
@@ -54,15 +56,15 @@ extension RestorePlan {
       database.children.filter { !deleted.contains($0) }.map { child in
         PathRemark(
           path: tree.path(child.directory, from: place.shownDepth).appending(child.name),
-          remark: "it is of another state of '\(database.name)'")
+          remark: "it belongs to another state of '\(database.name)'")
       }
     }
   }
 
-  /// What was to be deleted with databases: how much it was where they came, and where they did not,
-  /// why it stayed.
+  /// Returns the deletions planned with databases: the totals of those carried out, and the reasons
+  /// for the others.
   ///
-  /// - Parameter staying: the databases, by their numbers, that stay as they are.
+  /// - Parameter staying: the numbers of the databases that are kept unchanged.
   func deletionsOfStrays(
     besides staying: Set<Int>
   ) -> (gone: RestoreTotals, spared: [PathRemark]) {
@@ -76,7 +78,7 @@ extension RestorePlan {
         let database = databases[unit]
         let path = tree.path(deletion.directory, from: place.shownDepth).appending(deletion.name)
         spared.append(
-          PathRemark(path: path, remark: "it belongs to '\(database.name)', which stays"))
+          PathRemark(path: path, remark: "it belongs to '\(database.name)', which is kept"))
       } else {
         gone.add(deletion.totals)
       }

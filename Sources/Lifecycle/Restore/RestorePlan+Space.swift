@@ -1,21 +1,21 @@
 public import ArchiveStore
 internal import SystemIO
 
-/// What a restore writes, for the volume that it is written on.
+/// The space that a restore needs on the volume of its target.
 extension RestorePlan {
-  /// What can be done where there is no room.
+  /// The hint for a volume without enough room.
   public static let roomHint =
-    "free space there, or restore a part: '--app', '--class' or 'SNAP:PATH'"
+    "free space on the volume, or restore a part with '--app', '--class' or 'SNAP:PATH'"
 
-  /// What is to be written, and what the volume has room for: a look at the system, each time it is asked
-  /// for. Nothing where nothing is to be done.
+  /// Returns the space needed and the room on the volume, read from the system with each call.
+  /// Empty if nothing is to be done.
   public func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
     VolumeNeeds(self, from: reader).all
   }
 
-  /// What of a volume is taken, at least: all that is new or gives way is staged before the first of it
-  /// gets its place. A directory takes no bytes, since many file systems keep it in its inode; a file with
-  /// lists counts as if it had no holes.
+  /// Returns the minimum space that the restore takes: all new and replacing entries are staged
+  /// before the first one is put in place. A directory counts no bytes, because many file systems
+  /// keep it in its inode; a file with piece lists counts as if it had no holes.
   func need(on space: VolumeSpace) -> (bytes: UInt64, entries: UInt64) {
     let isMade = tree.directoriesWithWork()
     var (bytes, entries) = (UInt64(0), StagingDirectory.entries)
@@ -31,8 +31,8 @@ extension RestorePlan {
     return (bytes, entries)
   }
 
-  /// How much less it is for the holes that only lists tell of; nothing where these cannot be read, or
-  /// are more than a look beforehand is worth.
+  /// Returns the size of the holes in files with piece lists; nil if a list cannot be read, or if
+  /// there are too many pieces to read in advance.
   func holesInLists(on space: VolumeSpace, from reader: RepositoryReader) -> UInt64? {
     var (holes, left) = (UInt64(0), Self.mostPieces)
     for number in tree.entries.indices {
@@ -52,15 +52,14 @@ extension RestorePlan {
     return holes
   }
 
-  /// Some TiB of usual files, 16 GiB of a database; a second's work.
+  /// Several TiB of ordinary files, or 16 GiB of databases; about a second of work.
   private static let mostPieces = 1 << 20
 
   private struct TooManyPieces: Error {}
 }
 
 extension DeviceRestorePlan {
-  /// What is to be written, and what the volumes have room for: a look at the system, each time it is
-  /// asked for.
+  /// Returns the space needed and the room on the volumes, read from the system with each call.
   public func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
     VolumeNeeds(self, from: reader).all
   }

@@ -1,16 +1,15 @@
 internal import SystemIO
 
-/// The steps by which a restore's placement gives everything its place, for the journal: in the order
-/// in which it takes them.
+/// The journal's steps that put entries in place, in the order in which a restore takes them.
 extension RestorePlan {
-  /// The roots of the steps, by their numbers.
+  /// The numbers of the steps' roots.
   enum StepRoot {
     static let target = 0
     static let staged = 1
     static let kept = 2
   }
 
-  /// The steps of all that was made, and of all that is to go. Without a trash nothing gives way.
+  /// Returns the steps for all created entries and all deletions. Without a trash nothing is kept.
   func steps(without findings: RestoreFindings, hasTrash: Bool) -> JournalSteps {
     let trash = hasTrash ? StepRoot.kept : nil
     let moves = DatabaseMoves(self, without: findings, keeping: hasTrash ? .trash : .nothing)
@@ -41,7 +40,7 @@ extension RestorePlan {
     return steps
   }
 
-  /// The step by which an entry gets its place.
+  /// Returns the step that puts an entry in place.
   private func step(of number: Int, _ trash: Int?) -> JournalStep {
     var step = JournalStep(
       path: tree.path(number, from: 0), source: StepRoot.staged, kept: trash)
@@ -51,7 +50,7 @@ extension RestorePlan {
     return step
   }
 
-  /// Whether anything that is there gives way, and has to be kept.
+  /// Whether an existing entry is replaced or deleted, and has to be kept.
   var displaces: Bool {
     replaces.entries + deletes.entries > 0 || databases.contains { !$0.strays.isEmpty }
   }

@@ -1,13 +1,12 @@
 internal import SystemIO
 
 extension RestorePlan {
-  /// Refuses another directory than the plan was made for: what was planned for one must not be done to
-  /// another.
+  /// Refuses a directory other than the one that the plan was made for.
   func requirePlanned(_ root: borrowing Directory) throws {
     guard let planned = place.identity, try root.status().identity != planned else { return }
     throw LifecycleError(
       .failed,
-      "cannot restore to '\(root.path)': another directory has taken its place since the restore was "
+      "cannot restore to '\(root.path)': another directory has replaced it since the restore was "
         + "planned", hint: "run the restore again")
   }
 }

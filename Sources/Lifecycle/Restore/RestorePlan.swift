@@ -2,38 +2,39 @@ public import ArchiveStore
 internal import SandboxModel
 public import SystemIO
 
-/// What a restore will do, entry by entry: from which snapshot, which path of it, to where.
+/// The plan of a restore, entry by entry: the snapshot, the path in it, and the target.
 ///
-/// A plan is made from the snapshot and a look at the target; it changes nothing.
+/// A plan is made from the snapshot and the present state of the target; planning changes nothing.
 public struct RestorePlan: Sendable {
-  /// The snapshot that is restored from.
+  /// The snapshot to restore from.
   public let snapshot: StoredSnapshot
-  /// What was asked for.
+  /// The request.
   public let request: RestoreRequest
-  /// What is to be made where nothing is.
+  /// The entries to create.
   public internal(set) var creates = RestoreTotals()
-  /// What gives way: of a directory that is there, its metadata.
+  /// The entries to replace; of existing directories, their metadata.
   public internal(set) var replaces = RestoreTotals()
-  /// What is there and stays.
+  /// The existing entries that are kept.
   public internal(set) var leaves = RestoreTotals()
-  /// What is to be removed, because the snapshot lacks it.
+  /// The entries to delete because the snapshot does not have them.
   public internal(set) var deletes = RestoreTotals()
-  /// Entries that cannot be restored, because of what stands in their place.
+  /// Entries that cannot be restored because of the existing entry, with the reason.
   public internal(set) var blocked: [PathRemark] = []
-  /// What the snapshot lacks, and what stays all the same.
+  /// Entries that the snapshot does not have and that are kept, with the reason.
   public internal(set) var spared: [PathRemark] = []
-  /// What of the tree cannot be read, by the folders: which entries that costs is not known.
+  /// Directories of the snapshot's tree that cannot be read completely; the lost entries are
+  /// unknown.
   public internal(set) var damaged: [PathRemark] = []
 
-  /// Links that lead to a container's new place, with what they led to.
+  /// Links that now point to a container's new location, with their previous targets.
   public internal(set) var relinked: [PathRemark] = []
-  /// Absolute links that lead out of what is restored, which stay as they were stored.
+  /// Absolute links that point outside the restored containers; they are restored unchanged.
   public internal(set) var foreignLinks: [PathRemark] = []
 
   var place: RestoreTarget
   var tree = PlannedTree()
   var deletions: [PlannedDeletion] = []
-  /// Databases of which something changes in a directory that is there.
+  /// Databases in merged directories of which a file changes.
   var databases: [PlannedDatabase] = []
 
   init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, _ place: RestoreTarget) {
@@ -42,19 +43,20 @@ public struct RestorePlan: Sendable {
     self.place = place
   }
 
-  /// The parts of the restored path that the snapshot does not hold, because its policy excluded them.
+  /// The parts of the restored path that the snapshot's policy excluded.
   public var notHeld: [Exclusion] {
     snapshot.snapshot.excluded.filter {
       $0.path.isWithin(request.path) || request.path.isWithin($0.path)
     }
   }
 
-  /// The paths below the target that give way, directories that only get other metadata among them.
+  /// The paths below the target to replace, including directories of which only the metadata
+  /// changes.
   public var replacedPaths: some Collection<ByteString> {
     tree.entries.indices.lazy.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
   }
 
-  /// The paths below the target that are to be removed.
+  /// The paths below the target to delete.
   public var deletedPaths: some Collection<ByteString> {
     deletions.lazy.map { deletion in
       let above = tree.path(deletion.directory, from: place.shownDepth)
@@ -62,30 +64,30 @@ public struct RestorePlan: Sendable {
     }
   }
 
-  /// Whether nothing is to be written or removed.
+  /// Whether nothing is written or deleted.
   public var isIdle: Bool {
     creates.entries + replaces.entries + deletes.entries == 0 && databases.isEmpty
   }
 
-  /// Whether an entry is counted: the target directory itself is not.
+  /// Whether an entry is counted; the target directory itself is not.
   func isCounted(_ entry: PlannedEntry) -> Bool { entry.depth > place.shownDepth }
 
-  /// The path of an entry below the target; a dot for the target itself.
+  /// Returns the path of an entry below the target; a dot for the target itself.
   func shownPath(_ number: Int) -> ByteString {
     let path = tree.path(number, from: place.shownDepth)
     return path.isEmpty ? "." : path
   }
 }
 
-/// Something in the target that the snapshot lacks.
+/// An entry of the target that the snapshot does not have.
 struct PlannedDeletion: Sendable {
-  /// The entry of the directory that it is in.
+  /// The number of its directory.
   let directory: Int
   let name: ByteString
-  /// What it is, with all that is in it.
+  /// The totals of the entry and everything in it.
   let totals: RestoreTotals
-  /// The entry that takes its place, and with which it goes; nothing where it goes by itself.
+  /// The number of the entry that replaces it; nil if it is deleted by itself.
   let replacement: Int?
-  /// Whether it was taken back while the plan was made: it is not in a finished plan.
+  /// Whether it was withdrawn during planning; a finished plan has no such deletion.
   var isWithdrawn = false
 }

@@ -1,21 +1,21 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What becomes of a directory of which the repository does not give all names.
+/// Directories of which the repository does not have all names.
 extension RestorePlanner {
-  /// Any of the names that are there may be one of those that are lost: then nothing is removed, which
-  /// is said.
+  /// Plans the deletions in a directory. If names of the snapshot are lost, an existing entry may
+  /// be one of them: then nothing is deleted, and the directory is reported.
   mutating func planDeletions(_ unseen: Set<ByteString>, in directory: OpenDirectory) {
     let isAsked = plan.request.deletes && directory.frame.isInside
     if directory.lost.isEmpty {
       planDeletions(unseen, in: directory.number, isAsked: isAsked)
     } else if isAsked {
-      let reason = "not all names that the snapshot has in it are known, so nothing in it goes"
+      let reason = "some of its names in the snapshot cannot be read, so nothing in it is removed"
       plan.spared.append(PathRemark(path: plan.shownPath(directory.number), remark: reason))
     }
   }
 
-  /// Notes what of a directory cannot be read.
+  /// Records that a directory, or a range of its names, cannot be read.
   mutating func noteDamage(
     _ path: ByteString, _ error: StoreError, _ names: LostNames = .any
   ) {

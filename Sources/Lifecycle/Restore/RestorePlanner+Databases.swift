@@ -2,35 +2,35 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// Finds the databases of which a restore changes something where something of them is.
+/// Plans databases of which a restore changes a file where another one exists.
 extension RestorePlanner {
   static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   private static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
 
-  /// What of a directory's files may be of databases.
+  /// The files of a directory that may belong to databases.
   struct DirectoryFiles {
     let directory: Int
-    /// The entries of the snapshot by their names.
+    /// The numbers of the snapshot's entries by name.
     let entries: [ByteString: Int]
-    /// The names that are there; nothing where the directory cannot be listed, and each is looked for.
+    /// The existing names; nil if the directory cannot be listed, and each name is looked up.
     let there: Set<ByteString>?
-    /// Files of the snapshot that cannot come, as something stands in their way.
+    /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
     let blocked: Set<ByteString>
-    /// Names in the snapshot that cannot be read.
+    /// The names in the snapshot that cannot be read.
     let lost: UnreadableRanges
   }
 
-  /// What there is of a database besides itself.
+  /// The files of a database other than itself.
   struct Companions {
     /// The entries of its log and its journal.
     var members: [Int] = []
-    /// The files that lie beside it.
+    /// The existing files beside it.
     var present: [ByteString] = []
-    /// Why the database cannot come.
+    /// The reason why the database cannot be restored.
     var obstacle: String?
   }
 
-  /// Makes units of the databases in a directory that is merged into, where something of them changes.
+  /// Groups the databases in a merged directory into units if a file of them changes.
   mutating func settleDatabases(in directory: OpenDirectory) {
     guard plan.tree.entries[directory.number].isMerged, !directory.files.isEmpty else { return }
     let entries = Dictionary(
@@ -41,7 +41,7 @@ extension RestorePlanner {
     leaveCompanions(of: directory.blocked, files)
     leaveLoneCompanions(files)
     var seen: Set<Int> = []
-    // A database comes before its log, as names go; and a log is no database.
+    // A database sorts before its log; and a log is not a database.
     for (name, number) in entries.sorted(by: { $0.key < $1.key }) where !seen.contains(number) {
       let found = companions(of: name, files)
       if found.members.isEmpty, found.present.isEmpty, found.obstacle == nil { continue }
@@ -50,8 +50,8 @@ extension RestorePlanner {
     }
   }
 
-  /// The same for a database that comes by itself: its log and its journal come with it, and what
-  /// lies beside its place and is another one's goes away.
+  /// Does the same for a single database: its log and its journal are restored with it, and files
+  /// of another state beside it are moved away.
   mutating func settleDatabase(_ number: Int, in directory: Int) throws {
     let name = plan.tree.name(number)
     var entries = [name: number]
@@ -68,7 +68,7 @@ extension RestorePlanner {
         blocked.insert(companion)
         continue
       }
-      // Nobody has said what becomes of what is there.
+      // The request gives no overwrite mode, so the existing file is kept.
       if plan.request.overwrite == nil, plan.tree.entries[added].action == .replace {
         plan.tree.update(added) { $0.isPutAside = true }
       }
@@ -79,8 +79,8 @@ extension RestorePlanner {
     settle(number, companions(of: name, files), files)
   }
 
-  /// The log or the journal of the file that is asked for. Where damage hides whether there is one,
-  /// that is noted, and the file itself can be had all the same.
+  /// Returns the log or the journal of the requested file. If damage hides whether there is one,
+  /// that is recorded and the file itself can still be restored.
   private mutating func storedCompanion(
     _ suffix: [UInt8], named companion: ByteString, in directory: Int,
     _ lost: inout UnreadableRanges
@@ -93,22 +93,22 @@ extension RestorePlanner {
       guard error.kind == .damaged else { throw error }
       lost.add(.one(companion))
       let shown = plan.tree.path(directory, from: plan.place.shownDepth).appending(companion)
-      plan.damaged.append(PathRemark(path: shown, remark: "it may be there: \(error.reason)"))
+      plan.damaged.append(PathRemark(path: shown, remark: "it may exist: \(error.reason)"))
       return nil
     }
   }
 
-  /// The database in a directory that a log, a journal or an index there belongs to, where it stays. Of
-  /// the names that the snapshot lacks some are known to go.
+  /// Returns the kept database that a log, a journal or an index in a directory belongs to; nil if
+  /// there is none. Of the names that the snapshot does not have, those in `gone` are deleted.
   mutating func databaseThatStays(
     with name: ByteString, in directory: Int, lacking names: Set<ByteString>, gone: Set<ByteString>
   ) -> ByteString? {
-    // What cannot be looked at may be there.
+    // A database that cannot be examined may exist.
     guard let (database, _) = DatabaseMember.owner(of: name),
       (try? isFile(database, in: directory)) ?? true
     else { return nil }
     if names.contains(database) { return gone.contains(database) ? nil : database }
-    // What is of another state than a database that comes goes with the one that was there.
+    // A stray file of a restored database is removed together with the previous database.
     return strays.contains(DirectoryChild(directory: directory, name: name)) ? nil : database
   }
 
@@ -123,29 +123,29 @@ extension RestorePlanner {
       let entry = files.entries[sidecar]
       var isThere = files.there?.contains(sidecar) != false
       if files.blocked.contains(sidecar) {
-        found.obstacle = "it does not come without '\(sidecar)', and what is there of it stays"
+        found.obstacle = "it is not restored without '\(sidecar)'; the existing files are kept"
       }
       do throws(SystemError) {
         if isThere { isThere = try isFile(sidecar, in: files.directory) }
-        // As in a backup: a log tells a database, a journal or an index alone does not.
+        // As in a backup, a log identifies a database; a journal or an index alone does not.
         if isThere, found.present.isEmpty, suffix != Self.sidecars[0] {
           isThere = mayBeDatabase(name, in: files.directory)
         }
       } catch {
         isThere = false
-        found.obstacle = "'\(sidecar)' beside it cannot be looked at: \(error.reason)"
+        found.obstacle = "cannot examine '\(sidecar)' beside it: \(error.reason)"
       }
       if entry == nil, files.lost.contains(sidecar), isThere || givesWay(name, for: suffix, files) {
-        found.obstacle = "'\(sidecar)' may be lost in the repository, and what is there of it stays"
+        found.obstacle = "'\(sidecar)' may be lost in the repository; the existing files are kept"
       }
       if isThere { found.present.append(sidecar) }
-      // An index is no part of a database, though somebody stored a file of its name.
+      // An index is not part of a database, even if the snapshot has a file of its name.
       if let entry, Self.companions.contains(suffix) { found.members.append(entry) }
     }
     return found
   }
 
-  /// Whether a database that is there would be replaced by one that may lack its log or its journal.
+  /// Whether an existing database would be replaced by one that may lack its log or its journal.
   private mutating func givesWay(
     _ name: ByteString, for suffix: [UInt8], _ files: DirectoryFiles
   ) -> Bool {
@@ -166,8 +166,7 @@ extension RestorePlanner {
     return (status ?? nil)?.kind == .file
   }
 
-  /// Whether what is there under a name begins as a database does; where nothing is there, or it cannot
-  /// be read, it may be one.
+  /// Whether the existing file begins like a database. A missing or unreadable file may be one.
   mutating func mayBeDatabase(_ name: ByteString, in directory: Int) -> Bool {
     guard (try? isFile(name, in: directory)) == true else { return true }
     let hasMagic = try? present?.withDirectory { directory in
@@ -190,14 +189,14 @@ extension RestorePlanner {
     let isThere = (try? isFile(name, in: files.directory)) ?? true
     let members = found.members + [number]
     if mode == .ifNewer { decideByTime(members, of: name, found, files) }
-    // Where one of the files that are there is to stay, all stay.
+    // If one of the existing files is kept, all are.
     let stays = members.contains { plan.tree.entries[$0].action == .leave }
     if stays || found.obstacle != nil {
       for member in members { leave(member) }
       if let obstacle = found.obstacle {
         block(number, obstacle)
       } else if !isThere {
-        block(number, "what lies there of it is of another state, and stays")
+        block(number, "its existing files belong to another state and are kept")
       }
       return
     }
@@ -217,10 +216,10 @@ extension RestorePlanner {
 extension ByteString {
   func followed(by suffix: [UInt8]) -> ByteString { ByteString(bytes + suffix) }
 
-  /// Whether it is the name of a database's index of its log, which is of no use to anybody else.
+  /// Whether it is the name of a database's index of its log, which only that database uses.
   var isSharedMemory: Bool { bytes.suffix(4).elementsEqual(DatabaseMember.sharedMemory.suffix) }
 
-  /// The database that a log or a journal of this name belongs to, if there is one.
+  /// The database that a log or a journal of this name belongs to, or nil if it is neither.
   var databaseOfCompanion: ByteString? {
     guard let owner = DatabaseMember.owner(of: self), owner.member != .sharedMemory else {
       return nil

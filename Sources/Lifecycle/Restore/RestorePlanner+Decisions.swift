@@ -1,46 +1,46 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What is to be done with an entry, as what stands in its place decides.
+/// The decision about an entry, which depends on the existing one.
 struct Decision {
   var action: RestoreAction
   var isMerged = false
   var changesKind = false
-  /// Whether what stands there is kept under another name.
+  /// Whether the existing entry is kept under another name.
   var isPutAside = false
-  /// What the directory holds that a file is to replace.
+  /// The contents of a directory that a file replaces.
   var replacedDirectory: RestoreTotals?
-  /// What stands there, where it is to stay.
+  /// The identity of the existing file, if it is kept.
   var identity: FileIdentity?
 }
 
-/// The first name of a file with several that has the snapshot's content.
+/// The first name of a hard-linked file that has the snapshot's content.
 struct LinkLeader {
   let number: Int
-  /// What it holds.
+  /// The node of the entry.
   let node: Node
-  /// Which file it is, where it is there already.
+  /// The identity of the existing file, if it is kept.
   let identity: FileIdentity?
 }
 
-/// What stands in the way of an entry.
+/// An existing entry that prevents an action.
 struct Conflict: Error {
   let reason: String
 
   static let mount = Conflict(reason: "another volume is mounted there")
-  static let repository = Conflict(reason: "the repository in use lies there")
-  static let noDirectory = Conflict(reason: "no directory stands there, and what is there stays")
+  static let repository = Conflict(reason: "the repository in use is there")
+  static let noDirectory = Conflict(reason: "the existing entry is not a directory and is kept")
   static let directory = Conflict(
-    reason: "a directory stands there that is not empty; only '--delete' removes it")
+    reason: "a directory that is not empty is there; only '--delete' removes it")
 
   static func kept(_ kind: FileKind) -> Conflict {
     Conflict(
-      reason: "\(kind == .directory ? "a directory" : "something else") stands there and stays")
+      reason: "the existing \(kind == .directory ? "directory" : "entry") is kept")
   }
 }
 
 extension RestorePlanner {
-  /// Looks at what stands in an entry's place, in the directory of the target at a depth.
+  /// Decides about an entry by the existing one in the target's directory at a depth.
   mutating func decide(
     _ entry: TreeEntry, named name: ByteString, depth: Int
   ) throws -> Decision {
@@ -80,7 +80,8 @@ extension RestorePlanner {
     }
   }
 
-  /// A directory that is there is merged into; the empty one that a new target may be is replaced.
+  /// Decides about an existing directory: it is merged into, except for an empty one that a new
+  /// target replaces.
   private mutating func decideDirectory(
     _ name: ByteString, _ action: RestoreAction
   ) throws -> Decision {
@@ -89,7 +90,9 @@ extension RestorePlanner {
     return Decision(action: action, isMerged: true)
   }
 
-  /// What a directory holds that is to give way; an obstacle where it may not.
+  /// Returns the contents of a directory to replace.
+  ///
+  /// - Throws: `Conflict` if it must be kept.
   private mutating func totals(ofDirectory name: ByteString) throws -> RestoreTotals {
     var contents = PresentEntries(protected: plan.request.protected)
     try present?.withDirectory { directory in try contents.read(directory.directory(name)) }
@@ -100,9 +103,9 @@ extension RestorePlanner {
 
   // MARK: - Names of one file
 
-  /// The earlier entry that this one is another name of. A name under which the file was read with
-  /// another content, as it changed meanwhile, is a file of its own. What is there as it should be stays
-  /// only if it is that file.
+  /// Returns the earlier entry that this one is a hard link to. A name under which the backup read
+  /// another content, because the file changed meanwhile, is a separate file. An unchanged existing
+  /// file is kept only if it is a link to the same file.
   func findLeader(of entry: TreeEntry, _ decision: inout Decision) -> Int? {
     guard let group = entry.linkGroup, let leader = leaders[group], leader.node == entry.node
     else { return nil }
@@ -116,7 +119,7 @@ extension RestorePlanner {
     }
   }
 
-  /// Lets later names of the file be links to this one.
+  /// Records an entry for later names of its file to link to.
   mutating func noteLeader(_ number: Int, _ entry: TreeEntry, _ decision: Decision) {
     guard let group = entry.linkGroup, leaders[group] == nil, decision.action != .leave else {
       return
@@ -129,13 +132,14 @@ extension RestorePlanner {
 
   // MARK: - Deletions
 
-  /// Plans to remove what the snapshot lacks in a directory, where that is asked for, but for what it
-  /// knows that it left out and what the policy keeps out of backups; and what the policy removes.
+  /// Plans the deletions in a directory: of entries that the snapshot does not have, if requested,
+  /// except those that the snapshot recorded as excluded and those that the policy excludes from
+  /// backups; and of entries that the policy removes.
   mutating func planDeletions(_ names: Set<ByteString>, in directory: Int, isAsked: Bool) {
     let entry = plan.tree.entries[directory]
     let above = plan.tree.path(directory, from: plan.place.shownDepth)
     let scanned = names.isEmpty ? nil : judge.present?.index(of: above)
-    // A database comes before its log, as names go.
+    // A database sorts before its log.
     var gone: Set<ByteString> = []
     for name in names.sorted() where !(entry.depth == 0 && StagingDirectory.isOurs(name)) {
       switch removals.verdict(
@@ -144,7 +148,7 @@ extension RestorePlanner {
       case .stays: break
       case .spare:
         plan.spared.append(
-          PathRemark(path: above.appending(name), remark: "the policy keeps it out of backups"))
+          PathRemark(path: above.appending(name), remark: "the policy excludes it from backups"))
       case .removeParts: planParts(of: name, in: directory, isAsked: isAsked)
       case .remove:
         if let database = databaseThatStays(
@@ -152,7 +156,7 @@ extension RestorePlanner {
         {
           plan.spared.append(
             PathRemark(
-              path: above.appending(name), remark: "it belongs to '\(database)', which stays"))
+              path: above.appending(name), remark: "it belongs to '\(database)', which is kept"))
         } else if planDeletion(of: name, in: directory, above) {
           gone.insert(name)
         }
@@ -160,7 +164,7 @@ extension RestorePlanner {
     }
   }
 
-  /// Plans to remove something; false when it stays, which is said.
+  /// Plans to delete an entry. Returns false if it is kept, with a remark.
   private mutating func planDeletion(
     of name: ByteString, in directory: Int, _ above: ByteString
   ) -> Bool {
@@ -170,7 +174,7 @@ extension RestorePlanner {
         throw Conflict(reason: reason)
       }
       let totals = try totals(of: name, depth: Int(plan.tree.entries[directory].depth))
-      // The index of a database that comes is none that anybody wants.
+      // The index of a restored database is never needed.
       let isIndex =
         name.isSharedMemory && strays.contains(DirectoryChild(directory: directory, name: name))
       if totals.directories == 0, !isIndex, let reason = nameless.reasonToSpare(path) {
@@ -186,13 +190,13 @@ extension RestorePlanner {
     return false
   }
 
-  /// Leaves what cannot be looked through: it may hold what has to stay.
+  /// Keeps an entry that cannot be read completely: it may contain protected entries.
   private mutating func block(_ path: ByteString, _ error: any Error) {
-    let reason = "it cannot be looked through, so it is not removed: "
+    let reason = "its contents cannot be read, so it is not removed: "
     plan.blocked.append(PathRemark(path: path, remark: reason + RestoreReport.reason(error)))
   }
 
-  /// Goes into a directory that the snapshot lacks, of which not all is to be removed.
+  /// Plans the deletions in a directory that the snapshot does not have, of which a part is kept.
   private mutating func planParts(of name: ByteString, in directory: Int, isAsked: Bool) {
     let entry = plan.tree.entries[directory]
     do throws(SystemError) {

@@ -1,13 +1,13 @@
 internal import DatabaseCapture
 internal import SystemIO
 
-/// What does not come of a database, with what stays for its sake.
+/// Files of a database that are not restored, and the files that are kept with them.
 extension RestorePlanner {
   mutating func block(_ number: Int, _ remark: String) {
     plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: remark))
   }
 
-  /// What cannot come leaves its log and its journal behind.
+  /// Keeps the logs and journals of files that cannot be restored.
   mutating func leaveCompanions(of blocked: [ByteString], _ files: DirectoryFiles) {
     for name in blocked {
       for number in Self.companions.compactMap({ files.entries[name.followed(by: $0)] })
@@ -18,8 +18,7 @@ extension RestorePlanner {
     }
   }
 
-  /// A log or a journal does not come to a database that is there and that the snapshot does not hold,
-  /// or that does not come back.
+  /// Keeps the logs and journals whose existing database is not in the snapshot or is not restored.
   mutating func leaveLoneCompanions(_ files: DirectoryFiles) {
     let companions = files.entries.filter { $0.key.databaseOfCompanion != nil }
     for (name, number) in companions.sorted(by: { $0.key < $1.key })
@@ -31,17 +30,17 @@ extension RestorePlanner {
     }
   }
 
-  /// Leaves a log or a journal that would come to a database that is there and stays.
+  /// Keeps a log or a journal that would be restored beside an existing database.
   mutating func leaveAlone(_ number: Int, named name: ByteString, in directory: Int) {
     guard let (database, member) = DatabaseMember.owner(of: name), member != .sharedMemory,
       (try? isFile(database, in: directory)) ?? true,
       member == .log || mayBeDatabase(database, in: directory)
     else { return }
     leave(number)
-    block(number, "'\(database)' is there and does not come back with it")
+    block(number, "the existing '\(database)' is not restored with it")
   }
 
-  /// Takes an entry out of what is written, with the later names of it.
+  /// Removes an entry and its later hard links from the entries to write.
   mutating func leave(_ number: Int) {
     let entry = plan.tree.entries[number]
     guard entry.action.isWritten else { return }
@@ -56,18 +55,18 @@ extension RestorePlanner {
     plan.tree.update(number) { $0.action = .leave }
     keepDirectory(inPlaceOf: number)
     guard let group = groups.removeValue(forKey: number) else { return }
-    // Those that come yet have the content themselves.
+    // Hard links that follow have the content themselves.
     leaders[group] = nil
     for other in followers.removeValue(forKey: number) ?? []
     where plan.tree.entries[other].action.isWritten {
       leave(other)
-      // One in a directory that was settled before may be of a unit there.
+      // A link in a directory that is already planned may belong to a unit there.
       dissolve(unitOf: other)
-      block(other, "it is another name of '\(plan.tree.name(number))', which stays")
+      block(other, "it is a hard link to '\(plan.tree.name(number))', which is kept")
     }
   }
 
-  /// What was to give way to an entry that does not come stays, with all that is in it.
+  /// Keeps a directory that the entry would have replaced, with everything in it.
   private mutating func keepDirectory(inPlaceOf number: Int) {
     guard plan.tree.entries[number].changesKind,
       let place = replaced.place(of: number, in: plan.deletions, keys: { [$0.replacement ?? -1] })
@@ -75,7 +74,7 @@ extension RestorePlanner {
     withdrawDeletion(place)
   }
 
-  /// A database of which a file does not come is left as it is.
+  /// Keeps a database of which a file is not restored.
   private mutating func dissolve(unitOf number: Int) {
     guard let unit = units.place(of: number, in: plan.databases, keys: { $0.members }),
       !plan.databases[unit].isWithdrawn
@@ -100,7 +99,7 @@ extension RestorePlanner {
     plan.deletes.subtract(plan.deletions[place].totals)
   }
 
-  /// Takes out of the plan what was withdrawn from it, all at once.
+  /// Removes everything withdrawn from the plan.
   mutating func dropWithdrawn() {
     plan.deletions.removeAll { $0.isWithdrawn }
     plan.databases.removeAll { $0.isWithdrawn }

@@ -1,17 +1,17 @@
 internal import SystemIO
 
-/// Which of two states of a database is the newer one.
+/// The choice of the newer of two states of a database.
 extension RestorePlanner {
-  /// Decides with `if-newer` on a database, its log and its journal together, what the snapshot lacks
-  /// of them among it: by the newest of them that is stored, and the newest that is there. The
-  /// database's own time tells little while its log has the commits.
+  /// Decides with `if-newer` about a database, its log and its journal together, including those
+  /// that the snapshot does not have: the newest stored file is compared with the newest existing
+  /// one. The database's own time says little while its log has the commits.
   mutating func decideByTime(
     _ members: [Int], of name: ByteString, _ found: Companions, _ files: DirectoryFiles
   ) {
     let there = found.present.filter { !$0.isSharedMemory }
-    // A name that ends as a journal's does not make a database of the file beside it.
+    // A name with a journal's suffix does not make the file beside it a database.
     if there.isEmpty, !mayBeDatabase(name, in: files.directory) { return }
-    // What is there is as stored, and what is missing of it comes.
+    // The existing files are as stored, and the missing ones are created.
     let isPart = members.allSatisfy { [.same, .create].contains(plan.tree.entries[$0].action) }
     if isPart, there.allSatisfy({ files.entries[$0] != nil }) { return }
     let present = ([name] + there).compactMap { time(of: $0, in: files.directory) }.max()
@@ -23,7 +23,7 @@ extension RestorePlanner {
     }
   }
 
-  /// When a file was last changed that is there; nothing where none is.
+  /// Returns the modification time of an existing file; nil if there is none.
   private mutating func time(of name: ByteString, in directory: Int) -> Timestamp? {
     guard (try? isFile(name, in: directory)) == true else { return nil }
     let status = try? present?.withDirectory { directory throws(SystemError) in
@@ -32,8 +32,8 @@ extension RestorePlanner {
     return status?.modified
   }
 
-  /// Has an entry come that was to be left for its own time. One that is left as it is another name of
-  /// a file that stays is not one of these.
+  /// Replaces a file that would have been kept because of its own time. A hard link to a kept file
+  /// is not changed.
   private mutating func takeUp(_ number: Int) {
     let entry = plan.tree.entries[number]
     guard entry.action == .leave, plan.tree.leader(number) == nil else { return }

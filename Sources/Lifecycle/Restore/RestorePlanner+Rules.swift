@@ -2,10 +2,10 @@ internal import ArchiveStore
 internal import PolicyEngine
 internal import SystemIO
 
-/// What a restore into a device does besides: directories that come back empty, files that the layout
-/// writes anew, links that lead elsewhere now.
+/// Additional actions of a restore into a device: recreating empty directories, generating the
+/// layout's files, and adjusting links.
 extension RestorePlanner {
-  /// Adds to a directory what the snapshot does not hold and what comes back all the same.
+  /// Adds entries to a directory that the snapshot does not have and that are restored nonetheless.
   mutating func addMade(in parent: Int, _ frame: RestoreFrame) {
     guard let rules = judge.rules, frame.isInside, plan.request.classes.isEmpty else { return }
     let path = plan.tree.path(parent, from: plan.place.shownDepth)
@@ -17,13 +17,14 @@ extension RestorePlanner {
     }
   }
 
-  /// Adds a directory that comes back empty, as it was, or as the one above where that is not known;
-  /// what is there stays.
+  /// Adds an empty directory with its recorded metadata, or with that of its parent if none is
+  /// recorded. An existing entry is kept.
   private mutating func addEmptied(_ directory: EmptiedDirectory, in parent: Int) {
     let name = directory.name
     if let present = present(name, in: parent) {
       if present == .directory { return }
-      return plan.blocked.append(PathRemark(path: name, remark: "no directory stands there"))
+      return plan.blocked.append(
+        PathRemark(path: name, remark: "the existing entry is not a directory"))
     }
     let above = plan.tree.entries[parent]
     let entry =
@@ -35,7 +36,7 @@ extension RestorePlanner {
     _ = addMade(entry, in: parent)
   }
 
-  /// Adds a file that is written anew, as its directory's owner has it; what is there stays.
+  /// Adds a generated file that its directory's owner owns. An existing entry is kept.
   private mutating func addGenerated(_ name: ByteString, in parent: Int, _ bytes: [UInt8]) {
     if present(name, in: parent) != nil { return }
     let above = plan.tree.entries[parent]
@@ -52,7 +53,8 @@ extension RestorePlanner {
     return number
   }
 
-  /// What stands where something is to be made; it is not one that the snapshot lacks.
+  /// Returns the kind of an existing entry in place of one to create, and excludes it from
+  /// deletion.
   private mutating func present(_ name: ByteString, in parent: Int) -> FileKind? {
     directories[directories.count - 1].unseen?.remove(name)
     guard plan.tree.entries[parent].isMerged else { return nil }
@@ -69,7 +71,8 @@ extension RestorePlanner {
     return found ?? nil
   }
 
-  /// A directory that is only on the way is made where something in it comes back.
+  /// Finishes a directory that is only above restored entries: it is created if something in it is
+  /// restored.
   mutating func settle(_ directory: OpenDirectory) {
     if directory.hasContent {
       if !directories.isEmpty { directories[directories.count - 1].hasContent = true }
@@ -79,7 +82,7 @@ extension RestorePlanner {
     }
   }
 
-  /// The entry with the target that its link is to have here.
+  /// Returns the entry with its link target adjusted to this device.
   mutating func anchored(_ entry: TreeEntry, at path: ByteString) -> TreeEntry {
     guard case .symlink(let target) = entry.node, let anchors = judge.rules?.anchors else {
       return entry
@@ -87,19 +90,19 @@ extension RestorePlanner {
     switch anchors.target(of: target) {
     case .unchanged: return entry
     case .foreign:
-      plan.foreignLinks.append(PathRemark(path: path, remark: "it leads to '\(target)'"))
+      plan.foreignLinks.append(PathRemark(path: path, remark: "it points to '\(target)'"))
       return entry
     case .own(let place):
       plan.relinked.append(
-        PathRemark(path: path, remark: "it led to '\(target)' and leads to '\(place)' now"))
+        PathRemark(path: path, remark: "it pointed to '\(target)' and now points to '\(place)'"))
       var moved = entry
       moved.node = .symlink(target: place)
       return moved
     }
   }
 
-  /// Whether what stands in an entry's place would be in no backup once it is replaced: then, and
-  /// for a single file, it is kept under another name.
+  /// Whether the existing entry is kept under another name: if no backup would hold it after it is
+  /// replaced, and for a single file.
   mutating func mustStay(_ name: ByteString) -> Bool {
     guard let rules = judge.rules, let directory = directories.last?.number else { return false }
     let above = plan.tree.path(directory, from: plan.place.shownDepth)
@@ -114,26 +117,26 @@ extension Content {
   static let empty = Content(size: 0, level: 0, pieces: [])
 }
 
-/// What of the present entries a restore may remove, by what the policy says of them.
+/// The present entries that a restore may remove according to the policy.
 struct PolicyRemovals: Sendable {
-  /// What becomes of an entry that the snapshot lacks.
+  /// The verdict on an entry that the snapshot does not have.
   enum Verdict { case stays, spare, removeParts, remove }
 
   private var facts = SpillableArray<Facts>()
   private var hasScan = false
 
-  /// Facts about an entry of the scan.
+  /// The facts about an entry of the scan.
   private struct Facts: OptionSet, Sendable, BitwiseCopyable {
     let rawValue: UInt8
     /// A topmost entry that the policy removes on restore.
     static let isRemoved = Facts(rawValue: 1)
     static let isAboveRemoved = Facts(rawValue: 2)
-    /// An entry that no backup would hold.
+    /// An entry that the policy excludes from backups.
     static let isExcluded = Facts(rawValue: 4)
     static let isAboveExcluded = Facts(rawValue: 8)
   }
 
-  /// Whether the policy itself removes something.
+  /// Whether the policy removes no entry.
   private(set) var isEmpty = true
 
   init(_ request: RestoreRequest) {
@@ -152,7 +155,7 @@ struct PolicyRemovals: Sendable {
     }
   }
 
-  /// Notes a fact of an entry, and another one of the directories above it.
+  /// Records a fact about an entry, and another one about the directories above it.
   private mutating func note(
     _ index: Int, _ fact: Facts, above other: Facts, in scan: ContainerScan
   ) {
@@ -165,9 +168,10 @@ struct PolicyRemovals: Sendable {
     }
   }
 
-  /// What becomes of an entry, by its place in the scan, where what the snapshot lacks is to go.
+  /// Returns the verdict on an entry, by its index in the scan. `isAsked` is whether entries that
+  /// the snapshot does not have are to be removed.
   func verdict(on index: Int?, isAsked: Bool) -> Verdict {
-    // What came after the scan nobody has judged.
+    // An entry that was created after the scan has no verdict.
     guard let index else { return isAsked && !hasScan ? .remove : .stays }
     let found = hasScan ? facts[index] : []
     if found.contains(.isRemoved) { return .remove }

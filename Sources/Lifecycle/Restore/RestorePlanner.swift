@@ -3,10 +3,10 @@ internal import SandboxModel
 public import SystemIO
 
 extension RestorePlan {
-  /// Plans a restore: walks what is asked for, and beside it what is in the target.
+  /// Plans a restore: walks the requested path of the snapshot and the target side by side.
   ///
-  /// - Throws: `LifecycleError` of the kind `usage` when the target holds something and the request
-  ///   does not say what becomes of it; `StoreError` when nothing of the path's own directory can be read.
+  /// - Throws: `LifecycleError` of the kind `usage` if the target is not empty and the request
+  ///   gives no overwrite mode; `StoreError` if nothing of the path's own directory can be read.
   public static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
@@ -17,7 +17,7 @@ extension RestorePlan {
     return try make(snapshot, request, source, at: place, from: reader)
   }
 
-  /// Plans a restore to a place that is known.
+  /// Plans a restore to a known target.
   static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, _ source: SnapshotSource,
     at place: RestoreTarget, from reader: RepositoryReader
@@ -27,7 +27,7 @@ extension RestorePlan {
     return planner.takePlan()
   }
 
-  /// Plans to restore a path of a snapshot to a new place, or an empty directory.
+  /// Plans a restore of a path of a snapshot to a new or empty directory.
   public static func make(
     _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
     from reader: RepositoryReader
@@ -36,51 +36,53 @@ extension RestorePlan {
   }
 }
 
-/// Goes through the snapshot's tree and the target's side by side.
+/// Walks the snapshot's tree and the target side by side.
 struct RestorePlanner: ~Copyable {
   let reader: RepositoryReader
   var plan: RestorePlan
-  /// The target's directories down to the one in hand; nothing where there is nothing yet.
+  /// The target's directories down to the current one; nil if the target does not exist.
   var present: DirectoryLadder? = nil
-  /// The snapshot's directories down to the one in hand.
+  /// The snapshot's directories down to the current one.
   var directories: [OpenDirectory] = []
   var leaders: [ByteString: LinkLeader] = [:]
-  /// The groups of the leaders, and the later names that are to be links to each, by its number.
+  /// The link groups of the leaders, and the later hard links to each, by the leader's number.
   var groups: [Int: ByteString] = [:]
   var followers: [Int: [Int]] = [:]
   var judge: RestoreJudge
-  /// Where what looks unchanged has to have the stored bytes.
+  /// The proof that unchanged files have the stored content; nil if it is not required.
   var proof: ContentProof?
   let removals: PolicyRemovals
   let nameless: UnlistedExclusions
   let spared: SparedPaths
-  /// What goes with databases that come, so that it belongs to none that stays.
+  /// The stray files that are removed with restored databases.
   var strays: Set<DirectoryChild> = []
-  /// The deletions by what takes their place and by what goes, and the databases by their files.
+  /// Indexes of the deletions by the replacing entry and by the deleted child, and of the databases
+  /// by their members.
   var replaced = LateIndex<Int>()
   var deleted = LateIndex<DirectoryChild>()
   var units = LateIndex<Int>()
   private var bound: PlanLimit
   var damage: RemarkLimit
 
-  /// A directory of the snapshot that is being gone through.
+  /// A directory of the snapshot that the walk is in.
   struct OpenDirectory {
     let number: Int
     /// The length of its path in the walk.
     let pathLength: Int
-    /// Names in the target that the snapshot has not named; nothing where none are to be removed.
+    /// Names in the target that the walk has not found in the snapshot; nil if nothing is to be
+    /// removed.
     var unseen: Set<ByteString>?
-    /// Names in the snapshot that cannot be read.
+    /// The names in the snapshot that cannot be read.
     var lost = UnreadableRanges()
-    /// What the request and the policy say of what is in it.
+    /// The frame of the directory's children.
     var frame: RestoreFrame
-    /// Whether it is only on the way to what comes back.
+    /// Whether the directory is only above restored entries.
     var isWay: Bool
-    /// Its files, where it is merged into.
+    /// Its files, if it is merged.
     var files: [Int] = []
-    /// Files of the snapshot that cannot come, as something stands in their way.
+    /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
     var blocked: [ByteString] = []
-    /// Whether something in it comes back.
+    /// Whether an entry in it is restored.
     var hasContent = false
   }
 
@@ -103,7 +105,7 @@ struct RestorePlanner: ~Copyable {
       }
       present = DirectoryLadder(root: directory)
     } catch {
-      // What cannot be looked at must not be taken for a place where nothing is.
+      // A directory that cannot be read must not be mistaken for one that does not exist.
       guard error.isMissing else { throw LifecycleError(error) }
     }
   }
@@ -139,7 +141,7 @@ struct RestorePlanner: ~Copyable {
     }
   }
 
-  /// Begins with the directory that the restore works in.
+  /// Adds the directory that the restore works in as the first entry.
   private mutating func addRoot(_ entry: TreeEntry, hasMetadata: Bool) -> Int {
     let number = plan.tree.append(
       entry, named: "", parent: nil, action: .leave, hasMetadata: hasMetadata)
@@ -147,7 +149,7 @@ struct RestorePlanner: ~Copyable {
     return number
   }
 
-  /// Says what becomes of the target directory's own metadata.
+  /// Decides about the target directory's own metadata.
   private mutating func decideRoot(_ entry: TreeEntry, _ number: Int) throws {
     guard plan.tree.entries[number].hasMetadata else { return }
     let comparison = Comparison(reader: reader, mode: mode)
@@ -183,15 +185,15 @@ struct RestorePlanner: ~Copyable {
         return try take(entry, at: path)
       }
     }
-    // Of nothing at all no directory is made.
+    // Without a single entry no directory is created.
     if let lost, plan.tree.entries.count == first { throw lost }
     leave(to: -1)
   }
 
-  /// Takes an entry of the snapshot, by its path in the walk.
+  /// Processes an entry of the snapshot by its path in the walk.
   private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> WalkStep {
     leave(to: max(0, path.count - stored.name.count - 1))
-    // No copy of the directory is held, or removing a name would copy all that are left of it.
+    // The directory itself is not copied, or each removal of a name would copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
     let (role, frame) = judge.judge(stored, at: path, in: outer)
@@ -207,8 +209,8 @@ struct RestorePlanner: ~Copyable {
     return .enter
   }
 
-  /// Whether an entry has the name of the program's own directories at a container's root: no backup has
-  /// one, and a journal or a trash that came so would be trusted later.
+  /// Whether an entry has the name of one of the program's own directories at a container's root.
+  /// No backup has such an entry, and a journal or a trash from a snapshot would later be trusted.
   private func isOwn(_ name: ByteString, at path: ByteString) -> Bool {
     judge.rules != nil && path.count == name.count && OwnNames.has(name)
   }
@@ -216,13 +218,14 @@ struct RestorePlanner: ~Copyable {
   private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> WalkStep {
     directories[directories.count - 1].unseen?.remove(name)
     plan.blocked.append(
-      PathRemark(path: path, remark: "its name is that of this program's own directory"))
+      PathRemark(path: path, remark: "its name is reserved for this program"))
     return .skip
   }
 
-  /// Adds an entry with what is to be done with it; nothing when something stands in its way.
+  /// Adds an entry with the decision about it. Returns its number, or nil if an existing entry
+  /// conflicts with it.
   ///
-  /// - Throws: `LifecycleError` when that is the target itself and cannot be looked at.
+  /// - Throws: `LifecycleError` if the entry is the target itself and cannot be examined.
   @discardableResult
   mutating func add(
     _ entry: TreeEntry, named name: ByteString, in directory: Int, hasMetadata: Bool = true,
@@ -245,7 +248,7 @@ struct RestorePlanner: ~Copyable {
         return nil
       }
     }
-    // What only lies on the way, or comes back empty, stays as it is where it is.
+    // A directory that is only above restored entries, or is restored empty, is kept if it exists.
     if role != .whole, decision.action != .create {
       guard decision.isMerged else {
         let path = plan.tree.path(directory, from: plan.place.shownDepth).appending(name)
@@ -303,8 +306,8 @@ struct RestorePlanner: ~Copyable {
     addMade(in: number, frame)
   }
 
-  /// The names in the target's directory in hand. Of one that cannot be listed nothing is removed, which
-  /// is said.
+  /// Returns the names in the target's current directory. If it cannot be listed, nothing in it is
+  /// removed, and that is reported.
   private mutating func list(_ number: Int) -> Set<ByteString>? {
     do throws(SystemError) {
       return try present?.withDirectory { directory throws(SystemError) in
@@ -320,7 +323,7 @@ struct RestorePlanner: ~Copyable {
   /// Leaves the directories whose paths are longer.
   mutating func leave(to pathLength: Int) {
     while let last = directories.last, last.pathLength > pathLength {
-      // Before the deletions: the log of a database that stays does so, too.
+      // This precedes the deletions, because the log of a kept database is kept.
       settleDatabases(in: last)
       if let unseen = last.unseen, !unseen.isEmpty {
         planDeletions(unseen, in: last)

@@ -1,26 +1,26 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What a restore did, and what it could not do.
+/// The result of a restore.
 public struct RestoreReport: Sendable {
-  /// What was made, or gave way to what is stored.
+  /// The entries that were created or replaced.
   public internal(set) var restored = RestoreTotals()
-  /// What was there and stayed.
+  /// The existing entries that were kept.
   public internal(set) var left = RestoreTotals()
-  /// What was removed, because the snapshot lacks it.
+  /// The entries that were removed because the snapshot does not have them.
   public internal(set) var deleted = RestoreTotals()
-  /// Entries whose stored data is damaged: they are not there, or as they were before, or without the
-  /// attribute that is named.
+  /// Entries whose stored data is damaged: they are missing, unchanged, or without the attribute
+  /// that the remark names.
   public internal(set) var damaged: [PathRemark] = []
-  /// Entries, or attributes of them, that could not be made, or not be removed.
+  /// Entries or attributes that could not be restored, and entries that could not be removed.
   public internal(set) var failed: [PathRemark] = []
-  /// What the snapshot lacks, and what stayed all the same.
+  /// Entries that the snapshot does not have and that were kept, with the reason.
   public internal(set) var spared: [PathRemark] = []
-  /// What lay beside databases that came, and is of another state of them: it was moved away.
+  /// Files of another state beside restored databases; they were moved away.
   public internal(set) var displaced: [PathRemark] = []
-  /// How many entries have another owner than in the snapshot, for lack of privilege.
+  /// The number of entries whose owner could not be set for lack of privileges.
   public internal(set) var ownersNotSet = 0
-  /// How long it took, in seconds.
+  /// The duration in seconds.
   public internal(set) var seconds = 0.0
 
   init(_ plan: RestorePlan) {
@@ -30,10 +30,10 @@ public struct RestoreReport: Sendable {
     spared = plan.spared
   }
 
-  /// Whether everything is as it was stored, owners apart.
+  /// Whether everything is restored as it was stored, except for owners.
   public var isComplete: Bool { damaged.isEmpty && failed.isEmpty }
 
-  /// Why something failed, without the words that name what it was about.
+  /// Returns the reason of an error without its action and subject.
   static func reason(_ error: any Error) -> String {
     switch error {
     case let error as SystemError: error.reason

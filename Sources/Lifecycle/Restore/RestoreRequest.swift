@@ -1,30 +1,30 @@
 public import SystemIO
 
-/// What of a snapshot is to be restored, to where, and what becomes of what is there.
+/// A request to restore a path of a snapshot to a target.
 public struct RestoreRequest: Sendable {
-  /// The logical path in the snapshot; empty for all of it.
+  /// The logical path in the snapshot; empty for the whole snapshot.
   public var path: ByteString
-  /// What becomes of it: this directory, or this file when the path names no directory. A link to a directory
-  /// means that directory.
+  /// The target: a directory, or a file if the path names a file. A link to a directory stands for
+  /// that directory.
   public var target: ByteString
-  /// Which of the target's entries are replaced; nothing where the target has to be new or empty.
+  /// The existing entries to replace; nil if the target must be new or empty.
   public var overwrite: OverwriteMode?
-  /// Whether what the target has and the snapshot lacks is removed.
+  /// Whether entries that the snapshot does not have are removed.
   public var deletes: Bool
-  /// Whether even that is removed which is kept out of backups.
+  /// Whether entries that are excluded from backups are removed, too.
   public var deletesExcluded = false
-  /// What is never removed, as the repository in use; nothing is restored into it either.
+  /// The directories that are never removed or restored into, such as the repository in use.
   public var protected: Set<FileIdentity>
-  /// The data classes that come back, by what the snapshot noted; all where none is named.
+  /// The data classes to restore, as recorded in the snapshot; all if empty.
   public var classes: Set<String> = []
-  /// What else decides in a restore into a device.
+  /// The additional rules of a restore into a device.
   var rules: RestoreRules?
-  /// At how many entries a plan is first held against the room that there is.
+  /// The number of entries at which a plan is first checked against the room on the volume.
   var firstBound = PlanLimit.first
-  /// How many bytes of remarks on damage there may be, and how many on what failed.
+  /// The maximum size in bytes of the remarks on damage, and of those on failures.
   var remarkRoom = RemarkLimit.room
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     path: ByteString, target: ByteString, overwrite: OverwriteMode? = nil, deletes: Bool = false,
     protected: Set<FileIdentity> = []
@@ -37,16 +37,15 @@ public struct RestoreRequest: Sendable {
   }
 }
 
-/// Which entries that are there give way to those of the snapshot.
+/// The existing entries that a restore replaces.
 public enum OverwriteMode: String, Sendable, CaseIterable {
-  /// Those that differ in kind, size, time, mode, owner, attributes, flags, or in what a link points
-  /// to.
+  /// Entries that differ in kind, size, time, mode, owner, attributes, flags, or link target.
   case ifChanged = "if-changed"
-  /// Those whose time of modification is before the snapshot's; of a database with its log and its
-  /// journal the newest decides.
+  /// Entries whose modification time is before the snapshot's; for a database with its log and its
+  /// journal, the newest file counts.
   case ifNewer = "if-newer"
-  /// All.
+  /// All entries.
   case always
-  /// None: only what is missing is restored.
+  /// None: only missing entries are restored.
   case never
 }

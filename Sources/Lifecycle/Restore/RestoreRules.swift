@@ -3,80 +3,80 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What comes back of a container and as what, when it is restored into a device: by the `restore`
-/// of the policy (docs/restore.md), the part that is asked for, and what the target has.
+/// The rules of a restore of a container into a device, which depend on the policy's `restore`
+/// (docs/restore.md), the requested part, and the target's contents.
 struct RestoreRules: Sendable {
   let policy: CompiledPolicy
   let kind: ContainerKind
-  /// The app and the group that rules of single ones go by.
+  /// The app and the group for policy rules about single ones.
   var app: String?
   var group: String?
-  /// The part that is asked for, by its path in the container; empty for all of it.
+  /// The requested part, as a path in the container; empty for all of it.
   var selection: ByteString = ""
-  /// Directories that the snapshot left out and that come back empty, by the directory that they are in.
+  /// Excluded directories that are restored empty, by their parent directory.
   var emptied: [ByteString: [EmptiedDirectory]] = [:]
-  /// Files that the layout writes anew at the root of a container that is made.
+  /// Files to generate at the root of a new container, by name.
   var generated: [ByteString: [UInt8]] = [:]
   var anchors = LinkAnchors()
-  /// What is in the target's container now.
+  /// The present contents of the target container.
   var present: ContainerScan?
-  /// When the operation began, where a file counts as unchanged only with the stored bytes
+  /// The start of the operation, if a file counts as unchanged only with the stored content
   /// (`ContentProof`).
   var comparesBytesAt: Timestamp?
-  /// What is put behind the name of a file that gives way and has to stay beside what is restored.
+  /// The suffix for the name of a replaced file that is kept beside the restored one.
   var asideSuffix: ByteString = ""
-  /// Whether the root gets the stored metadata; not where other apps' files lie in it, too.
+  /// Whether the root gets the stored metadata; false if it also holds files of other apps.
   var hasOwnRoot = true
 
-  /// Whether the selection is all that the container has of its directory, and nothing that somebody
-  /// asked for by itself.
+  /// Whether the selection is all that belongs to the container in its directory, rather than a
+  /// path that the user selected.
   var keepsNoOther = false
 
   /// Whether the root's own metadata is set.
   var setsRoot: Bool { selection.isEmpty && hasOwnRoot }
 
-  /// Whether a path is what was asked for by itself.
+  /// Whether a path is the one that the user selected.
   func isSelected(_ path: ByteString) -> Bool {
     !selection.isEmpty && !keepsNoOther && path == selection
   }
 }
 
-/// A directory that comes back empty.
+/// A directory that is restored empty.
 struct EmptiedDirectory: Sendable {
   let name: ByteString
-  /// How it was; nil in snapshots that do not tell.
+  /// Its recorded entry; nil in snapshots that do not record it.
   let entry: TreeEntry?
 }
 
-/// What a restore does with an entry of the snapshot, as the request and the policy say.
+/// The role of a snapshot's entry in a restore, according to the request and the policy.
 enum RestoreRole: Sendable {
-  /// It comes back as it was stored.
+  /// The entry is restored as it was stored.
   case whole
-  /// A directory on the way to what comes back: it is made only where it is missing and needed.
+  /// A directory above restored entries: it is created only if it is missing and needed.
   case way
-  /// A directory that comes back empty.
+  /// A directory that is restored empty.
   case empty
-  /// It does not come back.
+  /// The entry is not restored.
   case skip
-  /// It does not come back, and what the target has there goes.
+  /// The entry is not restored, and the existing one is removed.
   case remove
 }
 
-/// What holds for the entries of a directory.
+/// The state that applies to the entries of a directory.
 struct RestoreFrame {
   /// The policy's state of the directory.
   var state: Classifier.State?
-  /// The data class of the directory, where classes were asked for.
+  /// The data class of the directory, if classes were requested.
   var dataClass = ""
-  /// Whether the directory is what was asked for, or lies in it.
+  /// Whether the directory is the selected one or in it.
   var isInside = true
-  /// Whether it was asked for by name though the policy would not restore it.
+  /// Whether the directory was requested by name although the policy would not restore it.
   var isForced = false
-  /// How many directories lie above it in the container.
+  /// The number of directories above it in the container.
   var depth = 0
 }
 
-/// Which data classes are asked for, by what the snapshot noted of them.
+/// The requested data classes, as recorded in the snapshot.
 struct ClassFilter: Sendable {
   let wanted: Set<String>
   private let runs: [ByteString: String]
@@ -89,7 +89,7 @@ struct ClassFilter: Sendable {
       : Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
   }
 
-  /// What a snapshot noted of classes, where none is asked for.
+  /// Creates a filter that knows the snapshot's classes but requests none.
   init(known snapshot: Snapshot) {
     wanted = []
     runs = Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
@@ -97,10 +97,10 @@ struct ClassFilter: Sendable {
 
   var isIdle: Bool { wanted.isEmpty }
 
-  /// The class of an entry in a directory of another.
+  /// Returns the class of an entry, given that of its directory.
   func dataClass(of path: ByteString, in directory: String) -> String { runs[path] ?? directory }
 
-  /// The class of a path, by the nearest that is noted at or above it.
+  /// Returns the class of a path, as recorded for it or the nearest directory above it.
   func dataClass(of path: ByteString) -> String {
     var found = ""
     var here: ByteString = ""

@@ -1,23 +1,23 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What the threads of a restore share: what is to be made, where, and what they found out.
+/// The state that the threads of a restore share: the entries, the directories, and the findings.
 final class RestoreRun: Sendable {
   let tree: PlannedTree
   let findings: RestoreFindings
-  /// The entry that the target itself is, where it is made anew.
+  /// The number of the target's own entry, if the target is new.
   private let target: Int?
-  /// Where it is told how far the restore is.
+  /// The counters of the restore's progress.
   let counters: ProgressCounters
-  /// How many directories each thread may keep open.
+  /// The number of directories that each thread may keep open.
   let openDirectories: Int
   /// The directory that the restore works in.
   private let root: Directory
-  /// Where everything is made.
+  /// The staging directory.
   private let staged: Directory
-  /// What a new file there is like.
+  /// The status of a new file in the staging directory.
   let fresh: FileStatus
-  /// Whether large files are synced one by one, because a sync of the volume reports no write error.
+  /// Whether large files are synced individually, because a volume sync reports no write errors.
   let syncsEachFile: Bool
 
   init(
@@ -30,23 +30,23 @@ final class RestoreRun: Sendable {
     self.counters = counters
     findings = RestoreFindings(counters)
     self.root = try root.duplicate()
-    // All threads together stay below the 1,024 files that a program may usually have open.
+    // All threads together stay below 1,024 open files, a common limit for a process.
     openDirectories = max(4, min(64, 512 / max(1, threads)))
     staged = try staging.tree.duplicate()
     fresh = staging.fresh
   }
 
-  /// A cursor in the staging directory.
+  /// Returns a cursor in the staging directory.
   func cursor() throws(SystemError) -> TreeCursor {
     TreeCursor(tree, root: try staged.duplicate(), limit: openDirectories)
   }
 
-  /// Has the volume written to the disk. What it fails for is told once to each open folder: so this is
-  /// not the one that the restore syncs the volume by at its end.
+  /// Syncs the volume. An error is reported once to each open directory, so this uses another one
+  /// than the final sync.
   func syncEarly() throws(SystemError) { try root.syncVolume() }
 
-  /// The roots of the steps by which entries get their place (`RestorePlan.StepRoot`), the last one
-  /// where there is a trash.
+  /// Returns the roots of the steps (`RestorePlan.StepRoot`); the last one only if there is a
+  /// trash.
   func roots(keptIn kept: ByteString?) throws(SystemError) -> [JournalRecord.Root] {
     var roots = [
       JournalRecord.Root(path: root.path, inode: try root.status().identity.inode),
@@ -56,20 +56,20 @@ final class RestoreRun: Sendable {
     return roots
   }
 
-  /// A cursor in the directory that the restore works in.
+  /// Returns a cursor in the directory that the restore works in.
   func targetCursor() throws(SystemError) -> TreeCursor {
     TreeCursor(tree, root: try root.duplicate(), limit: openDirectories)
   }
 
-  /// Whether a file's content is one blob, and what else it has stands in its entry: such a file is
-  /// made in one go by whoever has the blob, the others step by step.
+  /// Whether a file consists of one blob and its attributes are inline: the thread that has the
+  /// blob creates such a file at once; all others are created step by step.
   func isSimple(_ number: Int) -> Bool {
     let entry = tree.entries[number]
     guard entry.level == 0, tree.pieces(number).count(where: \.isBlob) == 1 else { return false }
     return tree.detail(number).attributes.allSatisfy(\.isInline)
   }
 
-  /// Counts the files that are to be made, by their first names.
+  /// Announces the files to create to the counters; hard links count once.
   func expectFiles() {
     for entry in tree.entries where entry.kind == .file && entry.action.isWritten {
       guard entry.detail.flatMap({ tree.details[Int($0)].leader }) == nil else { continue }
@@ -77,8 +77,10 @@ final class RestoreRun: Sendable {
     }
   }
 
-  /// Takes an error of one entry: it is noted, unless nothing more can succeed on the volume, or the
-  /// entry is all that there is to make.
+  /// Records an error of one entry.
+  ///
+  /// - Throws: `LifecycleError` if the error ends the restore, or if the entry is the target
+  ///   itself.
   func note(_ number: Int, _ error: SystemError) throws(LifecycleError) {
     if error.endsEverything || number == target { throw LifecycleError(error) }
     findings.fail(number, error.reason)
@@ -86,14 +88,14 @@ final class RestoreRun: Sendable {
 }
 
 extension Piece {
-  /// Whether it is a blob, and no hole.
+  /// Whether the piece is a blob rather than a hole.
   var isBlob: Bool { if case .blob = self { true } else { false } }
 }
 
 extension Attribute {
-  /// Whether the value stands in the entry.
+  /// Whether the value is inline in the entry.
   var isInline: Bool { inlineValue != nil }
 
-  /// The value, where it stands in the entry.
+  /// The inline value; nil if the value is stored as a blob.
   var inlineValue: [UInt8]? { if case .inline(let value) = value { value } else { nil } }
 }

@@ -1,39 +1,39 @@
 internal import SystemIO
 
-/// Where nothing is restored to, and which directory is never exchanged for another.
+/// Refusals of targets, and the working directory, which is never replaced.
 extension RestoreTarget {
-  /// Refuses a target that is, lies in, or would appear in one of the directories that are protected.
+  /// Refuses a target that is, is in, or would be created in a protected directory.
   static func refuse(
     _ target: ByteString, in protected: Set<FileIdentity>
   ) throws(LifecycleError) {
     guard lies(nearestDirectory(target), in: protected) else { return }
     throw LifecycleError(
-      .usage, "cannot restore to '\(target)': it lies in the repository that is restored from",
-      hint: "name a directory outside of the repository")
+      .usage, "cannot restore to '\(target)': it is in the repository to restore from",
+      hint: "choose a directory outside the repository")
   }
 
-  /// Whether a directory is the one that this process works in, or holds it. Whoever works there, as the
-  /// shell that began it, would be left in a directory that is gone, were another put in its place.
+  /// Whether a directory is or contains this process's working directory. If it were replaced, this
+  /// process and the shell that started it would remain in a deleted directory.
   static func isWorkingDirectory(_ directory: borrowing Directory) throws(SystemError) -> Bool {
     lies(".", in: [try directory.status().identity])
   }
 
-  /// What is said where a file would replace that directory.
+  /// Returns the error for a file that would replace the working directory.
   static func notReplaced(_ target: ByteString) -> LifecycleError {
     LifecycleError(
       .usage,
-      "cannot restore to '\(target)': what is asked for is no directory, and would take the place of the "
-        + "one that you work in",
-      hint: "name the file that it is to become")
+      "cannot restore to '\(target)': the source is not a directory and would replace "
+        + "the working directory",
+      hint: "give the path of the file to create")
   }
 
-  /// Whether a directory is one of some, or lies in one, however deep: what it is called does not tell, as
-  /// a link may lead there.
+  /// Whether a directory is one of several, or is at any depth in one. Paths do not decide it,
+  /// because a link may lead there.
   private static func lies(_ path: ByteString, in some: Set<FileIdentity>) -> Bool {
     guard !some.isEmpty, let directory = try? Directory.open(path: path) else { return false }
     var way: ByteString = "."
     var below: FileIdentity?
-    // The topmost directory is the one above itself.
+    // The root directory is its own parent.
     while let here = try? directory.status(way).identity, here != below {
       if some.contains(here) { return true }
       below = here
@@ -42,11 +42,11 @@ extension RestoreTarget {
     return false
   }
 
-  /// The path of the directory that is there, or of the lowest one above it that is.
+  /// Returns the path itself if the directory exists, or that of its nearest existing ancestor.
   private static func nearestDirectory(_ path: ByteString) -> ByteString {
     let isThere = (try? Directory.open(path: path)) != nil
     let next = above(path)
-    // A working directory that cannot be opened is above itself.
+    // An inaccessible working directory is its own parent.
     return isThere || path.components.isEmpty || next == path ? path : nearestDirectory(next)
   }
 }

@@ -1,26 +1,26 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// The directory that a restore works in: the target itself where it is merged into, else the one that
-/// the target is to appear in.
+/// The directory that a restore works in: the target itself if it is merged, or the parent of a new
+/// target.
 ///
-/// Nothing is ever made, changed or removed outside of it, and in a directory beside the target nothing
-/// but the target.
+/// Nothing outside this directory is ever created, changed or removed, and in the parent of a new
+/// target nothing except the target.
 struct RestoreTarget: Sendable {
   /// The directory's path.
   let directory: ByteString
-  /// The target's name in it; nothing where the directory is the target.
+  /// The target's name in it; nil if the directory is the target.
   let name: ByteString?
-  /// The depth of the entry that remarks call the target: they name what is below it.
+  /// The depth of the target's entry; remarks contain paths below it.
   let shownDepth: UInt16
-  /// The directory that the plan was made for; nil if there was none. What is at its path when the plan
-  /// is carried out must be the same one.
+  /// The identity of the directory at the time of planning; nil if it did not exist. The directory
+  /// must be the same when the plan is carried out.
   var identity: FileIdentity?
 
-  /// Finds the place for a request, and whether it has to say what becomes of what is there.
+  /// Returns the target for a request.
   ///
-  /// - Throws: `LifecycleError`, also where the target lies in a directory that is protected, or would
-  ///   appear there.
+  /// - Throws: `LifecycleError` if the target is not empty and there is no overwrite mode, or if it
+  ///   is or would be created in a protected directory.
   static func find(
     _ target: ByteString, source: SnapshotSource, overwrite: OverwriteMode?,
     protecting protected: Set<FileIdentity>
@@ -42,7 +42,7 @@ struct RestoreTarget: Sendable {
     return try beside(real, isDirectory: isDirectory, overwrite: overwrite ?? .always)
   }
 
-  /// The directory that is there, through a link too; nothing where there is none.
+  /// Opens the existing directory, following links; nil if there is none.
   private static func presentDirectory(_ target: ByteString) throws -> Directory? {
     do throws(SystemError) {
       return try Directory.open(path: target)
@@ -58,14 +58,14 @@ struct RestoreTarget: Sendable {
   ) throws -> RestoreTarget {
     guard let name = target.lastComponent, name != ".", name != ".." else {
       throw LifecycleError(
-        .usage, "cannot restore to '\(target)': it has no name",
-        hint: "name a directory that does not exist yet, or an empty one")
+        .usage, "cannot restore to '\(target)': the path does not end in a name",
+        hint: "choose a directory that does not exist or is empty")
     }
     let directory = Host.linkFree(above(target))
     if overwrite == nil, let parent = try? Directory.open(path: directory),
       try parent.statusIfPresent(name) != nil
     {
-      throw notEmpty(target, "something is there already")
+      throw notEmpty(target, "it already exists")
     }
     return RestoreTarget(directory: directory, name: name, shownDepth: isDirectory ? 1 : 0)
   }
@@ -76,7 +76,7 @@ struct RestoreTarget: Sendable {
     return parent.canBeChanged
   }
 
-  /// The path of the directory that a path is in.
+  /// Returns the path of the directory that contains a path.
   static func above(_ path: ByteString) -> ByteString {
     let above = ByteString(
       path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
@@ -87,7 +87,7 @@ struct RestoreTarget: Sendable {
     LifecycleError(
       .usage, "cannot restore to '\(target)': \(reason)",
       hint: """
-        name a directory that does not exist yet, or say what becomes of what is there: \
+        choose a directory that does not exist, or choose which files to replace: \
         '--overwrite if-changed', 'if-newer', 'always' or 'never'
         """)
   }

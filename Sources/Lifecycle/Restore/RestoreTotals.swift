@@ -1,19 +1,19 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Entries by kind, and the bytes of their files.
+/// The number of entries of each kind, and the size of their files.
 public struct RestoreTotals: Sendable, Hashable {
   public var files = 0
   public var directories = 0
   public var links = 0
   public var specials = 0
-  /// Bytes of the files, holes counted.
+  /// The size of the files in bytes, including holes.
   public var bytes: UInt64 = 0
 
-  /// Makes totals of nothing.
+  /// Creates empty totals.
   public init() {}
 
-  /// How many entries there are in all.
+  /// The total number of entries.
   public var entries: Int { files + directories + links + specials }
 
   mutating func count(_ kind: FileKind, size: UInt64) {
@@ -35,7 +35,7 @@ public struct RestoreTotals: Sendable, Hashable {
     bytes -= Swift.min(bytes, other.bytes)
   }
 
-  /// Adds others to these.
+  /// Adds other totals to these.
   public mutating func add(_ other: RestoreTotals) {
     files += other.files
     directories += other.directories

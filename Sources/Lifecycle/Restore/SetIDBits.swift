@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// The bits by which a program runs as its file's owner or group, and not as whoever runs it.
+/// The mode bits that run a program as its file's owner or group instead of as its user.
 ///
-/// They come back only to the owner and the group that they were given for: else a repository could
-/// have everybody run a program of its own as whoever restores.
+/// They are restored only if the file's owner and group are the stored ones; otherwise a repository
+/// could make every user run its programs with the identity of the user who restores.
 enum SetIDBits {
   static let (user, group): (UInt16, UInt16) = (0o4000, 0o2000)
   static let all = user | group
 
-  /// What an entry's permissions are on something of its kind that belongs to whom the status says.
-  /// In a directory the group's bit only hands on the group.
+  /// Returns an entry's permissions on a file with the owner and the group of the status. On a
+  /// directory the set-group-ID bit only passes on the group.
   static func kept(
     _ permissions: UInt16, _ owner: UInt32, _ group: UInt32, on status: FileStatus
   ) -> UInt16 {

@@ -2,18 +2,18 @@ public import ArchiveStore
 internal import Codecs
 public import SystemIO
 
-/// What a path in a snapshot names.
+/// The entry that a path in a snapshot names.
 public enum SnapshotSource: Sendable {
-  /// A directory's tree, and its entry; the snapshot's root has none.
+  /// A directory's tree and its entry; the snapshot's root has no entry.
   case folder(TreeReference, TreeEntry?)
-  /// An entry that is no directory.
+  /// An entry other than a directory.
   case single(TreeEntry)
 }
 
 extension RepositoryReader {
-  /// Finds a logical path in a snapshot; the empty path is its root.
+  /// Returns the entry at a logical path of a snapshot; the empty path is its root.
   ///
-  /// - Throws: `LifecycleError` of the kind `notFound` when there is no such path; `StoreError`.
+  /// - Throws: `LifecycleError` of the kind `notFound` if there is no such path; `StoreError`.
   public func source(
     _ path: ByteString, in snapshot: StoredSnapshot
   ) throws -> SnapshotSource {
@@ -21,8 +21,8 @@ extension RepositoryReader {
     guard let entry = try entry(at: path, in: snapshot.snapshot.tree) else {
       let id = String(snapshot.id.hex.prefix(8))
       throw LifecycleError(
-        .notFound, "cannot find '\(path)' in snapshot \(id): it has no such path",
-        hint: "'sandboxctl ls \(id) --recursive' shows what it has")
+        .notFound, "cannot find '\(path)' in snapshot \(id): there is no such path",
+        hint: "'sandboxctl ls \(id) --recursive' lists its paths")
     }
     if case .directory(let tree) = entry.node { return .folder(tree, entry) }
     return .single(entry)

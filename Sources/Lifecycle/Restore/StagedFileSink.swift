@@ -1,14 +1,14 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Writes blobs to files in the staging folder: one thread's.
+/// Writes blobs to files in the staging directory. Each thread has its own sink.
 final class StagedFileSink: BlobSink {
   private let run: RestoreRun
   private let early: EarlySync?
   private var cursor: TreeCursor
-  /// The large piece on its way to the disk.
+  /// The large piece that is being flushed to disk.
   private var large: LargePiece?
-  /// Why the disk did not take one.
+  /// The first error of flushing a piece.
   private var refusal: SystemError?
 
   init(_ run: RestoreRun, _ early: EarlySync? = nil) throws(SystemError) {
@@ -17,7 +17,7 @@ final class StagedFileSink: BlobSink {
     cursor = try run.cursor()
   }
 
-  /// What is on its way still: the sync of the volume tells if it does not arrive.
+  /// Waits for the last piece; the sync of the volume reports its errors.
   deinit { try? large?.finish() }
 
   func miss(_ uses: [BlobUse], _ error: StoreError) { run.findings.miss(uses) }
@@ -34,7 +34,7 @@ final class StagedFileSink: BlobSink {
     }
   }
 
-  /// Writes what a frame has of a file.
+  /// Writes the blobs of a frame that belong to one file.
   private func write(
     _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to number: Int
   ) throws(LifecycleError) {
@@ -54,11 +54,11 @@ final class StagedFileSink: BlobSink {
     } catch {
       try run.note(number, error)
     }
-    // As when the volume cannot be synced: whose bytes are lost, other threads may know as well.
+    // As with a failed volume sync, other threads' data may be lost as well.
     if let refusal { throw LifecycleError(refusal) }
   }
 
-  /// Makes a whole file that has one blob.
+  /// Creates a complete file that consists of one blob.
   private func make(
     _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
   ) throws(SystemError) {
@@ -81,7 +81,7 @@ final class StagedFileSink: BlobSink {
     }
   }
 
-  /// Writes a part of a file that is there.
+  /// Writes a part of an existing file.
   private func fill(
     _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
   ) throws(SystemError) {
@@ -93,8 +93,7 @@ final class StagedFileSink: BlobSink {
     }
   }
 
-  /// Writes blobs to their places, those that follow one another here and there in one call; gives
-  /// where the last one ends.
+  /// Writes blobs at their offsets, adjacent ones in one call. Returns the end of the last one.
   private func write(
     _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor
   ) throws(SystemError) -> UInt64 {
@@ -128,7 +127,7 @@ final class StagedFileSink: BlobSink {
 }
 
 extension PlannedTree {
-  /// The attributes whose values stand in the entry.
+  /// Returns the attributes with inline values.
   func inlineAttributes(_ number: Int) -> [(name: ByteString, value: [UInt8])] {
     guard entries[number].detail != nil else { return [] }
     return detail(number).attributes.compactMap { attribute in

@@ -1,43 +1,46 @@
 internal import SystemIO
 
-/// The directory in which a restore makes everything before any of it gets its place: in the directory
-/// that it works in, so on the same file system, and closed to everybody else.
+/// The directory in which a restore creates all entries before any is put in place. It is in the
+/// directory that the restore works in, so on the same file system, and no other user can access
+/// it.
 ///
-/// It is locked while its run lives. What a run left behind that was killed is known by its name and
-/// by its free lock, and is removed by the next run in the same directory.
+/// It is locked while its run lives. The directory of a killed run is recognized by its name and
+/// its free lock, and is removed by the next run in the same directory.
 struct StagingDirectory: ~Copyable {
   private let parent: Directory
   private let name: ByteString
   private let lock: FileLock
-  /// Where the entries are made, under the names that they are to have.
+  /// The directory of the staged entries, which have their final names.
   let tree: Directory
-  /// What a new file in it is like: whose it is, and which permissions it gets of all.
+  /// The status of a new file in it: its owner, and the permissions that the umask allows.
   let fresh: FileStatus
 
   private static let prefix = Array(".sandboxctl-restore-".utf8)
   private static let attempts = 8
 
-  /// How many files and directories it has of its own: itself, the lock and the directory of the entries.
+  /// The number of its own files and directories: itself, the lock and the directory of the
+  /// entries.
   static let entries: UInt64 = 3
 
-  /// Whether there is such a directory, of this run or another.
+  /// Whether there is a staging directory, of this run or another.
   static func isAny(in parent: borrowing Directory) -> Bool {
     (try? parent.names().contains { $0.bytes.starts(with: prefix) }) ?? false
   }
 
-  /// Whether a name is that of such a directory, or of the program's own directory on a device.
+  /// Whether a name is that of a staging directory or of the program's own directory on a device.
   static func isOurs(_ name: ByteString) -> Bool {
     name.bytes.starts(with: prefix) || name == ".sandboxctl"
   }
 
-  /// Makes the directory, having removed those that nobody works in any more.
+  /// Creates a staging directory after removing abandoned ones.
   static func make(in parent: borrowing Directory) throws(SystemError) -> StagingDirectory {
     try? removeAbandoned(in: parent)
     for _ in 1...attempts {
       let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
       try parent.createDirectory(name, permissions: 0o700)
       do throws(SystemError) {
-        // Without a lock, somebody took the directory for abandoned before it was locked.
+        // If there is no lock, another process took the directory for abandoned before it was
+        // locked.
         guard let lock = try lock(parent.directory(name)) else { continue }
         return try StagingDirectory(parent.duplicate(), name, lock)
       } catch {
@@ -62,12 +65,13 @@ struct StagingDirectory: ~Copyable {
     self.parent = parent
   }
 
-  /// Removes it with all that is still in it.
+  /// Removes the directory with its contents.
   borrowing func remove() throws(SystemError) { try parent.removeTree(name) }
 
   private static let lockName: ByteString = "lock"
 
-  /// The lock of a staging directory; nothing when somebody else has it or removes the directory.
+  /// Acquires the lock of a staging directory; nil if another process holds it or removes the
+  /// directory.
   private static func lock(_ directory: borrowing Directory) throws(SystemError) -> FileLock? {
     do throws(SystemError) {
       let lock = try FileLock(lockName, in: directory)
@@ -79,7 +83,7 @@ struct StagingDirectory: ~Copyable {
     }
   }
 
-  /// Takes away what it inherited and would hand on: an ACL, a group, and flags.
+  /// Removes inherited properties that new files would inherit in turn: an ACL, a group, and flags.
   private static func close(_ directory: borrowing Directory) throws(SystemError) {
     for name in try directory.attributes.names() where name.isAccessList {
       try directory.attributes.remove(name)
@@ -95,19 +99,21 @@ struct StagingDirectory: ~Copyable {
     return status
   }
 
-  /// Moves it to the trash, with what came back into it.
+  /// Moves the directory to the trash, with the entries that a rollback returned to it.
   borrowing func keep(in trash: TrashDirectory) throws(SystemError) {
     try trash.keep(name, of: parent, at: [], leaving: true, as: Self.keptName)
   }
 
   private static let keptName: ByteString = "staged"
 
-  /// Removes those in which nobody works any more, as far as that is possible; throws the first error.
+  /// Removes abandoned staging directories, as far as possible.
+  ///
+  /// - Throws: The first error.
   static func removeAbandoned(in parent: borrowing Directory) throws(SystemError) {
     try forEachAbandoned(in: parent) { name, _ throws(SystemError) in try parent.removeTree(name) }
   }
 
-  /// Moves those in which nobody works any more to a trash, which is made where there is one.
+  /// Moves abandoned staging directories to a trash, which `makeTrash` creates when it is needed.
   static func keepAbandoned(
     in parent: borrowing Directory,
     _ makeTrash: (borrowing Directory) throws(SystemError) -> TrashDirectory
@@ -131,7 +137,7 @@ struct StagingDirectory: ~Copyable {
         try body(name, directory)
         withExtendedLifetime(lock) {}
       } catch {
-        // Where somebody works, or what is somebody else's, is let be.
+        // A directory that another process uses, or that another user owns, is skipped.
         if !isAbandoned, error.isBusy || error.isMissing || error.isRefused { continue }
         failure = failure ?? error
       }
@@ -141,7 +147,7 @@ struct StagingDirectory: ~Copyable {
 }
 
 extension ByteString {
-  /// Whether an extended attribute of that name is a POSIX ACL (`acl(5)`).
+  /// Whether it is the name of an extended attribute with a POSIX ACL (`acl(5)`).
   var isAccessList: Bool {
     self == "system.posix_acl_access" || self == "system.posix_acl_default"
   }

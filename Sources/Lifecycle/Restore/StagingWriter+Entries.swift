@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import SystemIO
 
 extension StagingWriter {
-  /// Makes directories, with all permissions until they are finished, and what has no content.
+  /// Creates directories, with full access until they are finished, and entries without content.
   mutating func makeEntries() throws {
     let needed = run.tree.directoriesWithWork()
     var number = 1
@@ -52,7 +52,7 @@ extension StagingWriter {
     }
   }
 
-  /// Makes a file of holes, into which its blobs come later.
+  /// Creates a file without data, which its blobs are written to later.
   private mutating func makeFile(_ number: Int) throws(SystemError) {
     let (entry, name) = (run.tree.entries[number], run.tree.name(number))
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
@@ -63,7 +63,7 @@ extension StagingWriter {
     filled.append(number)
   }
 
-  /// Makes a file whose content is known already.
+  /// Creates a file with known content.
   private mutating func makeFile(_ number: Int, _ bytes: [UInt8]) throws(SystemError) {
     let (name, metadata) = (run.tree.name(number), metadata(number))
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
@@ -74,7 +74,7 @@ extension StagingWriter {
     }
   }
 
-  /// Sets the metadata of the files that were filled step by step, and removes what is not whole.
+  /// Sets the metadata of the files that were written step by step, and removes incomplete files.
   mutating func finishFiles() throws {
     for number in filled {
       try checkStop()
@@ -94,7 +94,7 @@ extension StagingWriter {
     }
   }
 
-  /// Gives files their further names.
+  /// Creates hard links.
   mutating func makeLinks() throws {
     var staged = try run.cursor()
     var target = try run.targetCursor()
@@ -129,8 +129,8 @@ extension StagingWriter {
     }
   }
 
-  /// Sets the metadata of the directories that are new, the deepest first: what is made in a directory
-  /// moves its time.
+  /// Sets the metadata of new directories, deepest first, because a new child changes its
+  /// directory's time.
   mutating func finishDirectories() {
     for number in run.tree.entries.indices.reversed() {
       let entry = run.tree.entries[number]
@@ -146,7 +146,7 @@ extension StagingWriter {
     }
   }
 
-  /// What is to be set of an entry, with the values of its attributes.
+  /// Returns the metadata of an entry, with the values of its attributes.
   func metadata(_ number: Int) -> EntryMetadata {
     EntryMetadata(
       number: number, entry: run.tree.entries[number],
@@ -156,7 +156,7 @@ extension StagingWriter {
 }
 
 extension RepositoryReader {
-  /// The attributes of an entry with their values; a value that is damaged is noted.
+  /// Returns an entry's attributes with their values; a damaged value is recorded.
   func attributes(
     _ detail: EntryDetail, _ number: Int, _ findings: RestoreFindings
   ) -> [(name: ByteString, value: [UInt8])] {
@@ -177,10 +177,11 @@ extension RepositoryReader {
 }
 
 extension PlannedTree {
-  /// Of which earlier entry an entry is another name.
+  /// Returns the earlier entry that an entry is a hard link to; nil if it is none.
   func leader(_ number: Int) -> Int? { entries[number].detail.flatMap { details[Int($0)].leader } }
 
-  /// For each entry whether it is a directory that is to be made, or in which something is.
+  /// Returns for each entry whether it is a directory that is created or in which an entry is
+  /// created.
   func directoriesWithWork() -> SpillableArray<Bool> {
     var needed = SpillableArray(repeating: false, count: entries.count)
     for number in entries.indices.reversed() {

@@ -2,16 +2,16 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Makes in the staging directory all that is to be created or to take something's place: directories and
-/// what has no content first, then the contents by several threads in the order of the packs, then
-/// further names of files, at last the directories' metadata, the deepest first.
+/// Creates all new and replacing entries in the staging directory: first directories and entries
+/// without content, then the contents by several threads in the order of the packs, then hard
+/// links, and last the directories' metadata, deepest first.
 struct StagingWriter: ~Copyable {
   let run: RestoreRun
   let reader: RepositoryReader
   private let threads: Int
   private let isStopping: @Sendable () -> Bool
   var cursor: TreeCursor
-  /// Files that are filled step by step.
+  /// Files that are written step by step.
   var filled: [Int] = []
 
   init(
@@ -25,7 +25,7 @@ struct StagingWriter: ~Copyable {
     cursor = try run.cursor()
   }
 
-  /// Makes everything.
+  /// Creates all entries.
   mutating func write() throws {
     try makeEntries()
     try writeContents()
@@ -36,14 +36,14 @@ struct StagingWriter: ~Copyable {
 
   func checkStop() throws(LifecycleError) {
     if isStopping() {
-      throw LifecycleError(.interrupted, "interrupted: the target is as it was before")
+      throw LifecycleError(.interrupted, "interrupted: the target is unchanged")
     }
   }
 
   // MARK: - Contents
 
-  /// How many uses are put in order together, in about 30 MB: a frame that a snapshot with more
-  /// blobs needs for several such parts is decoded once for each.
+  /// The number of blob uses that are sorted together, in about 30 MB. If a snapshot has more, a
+  /// frame is decoded once for each window that needs it.
   private static let window = 1 << 18
 
   private mutating func writeContents() throws {
@@ -60,12 +60,13 @@ struct StagingWriter: ~Copyable {
     try early?.finish()
   }
 
-  /// Nothing for so few bytes that the disk has them soon; without a thread it goes as well.
+  /// Returns nil if there is little data, which reaches the disk soon anyway, or if no thread can
+  /// be started.
   private func earlySync() -> EarlySync? {
     let run = run
     var bytes: UInt64 = 0
     for number in run.tree.entries.indices where hasContent(number) {
-      // Not the whole of a size that is only claimed: their sum may be too large for a number.
+      // Sizes are capped, because the sum of false ones may overflow.
       bytes += min(run.tree.entries[number].size, UInt64(EarlySync.portion))
     }
     guard bytes >= EarlySync.portion else { return nil }
@@ -104,8 +105,8 @@ struct StagingWriter: ~Copyable {
     if !missing.isEmpty { try deliverMissing(missing) }
   }
 
-  /// Looks for what was not at its place once more: another program may have moved it, or another
-  /// pack may have it, too. What of a file is lost loses the file.
+  /// Looks up blobs again that were not at their recorded location: another process may have moved
+  /// them, or another pack may have them. A file with a missing blob is damaged.
   private func deliverMissing(_ uses: [BlobUse]) throws {
     let sink = try StagedFileSink(run)
     for use in uses where !run.findings.isUnmade(Int(use.item)) {
@@ -113,7 +114,7 @@ struct StagingWriter: ~Copyable {
       guard let bytes = try find(use) else { continue }
       guard bytes.count == Int(use.length) else {
         run.findings.lose(
-          Int(use.item), "it asks for \(use.length) bytes of a blob that has \(bytes.count)")
+          Int(use.item), "it needs \(use.length) bytes of a blob that has \(bytes.count)")
         continue
       }
       try sink.take([DeliveredBlob(use: use, range: 0..<bytes.count)], of: bytes)

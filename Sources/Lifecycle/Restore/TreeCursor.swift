@@ -1,20 +1,20 @@
 internal import SystemIO
 
-/// A place among the directories of a planned tree, in the staging directory or in the target: the directories
-/// down to it are open, and going to the next one takes the way over the nearest directory that both
-/// lie in.
+/// A position in the directories of a planned tree, in the staging directory or in the target. The
+/// directories down to the position are open; a move to another one goes through the nearest common
+/// ancestor.
 struct TreeCursor: ~Copyable {
   private let tree: PlannedTree
   private var ladder: DirectoryLadder
   private var current = 0
 
-  /// Begins at the directory that is the tree's first entry.
+  /// Creates a cursor at the directory that is the tree's first entry.
   init(_ tree: PlannedTree, root: consuming Directory, limit: Int = 64) {
     self.tree = tree
     ladder = DirectoryLadder(root: root, limit: limit)
   }
 
-  /// Goes to the directory that is an entry of the tree. After an error another directory may be reached.
+  /// Moves to the directory with a number. After an error the cursor may be at another directory.
   mutating func go(to directory: Int) throws(SystemError) {
     if directory == current { return }
     var (down, above, reached) = ([Int](), directory, current)
@@ -34,7 +34,7 @@ struct TreeCursor: ~Copyable {
     }
   }
 
-  /// Calls `body` with the directory that an entry is in.
+  /// Calls `body` with the directory that contains an entry.
   mutating func withDirectory<Result: ~Copyable>(
     of number: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
@@ -42,7 +42,7 @@ struct TreeCursor: ~Copyable {
     return try ladder.withDirectory(body)
   }
 
-  /// Calls `body` with the directory that is an entry.
+  /// Calls `body` with the directory of a number.
   mutating func within<Result: ~Copyable>(
     _ directory: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {

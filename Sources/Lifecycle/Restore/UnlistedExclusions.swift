@@ -2,15 +2,15 @@ internal import ArchiveStore
 internal import PolicyEngine
 internal import SystemIO
 
-/// The files that a backup left out one by one, of which the snapshot says only in which container
-/// and how many there were: what it lacks may be one of them.
+/// The files that a backup excluded individually. The snapshot records only their container and
+/// their number, so a file that it does not have may be one of them.
 ///
-/// Those that a rule of the policy left out are none of them where the policy is asked what it says
-/// of the files that are there, as in a restore into a device: then there remain those of
-/// `--exclude` and its like, and of rules that the policy has no more. Directories are none of them, as
-/// each that is left out has its name in the snapshot.
+/// A restore into a device applies the policy to the existing files, so files that a policy rule
+/// excluded are not among them; there remain those that `--exclude` and similar options or rules no
+/// longer in the policy excluded. Directories are not among them, because the snapshot has the name
+/// of each excluded one.
 struct UnlistedExclusions: Sendable {
-  /// How many there were in each container that has some.
+  /// The number of such files by container.
   private let counts: [ByteString: UInt64]
 
   init(_ plan: RestorePlan) {
@@ -26,28 +26,28 @@ struct UnlistedExclusions: Sendable {
     self.counts = counts
   }
 
-  /// Whether a rule is a pattern of a command line, `exclude-1`: another run's first one is another.
+  /// Whether a rule is a command-line pattern such as `exclude-1`, whose number means another
+  /// pattern in another run.
   private static func isOfCommandLine(_ rule: String) -> Bool {
     let name = rule.prefix { !$0.isNumber }
     return ["exclude-", "include-", "exclude-larger-than-"].contains(name)
   }
 
-  /// Why the file at a logical path may be one of them, where it may.
+  /// Returns the reason why the file at a logical path may be one of them; nil if it cannot be.
   func reasonToSpare(_ path: ByteString) -> String? {
     guard let count = path.andParents.lazy.compactMap({ counts[$0] }).first else { return nil }
     let which = count == 1 ? "the file" : "one of the \(count) files"
-    return "it may be \(which) that the backup left out; '--delete-excluded' removes it"
+    return "it may be \(which) that the backup excluded; '--delete-excluded' removes it"
   }
 }
 
-/// The paths of a snapshot that what it lacks may have been at: what a restore with `--delete` does
-/// not remove.
+/// The paths whose entries a backup may have omitted; a restore with `--delete` keeps them.
 struct SparedPaths: Sendable {
   private let excluded: PathSet
   private let unreadable: PathSet
   private let mounts: PathSet
 
-  /// - Parameter deletesExcluded: whether what was excluded from the backup is not spared.
+  /// - Parameter deletesExcluded: whether entries that the backup excluded may be deleted.
   init(_ snapshot: Snapshot, deletesExcluded: Bool = false) {
     let named = deletesExcluded ? [] : snapshot.excluded
     let containers = snapshot.containerPaths
@@ -56,11 +56,11 @@ struct SparedPaths: Sendable {
     mounts = PathSet(snapshot.mounts)
   }
 
-  /// Why what is at a logical path may be missing in the snapshot though it was there; nil if the
-  /// snapshot says that it was not.
+  /// Returns the reason why an entry may be missing in the snapshot although it existed; nil if the
+  /// snapshot shows that it did not.
   func reasonToSpare(_ path: ByteString) -> String? {
-    if excluded.isAbout(path) { return "it was left out of the backup" }
-    if unreadable.isAbout(path) { return "it could not be read by the backup" }
+    if excluded.isAbout(path) { return "the backup excluded it" }
+    if unreadable.isAbout(path) { return "the backup could not read it" }
     return mounts.isAbout(path) ? "a volume was mounted there" : nil
   }
 }
@@ -70,8 +70,9 @@ extension Snapshot {
 }
 
 extension Exclusion {
-  /// Files that were left out one by one are counted at their container, without their names. Where
-  /// too many directories were, any in the path may be one of them.
+  /// Whether the path is that of an excluded directory. Individually excluded files are counted at
+  /// their container without their names. If there were too many excluded directories, any
+  /// directory in the path may be one of them.
   fileprivate func namesDirectory(in containers: Set<ByteString>) -> Bool {
     rule == Self.unnamed || !containers.contains(path)
   }

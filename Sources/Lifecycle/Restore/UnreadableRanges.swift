@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What is lost of a directory's names: runs of them, in their order.
+/// The lost names of a directory, as ordered ranges.
 struct UnreadableRanges {
   private var runs: [LostNames] = []
 
@@ -13,13 +13,13 @@ struct UnreadableRanges {
     runs.insert(names, at: place)
   }
 
-  /// Whether a name may be among them.
+  /// Whether a name may be lost.
   func contains(_ name: ByteString) -> Bool {
     let place = place(of: name)
     return place < runs.count && runs[place].contains(name)
   }
 
-  /// The place of the first run that ends with a name, or behind it.
+  /// Returns the index of the first range that ends at or after a name.
   private func place(of name: ByteString) -> Int {
     var range = 0..<runs.count
     while !range.isEmpty {
@@ -31,10 +31,10 @@ struct UnreadableRanges {
 }
 
 extension LostNames {
-  /// Any name: of a directory that cannot be read at all.
+  /// All names, for a directory that cannot be read at all.
   static let any = LostNames(after: nil, last: ByteString([UInt8](repeating: 0xff, count: 255)))
 
-  /// One name alone.
+  /// Returns the range of a single name.
   static func one(_ name: ByteString) -> LostNames {
     LostNames(after: ByteString(name.bytes.dropLast()), last: name)
   }

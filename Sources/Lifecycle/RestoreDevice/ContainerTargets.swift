@@ -4,23 +4,23 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Where each container of a snapshot is on a device, or will be: found by its logical name, so
-/// whatever its UUID is there.
+/// The present or future location of each container of a snapshot on a device. Containers are found
+/// by their logical names, whatever their UUIDs on the device.
 struct ContainerTargets {
-  /// Where one container comes to.
+  /// The target of one container.
   struct Target {
     let record: ContainerRecord
     let logical: LogicalContainer
     let fate: PlannedPart.Fate
-    /// The container's directory, or the directory that holds a container of one file.
+    /// The container's directory, or the directory of a container that is one file.
     let path: ByteString
-    /// The device's container, where it has it.
+    /// The device's container; nil if it has none.
     let present: Container?
   }
 
   private let request: DeviceRestoreRequest
   private let snapshot: SnapshotID
-  /// The apps that are there, or will be when this restore is done.
+  /// The apps that are installed now or after this restore.
   private var installed: Set<ByteString>
 
   init(_ request: DeviceRestoreRequest, of snapshot: SnapshotID, restored: [LogicalContainer]) {
@@ -29,9 +29,9 @@ struct ContainerTargets {
     for case .bundle(let app) in restored { installed.insert(app.identifier) }
   }
 
-  /// Where a container comes to; nothing where the device has no place for one of its kind.
+  /// Returns the target of a container; nil if the device has no location for its kind.
   ///
-  /// - Throws: `damaged` for a record by which no backup names a container.
+  /// - Throws: `damaged` if no backup writes such a record.
   func target(of record: ContainerRecord, _ logical: LogicalContainer) throws -> Target? {
     try requireForm(of: record, logical)
     if let present = request.device.container(logical) {
@@ -49,15 +49,15 @@ struct ContainerTargets {
     if let link = try danglingLink(at: place) {
       throw LifecycleError(
         .failed,
-        "cannot restore '\(record.path)': its place '\(place.path)' is a link to '\(link)', which "
-          + "is not there", hint: "bring back what the link leads to, or remove the link")
+        "cannot restore '\(record.path)': its location '\(place.path)' is a link to '\(link)', "
+          + "which does not exist", hint: "create the target of the link, or remove the link")
     }
     let path = logical.kind == .settings ? place.parent : place.path
     return Target(record: record, logical: logical, fate: .make, path: path, present: nil)
   }
 
-  /// Where a container is made. On its own device it comes back under its own name, unless another one
-  /// has that by now.
+  /// Returns the location of a new container. On its own device a container keeps its name, unless
+  /// another one has that name by now.
   private func place(
     of record: ContainerRecord, _ logical: LogicalContainer
   ) throws -> ContainerLocation? {
@@ -74,16 +74,16 @@ struct ContainerTargets {
     } catch { throw hostile(record, "its name: \(error.reason)") }
   }
 
-  /// A snapshot is whose bytes its id names, and anybody who can write to the repository can make one:
-  /// what it says of a container must be what a backup says.
+  /// Refuses a record that no backup writes: an ID only identifies a snapshot's content, and anyone
+  /// with write access to the repository can create one.
   private func requireForm(of record: ContainerRecord, _ logical: LogicalContainer) throws {
     if let uuid = record.uuid, !ByteString(uuid).isUUID {
-      throw hostile(record, "its uuid '\(ByteString(uuid))' is no UUID")
+      throw hostile(record, "its uuid '\(ByteString(uuid))' is not a UUID")
     }
     if case .revision = logical, let revision = record.revision,
       !ByteString(revision).isSnapRevision
     {
-      throw hostile(record, "its revision '\(ByteString(revision))' is none that snapd gives")
+      throw hostile(record, "its revision '\(ByteString(revision))' is not a snap revision")
     }
   }
 
@@ -91,10 +91,11 @@ struct ContainerTargets {
     StoreError(
       .damaged, "restore from snapshot \(snapshot.hex.prefix(8)) the container",
       record.path.description, fault,
-      hint: "'restore SNAP:PATH --to DIR' brings its files to a directory")
+      hint: "'sandboxctl restore SNAP:PATH --to DIR' restores its files to a directory")
   }
 
-  /// Whether data waits for its app: as the policy says, and only of an app that has a name.
+  /// Whether data waits in the safe harbor for its app: if the policy says so and the app has an
+  /// identifier.
   private func mustWait(_ logical: LogicalContainer) -> Bool {
     guard let app = logical.app, !app.identifier.isEmpty, logical.kind != .bundle else {
       return false
@@ -112,7 +113,7 @@ struct ContainerTargets {
 }
 
 extension LogicalContainer {
-  /// The name that tells it from others of one identifier.
+  /// The name that distinguishes it from other containers of its kind.
   var name: LogicalName {
     switch self {
     case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
@@ -123,6 +124,6 @@ extension LogicalContainer {
     }
   }
 
-  /// The UUID in its name, where the identifier alone does not name it.
+  /// The UUID in its name; nil if the identifier alone is unique.
   var instance: ByteString? { name.instance }
 }

@@ -4,12 +4,12 @@ internal import SystemIO
 
 /// Carries out a `DeviceRestorePlan`.
 ///
-/// Before anything is written it is seen whether there is room and whether an app runs; then what is
-/// there is saved in a snapshot of its own (reason pre-restore); then the containers come back one
-/// after another, each as a `RestoreOperation` under one journal: one that is made appears as a whole,
-/// into one that is there each file comes by one rename, and what gives way is kept in the trash. After
-/// an interruption the container in hand is finished or taken back (`Recovery`), and the same command
-/// goes on: what has its place is found there and left.
+/// First it checks that the volumes have room and that no app is running, and saves the existing
+/// data in a snapshot (reason pre-restore). Then it restores the containers one after another, each
+/// with a `RestoreOperation` under one journal: a new container appears as a whole; into an
+/// existing one each file is moved by one rename, and replaced files are kept in the trash. After
+/// an interruption the current container is finished or rolled back (`Recovery`), and the same
+/// command continues: it finds and keeps entries that are already restored.
 public struct DeviceRestoreOperation {
   private let plan: DeviceRestorePlan
   private let repository: Repository
@@ -18,9 +18,9 @@ public struct DeviceRestoreOperation {
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
 
-  /// Prepares an operation.
+  /// Creates an operation.
   ///
-  /// - Parameter saving: how the snapshot of what is there is made.
+  /// - Parameter saving: the request for the snapshot of the existing data.
   public init(
     _ plan: DeviceRestorePlan, _ repository: Repository, from reader: RepositoryReader,
     saving: BackupRequest, counters: ProgressCounters = ProgressCounters(),
@@ -34,10 +34,10 @@ public struct DeviceRestoreOperation {
     self.isStopping = isStopping
   }
 
-  /// Restores, and tells what was done.
+  /// Restores, and returns a report.
   ///
-  /// - Throws: `LifecycleError`: `failed` where an app runs, a volume has no room, or what is there
-  ///   could not be saved; `busy`, `interrupted`; `StoreError`.
+  /// - Throws: `LifecycleError`: `failed` if an app is running, a volume has no room, or the
+  ///   existing data could not be saved; `busy`, `interrupted`; `StoreError`.
   public func run() throws -> DeviceRestoreReport {
     let start = Host.monotonicSeconds()
     try requireStopped()
@@ -53,7 +53,7 @@ public struct DeviceRestoreOperation {
       report.saved = try save(leaving: room)
       try restoreParts(under: journal, &report)
     } catch {
-      // All that was staged is removed; where the journal cannot be, 'recover' does so.
+      // Staged entries have been removed; if the journal cannot be removed, 'recover' does it.
       if !journal.isUnstable { try? journal.end() }
       throw error
     }
@@ -90,14 +90,14 @@ public struct DeviceRestoreOperation {
       hint: "close the app and try again, or add '--force'")
   }
 
-  /// Saves the containers that something is merged into; where the repository shares a volume with the
-  /// device what comes back has to find room beside it.
+  /// Saves the containers that are merged into. If the repository is on a volume of the device, the
+  /// backup leaves room for the restored entries.
   private func save(leaving room: VolumeNeeds) throws -> StoredSnapshot? {
     let merged = plan.mergedContainers
     guard plan.request.savesFirst, !merged.isEmpty else { return nil }
     var scan = plan.present
     if scan.options.only != nil {
-      // A snapshot needs a scan of the whole directory, which is made only if something is replaced.
+      // A snapshot needs a scan of the whole directory, which is made only if an entry is replaced.
       if !plan.parts.contains(where: \.plan.displaces) { return nil }
       scan = scan.rescan(merged)
     }
@@ -135,7 +135,7 @@ public struct DeviceRestoreOperation {
     return report
   }
 
-  /// Says of a snap's revision that was made that it is the one in use, where nothing says which is.
+  /// Makes a new snap revision the current one if no revision is.
   private func nameRevision(_ part: PlannedPart) throws {
     guard case .revision = try? LogicalPath(part.path).place?.container,
       let name = part.target.lastComponent
@@ -152,7 +152,7 @@ public struct DeviceRestoreOperation {
 }
 
 extension LifecycleError {
-  /// The same error with what was restored before it.
+  /// Returns the error with the parts that were restored before it.
   fileprivate func after(_ parts: [PlannedPart]) -> LifecycleError {
     if parts.isEmpty { return self }
     let done = parts.map { "'\($0.path)'" }.joined(separator: ", ")
@@ -160,30 +160,30 @@ extension LifecycleError {
   }
 }
 
-/// What a restore into a device did.
+/// The result of a restore into a device.
 public struct DeviceRestoreReport: Sendable {
-  /// What was done container by container.
+  /// The results by container.
   public internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
-  /// Containers of which nothing can be read, by their logical paths: they stayed as they were.
+  /// Unreadable containers by their logical paths; they are unchanged.
   public let lost: [PathRemark]
-  /// The snapshot of what was there.
+  /// The snapshot of the previous data.
   public internal(set) var saved: StoredSnapshot?
-  /// The operation whose directory in the trash has what gave way; nothing where nothing did.
+  /// The ID of the trash item with the replaced entries; nil if nothing was replaced.
   public internal(set) var trash: String?
-  /// How long it took, in seconds.
+  /// The duration in seconds.
   public internal(set) var seconds = 0.0
 
   init(lost: [PathRemark]) { self.lost = lost }
 
-  /// What the repository no longer holds whole, by logical paths.
+  /// The data that the repository no longer holds completely, by logical paths.
   public var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
-  /// What the containers' reports say together.
+  /// Returns the sum of a count over all containers.
   public func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
     parts.reduce(into: RestoreTotals()) { $0.add(count($1.report)) }
   }
 
-  /// Remarks of all containers, by logical paths.
+  /// Returns the remarks of all containers, by logical paths.
   public func remarks(_ list: (RestoreReport) -> [PathRemark]) -> [PathRemark] {
     parts.flatMap { part, report in
       list(report).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }

@@ -2,49 +2,49 @@ public import ArchiveStore
 internal import SandboxModel
 public import SystemIO
 
-/// What a restore into a device will do, container by container.
+/// The plan of a restore into a device, container by container.
 public struct DeviceRestorePlan: Sendable {
   public let snapshot: StoredSnapshot
   public let request: DeviceRestoreRequest
-  /// In the order of the logical paths.
+  /// The parts, in the order of their logical paths.
   public internal(set) var parts: [PlannedPart] = []
-  /// Groups that stay as they are, and which other apps share them.
+  /// Groups that are kept unchanged, with the other apps that share them.
   public internal(set) var leftGroups: [LeftGroup] = []
-  /// Containers that stay as they are, each with the reason.
+  /// Containers that are kept unchanged, with the reason.
   public internal(set) var left: [PathRemark] = []
-  /// Containers of which nothing can be read, by their logical paths: they stay as they are.
+  /// Unreadable containers by their logical paths; they are kept unchanged.
   public internal(set) var lost: [PathRemark] = []
-  /// Apps whose data comes back and that are not installed, with the command that installs them,
-  /// where the platform has one.
+  /// The commands that install the apps whose data is restored and that are not installed, if the
+  /// platform has such commands.
   public internal(set) var installCommands: [String] = []
-  /// What the snapshot does not hold of what is asked for.
+  /// The requested paths that the snapshot's policy excluded.
   public internal(set) var notHeld: [Exclusion] = []
-  /// What is in the containers of the apps concerned now.
+  /// The present contents of the affected apps' containers.
   var present: DeviceScan
 
-  /// What the parts that are merged change, and so what is to be saved first.
+  /// The containers that the merged parts change, which are saved first.
   var mergedContainers: Set<ByteString> {
     Set(parts.filter { $0.fate == .merge && !$0.plan.isIdle }.map(\.path))
   }
 
-  /// The apps, groups and directories that something comes back into: what is locked.
+  /// The apps, groups and directories to restore into, which are locked.
   var subjects: [ByteString] { Set(parts.map(\.path.subject)).sorted() }
 
-  /// What runs now of the apps into whose containers something is merged: a look at the system, each
-  /// time it is asked for.
+  /// Returns the running processes of the apps whose containers are merged into, read from the
+  /// system with each call.
   public func runningProcesses() -> [RunningProcess] {
     mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
   }
 
-  /// What all parts do together.
+  /// Returns the sum of a count over all parts.
   public func total(_ count: (RestorePlan) -> RestoreTotals) -> RestoreTotals {
     parts.reduce(into: RestoreTotals()) { $0.add(count($1.plan)) }
   }
 
-  /// What the repository no longer holds whole, by logical paths.
+  /// The data that the repository no longer holds completely, by logical paths.
   public var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
-  /// Remarks of all parts, by logical paths.
+  /// Returns the remarks of all parts, by logical paths.
   public func remarks(_ list: (RestorePlan) -> [PathRemark]) -> [PathRemark] {
     parts.flatMap { part in
       list(part.plan).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
@@ -52,15 +52,15 @@ public struct DeviceRestorePlan: Sendable {
   }
 }
 
-/// A process for which the restore into a device refuses.
+/// A running process that prevents the restore into a device.
 public struct RunningProcess: Sendable, Hashable {
   /// The app or the container.
   public let app: ByteString
   public let process: Int32
   public let program: ByteString
-  /// The file in use, or what the platform's register says.
+  /// The file in use, or the entry in the platform's register.
   public let file: ByteString
-  /// The whole as a sentence.
+  /// The complete sentence.
   public let text: String
 
   init(_ sign: RunningApps.Sign) {
@@ -69,33 +69,33 @@ public struct RunningProcess: Sendable, Hashable {
   }
 }
 
-/// One container that comes back.
+/// One container to restore.
 public struct PlannedPart: Sendable {
-  /// What becomes of it on the device.
+  /// The action for the container on the device.
   public enum Fate: String, Sendable {
-    /// It is there, and what comes back is merged into it.
+    /// It exists and is merged into.
     case merge
-    /// It is made, and appears as a whole.
+    /// It is created as a whole.
     case make
-    /// Its app is not there: it waits in the safe harbor.
+    /// Its app is not installed: it waits in the safe harbor.
     case harbor
   }
 
   /// The logical path of the container.
   public let path: ByteString
   public let fate: Fate
-  /// Where it is or will be.
+  /// Its present or future location.
   public let target: ByteString
   public let plan: RestorePlan
 
-  /// The logical path of something in it.
+  /// Returns the logical path of an entry in it.
   func logical(_ inner: ByteString) -> ByteString { inner == "." ? path : path.appending(inner) }
 }
 
-/// A group that is left as it is.
+/// A group that is kept unchanged.
 public struct LeftGroup: Sendable, Hashable {
   /// Its logical path.
   public let path: ByteString
-  /// The other apps that share it, as far as is known or guessed.
+  /// The other apps that share it, as far as known or guessed.
   public let sharers: [String]
 }

@@ -5,11 +5,10 @@ internal import SandboxModel
 internal import SystemIO
 
 extension DeviceRestorePlan {
-  /// Plans a restore into a device: nothing is changed, on the device or elsewhere.
+  /// Plans a restore into a device. Planning changes nothing.
   ///
-  /// - Throws: `LifecycleError`: `notFound` when the snapshot has nothing of what is asked for,
-  ///   `failed` when the device is of another platform's layout or the place of a container is
-  ///   taken; `StoreError`.
+  /// - Throws: `LifecycleError`: `notFound` if the snapshot has nothing of the request, `failed` if
+  ///   the device has another layout or the location of a container is taken; `StoreError`.
   public static func make(
     _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
   ) throws -> DeviceRestorePlan {
@@ -17,14 +16,14 @@ extension DeviceRestorePlan {
   }
 }
 
-/// Finds what of a snapshot comes back into which container of a device.
+/// Assigns the requested parts of a snapshot to containers of a device.
 struct DeviceRestorePlanner {
   private let stored: StoredSnapshot
   private let request: DeviceRestoreRequest
   private let reader: RepositoryReader
   private var snapshot: Snapshot { stored.snapshot }
 
-  /// A container of the snapshot with the part of it that is asked for.
+  /// A container of the snapshot with the requested part of it.
   private struct Wanted {
     let record: ContainerRecord
     let logical: LogicalContainer
@@ -81,16 +80,16 @@ struct DeviceRestorePlanner {
     guard snapshot.device.layout == request.device.layout.rawValue else {
       throw LifecycleError(
         .failed,
-        "cannot restore to '\(request.device.root)': it is of the layout "
-          + "\(request.device.layout.rawValue), and the snapshot of \(snapshot.device.layout)",
+        "cannot restore to '\(request.device.root)': its layout is "
+          + "\(request.device.layout.rawValue), but the snapshot's is \(snapshot.device.layout)",
         hint: "'--to DIR' restores into a plain directory")
     }
   }
 
   // MARK: - What is asked for
 
-  /// The containers that the snapshot's tree really has, or may have: those to which the way is damaged
-  /// are told of where they are asked for.
+  /// Returns the containers that the snapshot's tree has or may have: those behind a damaged
+  /// directory are reported if they are requested.
   private func heldContainers() throws -> [ContainerRecord] {
     try snapshot.device.containers.filter { record in
       do throws(StoreError) {
@@ -124,7 +123,8 @@ struct DeviceRestorePlanner {
     return found
   }
 
-  /// The part of a container that the path names; empty for all of it, nil for none.
+  /// Returns the part of a container that the requested path selects: empty for all of it, nil for
+  /// none.
   private func selection(in container: ByteString) -> ByteString? {
     if container.isWithin(request.path) { return "" }
     guard request.path.isWithin(container) else { return nil }
@@ -155,11 +155,12 @@ struct DeviceRestorePlanner {
       ? "'\(request.path)'" : request.apps.map { "'\(ByteString($0))'" }.joined(separator: ", ")
     let id = String(stored.id.hex.prefix(8))
     return LifecycleError(
-      .notFound, "cannot restore \(what): snapshot \(id) has nothing of it",
-      hint: "'sandboxctl ls \(id) --recursive' shows what it has")
+      .notFound, "cannot restore \(what): not found in snapshot \(id)",
+      hint: "'sandboxctl ls \(id) --recursive' lists its paths")
   }
 
-  /// A bundle that is there is not mixed with that of another version.
+  /// Returns the reason to keep an installed bundle; nil unless it has another version, which is
+  /// never mixed with the stored one.
   private func reasonToLeaveBundle(_ item: Wanted, _ target: ContainerTargets.Target) -> String? {
     guard case .bundle(let name) = item.logical, target.fate == .merge, item.selection.isEmpty,
       !request.replacesBundles,
@@ -171,14 +172,14 @@ struct DeviceRestorePlanner {
     )
     if versions.stored == versions.here { return nil }
     let shown = { (parts: [String?]) in parts.compactMap { $0 }.joined(separator: " build ") }
-    return "the app that is installed stays: it is \(shown(versions.here)), and the snapshot has "
+    return "the installed app is kept: it is \(shown(versions.here)), and the snapshot has "
       + shown(versions.stored)
   }
 
   // MARK: - The device
 
-  /// Looks at all containers of the apps and groups that are concerned. Of a plain directory of which one
-  /// path comes back only that path.
+  /// Scans all containers of the affected apps and groups. Of a plain directory of which one path
+  /// is restored, only that path is scanned.
   private func scan(_ targets: [(item: Wanted, target: ContainerTargets.Target)]) -> DeviceScan {
     let present = targets.compactMap(\.target.present)
     let apps = Set(present.compactMap(\.owner))
@@ -194,7 +195,8 @@ struct DeviceRestorePlanner {
     }
   }
 
-  /// Where links may lead: to every container of the snapshot that is on the device, or will be.
+  /// Returns the locations for links: those of all containers of the snapshot that are or will be
+  /// on the device.
   private func anchors(
     _ held: [ContainerRecord], _ targets: [ContainerTargets.Target], _ finder: ContainerTargets
   ) throws -> LinkAnchors {
@@ -226,8 +228,8 @@ struct DeviceRestorePlanner {
     rules.asideSuffix = AsideName.suffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
     if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
-    // Packers give all files of a bundle one time, so that a file of another version differs in neither
-    // time nor size: what is exchanged is exchanged whole.
+    // Packers may give all files of a bundle the same time, so files of two versions can agree in
+    // time and size: a bundle is replaced as a whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
@@ -251,22 +253,23 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source, at: place, from: reader))
   }
 
-  /// An app's settings are one file in a directory with those of others.
+  /// Limits the rules to an app's settings, which are one file in a directory with those of others.
   private func adapt(_ rules: inout RestoreRules, toSettings item: Wanted) {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty
   }
 
-  /// A bundle that lies in a directory with others is all that is looked at there.
+  /// Limits the rules to a bundle in a directory with others.
   private func adapt(_ rules: inout RestoreRules, toMember member: ByteString) {
     rules.hasOwnRoot = false
     rules.selection = member
     rules.keepsNoOther = true
   }
 
-  /// A container that is there is merged into; else it is made in the directory that it is to be in,
-  /// and in the safe harbor merged into what waits already.
+  /// Returns the target for a container: an existing one is merged into, a new one is created in
+  /// its parent directory, and one in the safe harbor is merged with the data already waiting
+  /// there.
   private func place(of target: ContainerTargets.Target) -> RestoreTarget {
     let isThere = (try? Directory.open(resolved: target.path)) != nil
     if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
@@ -277,7 +280,7 @@ struct DeviceRestorePlanner {
       directory: ByteString("/").appending(above), name: parts.last, shownDepth: 1)
   }
 
-  /// The directories that the snapshot left out and the policy has come back empty, by their directory.
+  /// Returns the excluded directories that the policy restores empty, by their parent directory.
   private func emptied(
     in container: ByteString, _ rules: RestoreRules
   ) -> [ByteString: [EmptiedDirectory]] {
@@ -300,7 +303,7 @@ struct DeviceRestorePlanner {
     return found
   }
 
-  /// The metadata of a container that is made, where the policy says that it is written anew.
+  /// Returns the metadata files of a new container, if the policy generates them.
   private func generated(
     _ item: Wanted, _ target: ContainerTargets.Target, _ rules: RestoreRules
   ) throws -> [ByteString: [UInt8]] {
@@ -312,7 +315,7 @@ struct DeviceRestorePlanner {
         rules.kind, app: rules.app, group: rules.group, path: [Array(name.bytes)])
       guard classifier.verdicts(query).keep.restore == .regenerate else { return [:] }
       let path = item.record.path.appending(name)
-      // Where it is lost it is made without what was stored.
+      // If the stored file is lost, a new one is generated without it.
       if let entry = try? reader.entry(at: path, in: snapshot.tree),
         case .file(let content) = entry.node, content.size <= 1 << 20
       {
@@ -327,7 +330,7 @@ struct DeviceRestorePlanner {
 }
 
 extension RepositoryReader {
-  /// The whole of a small file.
+  /// Returns the content of a small file.
   fileprivate func bytes(of content: Content) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Int(content.size))
     try readContent(content) { offset, span in

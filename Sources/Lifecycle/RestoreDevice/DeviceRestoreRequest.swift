@@ -2,45 +2,45 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// What of a snapshot is to come back into a device, and what becomes of what is there.
+/// A request to restore a snapshot, or a part of it, into a device.
 public struct DeviceRestoreRequest: Sendable {
-  /// The device that it comes to.
+  /// The device to restore into.
   public var device: Device
-  /// Whether the device is the one that the snapshot came from.
+  /// Whether the device is the one that the snapshot is from.
   public var isInPlace: Bool
-  /// The policy that says what is restored and what is kept out of backups there.
+  /// The policy that decides what is restored and what is excluded from backups.
   public var policy: CompiledPolicy
-  /// The logical path that is asked for, in a container or above some; empty for all.
+  /// The logical path to restore, in a container or above several; empty for everything.
   public var path: ByteString = ""
-  /// The apps that are asked for, by identifier, with the groups that are theirs alone; all that
-  /// `path` names where none is.
+  /// The identifiers of the apps to restore, with the groups that only they use; everything that
+  /// `path` selects if empty.
   public var apps: [String] = []
-  /// Whether groups that other apps share come back, too.
+  /// Whether groups that other apps share are restored, too.
   public var withGroups = false
-  /// The data classes that come back; all where none is named.
+  /// The data classes to restore; all if empty.
   public var classes: Set<String> = []
-  /// What of the entries that are there gives way.
+  /// The existing entries to replace.
   public var overwrite = OverwriteMode.ifChanged
-  /// Whether what the device has and the snapshot lacks is removed.
+  /// Whether entries that the snapshot does not have are removed.
   public var deletes = false
-  /// Whether even what the policy keeps out of backups is removed then.
+  /// Whether entries that the policy excludes from backups are removed, too.
   public var deletesExcluded = false
-  /// Whether a bundle of another version than the stored one gives way to it, as a whole.
+  /// Whether an installed bundle of another version is replaced, as a whole.
   var replacesBundles = false
-  /// Whether a file counts as unchanged only where its bytes are the stored ones.
+  /// Whether a file counts as unchanged only if its content is the stored one.
   var comparesBytes = false
-  /// Whether only bundles come back.
+  /// Whether only bundles are restored.
   var leavesData = false
-  /// Whether apps may run meanwhile.
+  /// Whether apps may run during the restore.
   public var isForced = false
-  /// Whether a snapshot of what is there is made first.
+  /// Whether a snapshot of the existing data is made first.
   public var savesFirst = true
-  /// What is never removed, as the repository in use.
+  /// The directories that are never removed, such as the repository in use.
   public var protected: Set<FileIdentity> = []
-  /// When the restore begins.
+  /// The start of the restore.
   public var time: Timestamp
 
-  /// Makes a request for a whole snapshot.
+  /// Creates a request for a whole snapshot.
   public init(
     _ device: Device, isInPlace: Bool, policy: CompiledPolicy, time: Timestamp = Host.now()
   ) {

@@ -2,10 +2,10 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// How the apps are installed again whose data comes back to a machine without them.
+/// The commands that reinstall apps whose data is restored to a device without them.
 enum FlatpakInstalls {
-  /// A command for each app that the snapshot knows as installed and the device lacks, after those
-  /// that name the remotes.
+  /// Returns commands for the apps that are installed in the snapshot and missing on the device:
+  /// first those that add remotes, then one to install each app.
   static func commands(
     for apps: [ByteString], _ snapshot: Snapshot, _ device: Device
   ) -> [String] {
@@ -29,7 +29,7 @@ enum FlatpakInstalls {
     return remotes + installs
   }
 
-  /// A word for a shell: as it is where it is harmless, else in quotes.
+  /// Returns a word for a shell, quoted unless it has only safe characters.
   static func quoted(_ word: String) -> String {
     let harmless = word.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)

@@ -2,12 +2,12 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// Which groups come back with some apps: those that no other app is known to share, and all with
+/// The groups to restore with a set of apps: those that no other app is known to share, or all with
 /// `--with-groups` (docs/restore.md, "Groups").
 ///
-/// Who belongs to a group is what the snapshot and the device know together.
+/// The members of a group are those that the snapshot or the device knows.
 struct GroupChoice {
-  /// By group: the apps, and whether that is known.
+  /// The apps of each group, and whether each membership is known rather than guessed.
   private var members: [ByteString: [String: Bool]] = [:]
 
   init(_ snapshot: Snapshot, _ device: Device) {
@@ -26,7 +26,7 @@ struct GroupChoice {
     members[group, default: [:]][app] = before || isKnown
   }
 
-  /// What becomes of a group when some apps are restored: nothing where it is none of theirs.
+  /// Returns the decision about a group if a set of apps is restored; `.none` if it is not theirs.
   func decide(_ group: ByteString, for apps: [String], withAll: Bool) -> Decision {
     let members = members[group] ?? [:]
     guard apps.contains(where: { members[$0] != nil }) else { return .none }
@@ -36,10 +36,10 @@ struct GroupChoice {
   }
 
   enum Decision: Equatable {
-    /// The apps have nothing to do with it.
+    /// The group belongs to none of the apps.
     case none
     case restore
-    /// It stays, because of these apps, or because its members are only guessed.
+    /// The group is kept because these apps share it, or because its members are only guessed.
     case leave([String])
   }
 }

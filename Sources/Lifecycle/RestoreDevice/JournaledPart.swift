@@ -1,20 +1,20 @@
 internal import SystemIO
 
-/// One container of a restore under the journal: what is noted before it is staged, and before it gets
-/// its place.
+/// One container of a restore under a journal, which is updated before the container is staged and
+/// before it is put in place.
 final class JournaledPart {
   private let journal: OperationJournal
   private let number: Int
   private let container: ByteString
   private let root: ByteString
-  /// Where a directory is noted that is opened for its move.
+  /// The note of a directory whose permissions are opened for its move.
   var opened: OpenedNote { journal.opened }
-  /// Whether something of it is neither as it was nor as stored, and waits for the recovery.
+  /// Whether the container is in neither its previous nor its stored state, and needs a recovery.
   var isUnstable: Bool {
     get { journal.isUnstable }
     set { journal.isUnstable = newValue }
   }
-  /// Whether something of it gave way.
+  /// Whether entries of it were moved to the trash.
   private(set) var hasTrash = false
 
   init(
@@ -23,12 +23,12 @@ final class JournaledPart {
     (self.journal, self.number, self.container, self.root) = (journal, number, container, root)
   }
 
-  /// Notes that the container is going to be staged in a directory.
+  /// Records that the container is about to be staged in a directory.
   func prepare(in directory: ByteString) throws(SystemError) {
     try journal.prepare(number, stagingIn: [directory])
   }
 
-  /// The place in the trash for what gives way; nothing where nothing does.
+  /// Returns the trash directory for replaced entries; nil if nothing is replaced.
   func trash(
     for plan: RestorePlan, in directory: borrowing Directory, probing probe: borrowing Directory
   ) throws(SystemError) -> TrashDirectory? {
@@ -38,13 +38,13 @@ final class JournaledPart {
       of: journal.record, for: container, in: directory, probing: probe, root: root)
   }
 
-  /// Notes that no further step is taken, before what is staged goes. Where there is no room for that the
-  /// journal itself goes, which takes none.
+  /// Records that no further step follows, before the staged entries are removed. If there is no
+  /// room for that, the journal is removed, which needs none.
   func settleSteps() throws(SystemError) {
     do throws(SystemError) { try journal.settleSteps() } catch { try journal.end() }
   }
 
-  /// Notes the steps that are about to be taken; all that they move is on the disk.
+  /// Records the steps that are about to be taken; all entries that they move are on disk.
   func move(
     _ plan: RestorePlan, _ run: RestoreRun, _ trash: TrashDirectory?
   ) throws(SystemError) {

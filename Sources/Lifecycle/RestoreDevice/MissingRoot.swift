@@ -2,15 +2,15 @@ public import ArchiveStore
 public import SandboxModel
 public import SystemIO
 
-/// The directory of a plain directory's snapshot that is gone and is to be made again, where it was,
-/// before its content comes back in place.
+/// The root of a plain directory's snapshot if it no longer exists and is to be created again
+/// before its content is restored in place.
 ///
-/// It is made closed to others, and gets what the snapshot has of it (owner, attributes, mode,
-/// time) when its content is there. Only the directory itself is made: the one above must be there,
-/// without a symbolic link on the way, whoever made it; root would else write where the user who
-/// made the link cannot.
+/// It is created without access for others, and gets its stored metadata (owner, attributes, mode,
+/// time) after its content. Only the directory itself is created: its parent must exist, and no
+/// symbolic link may be on the path. Otherwise root could write where the user who created a link
+/// cannot.
 public struct MissingRoot {
-  /// The device as it will be.
+  /// The device after the directory is created.
   public let device: Device
   /// The logical path of its only container.
   private let container: ByteString
@@ -18,10 +18,10 @@ public struct MissingRoot {
   private var parent: ByteString { device.root.parent }
   private var name: ByteString { device.root.lastComponent ?? "" }
 
-  /// Returns nil where the snapshot is of no plain directory, or something is at the directory's path, or
-  /// the directory above cannot be looked at.
+  /// Returns the missing root of a snapshot; nil if the snapshot is not of a plain directory, if an
+  /// entry is at its path, or if the parent cannot be read.
   ///
-  /// - Throws: `failed` where the directory above is gone, too, or a link is on the way to it.
+  /// - Throws: `failed` if the parent does not exist either, or if a link is on the path to it.
   public static func find(
     of stored: StoredSnapshot, protecting protected: Set<FileIdentity>
   ) throws(LifecycleError) -> MissingRoot? {
@@ -34,7 +34,7 @@ public struct MissingRoot {
     let missing = MissingRoot(
       device: DeviceFinder(layout: .folder).missingDirectory(root), container: container,
       snapshot: stored.snapshot)
-    // Another machine's is refused as such.
+    // A snapshot of another machine is refused elsewhere.
     guard missing.device.identity.description == record.identity else { return nil }
     do throws(SystemError) {
       if try Directory.open(resolved: root.parent).statusIfPresent(missing.name) != nil {
@@ -53,14 +53,14 @@ public struct MissingRoot {
     if error.isLink, (try? Directory.open(path: device.root)) != nil { return }
     let why =
       error.isMissing
-      ? "the directory that it was in is not there, either"
-      : "a symbolic link is on the way to it now, and none is followed"
+      ? "its parent directory does not exist"
+      : "a symbolic link is on its path, and links are not followed"
     throw LifecycleError(
-      .failed, "cannot make '\(device.root)' again: \(why)",
-      hint: "make '\(parent)' first, or restore into another directory with '--to DIR'")
+      .failed, "cannot recreate '\(device.root)': \(why)",
+      hint: "create '\(parent)' first, or restore into another directory with '--to DIR'")
   }
 
-  /// Makes the directory, empty and for nobody else to read.
+  /// Creates the directory, empty and without access for other users.
   public func make() throws(LifecycleError) {
     do throws(SystemError) {
       let above = try Directory.open(resolved: parent)
@@ -69,7 +69,7 @@ public struct MissingRoot {
     } catch { throw LifecycleError(error) }
   }
 
-  /// Gives the directory what the snapshot has of it; returns what could not be set.
+  /// Sets the directory's stored metadata. Returns what could not be set.
   public func complete(from reader: RepositoryReader) -> [PathRemark] {
     let findings = RestoreFindings(ProgressCounters())
     do {
@@ -89,7 +89,7 @@ public struct MissingRoot {
     } catch { return [] }
   }
 
-  /// Removes the directory if nothing came into it.
+  /// Removes the directory if it is empty.
   public func removeIfEmpty() {
     try? Directory.open(resolved: parent).removeDirectory(name)
   }

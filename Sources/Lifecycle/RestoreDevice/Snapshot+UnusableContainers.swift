@@ -3,9 +3,9 @@ internal import SandboxModel
 public import SystemIO
 
 extension Snapshot {
-  /// The containers that no device can have, by their logical paths, with the reason: their names would
-  /// lead elsewhere as paths (SECURITY.md, "Names become no places"). A restore into a device refuses
-  /// them; what they hold can be restored to a plain directory.
+  /// The containers that no device can have, by their logical paths, with the reason: their names
+  /// would be paths to other locations (SECURITY.md). A restore into a device refuses them; their
+  /// contents can be restored to a plain directory.
   public var unusableContainers: [(path: ByteString, reason: String)] {
     device.containers.compactMap { record in
       record.fault(in: device.layout).map { (record.path, $0) }
@@ -16,15 +16,15 @@ extension Snapshot {
 extension ContainerRecord {
   fileprivate func fault(in layout: String) -> String? {
     if layout == Layout.coreSimulator.rawValue, let uuid, !ByteString(uuid).isUUID {
-      return "its uuid '\(ByteString(uuid))' is none"
+      return "its uuid '\(ByteString(uuid))' is not a UUID"
     }
     if let revision, !ByteString(revision).isSnapRevision {
-      return "its revision '\(ByteString(revision))' is none"
+      return "its revision '\(ByteString(revision))' is not a snap revision"
     }
     guard let container = try? LogicalPath(path).place?.container else { return nil }
     for name in container.names where !name.identifier.isEmpty {
       if let fault = BundleIdentifier.fault(of: name.identifier) {
-        return "its identifier '\(name.identifier)' cannot be one: \(fault)"
+        return "its identifier '\(name.identifier)' is invalid: \(fault)"
       }
     }
     return nil
@@ -32,7 +32,7 @@ extension ContainerRecord {
 }
 
 extension LogicalContainer {
-  /// The identifiers that a layout would name its directory by.
+  /// The identifiers that a layout uses in its directory names.
   fileprivate var names: [LogicalName] {
     switch self {
     case .extension(let name, let app): [name, app]

@@ -1,40 +1,40 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Whether apps run whose containers are to be changed (docs/restore.md, "Running apps"): by the
-/// platform's own register, then by what processes have open.
+/// The running apps among those whose containers are to be changed (docs/restore.md, "Running
+/// apps"), determined from the platform's own register and from the files that processes have open.
 ///
-/// A device has many files and processes use few: so first all that any process uses is noted, and
-/// then looked for among a scan's entries, which costs each of them a comparison and no memory.
+/// A device has many files, and processes use few. The files in use are collected first and then
+/// looked up among a scan's entries, which costs one comparison per entry and no memory.
 struct RunningApps {
   let scan: DeviceScan
   private let registered: [Sign]
-  /// Processes in control groups of the device's snaps.
+  /// The processes in control groups of the device's snaps.
   private let members: [Processes.Process]
   private let proc: ByteString
-  /// The files of the scan's that processes use, each with its container's place.
+  /// The scanned files in use, each with the index of its container.
   private var used: [FileIdentity: Int] = [:]
-  /// Processes that hide what they use; nothing where /proc cannot be read.
+  /// The processes that hide the files they use; nil if /proc cannot be read.
   private let unknown: [Processes.Process]?
 
-  /// A reason to take an app for running.
+  /// A sign that an app is running.
   struct Sign: Hashable {
     /// The app or the container.
     let app: ByteString
     let process: Int32
     let program: ByteString
-    /// The file in use, or what the register says.
+    /// The file in use, or the entry of the register.
     let file: ByteString
 
-    var text: String { "'\(app)' runs: process \(process) (\(program)) uses '\(file)'" }
+    var text: String { "'\(app)' is running: process \(process) (\(program)) uses '\(file)'" }
   }
 
-  /// What runs of the apps whose containers a scan looked at.
+  /// Returns the signs of running apps among those of a scan.
   static func signs(in scan: DeviceScan, proc: ByteString = Processes.proc) -> [Sign] {
     RunningApps(scan, proc: proc).signs { _ in true }
   }
 
-  /// Looks at all processes, as the directory `proc` tells of them.
+  /// Examines all processes listed in the directory `proc`.
   init(_ scan: DeviceScan, proc: ByteString = Processes.proc) {
     self.scan = scan
     self.proc = proc
@@ -51,7 +51,7 @@ struct RunningApps {
     used = Self.places(of: all, in: scan)
   }
 
-  /// What runs of the apps of some of the containers.
+  /// Returns the signs of running apps among those of the selected containers.
   func signs(where isWanted: (Container) -> Bool) -> [Sign] {
     let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
     let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
@@ -59,10 +59,10 @@ struct RunningApps {
     guard let unknown else { return registered + [Self.unreadable] }
     let own = Set(wanted)
     let files = used.filter { own.contains($0.value) }
-    // Whose they are is asked for again: mostly nobody's.
+    // A second pass finds the processes that use these files, usually none.
     let uses = files.isEmpty ? [] : (try? Processes.using(in: proc) { files[$0] != nil })?.uses
     guard let uses else { return registered + [Self.unreadable] }
-    // What the register names it names better.
+    // The register's signs are more precise.
     let known = Set(registered.map(\.process))
     let signs =
       registered
@@ -74,8 +74,8 @@ struct RunningApps {
     return signs + unknown.filter { Self.mayBeApp($0, owners) }.map(Self.sign)
   }
 
-  /// The signs of some snaps that the register names: a program that another user runs works in a home
-  /// of its own.
+  /// Returns the signs of snaps according to their control groups. A program of another user is
+  /// ignored, since it uses that user's home directory.
   private func snaps(_ apps: Set<ByteString>) -> [Sign] {
     members.compactMap { process in
       guard let app = SnapRegister.snap(of: process.controlGroup), apps.contains(app) else {
@@ -88,12 +88,12 @@ struct RunningApps {
     }
   }
 
-  /// Those of some files that a scan saw, each with its container's place.
+  /// Returns those of the files that a scan saw, each with the index of its container.
   private static func places(
     of files: Set<FileIdentity>, in scan: DeviceScan
   ) -> [FileIdentity: Int] {
     var places: [FileIdentity: Int] = [:]
-    // A bit for what the number of a file ends with: most entries need no further look.
+    // A bit for the low 16 bits of each inode number rules out most entries quickly.
     var bits = [Bool](repeating: false, count: 1 << 16)
     for file in files { bits[Int(file.inode & 0xffff)] = true }
     for (number, container) in scan.containers.enumerated() {
@@ -131,13 +131,14 @@ struct RunningApps {
 
   private static func sign(_ process: Processes.Process) -> Sign {
     Sign(
-      app: "perhaps an app", process: process.number, program: process.name,
+      app: "an unknown app", process: process.number, program: process.name,
       file: "files that cannot be examined")
   }
 
-  /// Whether a process that hides what it uses may be an app: one of the containers' owner that is
-  /// neither the system's first nor a service of the user's session. `(sd-pam)` and key agents always
-  /// hide themselves, and so does the first process of a sandbox that has more privileges.
+  /// Whether a process that hides its files may be an app: a process of the containers' owner that
+  /// is neither the first process of the system nor a service of the user's session. `(sd-pam)` and
+  /// key agents always hide their files, and so does the first process of a sandbox with more
+  /// privileges.
   private static func mayBeApp(_ process: Processes.Process, _ owners: Set<UInt32>) -> Bool {
     guard owners.contains(process.user), process.number > 1 else { return false }
     guard let unit = process.controlGroup.lastComponent?.utf8 else { return true }
@@ -149,7 +150,7 @@ extension ScannedEntry {
   fileprivate var isFile: Bool { status.kind == .file }
 }
 
-/// Flatpak's register of running instances: a directory for each below `$XDG_RUNTIME_DIR/.flatpak`,
+/// Flatpak's register of running instances: one directory for each in `$XDG_RUNTIME_DIR/.flatpak`,
 /// with the app in `info` and the process in `pid` (flatpak-ps(1)).
 enum FlatpakRegister {
   static func running(among containers: [Container]) -> [RunningApps.Sign] {
@@ -172,7 +173,7 @@ enum FlatpakRegister {
     return KeyFile(info).value("name", in: "Application")
   }
 
-  /// The process of an instance, where it lives.
+  /// Returns the process of an instance, or nil if it has ended.
   private static func process(of instance: borrowing Directory) -> Int32? {
     guard let bytes = (try? instance.file("pid").readAll(limit: 64)) ?? nil else { return nil }
     let digits = bytes.prefix { (0x30...0x39).contains($0) }

@@ -1,17 +1,19 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Which snaps run, by their control groups: what snapd starts gets a unit of its own of systemd, a scope
-/// `snap.<name>.<app>-<uuid>.scope` or a service `snap.<name>.<app>.service` (snapd's
-/// `sandbox/cgroup` and `wrappers`), before it is confined. So it is known even of a program that has no file open.
+/// The running snaps, determined from control groups. Before it confines a program, snapd starts it
+/// in a systemd unit of its own: a scope `snap.<name>.<app>-<uuid>.scope` or a service
+/// `snap.<name>.<app>.service` (snapd's `sandbox/cgroup` and `wrappers`). This detects programs
+/// without open files as well.
 enum SnapRegister {
   private static let prefix = Array("snap.".utf8)
   private static let suffixes = [".scope", ".service"]
 
-  /// The snap that a control group is of, by its path: the innermost that is a snap's.
+  /// Returns the snap of a control group, from the innermost component of its path that belongs to
+  /// a snap, or nil.
   ///
-  /// Names of snaps and of their instances have neither a dot nor what systemd escapes; a component of
-  /// a snap has its name behind an escaped `+`.
+  /// Names of snaps and of their instances contain neither a dot nor a character that systemd
+  /// escapes. The unit of a snap component has the component's name after an escaped `+`.
   static func snap(of group: ByteString) -> ByteString? {
     for unit in group.components.reversed() {
       guard unit.bytes.starts(with: prefix), suffixes.contains(where: unit.hasEnd) else {
@@ -19,14 +21,15 @@ enum SnapRegister {
       }
       let inner = unit.bytes.dropFirst(prefix.count)
       let name = inner.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "\\") }
-      // Behind the name there is the app's, and then the kind of the unit.
+      // The name is followed by the app's name and the type of the unit.
       let rest = inner.dropFirst(name.count).filter { $0 == UInt8(ascii: ".") }
       if !name.isEmpty, rest.count > 1 { return ByteString(name) }
     }
     return nil
   }
 
-  /// Whether a control group is one of a device's snaps; nothing where a device has none.
+  /// Returns a function that tests whether a control group belongs to a snap of the device, or nil
+  /// if the device has no snaps.
   static func groups(of scan: DeviceScan) -> ((ByteString) -> Bool)? {
     if scan.device.layout != .snap { return nil }
     let apps = Set(scan.containers.compactMap(\.container.owner?.bytes))

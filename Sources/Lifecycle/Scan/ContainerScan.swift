@@ -2,36 +2,36 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// What a scan found in one container, each entry with what the policy says of it.
+/// The entries that a scan found in one container, each with the policy's verdicts.
 ///
-/// Entries stand in the order of the walk: a directory before all that is below it, and the children of
-/// one directory one after another. Names lie in one byte arena.
+/// Entries are in the order of the walk: a directory precedes everything below it, and the children
+/// of a directory are consecutive. One buffer holds all names.
 public struct ContainerScan: Sendable {
   public let container: Container
-  /// The entries; the first is the container's root. `append` adds to them.
+  /// The entries; the first is the container's root. Entries are added by `append`.
   public internal(set) var entries = SpillableArray<ScannedEntry>()
   var names = SpillableArray<UInt8>()
-  /// What could not be looked at, by its path in the container.
+  /// Entries that could not be examined, by their paths in the container.
   public internal(set) var unreadable: [PathRemark] = []
-  /// Mounts below the root, which are not entered, by their path in the container.
+  /// Mounts below the root that were not entered, by their paths in the container.
   public internal(set) var mounts: [ByteString] = []
-  /// Repositories that are not the one in use, which the policy would keep, by their path in the
+  /// Repositories other than the one in use that the policy would include, by their paths in the
   /// container.
   var repositories: [ByteString] = []
-  /// Mounts below the root that were entered, as the scan was told to, by their path in the container.
+  /// Mounts below the root that were entered because of an option, by their paths in the container.
   public internal(set) var crossedMounts: [ByteString] = []
 
-  /// When each entry was last read.
+  /// The access time of each entry.
   private(set) var accessTimes: AccessTimes
-  /// The program's own directories and repositories, which are left alone whatever the policy says.
+  /// The program's own directories and repositories, which are skipped whatever the policy says.
   var ownDirectories: Set<Int> = []
-  /// The marks that entries bear themselves, by index.
+  /// The marks of the entries themselves, by index.
   var marks: [Int: MarkSet] = [:]
-  /// Which names that rules ask for lie in a directory, by its index.
+  /// The sibling names used in rules that exist in a directory, by its index.
   var siblings: [Int: SiblingSet] = [:]
 
-  /// - Parameter notesAccess: whether the scan records when entries were last read; the same for all
-  ///   parts of one container's scan.
+  /// - Parameter notesAccess: whether the scan records access times; the same for all parts of one
+  ///   container's scan.
   init(_ container: Container, notesAccess: Bool = false) {
     self.container = container
     accessTimes = AccessTimes(isRecorded: notesAccess)
@@ -39,8 +39,8 @@ public struct ContainerScan: Sendable {
 
   /// Adds an entry with its access time.
   ///
-  /// - Parameter accessed: seconds since 1970.
-  /// - Returns: its index.
+  /// - Parameter accessed: the access time in seconds since 1970.
+  /// - Returns: the index of the entry.
   @discardableResult
   mutating func append(_ entry: ScannedEntry, accessed: Int64) -> Int {
     entries.append(entry)
@@ -48,27 +48,27 @@ public struct ContainerScan: Sendable {
     return entries.count - 1
   }
 
-  /// Makes room for more entries, and more bytes of names, at once.
+  /// Reserves space for more entries and more bytes of names.
   mutating func reserve(_ entries: Int, names: Int) {
     self.entries.reserve(self.entries.count + entries)
     self.names.reserve(self.names.count + names)
     accessTimes.reserve(entries)
   }
 
-  /// Lets memory that the scan takes be written to a file where many are held.
+  /// Allows the tables of the scan to spill to a file if they are large.
   mutating func makeSpillable() {
     entries.makeSpillable()
     names.makeSpillable()
     accessTimes.makeSpillable()
   }
 
-  /// The name of an entry; the root's is empty.
+  /// Returns the name of an entry; the root's is empty.
   public func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
 
-  /// The bytes of an entry's name.
+  /// Returns the bytes of an entry's name.
   func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
 
-  /// Calls `body` with the name of an entry, which is not copied.
+  /// Calls `body` with the name of an entry, without a copy.
   @inline(__always)
   func withName<Result, Failure: Error>(
     _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
@@ -77,7 +77,7 @@ public struct ContainerScan: Sendable {
     return try names.withSpan { names throws(Failure) in try body(names.extracting(range)) }
   }
 
-  /// The path of an entry in the container; the root's is empty.
+  /// Returns the path of an entry in the container; the root's is empty.
   public func path(_ index: Int) -> ByteString {
     var parts: [[UInt8]] = []
     var at = index
@@ -88,12 +88,12 @@ public struct ContainerScan: Sendable {
     return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
   }
 
-  /// The logical path of an entry.
+  /// Returns the logical path of an entry.
   public func logicalPath(_ index: Int) -> ByteString {
     container.logicalPrefix.appending(path(index))
   }
 
-  /// The entry at a path in the container, nil when the scan found none there.
+  /// Returns the entry at a path in the container, or nil if the scan found none there.
   public func index(of path: ByteString) -> Int? {
     guard !entries.isEmpty else { return nil }
     return path.components.reduce(0 as Int?) { found, wanted in
@@ -101,7 +101,7 @@ public struct ContainerScan: Sendable {
     }
   }
 
-  /// The question that the policy answers for an entry.
+  /// Returns the policy query for an entry.
   public func query(_ index: Int) -> EntryQuery {
     var way = [index]
     while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
@@ -116,14 +116,14 @@ public struct ContainerScan: Sendable {
     return query
   }
 
-  /// Leaves a directory out, whatever the policy says, with those of its entries that are here.
+  /// Excludes a directory and those of its entries that were added, whatever the policy says.
   mutating func exclude(_ directory: Int) {
     ownDirectories.insert(directory)
     entries[directory].fate = .excluded
     for child in entries[directory].children { entries[child].fate = .excluded }
   }
 
-  /// Makes directories that are left out bare where something below them is kept.
+  /// Marks excluded directories as bare if something below them is included.
   mutating func findBareDirectories() {
     for index in stride(from: entries.count - 1, to: 0, by: -1)
     where entries[index].fate != .excluded {
@@ -132,7 +132,7 @@ public struct ContainerScan: Sendable {
     }
   }
 
-  /// The children of a directory that are stored, in the order of their names' bytes.
+  /// Returns the stored children of a directory, in the order of their names' bytes.
   func storedChildren(of index: Int) -> [Int] {
     let range = entries[index].children
     return names.withSpan { names in
@@ -143,15 +143,15 @@ public struct ContainerScan: Sendable {
   }
 }
 
-/// The access times of a scan's entries, by index: of each of them, or of none.
+/// The access times of a scan's entries by index: of all entries, or of none.
 struct AccessTimes: Sendable {
-  /// Whether the scan records them.
+  /// Whether the scan records access times.
   let isRecorded: Bool
   private var seconds = SpillableArray<Int64>()
 
   init(isRecorded: Bool) { self.isRecorded = isRecorded }
 
-  /// The access time of an entry in seconds since 1970; nil if none are recorded.
+  /// The access time of an entry in seconds since 1970, or nil if none are recorded.
   subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
 
   fileprivate mutating func reserve(_ more: Int) {
@@ -165,20 +165,20 @@ struct AccessTimes: Sendable {
   }
 }
 
-/// An entry of a container: its status, and what becomes of it.
+/// An entry of a container: its status, and the decision on it.
 public struct ScannedEntry: Sendable, BitwiseCopyable {
   var parent: Int32
   var nameStart: UInt32
   let nameLength: UInt16
-  /// Whether the entry could not be entered or its marks not be read.
+  /// Whether the entry could not be entered or its marks could not be read.
   public internal(set) var isUnreadable = false
   public internal(set) var fate: Fate
   var firstChild: Int32 = 0
   var childCount: Int32 = 0
   public let status: FileStatus
-  /// What the policy says of it.
+  /// The policy's verdicts on the entry.
   public let verdicts: Verdicts
-  /// What it is, as far as rules tell.
+  /// The type of the entry, as far as rules distinguish types.
   public let type: EntryType
 
   init(
@@ -194,13 +194,13 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
     self.type = type
   }
 
-  /// What a backup does with an entry.
+  /// The decision of a backup on an entry.
   public enum Fate: UInt8, Sendable, BitwiseCopyable {
-    /// It is stored.
+    /// The entry is stored.
     case kept
-    /// A directory that is not kept itself, but has something below it that is.
+    /// The entry is a directory that is excluded but contains an included entry.
     case bare
-    /// It is not stored.
+    /// The entry is not stored.
     case excluded
   }
 
@@ -209,13 +209,13 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
 }
 
 extension Container {
-  /// The app that rules for single apps go by.
+  /// The identifier that rules for single apps match.
   var policyApp: String? { (owner ?? identifier)?.bytes.utf8 }
 
-  /// The group that rules for single groups go by.
+  /// The identifier that rules for single groups match.
   var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
 
-  /// The question that a policy answers for an entry of the container, without marks.
+  /// Returns the policy query for an entry of the container, without marks.
   public func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
     EntryQuery(kind, app: policyApp, group: policyGroup, path: path, facts: facts)
   }

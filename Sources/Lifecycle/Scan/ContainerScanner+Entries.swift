@@ -4,7 +4,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension ContainerScanner {
-  /// Appends an entry that the walk found; gives its index.
+  /// Appends an entry that the walk found; returns its index.
   mutating func add(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ policy: Classifier.State,
     _ directory: borrowing WalkDirectory
@@ -21,9 +21,9 @@ extension ContainerScanner {
     return scan.append(found, accessed: entry.accessed)
   }
 
-  /// An entry with the policy's verdicts on it.
+  /// Returns an entry with the policy's verdicts on it.
   ///
-  /// - Parameter name: where its name is in the scan's names.
+  /// - Parameter name: the range of its name in the scan's names.
   mutating func entry(
     _ status: FileStatus, parent: Int, name: Range<Int>, _ policy: Classifier.State,
     type: EntryType
@@ -39,8 +39,8 @@ extension ContainerScanner {
     EntryFacts(type, size: Int64(clamping: status.size), modified: status.modified.seconds)
   }
 
-  /// What an entry is. Whether a file belongs to a database is found out only where the policy
-  /// answers otherwise then.
+  /// Returns the type of an entry. Whether a file belongs to a database is determined only if the
+  /// policy's answer depends on it.
   private mutating func type(
     of entry: WalkBatch.Entry, _ bytes: [UInt8], _ policy: Classifier.State,
     _ directory: borrowing WalkDirectory
@@ -58,8 +58,8 @@ extension ContainerScanner {
     return isDatabase ? .database : .file
   }
 
-  /// Whether an entry is looked at: of a container that is one entry of a directory only that one, and
-  /// nothing of this program's own.
+  /// Whether an entry is scanned. In a container that is one entry of a directory, only that entry
+  /// is; the program's own entries never are.
   func isWanted(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State
   ) -> Bool {
@@ -71,8 +71,9 @@ extension ContainerScanner {
     return !OwnNames.has(name)
   }
 
-  /// Whether a directory is a repository of this program, which is never part of a backup: by the format
-  /// and the id in its file, as a user's own project may have a file of that name.
+  /// Whether a directory is a sandboxctl repository, which is never backed up: it has a repository
+  /// file with the format and an id. The name alone is not enough, as a user's project may have a
+  /// file of that name.
   func isRepository(_ batch: borrowing WalkBatch, _ directory: borrowing Directory) -> Bool {
     guard holdsRepositoryFile(batch),
       let file = try? directory.fileUntouched(ByteString(Self.repositoryFile)),

@@ -2,10 +2,10 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A scan in parts: each ends when it has its share of entries, and leaves the directories that it did
-/// not come to for others.
+/// A scan in parts: each ends when it has its share of entries, and leaves the directories that it
+/// did not reach to others.
 extension ContainerScanner {
-  /// Does a job.
+  /// Runs a job.
   mutating func run(_ job: ScanJob, of container: Container) -> ScanPart {
     if job.starts.isEmpty {
       let rest = begin(container)
@@ -47,7 +47,7 @@ extension ContainerScanner {
     return close(&part, [], leaving: [])
   }
 
-  /// The state of a directory of which the classifier is to find out its own.
+  /// Returns the state of a directory for which the classifier must determine its own state.
   private mutating func state(of directory: Int) -> State {
     let root = classifier.root(
       scan.container.kind, app: scan.container.policyApp, group: scan.container.policyGroup)
@@ -64,7 +64,7 @@ extension ContainerScanner {
     return part
   }
 
-  /// What another job must know of directories that were left in the last segment.
+  /// Returns the starts of another job, for the directories that the last segment left.
   private func starts(_ rest: [WalkStart<State>], of part: ScanPart) -> [ScanStart] {
     var chains: [Int: DirectoryChain] = [:]
     return rest.map { left in
@@ -92,8 +92,9 @@ extension ContainerScanner {
       siblings: scan.siblings[index])
   }
 
-  /// Appends copies of a start's directory and of those above it, unless they are the last ones'; gives
-  /// the directory's. The root's is always the first.
+  /// Appends copies of a start's directory and of its ancestors, unless these are the same as for
+  /// the last start; returns the index of the directory's copy. The root's copy is always the
+  /// first.
   private mutating func copyChain(of start: ScanStart, isNew: Bool) -> Int {
     if isNew {
       var parent = 0

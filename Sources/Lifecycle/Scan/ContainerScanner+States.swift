@@ -1,16 +1,17 @@
 internal import PolicyEngine
 
-/// A policy may be made to have more states than there is memory for. Then the classifier forgets
-/// them, and a directory's is found again, when the walk comes to it, by the names from the root.
+/// A policy can have more states than fit in memory. The classifier then forgets them, and
+/// determines the state of a directory again from the names in its path when the walk reaches it.
 extension ContainerScanner {
-  /// The classifier's state of a directory that the walk is in.
+  /// Returns the classifier's state of a directory in the walk.
   mutating func policy(of state: State) -> Classifier.State {
     if state.generation == generation { return state.policy }
     let found = classifier.state(scan.query(state.directory))
     return scan.siblings[state.directory].map { classifier.holding(found, $0) } ?? found
   }
 
-  /// Lets the classifier forget its states but the one of the directory in hand, which is given anew.
+  /// Makes the classifier forget its states except that of the current directory; returns its new
+  /// state.
   mutating func forgetAll(but state: Classifier.State) -> Classifier.State {
     var kept = [state]
     classifier.compact(keeping: &kept)

@@ -2,15 +2,15 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Walks containers, classifies each entry as it is met, and finds what is stored.
+/// Walks containers, classifies each entry, and determines which entries are stored.
 ///
-/// The classifier's state is handed down the tree with the walk, so that an entry costs its own
-/// name and no allocation. Its states are remembered from one container to the next, unless a policy
-/// makes too many of them.
+/// The classifier's state is passed down the tree with the walk, so that the cost of an entry is
+/// that of its own name, without an allocation. States are kept from one container to the next,
+/// unless a policy produces too many of them.
 struct ContainerScanner: ~Copyable, WalkVisitor {
   struct State {
     let directory: Int
-    /// The classifier's state of the directory, as long as it remembers it.
+    /// The classifier's state of the directory, valid until the classifier forgets it.
     let policy: Classifier.State
     let generation: Int
   }
@@ -20,18 +20,18 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   let options: ScanOptions
   private var marks: MarkReader
   private var bounds: ScanLimits
-  /// Which marks earlier scans found, where that is known.
+  /// The marks that earlier scans found, if they are known.
   var memory: ExclusionMarkCache?
-  /// How often the classifier has forgotten its states.
+  /// The number of times that the classifier has forgotten its states.
   var generation = 0
-  /// Whether the scan was asked to stop: nothing more is looked at.
+  /// Whether the scan was asked to stop and examines nothing more.
   private(set) var isDone = false
-  /// From how many entries on the directories that are still to be entered are left to another scanner.
+  /// The number of entries from which the remaining directories are left to another scanner.
   var share = Int.max
   var isYielding: Bool { scan.entries.count >= share }
-  /// Where the copy of the directory above the start in hand is.
+  /// The index of the copy of the directory above the current start.
   var chainEnd = 0
-  /// Where the names that are asked for lie.
+  /// The buffer for the names to look up.
   var name = NameBuffer()
 
   init(_ policy: CompiledPolicy, at start: Timestamp, _ first: Container, _ options: ScanOptions) {
@@ -42,14 +42,14 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     self.options = options
   }
 
-  /// Scans a container; what cannot be opened is in the scan's remarks.
+  /// Scans a container; reports errors as unreadable entries of the scan.
   mutating func run(_ container: Container) -> ContainerScan {
     _ = begin(container)
     scan.findBareDirectories()
     return scan
   }
 
-  /// Scans a container from its root on; gives the directories that are left to another scanner.
+  /// Scans a container from its root; returns the directories that are left to another scanner.
   mutating func begin(_ container: Container) -> [WalkStart<State>] {
     prepare(container, notesAccess: false)
     do throws(SystemError) {
@@ -60,14 +60,14 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     }
   }
 
-  /// Gets ready for a container, or for a part of one.
+  /// Prepares for a container, or for a part of one.
   mutating func prepare(_ container: Container, notesAccess: Bool) {
     scan = ContainerScan(container, notesAccess: notesAccess)
     bounds = ScanLimits(container)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
   }
 
-  /// Lets the memory of marks know which container comes.
+  /// Tells the cache of marks which container is scanned next.
   mutating func remind(_ container: Container, _ root: borrowing Directory) {
     memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
   }
@@ -75,7 +75,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   private mutating func walk(_ container: Container) throws(SystemError) -> [WalkStart<State>] {
     let root = try Directory.open(resolved: container.absolutePath)
     let status = try root.status()
-    // On a volume mounted with noatime the access time is about when the file was made.
+    // On a volume mounted with noatime, the access time is about the creation time of the file.
     let notesAccess = options.isForPurge && (try? root.notesAccess()) ?? true
     scan = ContainerScan(container, notesAccess: notesAccess)
     var policy = classifier.root(
@@ -133,7 +133,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     }
   }
 
-  /// Notes the root of another mount; true where the scan is to go on in it.
+  /// Records the root of another mount; returns whether the scan enters it.
   private mutating func isCrossed(_ index: Int) -> Bool {
     if options.crossesMounts {
       scan.crossedMounts.append(scan.path(index))
@@ -143,7 +143,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     return options.crossesMounts
   }
 
-  /// Names an entry that no snapshot can hold, where it may have anything that is kept.
+  /// Reports an entry that no snapshot can hold, if it may contain an included entry.
   private mutating func miss(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
     _ directory: borrowing WalkDirectory, _ fault: String
@@ -169,7 +169,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     }
   }
 
-  /// The policy's state for an entry, with the marks that it bears.
+  /// Returns the policy's state for an entry, with the entry's marks.
   private mutating func classify(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
     _ directory: borrowing WalkDirectory
@@ -186,14 +186,15 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     } catch {
       if !error.isMissing {
         let path = directory.relativePath.appending(name.copy)
-        scan.unreadable.append(PathRemark(path: path, remark: "its marks: \(error.reason)"))
+        scan.unreadable.append(
+          PathRemark(path: path, remark: "cannot read its marks: \(error.reason)"))
       }
       return policy
     }
   }
 
-  /// The state of the directory that `name` names, or of the root, with those of the names that rules
-  /// ask for that it holds.
+  /// Returns the state of the directory that `name` names, or of the root, including the sibling
+  /// names used in rules that the directory contains.
   private mutating func hold(
     _ state: Classifier.State, _ directory: borrowing Directory
   ) -> Classifier.State {
@@ -212,7 +213,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     return classifier.holding(state, held)
   }
 
-  /// Keeps an entry's marks, for explanations.
+  /// Records an entry's marks for explanations.
   private mutating func note(_ found: MarkSet, at index: Int) {
     if !found.isEmpty { scan.marks[index] = found }
   }

@@ -2,13 +2,13 @@ internal import Codecs
 internal import DatabaseCapture
 internal import SystemIO
 
-/// Whether a file is a SQLite database's: the database, its log, journal or shared memory
+/// Detects the files of a SQLite database: the database, its log, journal or shared memory
 /// (docs/design.md, databases).
 enum DatabaseFile {
   private static let companions = [DatabaseMember.log, .sharedMemory, .journal].map(\.suffix)
 
-  /// Looks at a file's name, at what lies beside it, and last at its first bytes. The buffer is used
-  /// for the names.
+  /// Whether a file belongs to a database, by its name, then by the files beside it, and last by
+  /// its first bytes. The names are built in `buffer`.
   static func isDatabase(
     _ name: Span<UInt8>, size: UInt64, in directory: borrowing Directory, _ buffer: inout NameBuffer
   ) -> Bool {

@@ -2,31 +2,31 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// A look at all entries of a device's containers, each with what a policy says of it.
+/// The entries of a device's containers, each with the policy's verdicts.
 ///
-/// What the policy leaves out is looked at, too, so that its bytes can be told; nothing is opened but
-/// directories, and files that a marker looks into. The scan changes nothing on the device.
+/// Excluded entries are also scanned, to report their size. Only directories are opened, and files
+/// whose content a marker examines. The scan changes nothing on the device.
 public struct DeviceScan: Sendable {
   public let device: Device
   public let policy: CompiledPolicy
-  /// When it began, by this machine's clock.
+  /// When the scan began, by this machine's clock.
   public let began: Timestamp
-  /// In the order of the containers' logical paths.
+  /// The scans of the containers, in the order of their logical paths.
   public internal(set) var containers: [ContainerScan]
-  /// Whether it was asked to stop before everything was looked at: then it is good for nothing.
+  /// Whether the scan was stopped before its end. Its results are then unusable.
   public let isInterrupted: Bool
-  /// Which marks the entries bear, where the scan was told what earlier ones found.
+  /// The marks of the entries, if the scan received those that earlier scans found.
   public let marks: ExclusionMarkCache?
   let options: ScanOptions
 
-  /// Scans a device's containers, or those that `isWanted` says.
+  /// Scans a device's containers, or those for which `isWanted` returns true.
   ///
-  /// - Parameter marks: what earlier scans found; else each entry is looked at for marks.
+  /// - Parameter marks: the marks that earlier scans found; nil to look for marks on each entry.
   public static func run(
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
     knowing marks: ExclusionMarkCache? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
-    // A fingerprint does not tell volumes apart.
+    // A fingerprint does not distinguish volumes.
     let marks = options.crossesMounts ? nil : marks
     let (wanted, began) = (device.containers.filter(isWanted), Host.now())
     if options.workers > 1, !wanted.isEmpty,
@@ -48,7 +48,7 @@ public struct DeviceScan: Sendable {
       isInterrupted: scanner.isDone, marks: scanner.memory, options: options)
   }
 
-  /// The same by several threads; nothing where they cannot be had.
+  /// Scans with several threads; returns nil if they cannot be started.
   private static func parallel(
     _ device: Device, _ policy: CompiledPolicy, _ options: ScanOptions,
     _ marks: ExclusionMarkCache?,
@@ -61,8 +61,8 @@ public struct DeviceScan: Sendable {
       isInterrupted: found.isInterrupted, marks: found.marks, options: options)
   }
 
-  /// Scans those of the device's containers again that have these logical paths, all of each. Holds none
-  /// of the entries that this scan found.
+  /// Scans the containers with the given logical paths again, each as a whole. Retains no entries
+  /// of this scan.
   var rescan: @Sendable (Set<ByteString>) -> DeviceScan {
     let (device, policy, marks) = (device, policy, marks)
     let options = options.ofAll
@@ -74,36 +74,36 @@ public struct DeviceScan: Sendable {
   }
 }
 
-/// What a scan is told.
+/// The options of a scan.
 public struct ScanOptions: Sendable {
-  /// Where a backup of what is found goes: decides what is kept.
+  /// The destination of the backup, on which the included entries depend.
   public var destination: Destination
-  /// Directories that are left out whatever the policy says: the repository in use.
+  /// Directories that are excluded whatever the policy says: the repository in use.
   public var excluded: Set<FileIdentity>
-  /// Whether file systems that are mounted below a container's root are entered.
+  /// Whether file systems mounted below a container's root are entered.
   public var crossesMounts = false
-  /// A path in the container: only the directories on the way to it and itself are read, as for a
-  /// question about one entry. Nil: all are.
+  /// A path in the container: only this directory and those above it are read, as for a query about
+  /// one entry. Nil to read all directories.
   public var only: ByteString?
-  /// Whether all that lies below that path is read, too.
+  /// Whether everything below that path is also read.
   var includesBelow = false
-  /// The view whose verdict decides what is kept.
+  /// The view whose verdict decides which entries are included.
   public var view: VerdictView
-  /// Whether the scan is for a purge: it notes when files were last read, and looks only for marks
-  /// that have a say in what may go. Most policies have none, and looking for marks is a third of a scan.
+  /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
+  /// a purge. Most policies have none, and looking for marks takes a third of a scan.
   var isForPurge = false
-  /// How many threads look, at least 1.
+  /// The number of threads, at least 1.
   public var workers = ScanOptions.usualWorkers
   @TaskLocal static var usualWorkers = Host.processors
-  /// About how many entries one job of a scan by several threads looks at.
+  /// The approximate number of entries in one job of a scan with several threads.
   var share = ScanOptions.usualShare
-  /// 2,048 entries are 5 ms of work, against 0.1 ms for making a job. Tests take fewer, so that small
-  /// trees are spread over jobs as large ones are.
+  /// 2,048 entries take 5 ms, making a job takes 0.1 ms. Tests use a smaller number, so that small
+  /// trees are split into jobs like large ones.
   @TaskLocal static var usualShare = 2048
-  /// Asked before each directory, by any of the threads: whether the scan is to end early.
+  /// Whether the scan should end early. Called before each directory, by any of the threads.
   public var isStopping: @Sendable () -> Bool
 
-  /// Makes options.
+  /// Creates options.
   public init(
     destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
     view: VerdictView = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
@@ -114,7 +114,7 @@ public struct ScanOptions: Sendable {
     self.isStopping = isStopping
   }
 
-  /// The same for whole containers.
+  /// The same options for whole containers.
   var ofAll: ScanOptions {
     var options = self
     options.only = nil
@@ -128,7 +128,7 @@ public struct ScanOptions: Sendable {
     return only.isWithin(path) || (includesBelow && path.isWithin(only))
   }
 
-  /// The options of a scan for a purge.
+  /// Returns the options of a scan for a purge.
   public static func forPurge(
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) -> ScanOptions {

@@ -1,29 +1,30 @@
 internal import SystemIO
 
-/// Finds entries of a scan by path, many of them: a directory's entries are sorted by name once, when
-/// it is first asked for, so that n lookups in a directory of n entries cost n log n steps.
+/// Finds many entries of a scan by path. The entries of a directory are sorted by name once, on
+/// first use, so that n lookups in a directory of n entries cost n log n steps.
 ///
-/// `ContainerScan.index(of:)` needs no memory and is for single paths. Not for two threads at once.
+/// `ContainerScan.index(of:)` needs no memory and is for single paths. For use by one thread at a
+/// time.
 final class EntryLookup {
   private let scan: ContainerScan
-  /// At the place of a directory's entries: those entries in the order of their names' bytes, once the
-  /// directory was asked for.
+  /// The entries of each directory that was used, in the order of their names' bytes, at the
+  /// indexes of its children.
   private var order = SpillableArray<Int32>()
   private var sorted: Set<Int> = []
-  /// The directory of the last lookup with its path: the next one is mostly in the same.
+  /// The directory of the last lookup and its path: the next lookup is mostly in the same one.
   private var last: (path: ByteString, directory: Int)?
-  /// How many names were compared, which tests count.
+  /// The number of name comparisons, for tests.
   private(set) var comparisons = 0
 
   init(_ scan: ContainerScan) { self.scan = scan }
 
-  /// The entry at a path in the container; nil if the scan found none there.
+  /// Returns the entry at a path in the container, or nil if the scan found none there.
   func index(of path: ByteString) -> Int? {
     guard let name = path.lastComponent else { return scan.entries.isEmpty ? nil : 0 }
     return directory(at: path.parent).flatMap { child(named: name, of: $0) }
   }
 
-  /// The entry of that name in a directory of the scan.
+  /// Returns the entry with a name in a directory of the scan, or nil if there is none.
   func child(named name: ByteString, of directory: Int) -> Int? {
     let places = scan.entries[directory].children
     sort(directory, places)

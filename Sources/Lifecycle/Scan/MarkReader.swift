@@ -2,16 +2,16 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Looks on entries for the marks that a policy heeds in a kind of container: extended attributes,
-/// and files that mark the directory that they lie in. An entry without marks costs no allocation.
+/// Reads the marks that a policy uses in a kind of container: extended attributes, and files that
+/// mark the directory in which they lie. An entry without marks costs no allocation.
 struct MarkReader: ~Copyable {
   private var attributes: [(marker: Int, name: [UInt8], value: [UInt8]?)] = []
   private var files: [(marker: Int, name: [UInt8], beginning: [UInt8])] = []
   private var lookup = AttributeLookup()
-  /// Whether what was found of the entry in hand stays as long as the entry's time of change.
+  /// Whether the marks found on the current entry are valid as long as its change time is the same.
   private var isLasting = true
 
-  /// Finds out what to look for: all marks, or those that have a say in what a purge may take.
+  /// Determines the marks to look for: all, or those that affect what a purge may remove.
   init(_ policy: CompiledPolicy, _ kind: ContainerKind, isForPurge: Bool) {
     for (index, marker) in policy.markers.enumerated()
     where marker.kinds.contains(kind) && (!isForPurge || marker.concernsPurge) {
@@ -25,10 +25,10 @@ struct MarkReader: ~Copyable {
     }
   }
 
-  /// Whether there is nothing to look for.
+  /// Whether there are no marks to look for.
   var isIdle: Bool { attributes.isEmpty && files.isEmpty }
 
-  /// All that is looked for, as bytes: whoever looks for the same finds the same.
+  /// A description of the marks to look for, as bytes. Equal descriptions find equal marks.
   var search: [UInt8] {
     var bytes: [UInt8] = []
     for (marker, name, value) in attributes {
@@ -40,7 +40,7 @@ struct MarkReader: ~Copyable {
     return bytes
   }
 
-  /// The marks that a container's root bears, which has that status.
+  /// Returns the marks of a container's root, which has the given status.
   mutating func marks(
     onRoot root: borrowing Directory, _ status: FileStatus, _ memory: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
@@ -55,8 +55,8 @@ struct MarkReader: ~Copyable {
     }
   }
 
-  /// The marks that a directory's child bears, which has that status. The name is the same again
-  /// afterwards.
+  /// Returns the marks of a directory's child, which has the given status. The name is restored
+  /// before the return.
   mutating func marks(
     on name: inout NameBuffer, _ status: FileStatus, in directory: borrowing Directory,
     _ memory: inout ExclusionMarkCache?
@@ -71,7 +71,8 @@ struct MarkReader: ~Copyable {
     }
   }
 
-  /// What the memory knows; else what `look` finds, which it is told where that lasts.
+  /// Returns the marks in the cache, or those that `look` finds, which are cached if they are
+  /// lasting.
   private mutating func recall(
     _ status: FileStatus, _ memory: inout ExclusionMarkCache?,
     _ look: (inout MarkReader) throws(SystemError) -> MarkSet
@@ -87,7 +88,7 @@ struct MarkReader: ~Copyable {
     return found
   }
 
-  /// Those of the listed attributes that are marks; their values are read where that matters.
+  /// Returns the marks among the listed attributes; reads their values only if these matter.
   private func marks(_ entry: () -> ExtendedAttributes) throws(SystemError) -> MarkSet {
     if lookup.isEmpty { return [] }
     var found: MarkSet = []
@@ -98,7 +99,7 @@ struct MarkReader: ~Copyable {
     return found
   }
 
-  /// The marks that files are to the directory that they lie in, by its path in `folder`.
+  /// Returns the marks that files set on a directory in which they lie, by its path in `directory`.
   private mutating func fileMarks(
     _ path: inout NameBuffer, _ directory: borrowing Directory
   ) throws(SystemError) -> MarkSet {
@@ -109,7 +110,7 @@ struct MarkReader: ~Copyable {
       path.shorten(to: length)
       path.descend(name.span)
       guard let status = try directory.statusIfPresent(path) else { continue }
-      // What such a file holds may change while the directory's time of change stays.
+      // The content of such a file may change while the directory's change time stays the same.
       isLasting = false
       guard status.kind == .file else { continue }
       if try begins(path, with: beginning, directory) { found.insert(MarkSet(marker: marker)) }
@@ -117,7 +118,7 @@ struct MarkReader: ~Copyable {
     return found
   }
 
-  /// Whether a file begins with some bytes; one that cannot be opened is no mark.
+  /// Whether a file begins with some bytes; false if it cannot be opened.
   private func begins(
     _ path: borrowing NameBuffer, with bytes: [UInt8], _ directory: borrowing Directory
   ) throws(SystemError) -> Bool {

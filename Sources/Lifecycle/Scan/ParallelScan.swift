@@ -2,10 +2,11 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A scan by several threads.
+/// A scan with several threads.
 ///
-/// A job is a container, or directories of one. It looks at its share of entries; the directories that it
-/// did not come to are two further jobs, so that any tree but a single long path is spread evenly.
+/// A job is a container, or some of its directories. It scans its share of entries and leaves the
+/// directories that it did not reach to two further jobs, so that any tree except a single long
+/// path is distributed evenly.
 struct ParallelScan {
   private let containers: [Container]
   private let policy: CompiledPolicy
@@ -20,16 +21,16 @@ struct ParallelScan {
     self.start = start
   }
 
-  /// What all threads found.
+  /// The combined results of all threads.
   struct Result {
     var containers: [ContainerScan] = []
     var isInterrupted = false
     var marks: ExclusionMarkCache?
   }
 
-  /// Scans.
+  /// Runs the scan.
   ///
-  /// - Throws: where a thread cannot be started.
+  /// - Throws: an error if a thread cannot be started.
   func run(knowing marks: ExclusionMarkCache?) throws(SystemError) -> Result {
     let jobs = BoundedQueue<ScanJob>(capacity: .max)
     let found = BoundedQueue<ScanPart>(capacity: .max)
@@ -49,7 +50,7 @@ struct ParallelScan {
     return result
   }
 
-  /// Does jobs until there are no more; gives what was found of marks.
+  /// Runs jobs until there are no more; returns the marks found.
   private func work(
     _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>, _ marks: ExclusionMarkCache?
   ) -> ExclusionMarkCache? {
@@ -61,7 +62,7 @@ struct ParallelScan {
     return scanner.memory
   }
 
-  /// Hands jobs out until nothing is left, and puts together what comes back.
+  /// Hands out jobs until none are left, and assembles their results.
   private func gather(
     _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>
   ) -> Result {
@@ -81,7 +82,7 @@ struct ParallelScan {
     return result
   }
 
-  /// Two jobs of what a job left, or one where that is one directory.
+  /// Returns two jobs for the directories that a job left, or one if it left one directory.
   private static func split(_ part: ScanPart, from next: inout Int) -> [ScanJob] {
     let rest = part.rest
     let middle = (rest.count + 1) / 2

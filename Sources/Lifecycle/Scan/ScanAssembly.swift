@@ -1,18 +1,18 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Puts the parts of containers' scans together. The order depends on the tree and the share of a
-/// job alone, never on which thread was the faster.
+/// Assembles the parts of containers' scans. The order depends only on the tree and the share of a
+/// job, never on the speed of the threads.
 struct ScanAssembly {
   private var parts: [Int: ScanPart] = [:]
   /// The jobs that each job left, in the order of the walk.
   private var children: [Int: [Int]] = [:]
-  /// By how much the entries of each segment of a job moved.
+  /// The distances by which the entries of each segment of a job moved.
   private var moves: [Int: [Int]] = [:]
 
-  /// Bytes of the parts' entries.
+  /// The number of bytes of the parts' entries.
   private var held = 0
-  /// Bytes that parts hold on the heap; those that come later can spill.
+  /// The number of bytes that parts hold on the heap. Later parts can spill.
   private static let mostHeld = 32 << 20
 
   mutating func add(_ part: ScanPart, leaving jobs: [ScanJob]) {
@@ -23,7 +23,7 @@ struct ScanAssembly {
     children[part.job.number] = jobs.map(\.number)
   }
 
-  /// The whole scan of the container that a job began.
+  /// Returns the whole scan of the container that a job began.
   mutating func take(_ first: Int) -> ContainerScan? {
     guard var scan = parts.removeValue(forKey: first)?.scan else { return nil }
     reserve(&scan, from: first)
@@ -38,7 +38,7 @@ struct ScanAssembly {
     return scan
   }
 
-  /// Takes room for all parts at once, so that no table is moved while it grows.
+  /// Reserves space for all parts at once, so that no table is moved while it grows.
   private func reserve(_ scan: inout ContainerScan, from first: Int) {
     var (entries, names) = (0, 0)
     var pending = children[first] ?? []
@@ -68,12 +68,12 @@ struct ScanAssembly {
   }
 }
 
-/// How what was found below one directory moves into the container's scan.
+/// Moves the entries found below one directory into the container's scan.
 private struct Graft {
   let segment: ScanPart.Segment
-  /// The directory's place in the container's scan.
+  /// The directory's index in the container's scan.
   let home: Int
-  /// By how much places of entries grow, and those of names.
+  /// The distances by which the indexes of entries and of names increase.
   let entries: Int
   let names: Int
 
@@ -95,7 +95,8 @@ private struct Graft {
     }
     scan.entries[home].fate = copy.fate
     scan.entries[home].isUnreadable = scan.entries[home].isUnreadable || copy.isUnreadable
-    // A part may have thousands of segments: each entry is looked up, and not each mark in each.
+    // A part can have thousands of segments: look up each entry rather than search all marks for
+    // each segment.
     for index in segment.entries {
       if !part.marks.isEmpty, let marks = part.marks[index] { scan.marks[index + entries] = marks }
       if !part.siblings.isEmpty, let siblings = part.siblings[index] {

@@ -2,30 +2,30 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A part of a scan that one thread does: a container from its root on, or some of its directories that
-/// another job left.
+/// A part of a scan that one thread does: a container from its root, or some of its directories
+/// that another job left.
 struct ScanJob: Sendable {
-  /// Counted from 0 as jobs are made.
+  /// The number of the job, from 0 in the order in which jobs are made.
   let number: Int
-  /// Which of the wanted containers, from 0.
+  /// The index of the container among the wanted ones.
   let container: Int
-  /// The directories, in the order of the walk; none for a whole container.
+  /// The directories in the order of the walk; empty for a whole container.
   var starts: [ScanStart] = []
-  /// Whether access times are recorded: decided by the job that began the container, once.
+  /// Whether access times are recorded, as determined by the job that began the container.
   var notesAccess = false
 }
 
 /// A directory that a job left to another one.
 struct ScanStart: Sendable {
-  /// The names from the container's root down to it.
+  /// The names from the container's root down to the directory.
   let path: [ByteString]
-  /// Where its entry is.
+  /// The location of its entry.
   let home: Home
-  /// The directories above it, from the root on.
+  /// Its ancestors, from the root down.
   let above: DirectoryChain
   let own: ChainLink
 
-  /// A place in what a job found.
+  /// A location in the results of a job.
   struct Home: Sendable {
     let job: Int
     let segment: Int
@@ -33,15 +33,15 @@ struct ScanStart: Sendable {
   }
 }
 
-/// Directories from a container's root down, each in the one before: what a job must know of what lies
-/// above the directories that it begins at. Those of one directory share it.
+/// Directories from a container's root down, each in the one before: the ancestors that a job needs
+/// of the directories at which it begins. Directories with the same parent share a chain.
 final class DirectoryChain: Sendable {
   let links: [ChainLink]
 
   init(_ links: [ChainLink]) { self.links = links }
 }
 
-/// A directory's entry, without its place.
+/// A directory's entry, without its location.
 struct ChainLink: Sendable {
   let entry: ScannedEntry
   let name: ByteString
@@ -49,13 +49,13 @@ struct ChainLink: Sendable {
   let siblings: SiblingSet?
 }
 
-/// What a job found.
+/// The results of a job.
 struct ScanPart: Sendable {
   let job: ScanJob
-  /// The entries, with copies of the directories above them, so that paths and questions to the policy
-  /// are whole.
+  /// The entries, with copies of the directories above them, so that paths and policy queries are
+  /// complete.
   var scan: ContainerScan
-  /// What belongs to each start, one after another; of a whole container all.
+  /// The ranges that belong to each start, in order; one range for a whole container.
   var segments: [Segment] = []
   /// The directories that are left, in the order of the walk.
   var rest: [ScanStart] = []
@@ -63,9 +63,9 @@ struct ScanPart: Sendable {
 
   /// The entries that were found below one start.
   struct Segment: Sendable {
-    /// Where the start's entry is in the job that left it; nothing for a root.
+    /// The location of the start's entry in the job that left it, or nil for a root.
     let home: ScanStart.Home?
-    /// Where its copy is.
+    /// The index of the start's copy.
     let copy: Int
     var entries: Range<Int>
     var names: Range<Int>

@@ -2,8 +2,8 @@ internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// How deep directories of a container may lie, and how long their paths may be, so that a snapshot can hold
-/// what is in them (docs/repository-format.md, "What a reader refuses").
+/// The maximum depth of a container's directories and the maximum length of their paths, so that a
+/// snapshot can hold their entries (docs/repository-format.md, "What a reader refuses").
 struct ScanLimits {
   private let depth: Int
   private let bytes: Int
@@ -12,19 +12,20 @@ struct ScanLimits {
     let prefix = container.logicalPrefix
     // The snapshot's root is one of the directories.
     depth = FormatLimit.depth - 1 - prefix.components.count
-    // With room for a slash and the longest name.
+    // Leaves room for a slash and the longest name.
     bytes = FormatLimit.path - prefix.count - 2 - Int(UInt8.max)
   }
 
-  /// Why no snapshot can hold an entry, a directory with all that may be in it; nil if one can.
+  /// Returns the reason why no snapshot can hold an entry, or a directory with all its entries; nil
+  /// if one can.
   func fault(of entry: WalkBatch.Entry, in directory: borrowing WalkDirectory) -> String? {
-    // Linux has NAME_MAX of 255, but not all of its file systems heed it.
+    // Linux defines NAME_MAX as 255, but not all of its file systems observe it.
     if entry.nameRange.count > Int(UInt8.max) {
       return "no snapshot can hold it: its name has \(entry.nameRange.count) bytes, more than 255"
     }
     guard entry.status.kind == .directory else { return nil }
     if directory.depth >= depth {
-      return "no snapshot can hold it: it lies in more than \(depth) directories"
+      return "no snapshot can hold it: it is nested in more than \(depth) directories"
     }
     let count = directory.relativePath.count + 1 + entry.nameRange.count
     return count > bytes ? "no snapshot can hold it: its path has more than \(bytes) bytes" : nil

@@ -1,8 +1,8 @@
 extension Span<UInt8> {
-  /// Whether the bytes are the same.
+  /// Whether the bytes equal those of another span.
   func isEqual(to other: Span<UInt8>) -> Bool { count == other.count && ends(with: other) }
 
-  /// Whether the last bytes are these.
+  /// Whether the last bytes equal those of another span.
   func ends(with suffix: Span<UInt8>) -> Bool {
     let start = count - suffix.count
     guard start >= 0 else { return false }
@@ -14,7 +14,7 @@ extension Span<UInt8> {
     return true
   }
 
-  /// Whether these bytes come before others, as names are sorted.
+  /// Whether the bytes precede those of another span in the order of names.
   @inline(__always)
   func precedes(_ other: Span<UInt8>) -> Bool {
     let common = Swift.min(count, other.count)

@@ -1,26 +1,27 @@
 public import SystemIO
 
-/// What an operation writes on a volume, held against the room there (docs/restore.md, "Space").
+/// The space that an operation needs on a volume, compared with the room there (docs/restore.md,
+/// "Space").
 ///
-/// What is to be written is what it takes at least, so that nothing is refused that would fit; it may end
-/// without room all the same. What gives way is still there while what comes is staged, and frees nothing.
+/// The need is a minimum, so that nothing that would fit is refused; an operation may run out of
+/// room nonetheless. Replaced entries still exist while new ones are staged, so they free nothing.
 public struct VolumeNeed: Sendable, Hashable {
   /// The directory on the volume that is written into.
   public let directory: ByteString
-  /// Bytes that are to be written, holes not counted.
+  /// The bytes to write, without holes.
   public internal(set) var bytes: UInt64
-  /// Files and directories that are to be made.
+  /// The number of files and directories to create.
   public internal(set) var entries: UInt64
-  /// The room that there is.
+  /// The room on the volume.
   public let space: VolumeSpace
-  /// Whether it is known what the files take: not where the file system may compress them.
+  /// Whether the space that the files take is known; false if the file system may compress them.
   public internal(set) var isCertain: Bool
 
-  /// Whether everything has its place.
+  /// Whether the operation fits.
   public enum Verdict: String, Sendable {
     case fits = "yes"
     case lacksRoom = "no"
-    /// It has no place as it is, and may have one compressed.
+    /// It does not fit uncompressed, but may fit compressed.
     case uncertain
   }
 
@@ -29,24 +30,24 @@ public struct VolumeNeed: Sendable, Hashable {
     isCertain = space.keeping != .unknown
   }
 
-  /// Bytes that this process can still write there.
+  /// The bytes that this process can still write there.
   public var room: UInt64 {
     Host.userID == 0 ? [space.available, space.reserved].clampedSum : space.available
   }
 
-  /// Whether everything has its place.
+  /// Whether the operation fits.
   public var verdict: Verdict {
     shortage == nil ? .fits : isCertain ? .lacksRoom : .uncertain
   }
 
-  /// What does not fit, as a sentence; nothing where everything does.
+  /// The shortage as a sentence; nil if the operation fits.
   public var shortage: String? {
     if bytes > room {
       return
-        "\(ByteCount.text(bytes)) are to be written, and \(ByteCount.text(room)) are free there"
+        "\(ByteCount.text(bytes)) are needed, but only \(ByteCount.text(room)) are free there"
     }
     if space.countsInodes, entries > space.availableInodes {
-      return "\(entries) files and directories are to be made, and there is room for "
+      return "\(entries) files and directories are needed, but there is room for only "
         + "\(space.availableInodes)"
     }
     return nil

@@ -2,26 +2,26 @@ public import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
-/// Whether what an operation writes finds room on the volumes concerned, before anything is written.
+/// The space that an operation needs on each affected volume, checked before anything is written.
 struct VolumeNeeds {
-  /// By the device number of the file system.
+  /// The needs by the device number of the file system.
   private var needs: [UInt64: VolumeNeed] = [:]
-  /// What is restored on each.
+  /// The restore plans by the device number of the file system.
   private var plans: [UInt64: [RestorePlan]] = [:]
 
-  /// What a restore to a plain directory needs.
+  /// Computes the needs of a restore to a plain directory.
   init(_ plan: RestorePlan, from reader: RepositoryReader) {
     add(plan)
     settle(reader)
   }
 
-  /// What a restore into a device needs.
+  /// Computes the needs of a restore into a device.
   init(_ plan: DeviceRestorePlan, from reader: RepositoryReader) {
     for part in plan.parts { add(part.plan) }
     settle(reader)
   }
 
-  /// What comes of a package, and of a snapshot.
+  /// Computes the needs of an app change: of its package and of the snapshot that it restores.
   init(_ plan: AppChangePlan, from reader: RepositoryReader? = nil) {
     for part in plan.restore?.parts ?? [] { add(part.plan) }
     if let reader { settle(reader) }
@@ -31,10 +31,10 @@ struct VolumeNeeds {
     add(at: to.parent) { _ in (package.size.allocated, UInt64(package.size.entries)) }
   }
 
-  /// What the volumes have to hold, in the order of the directories.
+  /// The needs of all volumes, in the order of their directories.
   var all: [VolumeNeed] { needs.values.sorted { $0.directory < $1.directory } }
 
-  /// How many bytes are to be written on a volume, by the number of its file system.
+  /// Returns the bytes to write on a volume, by the device number of its file system.
   func bytes(on device: UInt64) -> UInt64 { needs[device]?.bytes ?? 0 }
 
   // MARK: - Adding up
@@ -46,7 +46,8 @@ struct VolumeNeeds {
     }
   }
 
-  /// Adds what is written into a directory, with the directories that are to be made for it; gives the volume.
+  /// Adds the need in a directory, including the parent directories to create. Returns the device
+  /// number of the volume.
   @discardableResult
   private mutating func add(
     at path: ByteString, _ count: (VolumeSpace) -> (bytes: UInt64, entries: UInt64)
@@ -59,13 +60,13 @@ struct VolumeNeeds {
     var need = needs[device] ?? VolumeNeed(directory: path, bytes: 0, entries: 0, space: space)
     need.bytes.addClamping(bytes)
     need.entries.addClamping([entries, missing].clampedSum)
-    // What a killed run staged there is removed first, and gives room.
+    // The leftovers of a killed run are removed first, which frees space.
     if StagingDirectory.isAny(in: directory) { need.isCertain = false }
     needs[device] = need
     return device
   }
 
-  /// Reads the lists of large files where there is no room for them as if they had no holes.
+  /// Reads the piece lists of large files if their volumes have no room for them without holes.
   private mutating func settle(_ reader: RepositoryReader) {
     for (device, plans) in plans {
       guard var need = needs[device], need.verdict != .fits else { continue }
@@ -80,7 +81,7 @@ struct VolumeNeeds {
     }
   }
 
-  /// The nearest directory at or above a path that is there, and how many are missing.
+  /// Opens the nearest existing directory at or above a path, and counts the missing ones.
   private static func nearest(_ path: ByteString, _ missing: inout UInt64) -> Directory? {
     var parts = path.components
     while true {
@@ -95,9 +96,9 @@ struct VolumeNeeds {
 
   // MARK: - Refusing
 
-  /// Refuses what surely does not fit.
+  /// Refuses an operation that certainly does not fit.
   ///
-  /// - Parameter action: what cannot be done then, followed by the folder: `restore to`.
+  /// - Parameter action: the action for the error, followed by the directory: `restore to`.
   func require(
     _ action: String = "restore to", hint: String = RestorePlan.roomHint
   ) throws(LifecycleError) {
@@ -109,20 +110,20 @@ struct VolumeNeeds {
 
 extension AppChangePlan {
   static let roomHint =
-    "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'"
+    "free space on that volume, for example with 'sandboxctl purge' or 'sandboxctl trash empty'"
 
-  /// What is to be written, and what the volumes have room for: a look at the system, each time it is
-  /// asked for.
+  /// Returns the space needed and the room on the volumes, read from the system with each call.
   ///
-  /// - Parameter reader: what a plan that brings something back reads from.
+  /// - Parameter reader: the repository of a plan that restores data.
   public func volumeNeeds(from reader: RepositoryReader? = nil) -> [VolumeNeed] {
     isSimulated ? [] : VolumeNeeds(self, from: reader).all
   }
 
-  /// Why what the package or the snapshot brings finds no room on the device's volumes now: a look at the
-  /// system, each time it is asked for, so that it is none of the plan's own refusals.
+  /// Returns a refusal if the package or the restored data does not fit on the device's volumes
+  /// now; nil if it does. It is read from the system with each call, so it is not one of the plan's
+  /// own refusals.
   ///
-  /// - Parameter reader: what a plan that brings something back reads from.
+  /// - Parameter reader: the repository of a plan that restores data.
   public func missingRoom(from reader: RepositoryReader? = nil) -> Refusal? {
     let needs = volumeNeeds(from: reader)
     guard let need = needs.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage

@@ -3,26 +3,27 @@ public import Codecs
 internal import SandboxModel
 public import SystemIO
 
-/// When a file need not be read again, and when what was stored of it need not be looked up
-/// (docs/state-file.md, "Rules"). Pure: times and answers are given to it.
+/// The rules that decide when a file need not be read again, and when its stored data need not be
+/// looked up (docs/state-file.md, "Rules"). The rules are pure: times and answers are passed in.
 public enum ChangeRules {
-  /// How much later than a change a run must have begun, in seconds, that it cannot have read what
-  /// was there before a second change of the same time.
+  /// The minimum number of seconds between a change and the start of a run. With less, the run may
+  /// have read the file before a second change with the same time.
   static let margin = 2.0
-  /// Bytes a second at which the slowest disks write.
+  /// The writing speed of the slowest disks, in bytes per second.
   private static let slowestWriting = Double(16 << 20)
-  /// The most bytes that one call writes (write(2)): it moves the times only when it begins.
+  /// The maximum number of bytes that one call writes (write(2)). It sets the times only when it
+  /// begins.
   private static let longestWriting = UInt64(2 << 30)
 
-  /// Whether an entry had stood still long enough when it was read: its times are older than the
-  /// start of the run by two seconds, and a file's content was not changed in the minute before, or in
-  /// the longer time that one call may take to write all of it.
+  /// Whether an entry had been unchanged long enough when it was read: its times precede the start
+  /// of the run by more than `RunClock.margin`, and a file's content was not changed in the last
+  /// minute, or in the longer time that one call may take to write all of it.
   ///
   /// - Parameters:
-  ///   - status: of after the reading.
-  ///   - time: when it was read, by the file system's clock.
-  ///   - hadNoWriter: whether nobody could write to a file when its reading began: then no store
-  ///     through a mapping and no long call leaves its times as they are.
+  ///   - status: the status after reading.
+  ///   - time: the time of the reading, by the file system's clock.
+  ///   - hadNoWriter: whether no process could write to the file when its reading began: then no
+  ///     store through a mapping and no long call can leave its times unchanged.
   public static func isStable(
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock, hadNoWriter: Bool = false
   ) -> Bool {
@@ -32,25 +33,26 @@ public enum ChangeRules {
     return run.times != .loose && time.since(status.modified) >= max(run.mappingDelay, writing)
   }
 
-  /// Whether a run began so long after a change that a second one in it has another time.
+  /// Whether a run began long enough after a change that a second change in the run has another
+  /// time.
   static func hasStoodStill(_ changed: Timestamp, before run: RunClock) -> Bool {
     run.start.since(changed) > run.margin
   }
 
-  /// Whether an entry is what it was when it was read.
+  /// Whether an entry is unchanged since it was read.
   public static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
     known.isStable && known.inode == status.identity.inode && known.kind == status.kind
       && (known.size == status.size || status.kind == .directory)
       && known.modified == status.modified && known.changed == status.changed
   }
 
-  /// Whether a file looks like the copy that a refresh made of another one, of which the content is
-  /// known: the original is what it was when it was read; the copy is as the original is, and was
-  /// not changed since the app can have changed it (docs/decisions/0007-copied-revisions.md).
+  /// Whether a file looks like the copy that a refresh made of a file with known content: the
+  /// original is unchanged since it was read, the copy has the same metadata, and it was not
+  /// changed since the app can have changed it (docs/decisions/0007-copied-revisions.md).
   ///
   /// - Parameters:
-  ///   - known: what is known of the original.
-  ///   - start: since when the revision of the copy is in use.
+  ///   - known: the recorded entry of the original.
+  ///   - start: the time since which the revision of the copy is in use.
   static func looksCopied(
     _ copy: FileStatus, from original: FileStatus, _ known: KnownEntry, inUseSince start: Timestamp
   ) -> Bool {
@@ -60,30 +62,30 @@ public enum ChangeRules {
       && copy.user == original.user && copy.group == original.group && copy.changed < start
   }
 
-  /// Whether a copy was begun when the original was as it is, and stayed so: it came into being after
-  /// the original was changed last. Where the file system tells no time of birth it may not be so.
+  /// Whether a copy was begun after the original's last change: the copy was created later than
+  /// that. False if the file system records no birth times.
   static func wasBegun(_ copy: FileStatus, after original: FileStatus) -> Bool {
     copy.born.map { original.changed < $0 } ?? false
   }
 
-  /// How far what a container's record says of contents may be relied on.
+  /// Returns how far the contents in a container's record can be relied on.
   ///
   /// - Parameters:
   ///   - isHeld: whether the record's snapshot was in the listing taken after the lease.
   ///   - canRelyOnLists: whether no condemned object was listed.
-  ///   - arePacksThere: whether each pack is there that was when the record was written.
+  ///   - arePacksThere: whether all packs that existed when the record was written still exist.
   public static func trust(
     snapshotIsHeld isHeld: Bool, canRelyOnLists: Bool, arePacksThere: Bool
   ) -> ContentTrust {
     isHeld && canRelyOnLists && arePacksThere ? .asListed : .afterLookup
   }
 
-  /// Whether all that an entry needs is in the repository, by looking up each blob.
+  /// Whether all data of an entry is in the repository, by a lookup of each blob.
   ///
   /// - Parameters:
-  ///   - contains: whether a blob is stored and may be relied on.
-  ///   - list: the pieces of a list blob by its hash, level and bytes of the file; nothing when it
-  ///     cannot be read.
+  ///   - contains: whether a blob is stored and can be relied on.
+  ///   - list: the pieces of a list blob by its hash, its level and its bytes of the file, or nil
+  ///     if it cannot be read.
   public static func isStored(
     _ entry: TreeEntry, contains: (BlobID) -> Bool,
     list: (Digest, UInt8, UInt64) -> [Piece]?
@@ -115,46 +117,47 @@ public enum ChangeRules {
   }
 }
 
-/// How far a record of contents may be relied on.
+/// How far recorded contents can be relied on.
 public enum ContentTrust: Sendable, Hashable {
-  /// As it stands, a directory's tree included.
+  /// As recorded, including a directory's tree.
   case asListed
-  /// Entry by entry, when each blob is found; a directory's tree is made anew of its entries.
+  /// Entry by entry, if each blob is found. A directory's tree is rebuilt from its entries.
   case afterLookup
 }
 
-/// When a run began, by the clock of the file system that it reads, and what the times of files are
-/// worth there.
+/// The start of a run by the clock of the file system that it reads, and the reliability of the
+/// files' times there.
 public struct RunClock: Sendable, Hashable {
   public let start: Timestamp
   let times: VolumeTimes
-  /// How long, in seconds, a store through a mapping may leave the time of change as it was.
+  /// The number of seconds for which a store through a mapping may leave the change time unchanged.
   let mappingDelay: Double
 
-  /// Makes a clock.
+  /// Creates a clock.
   public init(
     start: Timestamp, times: VolumeTimes = .exact, mappingDelay: Double = Host.writebackDelay
   ) {
     (self.start, self.times, self.mappingDelay) = (start, times, mappingDelay)
   }
 
-  /// How much older, in seconds, than the start a change must be: ten minutes where the clock is
+  /// The number of seconds by which a change must precede the start: ten minutes if the clock is
   /// another machine's.
   var margin: Double { times == .remote ? 600 : ChangeRules.margin }
 
-  /// The same clock, with a start no later than a moment: what a scan saw before counts as read then.
+  /// Returns the clock with a start no later than `moment`: entries that a scan found before count
+  /// as read then.
   func starting(noLaterThan moment: Timestamp) -> RunClock {
     RunClock(start: min(start, moment), times: times, mappingDelay: mappingDelay)
   }
 
-  /// The same moment for what a scan of a container found, where times are the worst of its volumes.
+  /// Returns the clock for the entries of a scan; the least reliable of its volumes decides.
   func reading(_ scan: ContainerScan) -> RunClock {
     let root = scan.container.absolutePath
     let paths = [root] + scan.crossedMounts.map(root.appending)
     return reading(paths.map { (try? Directory.open(path: $0).volumeTimes()) ?? .loose })
   }
 
-  /// The same moment for what lies on volumes of these times.
+  /// Returns the clock for entries on volumes with these times.
   public func reading(_ volumes: [VolumeTimes]) -> RunClock {
     let worst = [VolumeTimes.loose, .remote].first { volumes.contains($0) } ?? .exact
     return RunClock(start: start, times: worst, mappingDelay: mappingDelay)

@@ -1,11 +1,11 @@
 internal import Codecs
 public import SystemIO
 
-/// What a run has read of one directory so far, kept for the next run in case that this one does not
-/// come to its end.
+/// The entries of one directory that a run has read so far, recorded for the next run in case this
+/// one does not reach the end of the directory.
 ///
-/// One thread uses one. Notes reach the file in batches, when the directory changes hands by `flush()`,
-/// and when a checkpoint has been made since the last.
+/// For use by one thread at a time. Entries are written in batches, by `flush()` before another
+/// thread continues the directory, and with the next entry after a checkpoint.
 public struct DirectoryCheckpoint {
   private let run: ResumeFile
   private let key: DirectoryKey
@@ -21,7 +21,7 @@ public struct DirectoryCheckpoint {
     checkpoint = run.checkpoints
   }
 
-  /// Notes an entry that was read and of which all blobs were handed to the repository.
+  /// Adds an entry that was read and whose blobs were all passed to the repository.
   public mutating func add(
     _ name: ByteString, _ status: FileStatus, isStable: Bool, encoded: [UInt8]
   ) {
@@ -34,7 +34,7 @@ public struct DirectoryCheckpoint {
     if entries.count >= Self.batch || checkpoint != run.checkpoints { flush() }
   }
 
-  /// Hands over what was noted.
+  /// Writes the added entries.
   public mutating func flush() {
     checkpoint = run.checkpoints
     last = nil

@@ -2,30 +2,31 @@ internal import ArchiveStore
 internal import Codecs
 public import SystemIO
 
-/// The record of a directory as this run found it, entry by entry in the order of their names' bytes.
+/// The record of a directory as this run found it, with the entries in the order of their names'
+/// bytes.
 ///
-/// One thread makes one. An entry that comes out of order, or is too long, is left out of it: that
-/// costs a reading in the next run.
+/// For use by one thread. An entry that is out of order or too long is omitted and is read again in
+/// the next run.
 public struct DirectoryRecord {
   private let file: RecordFile?
   private var page: [UInt8] = []
   private var places: [RecordPointer] = []
   private var count: UInt32 = 0
-  /// The name that was added last, once there is one.
+  /// The last name that was added, if `hasLast` is true.
   private var last: [UInt8] = []
   private var hasLast = false
-  /// Whether pages were lost, as on a full disk: then the directory is not recorded.
+  /// Whether pages were lost, for example on a full disk: then the directory is not recorded.
   private var isBroken = false
 
   init(_ file: RecordFile?) { self.file = file }
 
-  /// Adds an entry that was looked at or read anew.
+  /// Adds an entry that was scanned or read.
   ///
   /// - Parameters:
-  ///   - status: its status, of after the reading if it was read.
-  ///   - isStable: whether it had stood still long enough when it was read: `ChangeRules.isStable`.
-  ///   - encoded: what `TreeEntry.encoded()` gave; nothing for what is not stored.
-  ///   - folder: of a directory, where its own record is.
+  ///   - status: the status; if the entry was read, the status after reading.
+  ///   - isStable: whether it was unchanged long enough when it was read: `ChangeRules.isStable`.
+  ///   - encoded: the result of `TreeEntry.encoded()`, or nil for an entry that is not stored.
+  ///   - directory: the location of a directory's own record.
   public mutating func add(
     _ name: Span<UInt8>, _ status: FileStatus, isStable: Bool, encoded: [UInt8]?,
     directory: RecordPointer? = nil
@@ -38,12 +39,13 @@ public struct DirectoryRecord {
     didAdd()
   }
 
-  /// Adds an entry of an earlier run of which nothing changed, nor below it.
+  /// Adds an entry of an earlier run that is unchanged, including everything below it.
   public mutating func keep(_ known: KnownEntry) { keep(known, directory: known.directory) }
 
-  /// Adds an entry of an earlier run of which nothing changed.
+  /// Adds an entry of an earlier run that is unchanged.
   ///
-  /// - Parameter folder: of a directory, where its own record is now; nothing when it has none.
+  /// - Parameter directory: the current location of a directory's own record, or nil if it has
+  ///   none.
   public mutating func keep(_ known: KnownEntry, directory: RecordPointer?) {
     guard known.name.withSpan({ follows($0) }) else { return }
     if directory == known.directory {
@@ -69,7 +71,7 @@ public struct DirectoryRecord {
     page.removeAll(keepingCapacity: true)
   }
 
-  /// Writes the record; nothing when that is not possible.
+  /// Writes the record; returns nil if that is not possible.
   consuming func write(tree: TreeReference?) -> RecordPointer? {
     guard let file, !isBroken else { return nil }
     if !places.isEmpty, !page.isEmpty {
@@ -84,7 +86,7 @@ public struct DirectoryRecord {
   }
 }
 
-/// The places of a directory record's fields (docs/state-file.md, "Directory").
+/// The offsets of a directory record's fields (docs/state-file.md, "Directory").
 enum DirectoryLayout {
   static let flags = 0
   static let count = 4

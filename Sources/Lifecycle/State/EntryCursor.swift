@@ -1,9 +1,9 @@
 internal import Codecs
 internal import SystemIO
 
-/// A way through the entries of a directory, page by page.
+/// A cursor over the entries of a directory, page by page.
 ///
-/// A page that is damaged ends it: what would have come is not known.
+/// A damaged page ends it: the entries that would follow are unknown.
 struct EntryCursor {
   private var page: EntryPage?
   private var place = 0
@@ -11,10 +11,10 @@ struct EntryCursor {
   private var file: RecordFile?
   private var isOfInterruptedRun = false
 
-  /// A way through nothing.
+  /// Creates a cursor over no entries.
   init() {}
 
-  /// A way through a directory's record.
+  /// Creates a cursor over a directory's record.
   init(_ record: DirectoryContents, _ file: RecordFile) {
     self.file = file
     if record.isPaged {
@@ -24,7 +24,7 @@ struct EntryCursor {
     }
   }
 
-  /// A way through what an interrupted run noted.
+  /// Creates a cursor over the entries that an interrupted run recorded.
   init(interrupted page: EntryPage) {
     isOfInterruptedRun = true
     open(page)
@@ -35,7 +35,7 @@ struct EntryCursor {
     place = page?.start ?? 0
   }
 
-  /// The next entry; it stays the next one.
+  /// Returns the next entry without consuming it.
   private mutating func peek() -> KnownEntry? {
     while true {
       if let page, place < page.bytes.count {
@@ -52,14 +52,14 @@ struct EntryCursor {
     }
   }
 
-  /// The next entry.
+  /// Returns the next entry, or nil at the end.
   mutating func next() -> KnownEntry? {
     let entry = peek()
     if let entry { place = entry.end }
     return entry
   }
 
-  /// The entry of a name; passes all that come before it.
+  /// Returns the entry with a name, or nil if there is none; consumes all entries before it.
   mutating func find(_ name: Span<UInt8>) -> KnownEntry? {
     while let entry = peek() {
       let order = entry.order(name)

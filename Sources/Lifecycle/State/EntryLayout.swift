@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// The places of an entry's fields (docs/state-file.md, "Entry").
+/// The offsets of an entry's fields (docs/state-file.md, "Entry").
 enum EntryLayout {
   static let length = 0
   static let nameLength = 4
@@ -15,7 +15,7 @@ enum EntryLayout {
   static let changedNanoseconds = 44
   static let name = 48
 
-  /// Appends an entry; false, and nothing appended, when it is too long to be one.
+  /// Appends an entry; returns false without a change if it is too long.
   static func append(
     _ name: Span<UInt8>, _ status: FileStatus, isStable: Bool, _ encoded: [UInt8]?,
     _ directory: RecordPointer?, to bytes: inout [UInt8]
@@ -37,7 +37,7 @@ enum EntryLayout {
   }
 }
 
-/// What is true of an entry, a bit each.
+/// The flags of an entry.
 struct EntryFlags: OptionSet {
   let rawValue: UInt8
   static let isStable = EntryFlags(rawValue: 1)

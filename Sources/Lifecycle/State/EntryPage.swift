@@ -1,21 +1,22 @@
 internal import Codecs
 internal import SystemIO
 
-/// Entries one after another, in the order of their names' bytes.
+/// Consecutive entries in the order of their names' bytes.
 ///
-/// All of them are checked once, so that looking at one needs no more checks.
+/// All of them are checked once, so that access to one needs no further checks.
 struct EntryPage: Sendable {
-  /// The bytes; what is before `start` is the record's own.
+  /// The bytes; those before `start` belong to the record.
   let bytes: [UInt8]
   let start: Int
   let count: Int
 
-  /// A page is closed when it has so many bytes.
+  /// The size in bytes at which a page is closed.
   static let size = 256 << 10
-  /// Longer entries are not kept: they cost a reading in each run.
+  /// The maximum size of an entry in bytes. Longer entries are not recorded and are read in each
+  /// run.
   static let entryLimit = 1 << 20
 
-  /// Takes the bytes from a place on; nothing when they are not whole entries in order.
+  /// Reads the entries from an offset on; returns nil if they are incomplete or out of order.
   init?(_ bytes: [UInt8], from start: Int) {
     self.bytes = bytes
     self.start = start
@@ -31,7 +32,7 @@ struct EntryPage: Sendable {
     self.count = count
   }
 
-  /// Where the name of a whole and valid entry lies.
+  /// Returns the range of the name of a complete and valid entry, or nil if there is none.
   private static func name(of bytes: Span<UInt8>, at place: Int) -> Range<Int>? {
     guard bytes.count - place >= EntryLayout.name else { return nil }
     let length = Int(LittleEndian.integer(bytes, at: place, as: UInt32.self))

@@ -3,35 +3,35 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The marks that the last scans of a source found, for a scan of it, and what this one finds.
+/// The marks that the last scans of a source found, for the next scan, and those that it finds.
 ///
-/// What is known is known of an inode as it was: by a fingerprint of its number, kind and time of
-/// change, of the container that it is in, and of all that was looked for. Whatever changes an
-/// extended attribute of an entry, or a name in a directory, moves the time of change. So an entry with
-/// a known fingerprint bears the marks that it bore (docs/state-file.md, "Marks").
+/// Marks are recorded for an inode by a fingerprint: of its number, kind and change time, its
+/// container, and the marks that were looked for. Every change of an extended attribute of an
+/// entry, or of a name in a directory, updates the change time. So an entry with a known
+/// fingerprint still has the recorded marks (docs/state-file.md, "Marks").
 public struct ExclusionMarkCache: Sendable {
-  /// What earlier scans found.
+  /// The marks that earlier scans found.
   private let known: MarkTable
-  /// What this scan found.
+  /// The marks that this scan found.
   private(set) var found = MarkTable()
-  /// Whether this scan met something that was not known.
+  /// Whether this scan found marks that were not recorded.
   private(set) var hasNews = false
-  /// When the scan began, by the clock of the file system that the state lies on.
+  /// The start of the scan, by the clock of the file system that holds the state.
   private let clock: RunClock
-  /// The program and its version, which may look in another way.
+  /// The program and its version, as other versions may look for marks differently.
   private let program: String
-  /// What a container's fingerprints begin with; nothing where nothing can be known.
+  /// The seed of a container's fingerprints, or nil if nothing can be recorded.
   private var seed: UInt64?
 
   init(_ known: MarkTable, at clock: RunClock, by program: String) {
     (self.known, self.clock, self.program) = (known, clock, program)
   }
 
-  /// Begins with a container, in which a policy has marks looked for as `search` tells in full.
+  /// Begins a container; `search` is a complete description of the marks to look for.
   ///
-  /// Nothing is remembered of what lies on a volume of another machine, or behind a program, which
-  /// may keep times as it likes; nor of a read-only one, where other contents may have the same
-  /// inodes and times.
+  /// Nothing is recorded for volumes of another machine or of a user-space file system, whose times
+  /// may be arbitrary, nor for read-only volumes, on which other contents may have the same inodes
+  /// and times.
   mutating func begin(
     _ container: Container, by policy: CompiledPolicy, searching search: [UInt8],
     in root: borrowing Directory
@@ -50,7 +50,7 @@ public struct ExclusionMarkCache: Sendable {
     seed = Blake2b.hash(bytes).leadingWord
   }
 
-  /// The fingerprint of an entry; nothing where nothing can be known of it.
+  /// Returns the fingerprint of an entry, or nil if nothing can be recorded for it.
   func fingerprint(_ status: FileStatus) -> UInt64? {
     guard var print = seed, !status.isMountPoint else { return nil }
     let seconds = UInt64(bitPattern: status.changed.seconds)
@@ -59,29 +59,29 @@ public struct ExclusionMarkCache: Sendable {
     return print
   }
 
-  /// The marks of an entry; nothing when they are to be looked for. Those are known from now on.
+  /// Returns the recorded marks of an entry and keeps them, or nil if they must be looked for.
   mutating func marks(_ fingerprint: UInt64) -> MarkSet? {
     guard let marks = known.marks(fingerprint) else { return nil }
     found.add(fingerprint, marks)
     return marks
   }
 
-  /// Remembers the marks that were found after the status was asked for. A change within the same
-  /// tick of the clock would not show: what was changed shortly before the scan is not known.
+  /// Records marks that were found after the status was read. Entries changed shortly before the
+  /// scan are not recorded, as another change within the same tick of the clock would not show.
   mutating func remember(_ fingerprint: UInt64, _ status: FileStatus, _ marks: MarkSet) {
     guard ChangeRules.hasStoodStill(status.changed, before: clock) else { return }
     found.add(fingerprint, marks)
     hasNews = true
   }
 
-  /// Takes over what another thread of the same scan found.
+  /// Adds the marks that another thread of the same scan found.
   mutating func add(_ other: ExclusionMarkCache) {
     found.add(other.found)
     hasNews = hasNews || other.hasNews
   }
 
-  /// All that is known now: after a look at a part of the source with what is known of the rest.
-  /// Nothing when it is what was known before.
+  /// Returns all marks known now, or nil if they are the ones known before. If only a part of the
+  /// source was scanned, the marks of the rest are included.
   func table(isPart: Bool) -> MarkTable? {
     let isSame = !hasNews && (isPart || found.count == known.count)
     if isSame { return nil }
@@ -89,7 +89,7 @@ public struct ExclusionMarkCache: Sendable {
     return joined.count <= MarkTable.limit ? joined : found.sorted
   }
 
-  /// Mixes a word into a fingerprint: each bit of both changes about half of the result's
+  /// Mixes a word into a fingerprint: each bit of both changes about half of the bits of the result
   /// (the finalizer of MurmurHash3, Austin Appleby, public domain).
   private static func mix(_ word: UInt64, into print: inout UInt64) {
     var bits = (print ^ word) &+ 0x9e37_79b9_7f4a_7c15

@@ -2,16 +2,17 @@ public import ArchiveStore
 internal import Codecs
 public import SystemIO
 
-/// What earlier runs knew of a folder: joined with what is there now by asking for each name in the
-/// order of the names' bytes.
+/// The entries of a directory that earlier runs recorded, looked up by name in the order of the
+/// names' bytes.
 ///
-/// One thread uses one. A name that is asked for out of order is not found, which costs a reading.
+/// For use by one thread. A name that is looked up out of order is not found, and its entry is read
+/// again.
 public struct KnownDirectory {
-  /// The stored tree of the directory, when the last finished run stored it.
+  /// The directory's stored tree, if the last finished run stored it.
   public let tree: TreeReference?
-  /// How many entries the last finished run knew in it.
+  /// The number of entries that the last finished run recorded.
   public let count: Int
-  /// Where its record is: what a parent's entry names when nothing in the directory changed.
+  /// The location of the record, for the parent's entry if nothing in the directory changed.
   public let place: RecordPointer?
 
   private var finished: EntryCursor
@@ -28,7 +29,8 @@ public struct KnownDirectory {
     finished = EntryCursor(record, file)
   }
 
-  /// What is known of a name. What an interrupted run read later comes first where it still holds.
+  /// Returns the recorded entry with a name. Entries that interrupted runs read later have
+  /// precedence if they are still valid.
   public mutating func find(_ name: Span<UInt8>, _ status: FileStatus) -> KnownEntry? {
     let known = finished.find(name)
     for index in interrupted.indices.reversed() {
@@ -38,20 +40,20 @@ public struct KnownDirectory {
     return known
   }
 
-  /// What is known of a name.
+  /// Returns the recorded entry with a name.
   public mutating func find(_ name: ByteString, _ status: FileStatus) -> KnownEntry? {
     name.withSpan { find($0, status) }
   }
 }
 
-/// A directory's record as it was read.
+/// The contents of a directory's record.
 struct DirectoryContents {
   let bytes: [UInt8]
   let tree: TreeReference?
   let count: Int
   let isPaged: Bool
 
-  /// Takes the bytes of a record; nothing when they are none.
+  /// Reads the bytes of a record; returns nil if they are invalid.
   init?(_ bytes: [UInt8]?) {
     guard let bytes, bytes.count >= DirectoryLayout.header else { return nil }
     let span = bytes.span
@@ -65,7 +67,7 @@ struct DirectoryContents {
     isPaged = flags & DirectoryLayout.isPaged != 0
   }
 
-  /// The places of the pages, when the entries are not in the record itself.
+  /// The locations of the pages; empty if the entries are in the record itself.
   var pages: [RecordPointer] {
     guard isPaged else { return [] }
     return stride(

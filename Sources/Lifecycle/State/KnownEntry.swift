@@ -2,15 +2,15 @@ public import ArchiveStore
 internal import Codecs
 public import SystemIO
 
-/// What an earlier run knew of an entry, read where it lies.
+/// An entry that an earlier run recorded, decoded from its page on access.
 public struct KnownEntry: Sendable {
-  /// The bytes of the page, whose entries are all known to be whole.
+  /// The bytes of the page, whose entries were all checked.
   private let page: [UInt8]
   private let place: Int
-  /// Whether it was read by a run that did not come to its end: each of its blobs is to be looked up.
+  /// Whether an interrupted run read it: each of its blobs must be looked up.
   public let isOfInterruptedRun: Bool
 
-  /// The entry that begins at a place of a checked page.
+  /// Creates the entry that begins at an offset of a checked page.
   init(_ page: [UInt8], at place: Int, isOfInterruptedRun: Bool) {
     self.page = page
     self.place = place
@@ -25,29 +25,29 @@ public struct KnownEntry: Sendable {
   private var nameLength: Int { Int(field(EntryLayout.nameLength) as UInt16) }
   private var directoryAt: Int { place + EntryLayout.name + nameLength }
 
-  /// What it was.
+  /// The kind of the entry.
   public var kind: FileKind { FileKind(rawValue: field(EntryLayout.kind)) ?? .file }
-  /// Its inode's number.
+  /// The inode number.
   public var inode: UInt64 { field(EntryLayout.inode) }
-  /// Its size in bytes, as the end of the file said.
+  /// The size in bytes.
   public var size: UInt64 { field(EntryLayout.size) }
-  /// When its content was changed last.
+  /// The modification time.
   public var modified: Timestamp {
     Timestamp(
       seconds: field(EntryLayout.modified), nanoseconds: field(EntryLayout.modifiedNanoseconds))
   }
-  /// When its content or metadata were changed last.
+  /// The change time.
   public var changed: Timestamp {
     Timestamp(
       seconds: field(EntryLayout.changed), nanoseconds: field(EntryLayout.changedNanoseconds))
   }
 
-  /// Whether it had stood still long enough when it was read (docs/state-file.md, "Rules").
+  /// Whether it was unchanged long enough when it was read (docs/state-file.md, "Rules").
   public var isStable: Bool { flags.contains(.isStable) }
-  /// Whether it is in a snapshot, or was to be in one.
+  /// Whether the entry is in a snapshot, or was to be in one.
   public var isStored: Bool { flags.contains(.isStored) }
 
-  /// What a directory's own record is, if it has one.
+  /// The location of a directory's own record, or nil if it has none.
   public var directory: RecordPointer? {
     flags.contains(.hasDirectory) ? RecordPointer(page.span, at: directoryAt) : nil
   }
@@ -57,18 +57,17 @@ public struct KnownEntry: Sendable {
     ByteString(page[(place + EntryLayout.name)..<(place + EntryLayout.name + nameLength)])
   }
 
-  /// The entry as it stood in its tree, as `TreeEntry.encoded()` gave it; nothing when it is not
-  /// stored.
+  /// The entry in its tree as `TreeEntry.encoded()` returned it, or nil if it is not stored.
   public var encoded: ArraySlice<UInt8>? {
     guard isStored else { return nil }
     let start = directoryAt + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
     return page[start..<end]
   }
 
-  /// The entry as it stood in its tree; nothing when it is not stored, or cannot be read.
+  /// The entry in its tree, or nil if it is not stored or cannot be read.
   public var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
 
-  /// The entry with another place of the directory's own record.
+  /// Returns the bytes of the entry with another location of the directory's own record.
   func bytes(movingDirectoryTo directory: RecordPointer?) -> [UInt8] {
     var bytes = Array(page[place..<directoryAt])
     var flags = flags
@@ -81,12 +80,13 @@ public struct KnownEntry: Sendable {
     return bytes
   }
 
-  /// All of the entry as it lies in the page.
+  /// The bytes of the entry in the page.
   var bytes: ArraySlice<UInt8> { page[place..<end] }
 
   var end: Int { place + Int(field(EntryLayout.length) as UInt32) }
 
-  /// Orders the name and another by their bytes: below, at or above 0.
+  /// Compares the name with another by their bytes: returns a negative number, 0 or a positive
+  /// number.
   func order(_ other: Span<UInt8>) -> Int {
     let bytes = page.span
     let start = place + EntryLayout.name

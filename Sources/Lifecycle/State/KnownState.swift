@@ -1,20 +1,20 @@
 internal import Codecs
 internal import SystemIO
 
-/// A state file that holds.
+/// The contents of a valid state file.
 struct KnownState: Sendable {
   let file: RecordFile
   let head: StateHead
   let containers: [KnownContainer]
 
-  /// Opens the state in a file: by the newer of its heads whose table of containers is whole.
+  /// Opens the state in a file, from the newest of its heads that has a valid table of containers.
   ///
-  /// - Throws: why there is none.
+  /// - Throws: the reason why there is none.
   init(_ file: consuming Descriptor, _ key: StateKey) throws(StateFault) {
     let heads = Self.heads(file)
-    guard !heads.isEmpty else { throw StateFault("it is damaged, or of another version") }
+    guard !heads.isEmpty else { throw StateFault("it is damaged or of another version") }
     guard heads.contains(where: { $0.key == key }) else {
-      throw StateFault("it is of another source or repository")
+      throw StateFault("it belongs to another source or repository")
     }
     for head in heads where head.key == key {
       guard let table = head.containers?.bytes(in: file),
@@ -28,7 +28,7 @@ struct KnownState: Sendable {
     throw StateFault("it is damaged")
   }
 
-  /// The heads that are whole, the newest first.
+  /// Returns the valid heads, the newest first.
   private static func heads(_ file: borrowing Descriptor) -> [StateHead] {
     var heads: [StateHead] = []
     for place in StateHead.places {
@@ -41,7 +41,7 @@ struct KnownState: Sendable {
   }
 }
 
-/// Why a state file is not used.
+/// The reason why a state file is not used.
 struct StateFault: Error {
   let reason: String
 

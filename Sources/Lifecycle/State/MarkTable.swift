@@ -2,26 +2,26 @@ internal import Codecs
 internal import PolicyEngine
 internal import SystemIO
 
-/// Fingerprints of entries with the marks that they bear (docs/state-file.md, "Marks").
+/// Fingerprints of entries, each with the entry's marks (docs/state-file.md, "Marks").
 struct MarkTable: Sendable {
-  /// Of entries without marks, which most are.
+  /// The fingerprints of entries without marks, which most entries are.
   private var plain: [UInt64] = []
   private var marked: [UInt64: MarkSet] = [:]
 
-  /// How many entries it knows.
+  /// The number of entries.
   var count: Int { plain.count + marked.count }
 
   mutating func add(_ fingerprint: UInt64, _ marks: MarkSet) {
     if marks.isEmpty { plain.append(fingerprint) } else { marked[fingerprint] = marks }
   }
 
-  /// Adds all of another table.
+  /// Adds all entries of another table.
   mutating func add(_ other: MarkTable) {
     plain += other.plain
     marked.merge(other.marked) { first, _ in first }
   }
 
-  /// What is known of a fingerprint, in a table that is sorted.
+  /// Returns the marks of a fingerprint, or nil if it is unknown. The table must be sorted.
   func marks(_ fingerprint: UInt64) -> MarkSet? {
     if let marks = marked[fingerprint] { return marks }
     var (low, high) = (0, plain.count)
@@ -32,14 +32,14 @@ struct MarkTable: Sendable {
     return low < plain.count && plain[low] == fingerprint ? [] : nil
   }
 
-  /// The same, ready to be asked. An entry that is two containers' is there twice.
+  /// The sorted table, for lookups. An entry of two containers is in it twice.
   var sorted: MarkTable {
     var table = self
     table.plain.sort()
     return table
   }
 
-  /// This table with what only another one knows, each once.
+  /// Returns this table with the entries that only another one has, each once.
   func joined(with other: MarkTable) -> MarkTable {
     var table = MarkTable()
     table.plain = Array(Set(plain).union(other.plain)).sorted()
@@ -48,18 +48,19 @@ struct MarkTable: Sendable {
   }
 }
 
-// MARK: - As a file
+// MARK: - File
 
 extension MarkTable {
   private static let magic: [UInt8] = Array("sbxmarks".utf8)
   private static let version: UInt64 = 1
   private static let head = 96
-  /// More entries than this are not kept, which costs looks.
+  /// The maximum number of entries. A larger table is not kept, and the next scan looks for its
+  /// marks.
   static let limit = 1 << 22
-  /// The longest file.
+  /// The maximum size of a file in bytes.
   static let sizeLimit = head + 16 * limit + 8
 
-  /// The bytes of a file, of a table that is sorted; nothing when there are too many entries.
+  /// Returns the bytes of a file for a sorted table, or nil if there are too many entries.
   func encoded(_ key: StateKey) -> [UInt8]? {
     guard count <= Self.limit else { return nil }
     var bytes = Self.magic
@@ -78,7 +79,7 @@ extension MarkTable {
     return bytes
   }
 
-  /// Reads a file; nothing when it is not whole, or of another version or source.
+  /// Reads a file; returns nil if it is damaged or belongs to another version or source.
   init?(_ bytes: [UInt8], _ key: StateKey) {
     let (span, end) = (bytes.span, bytes.count - 8)
     guard end >= Self.head, bytes.starts(with: Self.magic),

@@ -1,7 +1,7 @@
 internal import Codecs
 internal import Synchronization
 
-/// The packs that a repository had when a state was written: their ids begun, 8 bytes each, in
+/// The packs that a repository had when a state was written: the first 8 bytes of their ids, in
 /// order (docs/state-file.md, "Containers").
 enum PackList {
   static func encode(_ packs: Set<Digest>) -> [UInt8] {
@@ -12,8 +12,8 @@ enum PackList {
   }
 }
 
-/// The packs that a run may rely on, to be compared with the lists of a state. The containers that one
-/// run recorded share a list, which is compared once, however many they are.
+/// The packs that a run can rely on, for comparison with the lists of a state. Containers recorded
+/// by one run share a list, which is compared only once.
 final class ListedPacks: Sendable {
   private let words: Set<UInt64>
   private let answers = Mutex<[RecordPointer: Bool]>([:])

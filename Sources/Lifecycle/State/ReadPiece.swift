@@ -2,23 +2,23 @@ internal import ArchiveStore
 public import Codecs
 internal import SystemIO
 
-/// A piece of a large file as a run read it (docs/state-file.md, "Interrupted runs").
+/// A piece of a large file that a run read (docs/state-file.md, "Interrupted runs").
 public struct ReadPiece: Hashable, Sendable {
-  /// Where in the file it begins.
+  /// The offset in the file.
   public let offset: UInt64
-  /// Its bytes, at least 1.
+  /// The length in bytes, at least 1.
   public let length: Int
-  /// The BLAKE2b-256 of its bytes.
+  /// The BLAKE2b-256 hash of the bytes.
   public let digest: Digest
 
   public init(offset: UInt64, length: Int, digest: Digest) {
     (self.offset, self.length, self.digest) = (offset, length, digest)
   }
 
-  /// The place in the file behind it.
+  /// The offset of the end in the file.
   public var end: UInt64 { offset + UInt64(length) }
 
-  /// Bytes that it takes in a batch.
+  /// The size of a piece in a batch, in bytes.
   static let size = 12 + Digest.byteCount
 
   func append(to bytes: inout [UInt8]) {
@@ -27,8 +27,8 @@ public struct ReadPiece: Hashable, Sendable {
     bytes += digest.bytes
   }
 
-  /// The pieces of a batch, each behind the one before and within a file of so many bytes; nothing
-  /// when that is not so.
+  /// Returns the pieces of a batch, or nil unless they are in order and within a file of `size`
+  /// bytes.
   static func read(_ bytes: Span<UInt8>, ofSize size: UInt64) -> [ReadPiece]? {
     guard bytes.count % Self.size == 0 else { return nil }
     var pieces: [ReadPiece] = []
@@ -37,7 +37,7 @@ public struct ReadPiece: Hashable, Sendable {
     for start in stride(from: 0, to: bytes.count, by: Self.size) {
       let offset = LittleEndian.integer(bytes, at: start, as: UInt64.self)
       let length = LittleEndian.integer(bytes, at: start + 8, as: UInt32.self)
-      // A piece is a blob: no longer one is stored.
+      // A piece is a blob, so it cannot be longer than one.
       guard 1...UInt32(FormatLimit.blob) ~= length, offset >= end, offset <= size,
         UInt64(length) <= size - offset,
         let digest = Digest(bytes.extracting((start + 12)..<(start + Self.size)))
@@ -49,8 +49,8 @@ public struct ReadPiece: Hashable, Sendable {
   }
 }
 
-/// What a file was when its pieces were read, as it lies before them in a batch: its inode, its size,
-/// and when its content and its metadata were changed last.
+/// The version of a file whose pieces were read, stored before them in a batch: its inode, its
+/// size, and its modification and change times.
 struct ReadFile: Equatable {
   static let size = 40
   let bytes: [UInt8]
@@ -61,7 +61,7 @@ struct ReadFile: Equatable {
     self.bytes = bytes
   }
 
-  /// Appends what tells whether a file is as it was, as it also lies in an entry of the state.
+  /// Appends the fields that identify a version of a file, as in an entry of the state.
   static func append(_ status: FileStatus, to bytes: inout [UInt8]) {
     LittleEndian.append(status.identity.inode, to: &bytes)
     LittleEndian.append(status.size, to: &bytes)
@@ -71,13 +71,13 @@ struct ReadFile: Equatable {
     LittleEndian.append(status.changed.nanoseconds, to: &bytes)
   }
 
-  /// Takes the bytes that a batch has behind its key.
+  /// Reads the bytes that follow the key of a batch.
   init(_ batch: Span<UInt8>) {
     var bytes: [UInt8] = []
     bytes.append(batch)
     self.bytes = bytes
   }
 
-  /// The size of the file.
+  /// The size of the file in bytes.
   var fileSize: UInt64 { LittleEndian.integer(bytes.span, at: 8) }
 }

@@ -1,20 +1,20 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Copies directories' records from one file to another, with all that is below them.
+/// Copies directories' records from one file to another, with everything below them.
 ///
-/// A record that is damaged is not copied; the entry that named it goes without.
+/// A damaged record is not copied; the entry that names it then has no record.
 struct RecordCopy {
   private let source: RecordFile
   private let target: RecordFile
   private var open: [Level] = []
 
-  /// A directory in hand.
+  /// A directory that is being copied.
   private struct Level {
     var entries: EntryCursor
     let tree: TreeReference?
     var record: DirectoryRecord
-    /// The entry of the directory that is copied below it.
+    /// The entry of the directory that is copied next, below this one.
     var waiting: KnownEntry?
   }
 
@@ -23,7 +23,7 @@ struct RecordCopy {
     self.target = target
   }
 
-  /// Copies a directory; gives where its record is in the target.
+  /// Copies a directory; returns the location of its record in the target.
   mutating func copy(_ place: RecordPointer) -> RecordPointer? {
     guard push(place) else { return nil }
     while true {

@@ -2,46 +2,46 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// A file of records: read at their places by any thread, appended to by any thread.
+/// A file of records, which any thread can read and append.
 ///
-/// Records are read, not mapped: a check of bytes that others may change, or that a failing disk
-/// takes away, would be worth nothing, or end the program.
+/// Records are read, not mapped: another process could change mapped bytes after their check, and a
+/// failing disk could end the program.
 final class RecordFile: Sendable {
   let descriptor: Descriptor
   private let tail: Mutex<Tail>
 
   private struct Tail {
-    /// Where the next record comes, in the file or behind what is buffered.
+    /// The offset of the next record, including buffered bytes.
     var end: UInt64
     var buffer: [UInt8] = []
-    /// The first failure; nothing is written behind it.
+    /// The first failure. Nothing is written after it.
     var failure: SystemError?
   }
 
   private static let bufferSize = 1 << 20
 
-  /// Takes an open file whose records end at `end`; what comes behind is written over.
+  /// Takes an open file whose records end at `end`; bytes after that are overwritten.
   init(_ descriptor: consuming Descriptor, end: UInt64) {
     self.descriptor = descriptor
     tail = Mutex(Tail(end: end))
   }
 
-  /// How many bytes the file has with all that is appended.
+  /// The size of the file in bytes, including appended records.
   var end: UInt64 { tail.withLock { $0.end } }
 
-  /// The bytes of a record that was flushed; nothing when they are not what they were.
+  /// Returns the bytes of a flushed record, or nil if they do not match the checksum.
   func read(_ place: RecordPointer) -> [UInt8]? {
     place.bytes(in: descriptor)
   }
 
-  /// Appends a record; nothing when it is too long or an earlier one could not be written.
+  /// Appends a record; returns nil if it is too long or an earlier one could not be written.
   func append(_ bytes: [UInt8]) -> RecordPointer? {
     guard bytes.count <= RecordPointer.limit else { return nil }
     let place = RecordPointer(of: bytes, at: 0)
     return appendPlain(bytes).map { place.moved(to: $0) }
   }
 
-  /// Appends bytes that are no record by themselves; gives where.
+  /// Appends bytes that are not a record by themselves; returns their offset, or nil on failure.
   func appendPlain(_ bytes: [UInt8]) -> UInt64? {
     tail.withLock { tail in
       guard tail.failure == nil else { return nil }
@@ -53,7 +53,7 @@ final class RecordFile: Sendable {
     }
   }
 
-  /// Writes what is buffered.
+  /// Writes the buffered bytes.
   func flush() throws(SystemError) {
     let failure = tail.withLock { tail in
       write(&tail)
@@ -74,12 +74,12 @@ final class RecordFile: Sendable {
 }
 
 extension RecordPointer {
-  /// The same record at another offset.
+  /// Returns the same record at another offset.
   func moved(to offset: UInt64) -> RecordPointer {
     RecordPointer(offset: offset, length: length, sum: sum)
   }
 
-  /// The bytes of the record in a file; nothing when they are not what they were.
+  /// Returns the bytes of the record in a file, or nil if they do not match the checksum.
   func bytes(in file: borrowing Descriptor) -> [UInt8]? {
     guard length <= Self.limit, offset <= UInt64(Int64.max) - UInt64(Self.limit),
       let bytes = try? file.read(count: Int(length), at: offset), bytes.count == Int(length),

@@ -1,18 +1,18 @@
 internal import Codecs
 
-/// Where a record lies in a state file, with the checksum that its bytes must have.
+/// The location of a record in a state file, with the checksum of its bytes.
 ///
-/// Only whoever points to a record knows its checksum, so that a record that was lost or written
-/// over is found out as well as one whose bytes changed.
+/// Only the pointer to a record holds its checksum. So a lost or overwritten record is detected
+/// like a damaged one.
 public struct RecordPointer: Hashable, Sendable {
   let offset: UInt64
   let length: UInt32
-  /// The first eight bytes of the BLAKE2b-256.
+  /// The first eight bytes of the BLAKE2b-256 hash.
   let sum: UInt64
 
-  /// Bytes of a place in the file.
+  /// The size of a pointer in a file, in bytes.
   static let size = 20
-  /// Longer records are neither written nor read.
+  /// The maximum size of a record in bytes.
   static let limit = 16 << 20
 
   init(offset: UInt64, length: UInt32, sum: UInt64) {
@@ -26,10 +26,10 @@ public struct RecordPointer: Hashable, Sendable {
       offset: offset, length: UInt32(bytes.count), sum: Blake2b.hash(bytes).leadingWord)
   }
 
-  /// The place of what could not be written: no record has that checksum.
+  /// The pointer to a record that could not be written: no record has that checksum.
   static let nowhere = RecordPointer(offset: 0, length: 0, sum: 0)
 
-  /// Reads a place; its bytes must be there.
+  /// Reads a pointer at an offset, at which there must be enough bytes.
   init(_ bytes: Span<UInt8>, at place: Int) {
     offset = LittleEndian.integer(bytes, at: place)
     length = LittleEndian.integer(bytes, at: place + 8)

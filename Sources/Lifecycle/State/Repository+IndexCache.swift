@@ -2,16 +2,17 @@ public import ArchiveStore
 public import SystemIO
 
 extension Repository {
-  /// This host's copies of the repository's index, beside the state of its sources.
+  /// Returns this host's copies of the repository's index, beside the state of its sources.
   ///
-  /// - Parameter cache: the directory of caches, as `Host.cacheDirectory`.
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
   public func indexCache(in cache: ByteString) -> IndexCache {
     IndexCache(directory: StateKey.directory(of: id, in: cache).appending("index"))
   }
 
-  /// This host's file of the heads of the repository's snapshots, beside the state of its sources.
+  /// Returns this host's file of the heads of the repository's snapshots, beside the state of its
+  /// sources.
   ///
-  /// - Parameter cache: the directory of caches, as `Host.cacheDirectory`.
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
   public func headCache(in cache: ByteString) -> SnapshotHeadCache {
     SnapshotHeadCache(directory: StateKey.directory(of: id, in: cache))
   }

@@ -1,14 +1,14 @@
 internal import Codecs
 internal import SystemIO
 
-/// What interrupted runs read of a large file that is still as it was then: its pieces in the order of
-/// the file, some of which may be lacking.
+/// The pieces that interrupted runs read of a large file that is unchanged since then, in the order
+/// of the file. Some pieces may be missing.
 public struct ResumableChunks {
   private let run: ResumeFile
   private let file: ReadFile
   /// The batches that are not read yet, the last of the file first.
   private var batches: [RecordPointer]
-  /// The pieces of the batch in hand.
+  /// The pieces of the current batch.
   private var pieces: ArraySlice<ReadPiece> = []
 
   init(_ run: ResumeFile, _ key: DirectoryKey, _ status: FileStatus) {
@@ -21,13 +21,14 @@ public struct ResumableChunks {
     batches = parts.sorted { $0.offset > $1.offset }.map(\.place)
   }
 
-  /// The pieces of a batch, none where the file was another then.
+  /// Returns the pieces of a batch, or none if the file has changed since.
   private func read(_ place: RecordPointer) -> ArraySlice<ReadPiece> {
     guard let part = run.filePart(at: place), part.file == file else { return [] }
     return part.pieces[...]
   }
 
-  /// The first piece that begins at a place of the file or behind it. Asked for ever greater places.
+  /// Returns the first piece that begins at an offset or after it. Offsets must increase between
+  /// calls.
   public mutating func first(from offset: UInt64) -> ReadPiece? {
     while true {
       if let index = pieces.firstIndex(where: { $0.offset >= offset }) {
@@ -42,7 +43,7 @@ public struct ResumableChunks {
     }
   }
 
-  /// Bytes of the pieces that `isStored`.
+  /// Returns the number of bytes of the pieces for which `isStored` returns true.
   func bytes(where isStored: (Digest) -> Bool) -> UInt64 {
     var (rest, bytes, end) = (self, UInt64(0), UInt64(0))
     while let piece = rest.first(from: end) {

@@ -2,23 +2,24 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// What a run that did not come to its end has read, and what this one reads: `<source>.partial`
+/// The entries that interrupted runs read, and those that this run reads: `<source>.partial`
 /// (docs/state-file.md, "Interrupted runs").
 ///
-/// A file of batches, each with its directory's key, or that of a large file. A batch that is not whole ends it.
+/// The file consists of batches, each with the key of its directory or large file. An incomplete
+/// batch ends it.
 final class ResumeFile: Sendable {
   private let file: RecordFile?
-  /// The batches that were there when the run began.
+  /// The batches that existed when the run began.
   private let batches: [DirectoryKey: [RecordPointer]]
-  /// Where they ended.
+  /// The end of these batches.
   private let start: UInt64
   private let made = Atomic<Int>(0)
-  /// The large files that threads have in hand.
+  /// The large files that threads are reading.
   private let active = Mutex<[ObjectIdentifier: ChunkCheckpoint]>([:])
 
-  /// What is before a batch's entries: the directory's key.
+  /// The size of the key before a batch's entries.
   private static let headerSize = Digest.byteCount
-  /// What is before a batch: its length and its checksum.
+  /// The size of the length and the checksum before a batch.
   private static let frameSize = 12
 
   /// Takes an open file that has a head, or no file.
@@ -32,13 +33,13 @@ final class ResumeFile: Sendable {
     file = RecordFile(descriptor, end: end)
   }
 
-  /// The directories, and the large files, of which an earlier run left something.
+  /// The keys of the directories and large files of which an earlier run recorded something.
   var keys: some Sequence<DirectoryKey> { batches.keys }
 
-  /// How many checkpoints this run has made.
+  /// The number of checkpoints that this run has made.
   var checkpoints: Int { made.load(ordering: .relaxed) }
 
-  /// What is known of a directory, the oldest first.
+  /// Returns the recorded entries of a directory, the oldest first.
   func entries(of key: DirectoryKey) -> [EntryCursor] {
     guard let file, let places = batches[key] else { return [] }
     return places.compactMap { place in
@@ -61,7 +62,7 @@ final class ResumeFile: Sendable {
     _ = file.appendPlain(framed + batch)
   }
 
-  /// Makes all that was handed over durable, and what was noted of large files.
+  /// Makes all batches durable, including the pieces recorded of the current large files.
   func checkpoint() throws(SystemError) {
     made.add(1, ordering: .relaxed)
     for notes in active.withLock({ Array($0.values) }) { notes.flush() }
@@ -69,15 +70,15 @@ final class ResumeFile: Sendable {
     try file?.descriptor.sync()
   }
 
-  /// Removes what this run noted, which is in the state by now.
+  /// Removes the batches of this run, whose entries are now in the state.
   func forget() throws(SystemError) { try file?.descriptor.truncate(to: start) }
 
   // MARK: - Large files
 
-  /// The batches of a large file's pieces.
+  /// Returns the batches of a large file's pieces.
   func batches(of key: DirectoryKey) -> [RecordPointer] { batches[key] ?? [] }
 
-  /// A large file as it was, and pieces of it; nothing where a batch is of a directory.
+  /// Returns the version of a large file and its pieces, or nil if the batch is a directory's.
   func filePart(at place: RecordPointer) -> (file: ReadFile, pieces: [ReadPiece])? {
     let start = Self.headerSize + ReadFile.size
     guard let bytes = file?.read(place), bytes.count >= start else { return nil }
@@ -87,8 +88,8 @@ final class ResumeFile: Sendable {
     return pieces.map { (file, $0) }
   }
 
-  /// Lets checkpoints take in what `body` notes of a file. When `body` throws, what it has noted is
-  /// handed over; else the file's entry says all.
+  /// Includes the pieces that `body` records of a file in checkpoints. If `body` throws, they are
+  /// written; otherwise the file's entry replaces them.
   func noting<Result>(
     _ notes: ChunkCheckpoint, _ body: () throws -> Result
   ) rethrows -> Result {
@@ -104,7 +105,7 @@ final class ResumeFile: Sendable {
 
   // MARK: - Opening
 
-  /// Finds the batches of a file, up to the first that is not whole.
+  /// Finds the batches of a file, up to the first incomplete one.
   private static func scan(
     _ file: borrowing Descriptor
   ) -> (batches: [DirectoryKey: [RecordPointer]], end: UInt64) {

@@ -3,11 +3,11 @@ internal import Codecs
 public import SandboxModel
 public import SystemIO
 
-/// The lock of one source of backups in one repository, held as long as this value lives, so that no
-/// second run looks at the source or stores it meanwhile.
+/// The lock of one source of backups in one repository, held as long as this value lives, so that
+/// no second run scans or stores the source meanwhile.
 public final class SourceLock: Sendable {
   private let lock: FileLock
-  /// Whether another run had to end first: what was known of the source may be old.
+  /// Whether another run had to end first: earlier knowledge of the source may be outdated.
   public let hasWaited: Bool
 
   private init(
@@ -18,17 +18,18 @@ public final class SourceLock: Sendable {
     lock = try FileLock(key.lock, in: directory)
   }
 
-  /// Seconds between two looks at a lock that another run has.
+  /// The number of seconds between two attempts.
   private static let interval = 0.1
 
-  /// Takes the lock, waiting at most so many seconds while another run has it.
+  /// Takes the lock, waiting at most `seconds` while another run holds it.
   ///
-  /// Nil where there is no place for a lock: the run goes without, as it goes without a state.
+  /// Returns nil if there is no directory for a lock: the run continues without one, as without a
+  /// state.
   ///
   /// - Parameters:
-  ///   - cache: the directory of caches, as `Host.cacheDirectory`.
-  ///   - isStopping: asked while it waits: whether the work is to end.
-  /// - Throws: `busy` when another run still has it then; `interrupted`.
+  ///   - cache: the cache directory, as in `Host.cacheDirectory`.
+  ///   - isStopping: whether the work should end. Called while waiting.
+  /// - Throws: `busy` if another run still holds the lock then; `interrupted`.
   public static func take(
     for device: Device, in repository: Repository, cache: ByteString?, waiting seconds: Double,
     isStopping: () -> Bool

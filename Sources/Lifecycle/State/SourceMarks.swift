@@ -2,18 +2,18 @@ public import ArchiveStore
 public import SandboxModel
 public import SystemIO
 
-/// Where a host keeps which marks the last scans of a source found, for one run that holds the
+/// A host's record of the marks that the last scans of a source found, for one run that holds the
 /// source's lock.
 ///
-/// It is a file of its own beside the state: it is read before the scan, and holds whatever becomes
-/// of the snapshot. What it cannot tell, or cannot keep, costs looks.
+/// It is a file of its own beside the state: it is read before the scan, and is valid whether or
+/// not the snapshot is created. Marks that it lacks are looked for again.
 public struct SourceMarks {
   private let place: StateDirectory
   private let key: StateKey
-  /// What they found, for the scan.
+  /// The recorded marks, for the scan.
   public let memory: ExclusionMarkCache
 
-  /// Opens what earlier scans left; nothing where there is no place for it.
+  /// Opens the record of earlier scans; returns nil if there is no directory for it.
   public init?(
     of device: Device, in repository: Repository, cache: ByteString?, program: String,
     under lock: SourceLock?
@@ -36,8 +36,8 @@ public struct SourceMarks {
     return MarkTable(bytes, key)
   }
 
-  /// Keeps what a whole scan of the source, or of a part of it, found. A file that a crash of the
-  /// machine spoils is not whole, and not used.
+  /// Writes the marks that a scan of the source, or of a part of it, found. A file that a crash of
+  /// the machine damaged is not used.
   public func keep(_ found: ExclusionMarkCache, isPart: Bool) {
     guard let bytes = found.table(isPart: isPart)?.encoded(key),
       let file = try? AtomicFile(in: place.directory, permissions: 0o600)

@@ -2,13 +2,14 @@ public import Codecs
 internal import SystemIO
 
 extension SourceState {
-  /// Makes what this run recorded the state: after the snapshot is durable, and only then.
+  /// Makes the records of this run the state. To be called only after the snapshot is durable.
   ///
   /// - Parameters:
-  ///   - containers: those that the run stored; their records replace the earlier ones.
-  ///   - packs: those that the repository has and an index names, this run's among them.
-  ///   - keepingOthers: whether the run was over a part, so that the other containers' records stay.
-  /// - Throws: `failed` when it could not be written; then the state is the earlier one.
+  ///   - containers: the containers that the run stored; their records replace the earlier ones.
+  ///   - packs: the packs that the repository has and an index names, including those of this run.
+  ///   - keepingOthers: whether the run covered a part, so that the records of other containers
+  ///     remain.
+  /// - Throws: `failed` if the state could not be written; the earlier state is then unchanged.
   public func finish(
     _ containers: [RecordedContainer], snapshot: Digest, packs: Set<Digest>,
     keepingOthers: Bool = false
@@ -25,19 +26,19 @@ extension SourceState {
       let head = try commit(ContainerTable.encode(rows), records, place)
       if head.isWorthCompacting { try compact(head, records, place) }
       if keepingOthers {
-        // What a whole run noted before it was interrupted holds on; notes of parts would add up.
+        // Records of a whole run that was interrupted remain valid; records of parts would add up.
         try interrupted.forget()
       } else if try place.directory.statusIfPresent(key.partial) != nil {
         try place.directory.remove(key.partial)
       }
     } catch {
       throw LifecycleError(
-        .failed, "the state of this source could not be kept: \(error)",
-        hint: "the snapshot is whole; the next run reads more than it need")
+        .failed, "cannot save the state of this source: \(error)",
+        hint: "the snapshot is complete; the next run reads more files than necessary")
     }
   }
 
-  /// Writes the list of packs, unless it is there already.
+  /// Writes the list of packs, unless it already exists.
   private func write(_ packs: Set<Digest>, to records: RecordFile) -> RecordPointer {
     let list = PackList.encode(packs)
     let place = RecordPointer(of: list, at: 0)
@@ -47,7 +48,7 @@ extension SourceState {
     return records.append(list) ?? .nowhere
   }
 
-  /// Writes the table and the head; a new file gets its name.
+  /// Writes the table and the head, and names a new file.
   private func commit(
     _ table: [UInt8], _ records: RecordFile, _ place: StateDirectory
   ) throws(SystemError) -> StateHead {
@@ -64,7 +65,7 @@ extension SourceState {
     return head
   }
 
-  /// What no record points to any more is more than half of the file: writes it anew without.
+  /// Rewrites the file without records that nothing points to, which are more than half of it.
   private func compact(
     _ head: StateHead, _ records: RecordFile, _ place: StateDirectory
   ) throws(SystemError) {
@@ -91,7 +92,7 @@ extension SourceState {
     try file.descriptor.sync()
   }
 
-  /// Gives a whole new file the state's name.
+  /// Renames a complete new file to the state's name.
   private func name(_ place: StateDirectory) throws(SystemError) {
     try place.directory.rename(key.replacement, to: key.state, in: place.directory)
     try place.directory.sync()

@@ -2,34 +2,35 @@ public import ArchiveStore
 internal import Codecs
 public import SystemIO
 
-// State: what earlier backups of a source knew of each entry, so that nothing is read twice.
+// State: the entries that earlier backups of a source recorded, so that nothing is read twice.
 //
-// A file of records on the backed-up host, one for each directory, a parent's entry pointing to its
-// children's records with their checksums. A run joins each directory's record with what is there by
-// the order of names, and appends records only of directories in which something changed; a head in
-// one of two places, written last, makes them the state. docs/state-file.md is the format.
+// It is a file of records on the backed-up host, one for each directory; a parent's entry points to
+// the records of its children, with their checksums. A run joins each directory's record with the
+// current entries in the order of names, and appends records only of changed directories. A head in
+// one of two positions, written last, makes them the state. docs/state-file.md is the format.
 //
-// Guaranteed: whatever the files hold, a reader gives entries as some run wrote them, or nothing.
-// Not guaranteed: that they are there. A state that is lost or old costs readings; whether what it
-// says of contents still holds is for `ChangeRules` and the repository to say.
+// Guaranteed: whatever the files hold, a reader returns entries as some run wrote them, or none.
+// Not guaranteed: that the files exist. A lost or old state costs time for reading; `ChangeRules`
+// and the repository decide whether recorded contents are still valid.
 
-/// The state of one source for one run, under the source's lock; the lock goes with it.
+/// The state of one source for one run, under the source's lock, which is released with it.
 ///
-/// Several threads may ask and record. Recording never fails: what cannot be written is told once,
-/// by `finish`, and costs readings in the next run.
+/// Several threads can look up and record entries. Recording never fails: `finish` reports once
+/// that something could not be written, and the next run reads it again.
 public final class SourceState: Sendable {
   let key: StateKey
   let program: String
-  /// When the run began, by the clock of the file system that the state lies on.
+  /// The start of the run, by the clock of the file system that holds the state.
   public let clock: RunClock
-  /// Why what earlier runs left is not used, or nothing can be kept; empty when all is well.
+  /// The reasons why the earlier state is not used or no state can be saved; empty if there are
+  /// none.
   public let remarks: [String]
 
-  /// The open directory of the repository's files, and the lock in it.
+  /// The open directory of the repository's files, with the lock in it.
   let place: StateDirectory?
-  /// What the last finished run knew.
+  /// The state of the last finished run.
   let known: KnownState?
-  /// Where this run's records go: behind those known, or into a new file.
+  /// The file for this run's records: the known file, or a new one.
   let records: RecordFile?
   let interrupted: ResumeFile
 
@@ -47,7 +48,7 @@ public final class SourceState: Sendable {
   /// The containers that earlier runs stored, in the order of their paths.
   public var containers: [KnownContainer] { known?.containers ?? [] }
 
-  /// What is known of a container.
+  /// Returns the record of a container, or nil if there is none.
   public func container(_ path: ByteString) -> KnownContainer? {
     let containers = containers
     var (low, high) = (0, containers.count)
@@ -64,14 +65,15 @@ public final class SourceState: Sendable {
     return packs.hold(container.packs, in: file)
   }
 
-  /// What is known of a directory.
+  /// Returns the recorded entries of a directory.
   ///
-  /// - Parameter entry: what is known of the directory as an entry of its parent, or a container's root.
+  /// - Parameter entry: the directory's recorded entry in its parent, or that of a container's
+  ///   root.
   public func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
     directory(at: entry?.directory, key: key)
   }
 
-  /// What is known of a directory whose record is at a place, or that has none.
+  /// Returns the recorded entries of a directory whose record is at a location, or that has none.
   func directory(at place: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
     KnownDirectory(known?.file, place, interrupted.entries(of: key))
   }
@@ -81,25 +83,27 @@ public final class SourceState: Sendable {
   /// Begins a directory's record.
   public func makeRecord() -> DirectoryRecord { DirectoryRecord(records) }
 
-  /// Writes a directory's record, for the directory's own entry; nothing when it cannot be kept.
+  /// Writes a directory's record; returns its location for the directory's own entry, or nil if it
+  /// cannot be written.
   ///
   /// - Parameter tree: the directory's stored tree.
   public func write(_ record: consuming DirectoryRecord, tree: TreeReference?) -> RecordPointer? {
     record.write(tree: tree)
   }
 
-  /// Begins the notes of what is read of a directory, for the next run if this one is interrupted.
+  /// Begins the record of the entries read of a directory, for the next run if this one is
+  /// interrupted.
   public func makeNotes(_ key: DirectoryKey) -> DirectoryCheckpoint {
     DirectoryCheckpoint(interrupted, key)
   }
 
-  /// What interrupted runs read of a large file, where it is as `status` says.
+  /// Returns the pieces that interrupted runs read of a large file with the given status.
   public func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
     ResumableChunks(interrupted, file, status)
   }
 
-  /// Lets `body` note the pieces of a large file as it reads them, for the next run if this one is
-  /// interrupted in it.
+  /// Lets `body` record the pieces of a large file as it reads them, for the next run if this one
+  /// is interrupted in it.
   public func notingPieces<Result>(
     of file: DirectoryKey, _ status: FileStatus, _ body: (ChunkCheckpoint) throws -> Result
   ) rethrows -> Result {
@@ -107,6 +111,6 @@ public final class SourceState: Sendable {
     return try interrupted.noting(notes) { try body(notes) }
   }
 
-  /// Makes the notes that were handed over durable: after the repository's own checkpoint.
+  /// Makes the recorded entries durable. To be called after the repository's own checkpoint.
   public func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
 }

@@ -1,20 +1,20 @@
 public import Codecs
 public import SystemIO
 
-/// A container as the last run that stored it knew it.
+/// A container that the last run to store it recorded.
 public struct KnownContainer: Sendable {
-  /// The snapshot of that run: what the record says holds as long as it is in the repository.
+  /// The snapshot of that run: the record is valid as long as the repository holds it.
   public let snapshot: Digest
-  /// Where the list of the packs is that the repository had then.
+  /// The location of the list of packs that the repository had then.
   let packs: RecordPointer
-  /// Its root; the entry's name is the container's logical path.
+  /// The entry of its root, named with the container's logical path.
   public let entry: KnownEntry
 
   /// The container's logical path.
   public var path: ByteString { entry.name }
 }
 
-/// A container as this run recorded it.
+/// A container that this run records.
 public struct RecordedContainer: Sendable {
   /// The logical path.
   public let path: ByteString
@@ -23,11 +23,11 @@ public struct RecordedContainer: Sendable {
   let encoded: [UInt8]?
   let directory: RecordPointer?
 
-  /// Makes a record of a container's root.
+  /// Creates the record of a container's root.
   ///
   /// - Parameters:
-  ///   - encoded: what `TreeEntry.encoded()` gave for the root.
-  ///   - folder: what `SourceState.write(_:tree:)` gave for the root.
+  ///   - encoded: the result of `TreeEntry.encoded()` for the root.
+  ///   - directory: the result of `SourceState.write(_:tree:)` for the root.
   public init(
     path: ByteString, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
     directory: RecordPointer?
@@ -42,10 +42,10 @@ public struct RecordedContainer: Sendable {
 
 /// The table of containers in a state file (docs/state-file.md, "Containers").
 enum ContainerTable {
-  /// Bytes before an entry's own: a digest and a place.
+  /// The size of a row before the entries: a digest and a pointer.
   private static let rowSize = Digest.byteCount + RecordPointer.size
 
-  /// Reads a table; nothing when it is none.
+  /// Reads a table; returns nil if it is invalid.
   static func read(_ bytes: [UInt8]) -> [KnownContainer]? {
     guard bytes.count >= 4 else { return nil }
     let count = Int(LittleEndian.integer(bytes.span, at: 0, as: UInt32.self))
@@ -67,7 +67,7 @@ enum ContainerTable {
     return containers
   }
 
-  /// One container of a table.
+  /// A row of the table: one container.
   struct Row {
     let path: ByteString
     let snapshot: Digest
@@ -75,7 +75,7 @@ enum ContainerTable {
     let entry: [UInt8]
   }
 
-  /// A table in the order of the containers' paths.
+  /// Returns the bytes of a table, in the order of the containers' paths.
   static func encode(_ rows: [Row]) -> [UInt8] {
     let rows = rows.sorted { $0.path < $1.path }
     var bytes: [UInt8] = []
@@ -89,7 +89,7 @@ enum ContainerTable {
 }
 
 extension ContainerTable.Row {
-  /// A container that this run recorded; nothing when its entry is too long.
+  /// Creates the row of a container that this run recorded; returns nil if its entry is too long.
   init?(_ container: RecordedContainer, snapshot: Digest, packs: RecordPointer) {
     var entry: [UInt8] = []
     let isWhole = container.path.withSpan { path in
@@ -101,7 +101,7 @@ extension ContainerTable.Row {
     self.init(path: container.path, snapshot: snapshot, packs: packs, entry: entry)
   }
 
-  /// A container of an earlier run, with its directory's record where it is now.
+  /// Creates the row of a container of an earlier run, with the current location of its record.
   init(_ known: KnownContainer, directory: RecordPointer?, packs: RecordPointer) {
     self.init(
       path: known.path, snapshot: known.snapshot, packs: packs,

@@ -1,10 +1,10 @@
 internal import Codecs
 internal import SystemIO
 
-/// Bytes read as a state file would be, whoever wrote them: every entry is looked at in full.
+/// Reads untrusted bytes as a state file; decodes every entry in full. For fuzzing.
 public enum StateExamination {
-  /// Reads the bytes of a whole file as a state and as an interrupted run's; gives how many entries
-  /// they hold.
+  /// Reads the bytes of a whole file as a state and as an interrupted run's file; returns the
+  /// number of entries in them.
   public static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
     var count = 0
     if let file = try? Descriptor.inMemory(bytes), let known = try? KnownState(file, key) {
@@ -22,8 +22,8 @@ public enum StateExamination {
     return count
   }
 
-  /// Reads bytes as a record of each kind, without a checksum, which would keep all damage out;
-  /// gives how many entries they hold.
+  /// Reads bytes as a record of each kind, without a checksum, which would exclude all damage;
+  /// returns the number of entries in them.
   public static func examineRecord(_ bytes: [UInt8]) -> Int {
     var count = 0
     if let directory = DirectoryContents(bytes) {
@@ -56,7 +56,7 @@ public enum StateExamination {
     _ = (entry.name, entry.directory, entry.entry)
   }
 
-  /// All directories of a state, each record once.
+  /// A walk through all directories of a state that visits each record once.
   private struct Walk {
     let file: RecordFile
     var open: [RecordPointer] = []

@@ -3,33 +3,34 @@ internal import SystemIO
 
 /// The head of a state file (docs/state-file.md, "Head").
 ///
-/// A state has two places for it, written in turn, so that one is whole at every moment.
+/// A state file has two positions for it, written in turn, so that one head is valid at every
+/// moment.
 struct StateHead: Sendable {
   let key: StateKey
-  /// Rises with each writing; the greater of two whole heads holds.
+  /// The number of the write; the greater of two valid heads is current.
   var generation: UInt64 = 0
-  /// The table of containers; in the file of an interrupted run nothing.
+  /// The table of containers; nil in the file of an interrupted run.
   var containers: RecordPointer?
-  /// Where the records end.
+  /// The offset at which the records end.
   var end: UInt64
-  /// How long the file was when it was last written as a whole.
+  /// The size in bytes of the file when it was last rewritten.
   var wholeSize: UInt64
-  /// The program and its version that wrote the head.
+  /// The program that wrote the head, and its version.
   var program: String
 
   static let magic: [UInt8] = Array("sbxstate".utf8)
   static let version: UInt32 = 2
   static let size = 512
-  /// Where the two heads lie: in different pages and sectors.
+  /// The offsets of the two heads: in different pages and sectors.
   static let places: [UInt64] = [0, 4096]
   static let firstRecord: UInt64 = 8192
   private static let programLimit = 128
   private static let sumAt = size - 8
 
-  /// Whether what is dead in the file is more than what was alive when it was written as a whole.
+  /// Whether the file holds more unused bytes than it had bytes when it was last rewritten.
   var isWorthCompacting: Bool { end > 2 * wholeSize + (4 << 20) }
 
-  /// Which place this head is written to.
+  /// The offset to which this head is written.
   var place: UInt64 { Self.places[Int(generation % 2)] }
 
   func encoded() -> [UInt8] {
@@ -50,7 +51,7 @@ struct StateHead: Sendable {
     return bytes
   }
 
-  /// Reads a head; nothing when it is not whole or of another version.
+  /// Reads a head; returns nil if it is damaged or of another version.
   init?(_ bytes: [UInt8]) {
     guard bytes.count == Self.size, bytes.starts(with: Self.magic) else { return nil }
     let span = bytes.span
@@ -71,7 +72,7 @@ struct StateHead: Sendable {
     program = String(decoding: bytes[125..<(125 + length)], as: UTF8.self)
   }
 
-  /// A head of a file without records.
+  /// Creates the head of a file without records.
   init(_ key: StateKey, program: String, end: UInt64 = firstRecord) {
     self.key = key
     self.program = program

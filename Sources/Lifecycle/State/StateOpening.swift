@@ -1,6 +1,7 @@
 public import SystemIO
 
-/// What is opened for a run, step by step; each step that fails leaves a remark and goes without.
+/// The parts of a state that are opened for a run. A step that fails leaves a remark, and its part
+/// is nil.
 struct StateOpening {
   let key: StateKey
   let program: String
@@ -13,21 +14,22 @@ struct StateOpening {
 }
 
 extension SourceState {
-  /// Takes the source's lock and opens what earlier runs left.
+  /// Takes the source's lock and opens the state of earlier runs.
   ///
-  /// What is damaged, another user's or of another source is not used, which a remark says; where
-  /// there is no place for a state at all the run goes without.
+  /// A state that is damaged, that another user owns, or that belongs to another source is not
+  /// used, which a remark reports. Without a directory for the state, the run continues without
+  /// one.
   ///
   /// - Parameters:
-  ///   - cache: the directory of caches, as `Host.cacheDirectory`.
+  ///   - cache: the cache directory, as in `Host.cacheDirectory`.
   ///   - program: the program and its version.
   ///   - lock: the source's lock, if the caller holds it.
-  /// - Throws: `busy` when another run of the same source is going on.
+  /// - Throws: `busy` if another run of the same source is in progress.
   public static func open(
     _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
   ) throws(LifecycleError) -> SourceState {
     guard let cache else {
-      return .absent(key, program, "there is no directory for caches")
+      return .absent(key, program, "there is no cache directory")
     }
     do throws(SystemError) {
       let place = try StateDirectory(key, in: cache, under: lock)
@@ -38,13 +40,13 @@ extension SourceState {
     }
   }
 
-  /// The state with what this run has read so far, as after an interruption: after a checkpoint. This
-  /// value is not to be used any more.
+  /// Returns the state with the entries that this run has read so far, as after an interruption. To
+  /// be called after a checkpoint; this value must not be used afterwards.
   func reopened() -> SourceState {
     place.map { SourceState(StateOpening($0, key, program)) } ?? self
   }
 
-  /// A state that is not there and is not kept.
+  /// Returns an empty state that is not saved.
   static func absent(_ key: StateKey, _ program: String, _ remark: String) -> SourceState {
     SourceState(StateOpening(key, program, remark))
   }
@@ -59,9 +61,9 @@ extension LifecycleError {
     if let directory { holder = FileLock.holder(of: key.lock, in: directory) }
     return LifecycleError(
       .busy,
-      "cannot back up: another backup of the same source is going on"
+      "cannot back up: another backup of the same source is in progress"
         + (holder?.words ?? " (\(error.path))"),
-      hint: "wait until it has ended, or let it be waited for with '--lock-wait 10m'")
+      hint: "wait until it has ended, or use '--lock-wait 10m' to wait for it")
   }
 }
 
@@ -106,12 +108,12 @@ extension StateOpening {
     do throws(SystemError) {
       return RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
     } catch {
-      remarks.append("no state can be kept: \(error)")
+      remarks.append("the state cannot be saved: \(error)")
       return nil
     }
   }
 
-  /// Opens what an interrupted run left, or begins the file for this one.
+  /// Opens the file of an interrupted run, or creates the file for this one.
   private static func interrupted(
     _ place: StateDirectory, _ key: StateKey, _ program: String, _ remarks: inout [String]
   ) -> ResumeFile {
@@ -126,7 +128,7 @@ extension StateOpening {
       try file.write(head.encoded(), at: 0)
       return ResumeFile(file)
     } catch {
-      remarks.append("an interrupted run will begin anew: \(error)")
+      remarks.append("an interrupted run cannot be resumed: \(error)")
       return ResumeFile(nil)
     }
   }

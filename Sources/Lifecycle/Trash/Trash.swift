@@ -2,53 +2,53 @@ public import ArchiveStore
 public import SandboxModel
 public import SystemIO
 
-/// What operations replaced or removed on a device: `.sandboxctl/trash/<operation>/<logical path>`
-/// (docs/journal.md, "The trash").
+/// The entries that operations replaced or removed on a device:
+/// `.sandboxctl/trash/<operation>/<logical path>` (docs/journal.md, "The trash").
 public struct Trash: Sendable {
   private let root: ByteString
   private let scope: RecoveryScope
 
-  /// How long at least something is kept, in seconds: 24 hours.
+  /// The minimum time that an item is kept, in seconds: 24 hours.
   public static let age = 24.0 * 3600
 
-  /// The trash of a device.
+  /// Creates the trash of a device.
   public init(of device: Device) {
     root = device.root
     scope = RecoveryScope(device)
   }
 
-  /// What one operation put there.
+  /// The entries that one operation moved to the trash.
   public struct Item: Sendable {
-    /// The operation's name.
+    /// The operation's ID.
     public let id: ByteString
-    /// What was done, `restore`; nothing where its note is lost.
+    /// The kind of operation, for example `restore`; nil if the note is lost.
     public let operation: String?
-    /// When the operation began.
+    /// The start of the operation.
     public let time: Timestamp
-    /// The apps, groups and directories that it was about, by their logical paths.
+    /// The apps, groups and directories that the operation changed, by their logical paths.
     public let subjects: [ByteString]
-    /// Where its things lie.
+    /// The directories that hold the entries.
     public let directories: [ByteString]
-    /// The snapshot that was made before the operation, by its name.
+    /// The ID of the snapshot made before the operation.
     public let saved: String?
-    /// What is there, directories on the way among them.
+    /// The totals of the entries, including the directories above them.
     public internal(set) var totals = RestoreTotals()
   }
 
-  /// What is there, the oldest first, with its sizes.
+  /// Returns the items, oldest first, with their sizes.
   public func items() throws(SystemError) -> [Item] {
     var items = try unmeasured()
     for index in items.indices { measure(&items[index]) }
     return items
   }
 
-  /// Adds up what something holds.
+  /// Computes the totals of an item.
   public func measure(_ item: inout Item) {
     item.totals = RestoreTotals()
     for path in item.directories { item.totals.add(Self.totals(of: path)) }
   }
 
-  /// The items, oldest first, without sizes: only the notes are read.
+  /// Returns the items, oldest first, without their sizes: only the notes are read.
   public func unmeasured() throws(SystemError) -> [Item] {
     guard let trash = try ControlDirectory.open(ControlDirectory.trash, root: root) else {
       return []
@@ -70,8 +70,8 @@ public struct Trash: Sendable {
     return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
 
-  /// Directories on other volumes, as far as they are a trash of this operation in one of the device's
-  /// containers: a note can be wrong, and nothing else may be removed.
+  /// Returns the directories on other volumes that are this operation's trash in one of the
+  /// device's containers: a note may be wrong, and nothing else may be removed.
   private func known(_ places: [ByteString], _ name: ByteString) -> [ByteString] {
     places.filter { place in
       scope.permits(place)
@@ -79,7 +79,7 @@ public struct Trash: Sendable {
     }
   }
 
-  /// What is below a directory, as far as it can be looked at.
+  /// Returns the totals of the readable entries below a directory.
   private static func totals(of path: ByteString) -> RestoreTotals {
     var contents = PresentEntries(protected: [])
     if let directory = try? Directory.open(resolved: path) { try? contents.read(directory) }
@@ -95,8 +95,8 @@ public struct Trash: Sendable {
 
   // MARK: - Emptying
 
-  /// Whether the operation that something is of, or one that brings it back, is going on, or was
-  /// interrupted and can need it.
+  /// Returns whether an item may still be needed: its operation, or one that restores from it, is
+  /// in progress or was interrupted.
   public func isInUse(_ item: Item) throws(SystemError) -> Bool {
     guard let journal = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
       return false
@@ -104,7 +104,7 @@ public struct Trash: Sendable {
     for name in try journal.names() {
       guard let id = OperationJournal.id(name) else { continue }
       if ByteString(id) == item.id { return true }
-      // It may end between two looks; one that nobody can read may need anything.
+      // The operation may have ended in the meantime; an unreadable journal may need any item.
       guard let file = try ControlDirectory.file(name, in: journal) else { continue }
       guard let record = try JournalRecord.read(file) else { return true }
       if record.roots.contains(where: { root in item.directories.contains { root.path.isWithin($0) }
@@ -115,19 +115,19 @@ public struct Trash: Sendable {
     return false
   }
 
-  /// Removes what an operation put there, by directory handles; a volume that is mounted in it stays.
+  /// Removes an item by directory handles; a volume mounted in it is kept.
   public func remove(_ item: Item) throws(SystemError) {
     _ = try remove(item, counting: ProgressCounters()) { false }
   }
 
-  /// The same, counting what is gone; false where it was asked to stop before all was. What is left
-  /// is known as before then.
+  /// Removes an item and counts the removed files. Returns false if it was stopped before
+  /// everything was removed; the rest is still a valid item.
   public func remove(
     _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
   ) throws(SystemError) -> Bool {
     let watch = RemovalWatch(
       didRemove: { counters.didHandle(files: 1) }, isStopping: isStopping)
-    // Where the note lies comes last, and there the note.
+    // The directory with the note is last, and in it the note.
     for path in item.directories.reversed() {
       do throws(SystemError) {
         counters.begin(path)
@@ -138,12 +138,13 @@ public struct Trash: Sendable {
     return true
   }
 
-  /// Removes all in an operation's directory but the note; false where it was asked to stop.
+  /// Removes everything in an operation's directory except the note. Returns false if it was
+  /// stopped.
   private static func removeContents(
     of path: ByteString, _ watch: RemovalWatch
   ) throws(SystemError) -> Bool {
     let directory = try Directory.open(resolved: path)
-    // A volume that is mounted there is refused as a whole, below.
+    // A mounted volume is refused as a whole below.
     if try directory.status().isMountPoint { return true }
     var failure: SystemError?
     for name in try directory.names() where name != TrashNote.file {
@@ -155,15 +156,16 @@ public struct Trash: Sendable {
     return true
   }
 
-  /// Removes the directory of an operation that was taken back, where nothing was put there: else it would be
-  /// listed, and without a note it would stay for good. Of another it removes the program's own names.
+  /// Removes the item of a rolled-back operation if it is empty: otherwise it would be listed, and
+  /// without a note it would never be removed. In other items it removes the program's own
+  /// temporary files.
   func removeEmpty(_ id: String) {
     guard let item = (try? unmeasured())?.first(where: { $0.id == ByteString(id) }) else { return }
     if item.directories.allSatisfy(Self.isEmpty) { return (try? remove(item)) ?? () }
     for path in item.directories { Self.removeOwn(in: path) }
   }
 
-  /// Removes what an interruption left of the program's own in an operation's directory, but for the note.
+  /// Removes the program's own temporary files from an operation's directory, except the note.
   private static func removeOwn(in path: ByteString) {
     guard let directory = try? Directory.open(resolved: path), let names = try? directory.names()
     else {
@@ -182,7 +184,7 @@ public struct Trash: Sendable {
     } catch { return error.isMissing }
   }
 
-  /// Whether there are only directories below a directory, and in itself what is the program's own.
+  /// Whether there are only directories below a directory, and in itself only files of the program.
   private static func holdsNothing(
     _ directory: borrowing Directory, but isOwn: (ByteString) -> Bool
   ) throws(SystemError) -> Bool {
@@ -194,9 +196,10 @@ public struct Trash: Sendable {
     return true
   }
 
-  /// Removes what of these apps, groups and directories is older than a day.
+  /// Removes items of apps, groups and directories that are older than a day.
   ///
-  /// What cannot be removed stays for the next time: what was just done is done all the same.
+  /// Items that cannot be removed are kept until the next time, because the operation itself
+  /// succeeded.
   func removeOld(of subjects: [ByteString], now: Timestamp) {
     for item in (try? unmeasured()) ?? []
     where item.operation != nil && now.since(item.time) > Self.age

@@ -1,22 +1,22 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Where what an operation replaces or removes in one container is kept: below the operation's directory
-/// in the device's trash, by logical paths; of a container on another volume in a trash of its own
-/// there, since nothing is moved across volumes.
+/// The directory for the entries that an operation replaces or removes in one container. It is in
+/// the operation's directory in the device's trash, by logical path; a container on another volume
+/// has a trash of its own there, because entries are never moved across volumes.
 final class TrashDirectory {
-  /// The directory for the container's things.
+  /// The path of the directory for the container's entries.
   let path: ByteString
   private let ladder: PathLadder
   private let note: OpenedNote
 
-  /// Makes the operation's directory, with its note, and the one for a container in it.
+  /// Creates the operation's directory with its note, and in it the directory of a container.
   ///
   /// - Parameters:
   ///   - container: the container's logical path.
-  ///   - saved: the snapshot that was made before, as its note says.
-  ///   - folder: the directory that steps work in.
-  ///   - probe: a directory below it, closed to others, in which a name may be made.
+  ///   - saved: the ID of the snapshot made before the operation, for the note.
+  ///   - directory: the directory that the steps work in.
+  ///   - probe: a directory below it, without access for others, for a temporary file.
   init(
     of record: JournalRecord, saved: String? = nil, for container: ByteString,
     in directory: borrowing Directory,
@@ -31,7 +31,7 @@ final class TrashDirectory {
     if !isNear { place = ControlDirectory.path(ControlDirectory.trash, root: directory.path) }
     place = place.appending(ByteString(record.id))
     if !isNear, !note.elsewhere.contains(place) { note.elsewhere.append(place) }
-    // The note is there before anything that it tells of.
+    // The note is written before the entries that it describes.
     try ControlOwner.give(own.path)
     try AtomicFile.write(note.bytes, as: TrashNote.file, in: own, permissions: 0o600)
     try ControlOwner.give(TrashNote.file, in: own)
@@ -42,11 +42,12 @@ final class TrashDirectory {
     try ControlOwner.give(path)
   }
 
-  /// The directory, next to the containers' own, for what came and had to go again when an operation was
-  /// taken back: somebody may have written into it.
+  /// The directory beside those of the containers for new entries that a rollback removed: another
+  /// process may have written into them.
   static let rolledBack: ByteString = "taken-back"
 
-  /// Keeps a child of a directory at a path below the container's, under another name if one is given.
+  /// Moves a child of a directory to a path below the container's directory, under another name if
+  /// one is given.
   func keep(
     _ name: ByteString, of directory: borrowing Directory, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
@@ -56,13 +57,14 @@ final class TrashDirectory {
     }
   }
 
-  /// One of the program's own names, so that nobody takes what a kill leaves for something of an app.
+  /// A name of the program, so that a file left by a killed run is not mistaken for an app's.
   private static let probePrefix = ".sandboxctl-restore-probe-"
 
-  /// Whether a name in an operation's directory is one that was only to try whether it can be moved there.
+  /// Whether a name in an operation's directory is that of a probe for moves.
   static func isProbe(_ name: ByteString) -> Bool { name.bytes.starts(with: probePrefix.utf8) }
 
-  /// Whether what is in one directory can be moved to another: on one volume, and through one mount of it.
+  /// Returns whether entries of one directory can be moved to another: both must be on one volume
+  /// and in one mount of it.
   static func canMove(
     from probe: borrowing Directory, to directory: borrowing Directory
   ) throws(SystemError) -> Bool {

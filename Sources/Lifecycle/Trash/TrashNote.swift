@@ -2,18 +2,18 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// What an operation's directory in the trash says of itself, in `operation.json`.
+/// The note in an operation's directory in the trash, `operation.json`.
 struct TrashNote: Hashable, Sendable {
   static let file: ByteString = "operation.json"
 
   let id: String
   let operation: String
   let time: Timestamp
-  /// The apps, groups and directories whose things are there, by their logical paths.
+  /// The apps, groups and directories whose entries are there, by their logical paths.
   var subjects: [ByteString]
-  /// Directories of this operation on other volumes than the device's root, absolute.
+  /// The operation's directories on other volumes than the device's root, as absolute paths.
   var elsewhere: [ByteString] = []
-  /// The snapshot that was made before it, by its name.
+  /// The ID of the snapshot made before the operation.
   var saved: String?
 
   init(_ record: JournalRecord) {
@@ -31,8 +31,8 @@ struct TrashNote: Hashable, Sendable {
     ]).compactBytes + [UInt8(ascii: "\n")]
   }
 
-  /// Reads the note of an operation's directory in the trash; nil if it has none of this format, one of
-  /// another operation, or one that is not the user's own.
+  /// Reads the note of an operation's directory in the trash; nil if there is none, or if it has
+  /// another format, another operation's ID, or another owner.
   init?(in directory: borrowing Directory, of name: ByteString) {
     guard let bytes = try? ControlDirectory.read(Self.file, in: directory, limit: 1 << 24),
       let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,

@@ -3,12 +3,12 @@ internal import Codecs
 public import SandboxModel
 internal import SystemIO
 
-/// Carries out an `AppChangePlan`: a snapshot of what is there, then everything staged, then the renames
-/// under the journal (`AppExchange`).
+/// The execution of an `AppChangePlan`: a snapshot of the current state, then the staging of all
+/// new entries, then the renames under the journal (`AppExchange`).
 ///
-/// Whatever ends it before the first rename leaves the device as it was; after that `Recovery` finishes
-/// it. Nothing is unlinked: what goes lies in the trash. Not guaranteed: that an app which starts in the
-/// same moment finds its files where it looked for them.
+/// Until the first rename any interruption leaves the device unchanged; after it `Recovery`
+/// finishes the operation. Nothing is unlinked: removed entries move to the trash. Not guaranteed:
+/// that an app that starts at the same moment finds its files at their old paths.
 public struct AppChangeOperation {
   private let plan: AppChangePlan
   private let repository: Repository?
@@ -20,9 +20,10 @@ public struct AppChangeOperation {
   /// Prepares an operation.
   ///
   /// - Parameters:
-  ///   - repository: where the snapshot goes; without one an operation that makes one is refused.
-  ///   - saving: how the snapshot is made.
-  ///   - reader: what a plan that brings something back reads from.
+  ///   - repository: the repository for the snapshot; without one, an operation that makes a
+  ///     snapshot is refused.
+  ///   - saving: the request for the snapshot.
+  ///   - reader: the reader for a plan that restores data.
   public init(
     _ plan: AppChangePlan, saving: BackupRequest, to repository: Repository?,
     from reader: RepositoryReader? = nil, counters: ProgressCounters = ProgressCounters(),
@@ -36,18 +37,19 @@ public struct AppChangeOperation {
     self.isStopping = isStopping
   }
 
-  /// Does what needs no package.
+  /// Runs an operation that needs no package.
   ///
-  /// - Throws: what `run(_:)` throws.
+  /// - Throws: the errors of `run(_:)`.
   public func run() throws -> AppChangeReport {
     var none = NoPackage()
     return try run(&none)
   }
 
-  /// Does it, reading the package once.
+  /// Runs the operation and reads the package once.
   ///
-  /// - Throws: `LifecycleError`: `failed` where the plan was refused, the app runs, what is there could
-  ///   not be saved, or a call failed; `busy`, `interrupted`; `ModelError` for a damaged package.
+  /// - Throws: `LifecycleError`: `failed` if the plan was refused, the app is running, the snapshot
+  ///   could not be made, or a system call failed; `busy`; `interrupted`. `ModelError` if the
+  ///   package is damaged.
   public func run<Source: EntrySource & ~Copyable>(
     _ package: inout Source
   ) throws -> AppChangeReport {
@@ -71,7 +73,7 @@ public struct AppChangeOperation {
       if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
       try exchange.sync()
     } catch {
-      // Nothing was moved: what was staged goes, or 'recover' removes it.
+      // Nothing was moved. What is staged is removed here, or by 'recover'.
       exchange.abandon()
       Trash(of: plan.device).removeEmpty(journal.record.id)
       SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
@@ -106,9 +108,9 @@ public struct AppChangeOperation {
     if plan.isSimulated {
       throw LifecycleError(
         .failed,
-        "cannot \(change) '\(app)': apps of \(plan.device.layout.rawValue) are installed by "
+        "cannot \(change) '\(app)': apps of \(plan.device.layout.rawValue) are managed by "
           + "its own program",
-        hint: plan.commands.first.map { "'\($0)' does it; '--dry-run' tells what it does" })
+        hint: plan.commands.first.map { "run '\($0)'; '--dry-run' shows its effect" })
     }
     if plan.request.isForced { return }
     let signs = plan.runningProcesses()
@@ -120,7 +122,8 @@ public struct AppChangeOperation {
       hint: "close the app and try again, or add '--force'")
   }
 
-  /// Makes the snapshot; where it shares a volume with the device what comes has to find room beside it.
+  /// Makes the snapshot. If the repository is on a volume of the device, the snapshot has to leave
+  /// room for the new entries there.
   private func save(leaving room: VolumeNeeds) throws -> StoredSnapshot? {
     guard plan.makesSnapshot else { return nil }
     let change = plan.request.change
@@ -128,8 +131,8 @@ public struct AppChangeOperation {
       throw LifecycleError(
         .failed,
         "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
-          + "what is there",
-        hint: "name one with '--repo', or go without one with '--no-snapshot'")
+          + "the current state",
+        hint: "name one with '--repo', or skip the snapshot with '--no-snapshot'")
     }
     var saving = saving
     if let volume = try repository.storage.space()?.device {
@@ -137,13 +140,13 @@ public struct AppChangeOperation {
     }
     let apps = plan.request.app.bytes.utf8.map { [$0] } ?? []
     return try SafetySnapshot(
-      in: repository, saving, hint: "'--no-snapshot' goes on without saving it"
+      in: repository, saving, hint: "'--no-snapshot' continues without a snapshot"
     ).save(plan.scan, reason: change.reason, scope: .apps(apps))
   }
 
   // MARK: - After
 
-  /// Looks again at what went, and at the places that are empty now.
+  /// Checks what was moved away, and the places that are empty now, for late changes.
   private func finish(_ exchange: AppExchange, _ report: inout AppChangeReport) {
     if exchange.hasTrash { report.trash = exchange.journal.record.id }
     report.failed += exchange.remarks
@@ -162,10 +165,10 @@ public struct AppChangeOperation {
 }
 
 extension AppChange {
-  /// What is done, behind "cannot".
+  /// The verb after "cannot" in error messages.
   var verb: String { self == .rollback ? "roll back" : rawValue }
 
-  /// Why the snapshot before it is made.
+  /// The reason recorded in the snapshot made before the operation.
   var reason: Reason {
     switch self {
     case .install, .update, .reinstall: .preUpdate

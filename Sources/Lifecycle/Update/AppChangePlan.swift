@@ -3,41 +3,42 @@ public import PolicyEngine
 public import SandboxModel
 public import SystemIO
 
-/// What will become of an app and its containers: made from a scan, the policy and a request, without
-/// changing anything. The same three give the same plan.
+/// The plan for an app and its containers, derived from a scan, the policy and a request without
+/// any change to the device. Equal inputs yield equal plans.
 public struct AppChangePlan: Sendable {
   public let request: AppChangeRequest
-  /// The app as it is now; nil where the device knows nothing of it.
+  /// The app in its current state; nil if the device does not know it.
   public let present: App?
-  /// Why the plan must not be carried out; nothing else of it holds then.
+  /// The reasons that forbid the plan. If there are any, the rest of the plan is not valid.
   public internal(set) var refusals: [Refusal] = []
-  /// What becomes of each container of the app, of its extensions and of its groups, in the order of
-  /// their logical paths.
+  /// The planned change of each container of the app, of its extensions and of its groups, in the
+  /// order of their logical paths.
   public internal(set) var containers: [PlannedContainer] = []
-  /// What a snapshot of the app does not hold (docs/design of the lifecycle): what relies on one
-  /// prints it.
+  /// The data that a snapshot of the app does not contain. Commands that rely on a snapshot print
+  /// it.
   public internal(set) var notHeld: [Exclusion] = []
-  /// What is worth knowing and forbids nothing.
+  /// Notes that forbid nothing.
   public internal(set) var notes: [PathRemark] = []
-  /// Where the platform's own program does the work and this one only tells: its commands.
+  /// The commands of the platform's own program, if it manages the apps; nothing is executed then.
   public internal(set) var commands: [String] = []
-  /// What comes back of a snapshot, of an app that goes back to an earlier version.
+  /// The restore from a snapshot, for an app that is rolled back to an earlier version.
   public internal(set) var restore: DeviceRestorePlan?
-  /// What the user made since that snapshot and would lose, by logical path.
+  /// The logical paths of data that the user created since that snapshot and would lose.
   public internal(set) var newer: [ByteString] = []
-  /// What is in the app's containers now.
+  /// The current content of the app's containers.
   let scan: DeviceScan
 
   public var device: Device { scan.device }
 
-  /// Whether the layout is one whose apps another program installs: then nothing is carried out here.
+  /// Whether another program installs the apps of the layout, so that this one only reports its
+  /// commands.
   public var isSimulated: Bool { device.layout == .flatpak || device.layout == .snap }
 
-  /// The logical path of the app.
+  /// The app's logical path.
   public var path: ByteString { LogicalContainer.app(request.app) }
 
-  /// The version and build that come: the package's, or those of the snapshot that a rollback goes back
-  /// to; nil where none comes.
+  /// The new version and build: those of the package, or of the snapshot that a rollback restores;
+  /// nil if there is none.
   public var arriving: (version: ByteString?, build: ByteString?)? {
     if let package = request.package { return (package.version, package.build) }
     let stored = restore?.snapshot.snapshot.apps.first {
@@ -46,32 +47,33 @@ public struct AppChangePlan: Sendable {
     return stored.map { ($0.version.map { ByteString($0) }, $0.build.map { ByteString($0) }) }
   }
 
-  /// The app, and the groups of which something changes: what is locked.
+  /// The subjects to lock: the app, and the groups that change.
   var subjects: [ByteString] {
     let changing = containers.filter { $0.fate.isExchange || $0.fate == .restore }
     return Set([path] + changing.map(\.path.subject)).sorted()
   }
 
-  /// What runs now of the app: a look at the system, each time it is asked for, as the directory `proc` tells.
+  /// Returns the running processes of the app. Each call examines the system, as listed in the
+  /// directory `proc`.
   public func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningProcess] {
     RunningApps.signs(in: scan, proc: proc).map { RunningProcess($0) }
   }
 
-  /// What decided.
+  /// The policy of the plan.
   public var policy: CompiledPolicy { scan.policy }
 
-  /// Whether a snapshot of what is there comes first: not where nothing is, nor where a bundle that is put
-  /// back takes nothing away.
+  /// Whether a snapshot is made first: not if there is no data, and not for a reinstallation that
+  /// replaces nothing.
   public var makesSnapshot: Bool {
     request.savesFirst && !isSimulated && !scan.containers.isEmpty
       && (request.change != .reinstall || takesAway)
   }
 
-  /// What the snapshot that comes first stores at most, so the room that it needs where the repository has
-  /// nothing of it; nothing where none is made.
+  /// The upper bound of what the snapshot stores, and so of the space that it needs in a repository
+  /// without any of the data; nil if no snapshot is made.
   public var snapshotBound: EntryTotals? { makesSnapshot ? SpaceCheck.bound(of: scan) : nil }
 
-  /// What a snapshot of the app does not hold, by class, those of the largest class first.
+  /// The data that a snapshot of the app does not contain, by class, largest class first.
   public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for entry in scan.containers.flatMap(\.entries) where entry.fate == .excluded {
@@ -80,7 +82,7 @@ public struct AppChangePlan: Sendable {
     return Self.sorted(sums.filter { $0.value.files > 0 })
   }
 
-  /// Files and bytes by what becomes of them and by class, those of the largest class first.
+  /// Returns the files and bytes with a planned outcome, by class, largest class first.
   public func totals(_ fate: PlannedPath.Fate) -> [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for path in containers.flatMap(\.paths) where path.fate == fate {
@@ -89,7 +91,7 @@ public struct AppChangePlan: Sendable {
     return Self.sorted(sums)
   }
 
-  /// What comes back from the trash of an update, by class, those of the largest class first.
+  /// The data restored from the trash of an update, by class, largest class first.
   public var returnTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for item in containers.flatMap(\.returns) {
@@ -107,13 +109,13 @@ public struct AppChangePlan: Sendable {
   }
 }
 
-/// Why a plan must not be carried out.
+/// A reason that forbids a plan.
 public struct Refusal: Sendable, Hashable {
-  /// What forbids it, as a word for programs.
+  /// The reason as a code for programs.
   public let code: Code
-  /// The whole as a sentence, which follows "cannot update 'x': ".
+  /// The reason as text that follows "cannot update 'x': ".
   public let reason: String
-  /// What to do next.
+  /// The suggested action.
   public let hint: String?
 
   init(_ code: Code, _ reason: String, hint: String? = nil) {
@@ -122,50 +124,50 @@ public struct Refusal: Sendable, Hashable {
     self.hint = hint
   }
 
-  /// What forbids an operation.
+  /// The code of a refusal.
   public enum Code: String, CaseIterable, Sendable, Hashable {
     /// The app is not installed, or the device does not know it.
     case notInstalled = "not-installed"
-    /// The app is installed already.
+    /// The app is already installed.
     case installed
-    /// The package is of another platform, or of another app.
+    /// The package is for another platform or contains another app.
     case wrongPackage = "wrong-package"
-    /// The package is of an earlier version.
+    /// The package has an earlier version.
     case downgrade
-    /// An extension has another build than its app.
+    /// An extension has a different build than its app.
     case extensions
-    /// A container lies where it cannot be moved, or its place is taken.
+    /// A container cannot be moved from its location, or its new location is occupied.
     case place
-    /// There is no state to go back to.
+    /// There is no snapshot to roll back to.
     case noSnapshot = "no-snapshot"
-    /// What the user made since would be lost.
+    /// Data that the user created since would be lost.
     case newerData = "newer-data"
     /// The layout has no apps.
     case layout
-    /// A volume of the device has too little room for what comes.
+    /// A volume of the device has too little free space.
     case noRoom = "no-room"
   }
 }
 
-/// What becomes of one container.
+/// The planned change of one container.
 public struct PlannedContainer: Sendable {
-  /// What becomes of a container as a whole.
+  /// The planned change of a container as a whole.
   public enum Fate: String, CaseIterable, Sendable, Hashable {
-    /// It stays where it is.
+    /// It stays at its location.
     case keep
-    /// It gets another directory, and what is in it goes along by one rename.
+    /// It moves to another directory with its content, by one rename.
     case move
-    /// What the package brings, or a snapshot holds, takes its place; the old one goes to the trash.
+    /// The content of the package or snapshot replaces it; the old container moves to the trash.
     case replace
-    /// It is made.
+    /// It is created.
     case make
-    /// It waited in the safe harbor and gets its place.
+    /// It is moved from the safe harbor to its location.
     case adopt
-    /// It goes to the trash.
+    /// It moves to the trash.
     case remove
     /// It is copied for another revision.
     case copy
-    /// What a snapshot has of it comes back into it.
+    /// Its content is restored from a snapshot.
     case restore
   }
 
@@ -173,31 +175,31 @@ public struct PlannedContainer: Sendable {
   public let path: ByteString
   public let logical: LogicalContainer
   public let fate: Fate
-  /// Its directory now, absolute; of a bundle on macOS that is the bundle's own.
+  /// Its current directory, absolute; for a macOS bundle the bundle itself.
   public let from: ByteString?
-  /// Its directory afterwards.
+  /// Its directory after the operation.
   public let to: ByteString?
-  /// What becomes of what is in it: the topmost paths of one fate and class, each with what lies below
-  /// it but for the others.
+  /// The planned outcomes of its content: the topmost paths of one outcome and class, each with
+  /// everything below it except paths listed separately.
   public internal(set) var paths: [PlannedPath] = []
-  /// Absolute links that name a container which gets another directory, and where they lead to then.
+  /// Absolute links that name a container which moves to another directory, with their new targets.
   public internal(set) var links: [PlannedLink] = []
-  /// Absolute links to somewhere else, which stay as they are.
+  /// Absolute links to other targets, which do not change.
   public internal(set) var foreignLinks: [PathRemark] = []
-  /// What goes to the trash, of a container that does not go as a whole.
+  /// The entries to move to the trash, if the container as a whole stays.
   var drops: [PlannedDrop] = []
-  /// The container in the plan's scan.
+  /// The index of the container in the plan's scan.
   var scanned: Int?
-  /// What moves into it from elsewhere when it is made.
+  /// The entries from outside that move into it when it is created.
   public internal(set) var moves: [PlannedMove] = []
-  /// What does not, and why.
+  /// The entries from outside that cannot be moved, with the reason.
   public internal(set) var notMoved: [PathRemark] = []
-  /// What comes back into it from the trash of the update that is undone.
+  /// The entries restored from the trash of the update that is rolled back.
   public internal(set) var returns: [PlannedReturn] = []
-  /// Paths of it that become links to the same paths of the home.
+  /// The paths in it that become links to the same paths of the home directory.
   var ownLinks: [ByteString] = []
-  /// The directory that gets its place by one rename: the container's own, or one above it where that is
-  /// not there either.
+  /// The directory that one rename puts in place: the container's own, or the one above it if that
+  /// does not exist either.
   var top: ByteString?
 
   init(_ logical: LogicalContainer, _ fate: Fate, from: ByteString?, to: ByteString?) {
@@ -209,19 +211,20 @@ public struct PlannedContainer: Sendable {
   }
 }
 
-/// A path of a container with what becomes of it, and of all below it that is not named apart.
+/// A path of a container with its planned outcome, which applies to everything below it that is not
+/// listed separately.
 public struct PlannedPath: Sendable, Hashable {
-  /// What becomes of it.
+  /// The planned outcome of a path.
   public enum Fate: String, CaseIterable, Sendable, Hashable {
-    /// It stays with the app, as the platform promises.
+    /// It stays with the app, as the platform guarantees.
     case carried
-    /// It stays with the app here; the platform does not promise it.
+    /// It stays with the app here, but the platform does not guarantee it.
     case atRisk = "at-risk"
-    /// It goes to the trash.
+    /// It moves to the trash.
     case dropped
-    /// Something new takes its place.
+    /// A new entry replaces it.
     case replaced
-    /// It comes back from a snapshot where nothing is.
+    /// It is restored from a snapshot to a path with no entry.
     case restored
   }
 
@@ -232,7 +235,7 @@ public struct PlannedPath: Sendable, Hashable {
   public internal(set) var totals = EntryTotals()
 }
 
-/// A link that is made anew because the container that it names gets another directory.
+/// A link that is rewritten because the container that it names moves to another directory.
 public struct PlannedLink: Sendable, Hashable {
   /// The link's logical path.
   public let path: ByteString
@@ -244,23 +247,23 @@ public struct PlannedLink: Sendable, Hashable {
   let status: FileStatus
 }
 
-/// Something in a container that goes to the trash with all that is below it.
+/// An entry of a container that moves to the trash with everything below it.
 struct PlannedDrop: Sendable, Hashable {
   /// Its entry in the scan.
   let entry: Int
   /// Its path in the container.
   let inner: ByteString
-  /// Of a directory whether an empty one takes its place.
+  /// Whether an empty directory replaces it.
   let leavesEmptyDirectory: Bool
 }
 
 extension PlannedContainer.Fate {
-  /// Whether the container as a whole gets another place, or another container its place.
+  /// Whether the container as a whole moves or is replaced.
   var isExchange: Bool { self != .keep && self != .copy && self != .restore }
 }
 
 extension LogicalContainer {
-  /// The logical path of an app.
+  /// Returns the logical path of an app.
   static func app(_ identifier: BundleIdentifier) -> ByteString {
     LogicalContainer.data(LogicalName(identifier.bytes)).prefix.subject
   }

@@ -2,8 +2,8 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Install, update and reinstall: what a package brings takes its place, and the data goes along or stays, as the
-/// policy's `containers` says.
+/// Install, update and reinstall: the package's content is put in place, and the data moves along
+/// or stays, as the policy's `containers` says.
 extension AppChangePlanner {
   func planExchange(_ plan: inout AppChangePlan) {
     refuseUnfit(&plan)
@@ -20,7 +20,7 @@ extension AppChangePlanner {
     if plan.isSimulated { plan.commands = PlatformCommands.commands(for: request, on: device) }
   }
 
-  // MARK: - What forbids it
+  // MARK: - Refusals
 
   private func refuseUnfit(_ plan: inout AppChangePlan) {
     let isThere = present?.isInstalled ?? false
@@ -28,13 +28,13 @@ extension AppChangePlanner {
       plan.refusals.append(
         Refusal(
           .notInstalled, "the device has no app '\(request.app)'",
-          hint: "'sandboxctl install' installs an app that is not there"))
+          hint: "use 'sandboxctl install' to install it"))
     }
     if request.change == .install, isThere, !plan.isSimulated {
       plan.refusals.append(
         Refusal(
-          .installed, "the app is installed already",
-          hint: "'sandboxctl update' puts another version in its place"))
+          .installed, "the app is already installed",
+          hint: "use 'sandboxctl update' to install another version"))
     }
     if request.change == .reinstall, !plan.isSimulated { refuseNotOffloaded(&plan) }
     guard let package = request.package, !plan.isSimulated else { return }
@@ -42,27 +42,27 @@ extension AppChangePlanner {
     if package.shape != wanted {
       let (is_, has) = (package.shape == .contents ? "macOS" : "iOS", device.layout.rawValue)
       plan.refusals.append(
-        Refusal(.wrongPackage, "the package is laid out for \(is_), the device is of \(has)"))
+        Refusal(.wrongPackage, "the package is built for \(is_), but the device has layout \(has)"))
     }
     if package.identifier != request.app {
-      plan.refusals.append(Refusal(.wrongPackage, "the package is of '\(package.identifier)'"))
+      plan.refusals.append(Refusal(.wrongPackage, "the package contains '\(package.identifier)'"))
     }
     refuseDowngrade(package, &plan)
     refuseExtensions(package, &plan)
   }
 
-  /// A reinstallation puts a bundle back on data that is there.
+  /// Refuses a reinstallation unless the app's data is on the device without its bundle.
   private func refuseNotOffloaded(_ plan: inout AppChangePlan) {
     if present?.isInstalled ?? false {
       plan.refusals.append(
         Refusal(
-          .installed, "the app is installed: only one that was offloaded is reinstalled",
-          hint: "'sandboxctl update' puts another version in its place"))
+          .installed, "the app is installed; only an offloaded app can be reinstalled",
+          hint: "use 'sandboxctl update' to install another version"))
     } else if !scan.containers.contains(where: { $0.container.owner == request.app }) {
       plan.refusals.append(
         Refusal(
           .notInstalled, "the device has no data of '\(request.app)'",
-          hint: "'sandboxctl install' installs an app that is not there"))
+          hint: "use 'sandboxctl install' to install it"))
     }
   }
 
@@ -72,20 +72,20 @@ extension AppChangePlanner {
     guard new.isEarlier(than: old) else { return }
     plan.refusals.append(
       Refusal(
-        .downgrade, "the package is of version \(new.text), the device has \(old.text)",
-        hint: "'--allow-downgrade' installs it all the same; its data stays that of the newer one"))
+        .downgrade, "the package has version \(new.text), the installed app \(old.text)",
+        hint: "'--allow-downgrade' installs it anyway; the data of the newer version stays"))
   }
 
-  /// An extension has the build of its app (Information Property List Key Reference, CFBundleVersion;
-  /// App Extension Programming Guide).
+  /// Refuses a package in which an extension has a different build than the app (Information
+  /// Property List Key Reference, CFBundleVersion; App Extension Programming Guide).
   private func refuseExtensions(_ package: AppPackage, _ plan: inout AppChangePlan) {
     for item in package.extensions where item.build != package.build {
       let (own, its) = (item.build ?? "none", package.build ?? "none")
       plan.refusals.append(
         Refusal(
           .extensions,
-          "its extension '\(item.identifier)' is of build \(own), the app of build \(its)",
-          hint: "build app and extensions together"))
+          "its extension '\(item.identifier)' has build \(own), the app has build \(its)",
+          hint: "build the app and its extensions together"))
     }
   }
 
@@ -100,7 +100,7 @@ extension AppChangePlanner {
       old.map { scan.containers[$0].container.logical }
       ?? .bundle(LogicalName(request.app.bytes))
     guard let to = placeOfBundle(package, logical) else {
-      plan.refusals.append(Refusal(.place, "the device has no place for bundles"))
+      plan.refusals.append(Refusal(.place, "the device has no location for bundles"))
       return
     }
     var planned = PlannedContainer(
@@ -109,7 +109,7 @@ extension AppChangePlanner {
     planned.scanned = old
     if let old { planned.paths = ContainerFates(scan.containers[old], all: .replaced).paths }
     if to != planned.from, isTaken(to) {
-      plan.refusals.append(Refusal(.place, "something is at '\(to)' that is not this app"))
+      plan.refusals.append(Refusal(.place, "'\(to)' exists and is not this app"))
     }
     plan.containers.append(planned)
   }
@@ -123,7 +123,8 @@ extension AppChangePlanner {
     return newPlace(of: logical)?.path
   }
 
-  /// Where a container is made; nil if the layout has no place of that kind, or gives no such names.
+  /// Returns the location of a new container, or nil if the layout has no location of that kind or
+  /// the name is not valid.
   private func newPlace(of logical: LogicalContainer) -> ContainerLocation? {
     (try? device.place(forNew: logical, named: request.uuid(for: logical))) ?? nil
   }
@@ -136,7 +137,7 @@ extension AppChangePlanner {
     return (try? parent.statusIfPresent(name)) ?? nil != nil
   }
 
-  /// What becomes of a container with data.
+  /// Returns the plan for a container with data.
   private func planned(_ number: Int) -> PlannedContainer {
     let found = scan.containers[number]
     let container = found.container
@@ -153,7 +154,8 @@ extension AppChangePlanner {
     }
   }
 
-  /// Whether the version that comes has not this extension any more, where its platform then removes it.
+  /// Whether the new version no longer has the extension and the platform therefore removes its
+  /// container.
   private func isGone(_ container: Container) -> Bool {
     guard let package = request.package, let identifier = container.identifier,
       terms(.extension).update == .newContainer, present?.isInstalled ?? false
@@ -167,7 +169,7 @@ extension AppChangePlanner {
     guard request.change == .update, let place = newPlace(of: container.logical) else {
       return keeping(number)
     }
-    // Beside the one that is there: a rename leads to no other volume.
+    // Next to the present directory, since a rename cannot cross volumes.
     let to = container.absolutePath.parent.appending(place.name)
     var planned = PlannedContainer(
       container.logical, .move, from: container.absolutePath, to: to)
@@ -179,7 +181,8 @@ extension AppChangePlanner {
     return planned
   }
 
-  /// Containers that the app has not yet: what waits for it, and what its platform makes.
+  /// Plans containers that the app does not have yet: those saved in the safe harbor, and those
+  /// that the platform creates.
   private func planMissing(_ plan: inout AppChangePlan) {
     guard let package = request.package else { return }
     let app = LogicalName(request.app.bytes)
@@ -194,7 +197,8 @@ extension AppChangePlanner {
     }
   }
 
-  /// Says of what waits in the safe harbor for a container that is there already that it goes on waiting.
+  /// Adds a note for each container in the safe harbor that stays there because the app already has
+  /// the container.
   private func noteWaiting(_ plan: inout AppChangePlan) {
     let waiting = SafeHarbor.all(on: device).filter { $0.app == request.app.bytes }
     for path in waiting.flatMap(\.containers)
@@ -203,7 +207,7 @@ extension AppChangePlanner {
       plan.notes.append(
         PathRemark(
           path: path,
-          remark: "the app has this container, so what waits for it at '\(place)' stays there"))
+          remark: "the app already has this container; the saved one stays at '\(place)'"))
     }
   }
 

@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Links in containers that get another folder: absolute ones that name such a container by UUID or by
-/// its place lead there again afterwards; others stay and are named.
+/// Links in containers that move to another directory. An absolute link that names such a container
+/// by UUID or location is rewritten to the new location; others are reported and do not change.
 extension AppChangePlanner {
   func anchorLinks(_ plan: inout AppChangePlan) {
     let anchors = LinkAnchors(
@@ -41,7 +41,7 @@ extension AppChangePlanner {
           PlannedLink(
             path: path, before: before, after: after, inner: inner, status: entry.status))
       case .foreign:
-        planned.foreignLinks.append(PathRemark(path: path, remark: "it leads to '\(before)'"))
+        planned.foreignLinks.append(PathRemark(path: path, remark: "it points to '\(before)'"))
       }
     }
     planned.links.sort { $0.path < $1.path }

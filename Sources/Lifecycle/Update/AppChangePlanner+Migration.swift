@@ -1,15 +1,15 @@
 internal import SandboxModel
 public import SystemIO
 
-/// What an app's container-migration.plist moves into its container when that is first made, or what is
-/// linked to from there (App Sandbox Design Guide, Migrating an App to a Sandbox).
+/// The migration of data into a new container, by moves and links, as the app's
+/// container-migration.plist describes (App Sandbox Design Guide, Migrating an App to a Sandbox).
 extension AppChangePlanner {
   func migrate(_ migration: ContainerMigration, _ planned: inout PlannedContainer) {
     var taken: Set<ByteString> = Set(AppExchange.standard(device.layout))
     for move in migration.moves {
       guard let status = outside(move.source, &planned) else { continue }
       if taken.contains(where: { $0.isWithin(move.destination) }) {
-        note(move.source, "something else comes to '\(move.destination)'", &planned)
+        note(move.source, "another entry is placed at '\(move.destination)'", &planned)
         continue
       }
       taken.insert(move.destination)
@@ -22,7 +22,8 @@ extension AppChangePlanner {
     }
   }
 
-  /// What is at a path of the home, if that can be moved by a rename; what is not there needs no word.
+  /// Returns the status of a path in the home directory if a rename can move it, or nil. Only a
+  /// path that exists and cannot be moved is reported.
   private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
     do throws(SystemError) {
       let ladder = PathLadder(root: try Directory.open(resolved: device.root))
@@ -47,13 +48,13 @@ extension AppChangePlanner {
 
   private func note(_ path: ByteString, _ reason: String, _ planned: inout PlannedContainer) {
     planned.notMoved.append(
-      PathRemark(path: device.root.appending(path), remark: "it stays where it is: \(reason)"))
+      PathRemark(path: device.root.appending(path), remark: "it was not moved: \(reason)"))
   }
 }
 
-/// Something outside that moves into a container when that is made.
+/// An entry outside that moves into a container when that is created.
 public struct PlannedMove: Sendable, Hashable {
-  /// Where it is, absolute.
+  /// Its current path, absolute.
   public let from: ByteString
   /// Its path in the container.
   public let inner: ByteString

@@ -2,8 +2,8 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Offload and uninstall: what goes is what the policy's `containers` says, and a group only when nobody
-/// else is known, stated or looks to share it.
+/// Offload and uninstall: the policy's `containers` selects the containers to remove. A group is
+/// removed only if no other app is known, declared or suspected to share it.
 extension AppChangePlanner {
   func planRemoval(_ plan: inout AppChangePlan) {
     refuseAbsent(&plan)
@@ -23,21 +23,22 @@ extension AppChangePlanner {
         Refusal(
           .notInstalled,
           hasData
-            ? "the app is not installed: only its data is there"
+            ? "the app is not installed; only its data is present"
             : "the device has no app '\(request.app)'",
           hint: hasData
-            ? "'sandboxctl reinstall' puts its bundle back"
+            ? "use 'sandboxctl reinstall' to restore its bundle"
             : "'sandboxctl apps' lists the apps"))
     }
     if request.change == .uninstall, present == nil {
       plan.refusals.append(
         Refusal(
-          .notInstalled, "the device has nothing of '\(request.app)'",
+          .notInstalled, "the device has no app or data of '\(request.app)'",
           hint: "'sandboxctl apps' lists the apps"))
     }
   }
 
-  /// Whether a container stays; of a group that could go it is said why.
+  /// Returns whether a container stays. Adds a note with the reason for a group that could be
+  /// removed.
   private func remaining(_ number: Int, _ plan: inout AppChangePlan) -> Bool {
     let container = scan.containers[number].container
     let terms = terms(container.kind)
@@ -47,18 +48,19 @@ extension AppChangePlanner {
     case .remove: return container.owner != request.app
     case .removeWithLastKnownMember:
       guard let reason = reasonToKeep(container) else { return false }
-      plan.notes.append(PathRemark(path: container.logicalPrefix, remark: "it stays: \(reason)"))
+      plan.notes.append(PathRemark(path: container.logicalPrefix, remark: "it is kept: \(reason)"))
       return true
     }
   }
 
-  /// Why a group outlives the app; nil when the app is the last that is known to share it.
+  /// Returns the reason to keep a group after the app is removed, or nil if the app is the last
+  /// known member.
   ///
-  /// An app that is offloaded has no bundle to say what it shares. It may be any group, and so all that
-  /// are known to be shared by nobody else stay while there is one.
+  /// An offloaded app has no bundle that declares its groups, so it may share any group. While
+  /// there is one, every group is kept that no other app is known to share.
   private func reasonToKeep(_ group: Container) -> String? {
     let own = present?.groups.first { $0.group == group.identifier }
-    guard let own, own.isKnown else { return "that the app shares it is not known" }
+    guard let own, own.isKnown else { return "it is not known whether the app shares it" }
     let others = device.members(of: group).map(\.app.identifier).filter { $0 != request.app }
     if let other = others.first {
       let more = others.count > 1 ? " and \(others.count - 1) more" : ""
@@ -67,10 +69,10 @@ extension AppChangePlanner {
     let unknown = device.apps.first {
       !$0.isInstalled && $0.identifier != request.app && $0.groups.allSatisfy { !$0.isKnown }
     }
-    return unknown.map { "'\($0.identifier)' is not installed, and may share it" }
+    return unknown.map { "'\($0.identifier)' is not installed and may share it" }
   }
 
-  /// Refuses what would reach beyond the device that was named, as a program in the system's directory.
+  /// Refuses to remove containers outside the device, such as a program in a system directory.
   private func refuseOutside(_ plan: inout AppChangePlan) {
     for planned in plan.containers where planned.fate == .remove {
       guard let number = planned.scanned, !plan.isSimulated else { continue }
@@ -78,13 +80,13 @@ extension AppChangePlanner {
       guard container.path.isAbsolute else { continue }
       plan.refusals.append(
         Refusal(
-          .place, "'\(planned.path)' lies outside the device, at '\(container.absolutePath)'",
-          hint: "remove it there yourself; its data is in the device"))
+          .place, "'\(planned.path)' is outside the device, at '\(container.absolutePath)'",
+          hint: "remove it there yourself; its data is on the device"))
     }
   }
 }
 
 extension AppChangePlan {
-  /// Whether anything gives way to something else, or goes.
+  /// Whether anything is replaced, moved or removed.
   var takesAway: Bool { containers.contains { [.remove, .replace, .move].contains($0.fate) } }
 }

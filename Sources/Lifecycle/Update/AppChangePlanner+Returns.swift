@@ -3,9 +3,9 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// What a rollback brings back besides what the snapshot holds: what the update put into the trash, as long
-/// as it is there. So an update and a rollback with nothing between are the identity also where the update
-/// dropped what is never backed up.
+/// Data that a rollback restores in addition to the snapshot: the entries that the update moved to
+/// the trash, as long as they are there. An update followed by a rollback therefore restores the
+/// original state even if the update discarded data that is never backed up.
 extension AppChangePlanner {
   func planReturns(_ stored: StoredSnapshot, _ plan: inout AppChangePlan) {
     guard request.data != .now, let parts = plan.restore?.parts,
@@ -31,7 +31,7 @@ extension AppChangePlanner {
     }
   }
 
-  /// Where the containers of before the update are now.
+  /// Returns the mapping from the containers' locations before the update to their current ones.
   private func anchors(to plan: AppChangePlan, of stored: StoredSnapshot) -> LinkAnchors {
     LinkAnchors(
       stored.snapshot.device.containers.compactMap { record in

@@ -4,11 +4,10 @@ public import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
-  /// Plans the way back to the state before an app's last update: the bundle of before, and the data as
-  /// the request says. Nothing is changed.
+  /// Plans the return to the state before an app's last update: the previous bundle, and the data
+  /// that the request selects. Changes nothing.
   ///
-  /// - Parameters:
-  ///   - stored: the snapshot that was made before the update (`stateBefore`).
+  /// - Parameter stored: the snapshot made before the update (`stateBefore`).
   /// - Throws: `LifecycleError`, `StoreError`.
   public static func rollback(
     _ scan: DeviceScan, _ request: AppChangeRequest, to stored: StoredSnapshot?,
@@ -17,7 +16,8 @@ extension AppChangePlan {
     try AppChangePlanner(scan, request).rollback(to: stored, from: reader)
   }
 
-  /// The newest of a repository's snapshots that an update of the app on this device made before it.
+  /// Returns the newest snapshot that was made before an update of the app on this device, or nil
+  /// if there is none.
   public static func stateBefore(
     _ app: BundleIdentifier, on device: Device, among snapshots: [StoredSnapshot]
   ) -> StoredSnapshot? {
@@ -44,8 +44,8 @@ extension AppChangePlanner {
     guard let stored, let reader else {
       plan.refusals.append(
         Refusal(
-          .noSnapshot, "no snapshot in the repository was made before an update of it",
-          hint: "'sandboxctl snapshots' lists them; 'sandboxctl restore' brings back any"))
+          .noSnapshot, "the repository has no snapshot made before an update of the app",
+          hint: "'sandboxctl snapshots' lists the snapshots; 'sandboxctl restore' restores one"))
       return plan
     }
     let restore = try DeviceRestorePlan.make(stored, restoreRequest, from: reader)
@@ -96,12 +96,12 @@ extension AppChangePlanner {
     plan.containers.append(planned)
   }
 
-  /// What the user may have made since: what is precious, differs from what comes back and gives way,
-  /// or goes.
+  /// Returns the paths of data that the user may have created since: precious entries that would be
+  /// replaced by different content or removed.
   func newer(
     in found: ContainerScan, _ replaced: Set<ByteString>, _ deleted: Set<ByteString>
   ) -> [ByteString] {
-    // A directory comes before all that is below it.
+    // A directory precedes everything below it.
     var isDeleted = [Bool](repeating: false, count: found.entries.count)
     return found.entries.indices.dropFirst().compactMap { index in
       let (entry, path) = (found.entries[index], found.path(index))
@@ -118,15 +118,16 @@ extension AppChangePlanner {
       let more = plan.newer.count > 20 ? ", and \(plan.newer.count - 20) more" : ""
       plan.refusals.append(
         Refusal(
-          .newerData, "what was made since the update would go: \(shown)\(more)",
-          hint: "choose: '--data before' (it goes to the trash and into a snapshot), '--data now' "
-            + "(the data stays as it is), or '--data merge' (only what is missing or older comes back)"
+          .newerData, "data created since the update would be removed: \(shown)\(more)",
+          hint: "choose '--data before' (move this data to the trash and into a snapshot), "
+            + "'--data now' (keep the current data) or '--data merge' (restore only missing and "
+            + "older files)"
         ))
     }
     let blocked = plan.restore.map { $0.damaged + $0.remarks(\.blocked) } ?? []
     for remark in blocked {
       plan.refusals.append(
-        Refusal(.place, "'\(remark.path)' cannot be brought back: \(remark.remark)"))
+        Refusal(.place, "'\(remark.path)' cannot be restored: \(remark.remark)"))
     }
   }
 }

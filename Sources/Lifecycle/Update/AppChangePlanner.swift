@@ -4,15 +4,15 @@ public import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
-  /// Plans what is asked for; nothing is changed.
+  /// Plans a request. Changes nothing.
   ///
-  /// - Parameter scan: what is in the app's containers and in the groups that it may share
-  ///   (`AppChangePlan.isConcerned`), by the policy that decides.
+  /// - Parameter scan: the scan of the app's containers and of the groups that it may share
+  ///   (`AppChangePlan.isConcerned`), with the policy that applies.
   public static func make(_ scan: DeviceScan, _ request: AppChangeRequest) -> AppChangePlan {
     AppChangePlanner(scan, request).plan()
   }
 
-  /// Which containers of a device an operation on an app looks at.
+  /// Whether an operation on an app examines a container of a device.
   public static func isConcerned(
     _ container: Container, by app: BundleIdentifier, on device: Device
   ) -> Bool {
@@ -24,7 +24,7 @@ extension AppChangePlan {
   }
 }
 
-/// Plans what becomes of an app: one way for all six operations; each adds what it does to containers.
+/// A planner for all six operations; each adds its changes of containers.
 struct AppChangePlanner {
   let scan: DeviceScan
   let request: AppChangeRequest
@@ -53,14 +53,14 @@ struct AppChangePlanner {
     return plan
   }
 
-  /// What the policy does to containers of a kind.
+  /// Returns the policy's terms for containers of a kind.
   func terms(_ kind: ContainerKind) -> ContainerTerms {
     scan.policy.containers[kind] ?? ContainerTerms()
   }
 
   // MARK: - Containers
 
-  /// A container that stays where it is, with what is in it.
+  /// Returns the plan for a container that stays at its location with its content.
   func keeping(_ number: Int) -> PlannedContainer {
     let found = scan.containers[number]
     let home = found.container.home
@@ -70,7 +70,7 @@ struct AppChangePlanner {
     return planned
   }
 
-  /// A container that goes to the trash as a whole.
+  /// Returns the plan for a container that moves to the trash as a whole.
   func removing(_ number: Int) -> PlannedContainer {
     let found = scan.containers[number]
     var planned = PlannedContainer(
@@ -80,8 +80,8 @@ struct AppChangePlanner {
     return planned
   }
 
-  /// Says why containers cannot be moved that lie behind a link, on a volume of their own, or that
-  /// nobody could look into.
+  /// Refuses to move containers that are reached through a link, are mount points, or cannot be
+  /// read.
   func refuseImmovable(_ plan: inout AppChangePlan) {
     for planned in plan.containers where planned.fate != .keep && planned.fate != .copy {
       guard let number = planned.scanned else { continue }
@@ -91,13 +91,13 @@ struct AppChangePlanner {
       let status = scan.containers[number].entries.first?.status
       let reason: String? =
         if !container.isReadable || status == nil {
-          "it cannot be looked at"
+          "it cannot be read"
         } else if named != container.absolutePath {
-          "it is reached through a link, and lies at '\(container.absolutePath)'"
+          "it is reached through a link; its location is '\(container.absolutePath)'"
         } else if status?.isMountPoint == true {
           "another volume is mounted there"
         } else if container.logical.instance != nil {
-          "another container claims to be the same"
+          "another container has the same identity"
         } else {
           nil
         }
@@ -108,6 +108,6 @@ struct AppChangePlanner {
 }
 
 extension Container {
-  /// Its directory; of a bundle that shares a directory with others its own.
+  /// Its directory; for a bundle that shares a directory with others, the bundle itself.
   var home: ByteString { member.map { absolutePath.appending($0) } ?? absolutePath }
 }

@@ -1,22 +1,23 @@
 public import ArchiveStore
 public import SandboxModel
 
-/// What became of an app.
+/// The result of an operation on an app.
 public struct AppChangeReport: Sendable {
-  /// The snapshot of what was there.
+  /// The snapshot of the previous state.
   public internal(set) var saved: StoredSnapshot?
-  /// The operation whose directory in the trash has what gave way; nothing where nothing did.
+  /// The ID of the operation whose trash directory has the replaced entries; nil if nothing was
+  /// replaced.
   public internal(set) var trash: String?
-  /// What was in what went and the plan did not know, by its logical path: something wrote it between
-  /// the plan and the exchange. It is in the trash.
+  /// The logical paths of removed entries that are not in the plan, since a process created them
+  /// between the plan and the exchange. They are in the trash.
   public internal(set) var unplanned: [PathRemark] = []
-  /// What could not be done, by logical path.
+  /// The logical paths of changes that failed.
   public internal(set) var failed: [PathRemark] = []
-  /// What was written of the package.
+  /// The entries and bytes written from the package.
   public internal(set) var written = PackageSize()
-  /// How long the exchange took, from the first rename to the last, in seconds.
+  /// The duration of the exchange in seconds, from the first rename to the last.
   public internal(set) var exchangeSeconds = 0.0
-  /// How long all of it took, in seconds.
+  /// The total duration in seconds.
   public internal(set) var seconds = 0.0
 
   /// Whether all was done as planned.

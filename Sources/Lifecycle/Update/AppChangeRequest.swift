@@ -2,7 +2,7 @@ internal import Codecs
 public import SandboxModel
 public import SystemIO
 
-/// What can be done with an app as a whole; the word of the command.
+/// An operation on an app; the raw value is the name of the command.
 public enum AppChange: String, CaseIterable, Sendable, Hashable {
   case install
   case update
@@ -12,46 +12,46 @@ public enum AppChange: String, CaseIterable, Sendable, Hashable {
   case uninstall
 }
 
-/// Which data an app has when it goes back to an earlier version.
+/// The data of an app that is rolled back to an earlier version.
 public enum DataChoice: String, CaseIterable, Sendable, Hashable {
-  /// That of before the update.
+  /// The data from before the update.
   case before
-  /// That of now.
+  /// The current data.
   case now
-  /// That of now, with what is missing or was older before.
+  /// The current data, with missing and older files restored from before the update.
   case merge
 }
 
-/// What is to become of an app, as somebody asked for it.
+/// A request for an operation on an app.
 ///
-/// From a request, what is on the device and the policy follows an `AppChangePlan`, which says all that
-/// will happen; an `AppChangeOperation` carries that out under the journal and gives an
-/// `AppChangeReport`.
+/// The request, the state of the device and the policy determine an `AppChangePlan`, which
+/// describes all changes. An `AppChangeOperation` executes the plan under the journal and returns
+/// an `AppChangeReport`.
 public struct AppChangeRequest: Sendable {
   public let change: AppChange
   /// The app.
   public let app: BundleIdentifier
-  /// What is installed, of those that install something.
+  /// The package to install, for the operations that install one.
   public var package: AppPackage?
-  /// Whether an older version may follow a newer one.
+  /// Whether an older version may replace a newer one.
   public var allowsDowngrade = false
-  /// Whether what the platform may drop goes, as if it had.
+  /// Whether data that the platform may discard is removed, as if the platform had done so.
   public var isStrict = false
-  /// Which data an app that goes back gets; where that is not said, that of before, unless the user has
-  /// made something since.
+  /// The data of an app that is rolled back. Nil means the data from before the update, unless the
+  /// user has created data since.
   public var data: DataChoice?
-  /// Whether groups that other apps share go back, too.
+  /// Whether groups shared with other apps are rolled back too.
   public var withGroups = false
-  /// Whether the app may run meanwhile.
+  /// Whether the app may be running.
   public var isForced = false
-  /// Whether a snapshot of what is there is made first.
+  /// Whether a snapshot of the current state is made first.
   public var savesFirst = true
-  /// When it begins.
+  /// The start time.
   public var time: Timestamp
-  /// From which the names of new containers are made: the same seed gives the same plan.
+  /// The seed for the names of new containers. Equal seeds yield equal plans.
   public var seed: [UInt8]
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     _ change: AppChange, of app: BundleIdentifier, package: AppPackage? = nil,
     time: Timestamp = Host.now(), seed: [UInt8] = Array(Host.randomHex(bytes: 16).utf8)
@@ -63,7 +63,7 @@ public struct AppChangeRequest: Sendable {
     self.seed = seed
   }
 
-  /// The name of a new container's directory, where the platform names them by UUIDs.
+  /// Returns the directory name of a new container, on platforms that name containers by UUID.
   func uuid(for container: LogicalContainer) -> ByteString {
     Device.uuid(of: Blake2b.hash(seed + container.prefix.bytes).bytes)
   }

@@ -1,10 +1,10 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// What comes back of a snapshot: staged as a restore stages it, and placed by the same journal as all
-/// else, so that the app's containers change together.
+/// Data restored from a snapshot. It is staged like that of a restore and placed by the operation's
+/// journal, so that all containers of the app change together.
 extension AppExchange {
-  /// A container of which something comes back.
+  /// A container with data to restore.
   struct StagedPart {
     let plan: RestorePlan
     let run: RestoreRun
@@ -13,8 +13,8 @@ extension AppExchange {
 
   /// Stages all parts.
   ///
-  /// - Throws: `LifecycleError` also where something of the snapshot is damaged or could not be made:
-  ///   the device stays as it is then.
+  /// - Throws: `LifecycleError`, also if data of the snapshot is damaged or cannot be staged; the
+  ///   device is then unchanged.
   func stage(
     from reader: RepositoryReader, _ counters: ProgressCounters,
     isStopping: @escaping @Sendable () -> Bool
@@ -57,22 +57,23 @@ extension AppExchange {
     displaced[number, default: []].append((step.path, trash.path.appending(kept)))
   }
 
-  /// Whether something comes back into a container, of the snapshot or of the trash.
+  /// Whether data is restored to a container, from the snapshot or from the trash.
   func isStaged(_ part: PlannedPart) -> Bool {
     !part.plan.isIdle || plan.containers.contains { $0.path == part.path && !$0.returns.isEmpty }
   }
 
-  /// What comes back from the trash of the update: by one rename each, after all that the snapshot has.
+  /// Adds the steps for data restored from the trash of the update: one rename each, after all data
+  /// of the snapshot.
   private func stageReturns(to part: PlannedPart, _ place: StagedLocation) throws {
     guard let planned = plan.containers.first(where: { $0.path == part.path }),
       !planned.returns.isEmpty
     else { return }
-    // A container that is made lies where it is staged.
+    // A new container is in its staging directory.
     let made = try part.plan.place.name.map { try place.staging.tree.directory($0) }
     let inode = try made?.status().identity.inode ?? place.directory.status().identity.inode
     let container = root(part.target, inode: inode)
     for item in planned.returns {
-      // Down to the directory in the trash that has the container's paths.
+      // The directory in the trash that corresponds to the container.
       let top = ByteString("/").appending(
         ByteString(
           item.from.components.dropLast(item.inner.components.count).map(\.bytes)
@@ -94,12 +95,12 @@ extension AppExchange {
     throw LifecycleError(
       .failed,
       "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(part.logical(lost.path))' "
-        + "cannot be brought back: \(lost.remark)",
-      hint: "nothing was changed; 'sandboxctl check' tells what is damaged, and 'restore' brings "
-        + "back what is whole")
+        + "cannot be restored: \(lost.remark)",
+      hint: "nothing was changed; 'sandboxctl check' lists the damage, and 'sandboxctl restore' "
+        + "restores the intact files")
   }
 
-  /// Sets the times, modes and flags of directories that were there before.
+  /// Sets the times, modes and flags of directories that existed before.
   func finishParts(_ reader: RepositoryReader) -> [PathRemark] {
     var remarks: [PathRemark] = []
     for part in parts {

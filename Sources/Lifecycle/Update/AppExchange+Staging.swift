@@ -1,11 +1,11 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// What is staged for each container, and the steps that give it its place.
+/// The staging of each container, and the steps that put it in place.
 extension AppExchange {
-  /// Stages everything; the package's entries come from `source`.
+  /// Stages everything. The package's entries come from `source`.
   ///
-  /// - Returns: what was written of the package.
+  /// - Returns: the entries and bytes written from the package.
   func stage<Source: EntrySource & ~Copyable>(
     _ source: inout Source, isStopping: @escaping @Sendable () -> Bool
   ) throws -> PackageSize {
@@ -34,8 +34,8 @@ extension AppExchange {
 
   // MARK: - Bundles
 
-  /// The directory to which the package is written: the bundle's container, made here, or where bundles lie
-  /// beside each other what is staged for them.
+  /// Returns the directory for the package's content: the bundle's container, which is created
+  /// here, or the staging directory itself if bundles share a directory.
   private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Directory {
     let place = try place(around: to)
     guard plan.device.layout == .coreSimulator, let name = to.lastComponent else {
@@ -56,7 +56,7 @@ extension AppExchange {
       let isNamed = plan.device.layout == .coreSimulator
       let trash = try trash(for: isNamed ? planned.path.above : planned.path, from: before)
       let kept = isNamed ? planned.path.lastComponent : nil
-      // The new one comes in the next moment.
+      // The new bundle follows with the next step.
       add(JournalStep(path: old, root: try root(before.directory), kept: trash, keptName: kept))
       note(0, of: number, under: trash, at: kept ?? "")
     }
@@ -129,12 +129,12 @@ extension AppExchange {
     }
   }
 
-  /// Makes a directory that takes the place of one that goes, with its owner, mode and attributes.
+  /// Creates the directory that replaces a removed one, with its owner, mode and attributes.
   private func stageEmpty(
     _ drop: PlannedDrop, _ status: FileStatus, from container: ByteString,
     in staged: borrowing Directory
   ) throws(SystemError) {
-    // Those that cannot be read go with the directory, which is in the trash.
+    // Attributes that cannot be read remain with the directory in the trash.
     let old = PathLadder(root: try Directory.open(resolved: container))
     let attributes = try? old.withDirectory(drop.inner.components) {
       directory throws(SystemError) in
@@ -143,7 +143,7 @@ extension AppExchange {
     let ladder = PathLadder(root: try staged.duplicate())
     try ladder.withDirectory(drop.inner.components, making: true) { directory throws(SystemError) in
       try? directory.setOwner(user: status.user, group: status.group)
-      // Those of the system and the kernel are not everybody's to set.
+      // Only privileged users can set attributes of the system and the kernel.
       for (name, value) in attributes ?? [] { try? directory.attributes.set(name, to: value) }
       try directory.setPermissions(status.permissions)
     }
@@ -156,9 +156,9 @@ extension AppExchange {
     guard try TrashDirectory.canMove(from: place.staging.tree, to: harbor) else {
       throw LifecycleError(
         .failed,
-        "cannot \(plan.request.change.verb) '\(plan.request.app)': what waits for it at "
-          + "'\(from)' lies on another volume than '\(to)'",
-        hint: "move it to a directory on that volume and link to it from there, or restore it again"
+        "cannot \(plan.request.change.verb) '\(plan.request.app)': its saved container "
+          + "'\(from)' is on a different volume than '\(to)'",
+        hint: "move it to the volume of '\(to)' and replace it with a link, or restore it again"
       )
     }
     add(
@@ -182,8 +182,8 @@ extension AppExchange {
     note(0, of: number, under: trash, at: kept ?? "")
   }
 
-  /// The directories that the platform makes in a new data container (File System Programming Guide, iOS
-  /// Standard Directories and macOS Library Directory Details).
+  /// Returns the directories that the platform creates in a new data container (File System
+  /// Programming Guide, iOS Standard Directories and macOS Library Directory Details).
   static func standard(_ layout: Layout) -> [ByteString] {
     let all: [ByteString] = ["Documents", "Library/Caches", "Library/Preferences", "tmp"]
     return layout == .macOS ? all + ["Library/Application Support"] : all
@@ -267,7 +267,7 @@ extension AppExchange {
 }
 
 extension ByteString {
-  /// A relative path without its last component.
+  /// The relative path without its last component.
   var above: ByteString {
     ByteString(components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }

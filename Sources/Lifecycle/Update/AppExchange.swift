@@ -1,36 +1,39 @@
 internal import SandboxModel
 internal import SystemIO
 
-// How an app's containers change together. All that is new (the bundle, the containers' metadata, links
-// that lead elsewhere now) is staged beside the places that it gets, synced, and verified. Then the
-// journal says by which renames everything gets its place, and they are taken: a container gets another
-// directory by one rename of its own directory, so its data is never in two containers, nothing in it is copied
-// or left behind, and how much it is does not matter. What goes is renamed into the trash.
+// The exchange of an app's containers. All new entries (the bundle, the metadata of containers,
+// rewritten links) are staged next to their destinations, synced and verified. The renames that put
+// them in place are then recorded in the journal and applied. A container moves to another
+// directory by one rename of its own directory, so its data is never in two containers, nothing in
+// it is copied or left behind, and its size does not matter. Removed entries are renamed into the
+// trash.
 //
-// Until the journal says so the device is as it was; from then on every way ends with the device as
-// planned: the renames that are left are taken by whoever comes next (docs/journal.md).
+// Until the journal has the renames, the device is unchanged. From then on the operation is
+// finished or rolled back as a whole, after an interruption by the next recovery (docs/journal.md).
 
-/// What an operation on an app stages, and the steps by which it gets its place.
+/// The staging of an operation on an app, and the steps that put it in place.
 final class AppExchange {
   let plan: AppChangePlan
   let journal: OperationJournal
   private var places: [ByteString: StagedLocation] = [:]
   private(set) var roots: [JournalRecord.Root] = []
   private(set) var steps = JournalSteps()
-  /// What goes to the trash: the planned container, the entry of its scan, and where it lies then.
+  /// The entries that move to the trash: the index of the planned container, the entry in its scan,
+  /// and the path in the trash.
   private(set) var kept: [(container: Int, entry: Int, path: ByteString)] = []
-  /// By the planned container the paths at which something comes back, and where what gives way there lies
-  /// then.
+  /// The restored paths by planned container, each with the path in the trash at which the replaced
+  /// entry is kept.
   var displaced: [Int: [(inner: ByteString, path: ByteString)]] = [:]
-  /// What could not be staged and is not needed, as data outside that an app's migration names.
+  /// Remarks on optional entries that could not be staged, such as data outside that an app's
+  /// migration names.
   var remarks: [PathRemark] = []
-  /// What comes back of a snapshot, staged.
+  /// The staged data restored from a snapshot.
   var parts: [StagedPart] = []
   private var trashes: [ByteString: TrashDirectory] = [:]
-  /// The snapshot that was made before, by its name: the trash says of which state it has the rest.
+  /// The ID of the snapshot that was made before; the trash records it.
   var saved: String?
 
-  /// A directory in which steps work, with what is staged for it.
+  /// A directory in which steps work, with its staging directory.
   final class StagedLocation {
     let directory: Directory
     let staging: StagingDirectory
@@ -48,7 +51,7 @@ final class AppExchange {
 
   var hasTrash: Bool { !trashes.isEmpty }
 
-  /// Notes where something will be staged, and makes the directories for it.
+  /// Records the directories for staging in the journal, and creates the staging directories.
   func prepare() throws(SystemError) {
     let changing = plan.containers.filter { $0.fate.isExchange }
     let restored = plan.restore?.parts.filter(isStaged).map(\.plan.place.directory) ?? []
@@ -62,7 +65,7 @@ final class AppExchange {
     for directory in directories { places[directory] = try StagedLocation(directory) }
   }
 
-  /// The directory that a path lies in, with what is staged for it.
+  /// Returns the directory that contains a path, with its staging directory.
   func place(around path: ByteString) throws(SystemError) -> StagedLocation {
     guard let place = places[path.parent] else { throw SystemError.replaced(path) }
     return place
@@ -70,7 +73,7 @@ final class AppExchange {
 
   // MARK: - Steps
 
-  /// The number of a root, which a step names.
+  /// Returns the index of a root, for use in steps.
   func root(_ path: ByteString, inode: UInt64?) -> Int {
     let root = JournalRecord.Root(path: path, inode: inode)
     if let number = roots.firstIndex(of: root) { return number }
@@ -78,25 +81,27 @@ final class AppExchange {
     return roots.count - 1
   }
 
-  /// The root of a directory that is there.
+  /// Returns the index of the root of an existing directory.
   func root(_ directory: borrowing Directory) throws(SystemError) -> Int {
     root(directory.path, inode: try directory.status().identity.inode)
   }
 
   func add(_ step: JournalStep) { steps.append(step) }
 
-  /// A directory that something is staged for.
+  /// Returns the directory at a path, with its staging directory.
   func place(at path: ByteString) throws(SystemError) -> StagedLocation {
     guard let place = places[path] else { throw SystemError.replaced(path) }
     return place
   }
 
-  /// The root of the trash for a container, by its logical path, or that of what is above it.
+  /// Returns the index of the root of the trash for a container's logical path, or for the path
+  /// above it.
   func trash(for logical: ByteString, from place: StagedLocation) throws(SystemError) -> Int {
     try trashPlace(for: logical, from: place).number
   }
 
-  /// The same, with the place itself.
+  /// Returns the index of the root of the trash for a logical path, with the trash directory
+  /// itself.
   func trashPlace(
     for logical: ByteString, from place: StagedLocation
   ) throws(SystemError) -> (number: Int, place: TrashDirectory) {
@@ -114,22 +119,24 @@ final class AppExchange {
     return (root(trash.path, inode: nil), trash)
   }
 
-  /// Notes what will lie in the trash, so that it can be looked at again there.
+  /// Records an entry that will be in the trash, so that it can be checked for late changes there.
   func note(_ entry: Int, of container: Int, under root: Int, at path: ByteString) {
     kept.append((container, entry, roots[root].path.appending(path)))
   }
 
-  // MARK: - Carrying out
+  // MARK: - Execution
 
-  /// Makes durable what the steps will move, and sees that everything is where the plan found it.
+  /// Syncs the entries that the steps will move, and checks that everything is where the plan found
+  /// it.
   func sync() throws {
     for place in places.values { try place.directory.syncVolume() }
     try requireAsPlanned()
   }
 
-  /// Takes all steps, which the journal has by then. Where one of them cannot be taken all are taken back.
+  /// Records the steps in the journal and applies them. If one cannot be applied, all are rolled
+  /// back.
   ///
-  /// - Returns: how long the renames took, in seconds.
+  /// - Returns: the duration of the renames in seconds.
   func run() throws -> Double {
     do throws(SystemError) {
       try journal.move(steps, below: roots)
@@ -142,8 +149,8 @@ final class AppExchange {
     return Host.monotonicSeconds() - start
   }
 
-  /// Takes back what was done of the steps, and tells so; or that it is left to the recovery, where that
-  /// cannot be done now.
+  /// Rolls back the applied steps. Returns the error that says so, or that the rollback is left to
+  /// a recovery if it failed.
   private func rolledBack(_ error: SystemError) -> LifecycleError {
     let back = Rollback(journal.record, root: plan.device.root)
     var failed: [PathRemark] = []
@@ -163,19 +170,19 @@ final class AppExchange {
     } catch { return unfinished(error) }
     return failure(
       error,
-      failed.first.map { "all was taken back but '\($0.path)': \($0.remark)" }
-        ?? "everything is as it was before")
+      failed.first.map { "everything was rolled back except '\($0.path)': \($0.remark)" }
+        ?? "the device is unchanged")
   }
 
-  /// Ends what has a journal that could not be written: no step was taken.
+  /// Ends an operation whose journal could not be written: no step was applied.
   private func notBegun(_ error: SystemError) -> LifecycleError {
     do throws(SystemError) {
       try journal.end()
     } catch { return unfinished(error) }
-    // Without its journal nothing needs what was staged.
+    // Without its journal, nothing needs the staged entries.
     abandon()
     Trash(of: plan.device).removeEmpty(journal.record.id)
-    return failure(error, "everything is as it was before")
+    return failure(error, "the device is unchanged")
   }
 
   private func failure(_ error: SystemError, _ end: String) -> LifecycleError {
@@ -185,7 +192,7 @@ final class AppExchange {
       hint: [error.hint, end].compactMap { $0 }.joined(separator: "; "))
   }
 
-  /// Makes it durable and removes what is left of the staging.
+  /// Syncs the volumes and removes the staging directories.
   func finish() throws(LifecycleError) {
     do throws(SystemError) {
       for place in places.values { try place.directory.syncVolume() }
@@ -193,8 +200,8 @@ final class AppExchange {
     } catch { throw unfinished(error) }
   }
 
-  /// Moves to the trash what came under the old directory's name after the exchange, as from a program that
-  /// makes the directories of a path that it remembers.
+  /// Moves directories to the trash that were created under an old name after the exchange, for
+  /// example by a program that remembered the path.
   func removeLeftovers() -> [PathRemark] {
     var found: [PathRemark] = []
     for planned in plan.containers where planned.fate == .move || planned.fate == .remove {
@@ -202,19 +209,19 @@ final class AppExchange {
         let place = try? place(around: from),
         (try? place.directory.statusIfPresent(name)) ?? nil != nil
       else { continue }
-      var remark = "it was made anew at '\(from)', and is in the trash"
+      var remark = "it was created again at '\(from)' and moved to the trash"
       do {
         let trash = try Directory.make(
           path: roots[try trash(for: planned.path, from: place)].path, permissions: 0o700)
-        // The journal has ended: nobody would look for a note.
+        // The journal has ended, so no recovery would read a note.
         try place.directory.keep(name, in: trash, as: name, leaving: true, nil)
-      } catch { remark = "it was made anew at '\(from)', and stays there: \(error)" }
+      } catch { remark = "it was created again at '\(from)' and stays there: \(error)" }
       found.append(PathRemark(path: planned.path, remark: remark))
     }
     return found
   }
 
-  /// Removes what is staged, when no step was taken or noted.
+  /// Removes the staging directories if no step was applied or recorded.
   func abandon() { for place in places.values { try? place.staging.remove() } }
 
   private func unfinished(_ error: SystemError) -> LifecycleError {
@@ -222,11 +229,10 @@ final class AppExchange {
       .failed,
       "cannot finish the \(plan.request.change.rawValue) of '\(plan.request.app)': "
         + error.description,
-      hint: "'sandboxctl recover' finishes it or takes it back; nothing is lost")
+      hint: "run 'sandboxctl recover' to finish it or roll it back; no data is lost")
   }
 
-  /// Refuses when a container is not the one that the plan is of: an app may have been removed or
-  /// installed since.
+  /// Fails if a container is not the planned one: an app may have been removed or installed since.
   private func requireAsPlanned() throws {
     for planned in plan.containers where planned.fate.isExchange {
       guard let number = planned.scanned, let from = planned.from, let name = from.lastComponent,
@@ -240,9 +246,9 @@ final class AppExchange {
       guard now?.identity == status.identity else {
         throw LifecycleError(
           .failed,
-          "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(planned.path)' is another "
-            + "directory than when it was looked at",
-          hint: "something else changed the app meanwhile: try again")
+          "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(planned.path)' was "
+            + "replaced since the plan was made",
+          hint: "another process changed the app: try again")
       }
     }
   }

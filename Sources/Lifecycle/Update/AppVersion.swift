@@ -1,9 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// A version and a build as bundles give them, in the order in which their makers count: numbers
-/// between dots, a missing one counting as 0 (Information Property List Key Reference,
-/// CFBundleShortVersionString and CFBundleVersion).
+/// A version and a build of a bundle, ordered as numbers separated by dots; a missing number counts
+/// as 0 (Information Property List Key Reference, CFBundleShortVersionString and CFBundleVersion).
 struct AppVersion {
   let version: ByteString?
   let build: ByteString?
@@ -11,7 +10,7 @@ struct AppVersion {
   init(_ app: App) { (version, build) = (app.version, app.build) }
   init(_ package: AppPackage) { (version, build) = (package.version, package.build) }
 
-  /// Whether it comes before another; what one of them does not tell decides nothing.
+  /// Whether it precedes another version. A version or build that either of them lacks is ignored.
   func isEarlier(than other: AppVersion) -> Bool {
     for (own, its) in [(version, other.version), (build, other.build)] {
       guard let own, let its else { continue }
@@ -21,7 +20,7 @@ struct AppVersion {
     return false
   }
 
-  /// The version and the build, for a person.
+  /// The version and the build as text.
   var text: String {
     switch (version, build) {
     case (let version?, let build?): "\(version) (\(build))"
@@ -44,7 +43,7 @@ struct AppVersion {
     text.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map(Part.init)
   }
 
-  /// What stands between two dots: its digits by value, so by number of digits first, then the rest.
+  /// A component between two dots, ordered by its number, then by the rest.
   private struct Part: Hashable, Comparable {
     var digits: [UInt8] = []
     var rest: [UInt8] = []

@@ -3,20 +3,20 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What becomes of each entry of a container whose data an app keeps: by the policy's `update`, but for
-/// what nobody can make again, which never goes because of `discard`.
+/// The planned outcome of each entry of a container whose data an app keeps, according to the
+/// policy's `update`. Data that cannot be recreated is never removed because of `discard`.
 ///
-/// A directory in which something stays, stays; so does what could not be looked at, what another volume is
-/// mounted on, and a database with its log as one.
+/// A directory with an entry that stays, stays; so does a directory that cannot be read, and a
+/// mount point. A database and its log are treated as one.
 struct ContainerFates {
   private let scan: ContainerScan
   private var fates: [PlannedPath.Fate]
 
-  /// Decides.
+  /// Determines the outcomes according to the policy.
   ///
   /// - Parameters:
-  ///   - isStrict: whether what may vanish goes.
-  ///   - replaced: the names at the container's root that are written anew.
+  ///   - isStrict: whether data that may vanish is removed.
+  ///   - replaced: the names at the container's root that are rewritten.
   init(_ scan: ContainerScan, isStrict: Bool, replaced: [ByteString] = []) {
     self.scan = scan
     fates = scan.entries.map { Self.fate($0, isStrict: isStrict) }
@@ -29,19 +29,19 @@ struct ContainerFates {
     keepDirectories()
   }
 
-  /// Leaves everything where it is.
+  /// Keeps all entries.
   init(keeping scan: ContainerScan) {
     self.scan = scan
     fates = [PlannedPath.Fate](repeating: .carried, count: scan.entries.count)
   }
 
-  /// Lets everything go, or gives way to something new.
+  /// Gives all entries the same outcome, such as removed or replaced.
   init(_ scan: ContainerScan, all fate: PlannedPath.Fate) {
     self.scan = scan
     fates = [PlannedPath.Fate](repeating: fate, count: scan.entries.count)
   }
 
-  /// Leaves everything where it is but what gives way or goes, by its path in the container.
+  /// Keeps all entries except those that are replaced or removed, by their paths in the container.
   init(
     keeping scan: ContainerScan, replacing replaced: Set<ByteString>,
     dropping dropped: Set<ByteString>
@@ -58,7 +58,7 @@ struct ContainerFates {
   }
 
   private static func fate(_ entry: ScannedEntry, isStrict: Bool) -> PlannedPath.Fate {
-    // What is in it is not known.
+    // Its content is unknown.
     if entry.isUnreadable || entry.status.isMountPoint { return .atRisk }
     let verdict = entry.verdicts.keep
     switch verdict.update {
@@ -68,7 +68,7 @@ struct ContainerFates {
     }
   }
 
-  /// One decision for a database and its log: who stays keeps the other.
+  /// Gives a database and its log the same outcome: if one stays, both stay.
   private mutating func keepDatabasesWhole() {
     guard fates.contains(.dropped) else { return }
     let lookup = EntryLookup(scan)
@@ -86,7 +86,7 @@ struct ContainerFates {
 
   private static let suffixes = [DatabaseMember.log, .journal].map(\.suffix)
 
-  /// A directory stays for what stays in it.
+  /// Keeps each directory with an entry that stays.
   private mutating func keepDirectories() {
     for index in scan.entries.indices.reversed() where index > 0 && fates[index] != .dropped {
       let parent = Int(scan.entries[index].parent)
@@ -95,7 +95,7 @@ struct ContainerFates {
     if !fates.isEmpty { fates[0] = .carried }
   }
 
-  /// The topmost of what goes.
+  /// The topmost removed entries.
   var drops: [PlannedDrop] {
     scan.entries.indices.compactMap { index in
       guard index > 0, fates[index] == .dropped else { return nil }
@@ -111,7 +111,7 @@ struct ContainerFates {
   /// Whether an entry stays where the app finds it.
   func stays(_ index: Int) -> Bool { fates[index] == .carried || fates[index] == .atRisk }
 
-  /// The topmost paths of one fate and class, in the order of their bytes, with what is below them.
+  /// The topmost paths of one outcome and class in byte order, with the totals below them.
   var paths: [PlannedPath] {
     var found: [PlannedPath] = []
     var places = [Int](repeating: 0, count: scan.entries.count)
@@ -132,7 +132,7 @@ struct ContainerFates {
         PlannedPath(path: scan.logicalPath(index), fate: fates[index], dataClass: dataClass))
       found[places[index]].totals.add(entry.status)
     }
-    // The root by itself is no data of the app.
+    // The container itself is not data of the app.
     if let first = found.first, first.path == scan.container.logicalPrefix, first.totals.files == 0
     {
       found.removeFirst()

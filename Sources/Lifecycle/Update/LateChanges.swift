@@ -1,17 +1,16 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// What is in something that went and was not there, or was another thing, when the plan was made: an
-/// app or a helper of it wrote it in between. It is compared once it lies in the trash, where nobody
-/// writes any more.
+/// Changes to removed entries that were made after the plan, by the app or one of its helpers. The
+/// entries are compared once they are in the trash, where no process writes to them.
 struct LateChanges: WalkVisitor {
   private let known: [ByteString: FileStatus]
   private var found: [PathRemark] = []
   private let logical: ByteString
 
-  /// Looks at what was kept of an entry of a scan and all below it.
+  /// Returns the late changes to a removed entry of a scan and everything below it.
   ///
-  /// - Parameter path: where it lies now.
+  /// - Parameter path: its current path.
   static func find(
     _ scan: ContainerScan, below entry: Int, at path: ByteString
   ) -> [PathRemark] {
@@ -23,9 +22,10 @@ struct LateChanges: WalkVisitor {
     return visitor.found.sorted { $0.path < $1.path }
   }
 
-  /// Looks at what gave way in a container to what came back.
+  /// Returns the late changes to entries of a container that were replaced by restored ones.
   ///
-  /// - Parameter replaced: paths in the container, and where what gave way at each lies now, if anything did.
+  /// - Parameter replaced: the paths in the container, each with the path at which the replaced
+  ///   entry is kept if there was one.
   static func find(
     _ scan: ContainerScan, replaced: [(inner: ByteString, path: ByteString)]
   ) -> [PathRemark] {
@@ -40,10 +40,12 @@ struct LateChanges: WalkVisitor {
     guard let name = path.lastComponent,
       let now = (try? Directory.open(resolved: path.parent).statusIfPresent(name)) ?? nil
     else { return [] }
-    guard let entry else { return [PathRemark(path: logical, remark: "it came after the plan")] }
+    guard let entry else {
+      return [PathRemark(path: logical, remark: "it was created after the plan was made")]
+    }
     if now.kind == .directory { return find(scan, below: entry, at: path) }
     return isWritten(now, since: scan.entries[entry].status)
-      ? [PathRemark(path: logical, remark: "it was written after the plan")] : []
+      ? [PathRemark(path: logical, remark: "it was modified after the plan was made")] : []
   }
 
   private static func isWritten(_ now: FileStatus, since before: FileStatus) -> Bool {
@@ -71,12 +73,15 @@ struct LateChanges: WalkVisitor {
       let path = state.appending(batch.name(entry))
       if entry.status.kind == .directory { descent.enter(index, with: path) }
       guard let before = known[path] else {
-        found.append(PathRemark(path: logical.appending(path), remark: "it came after the plan"))
+        found.append(
+          PathRemark(
+            path: logical.appending(path), remark: "it was created after the plan was made"))
         continue
       }
       if Self.isWritten(entry.status, since: before) {
         found.append(
-          PathRemark(path: logical.appending(path), remark: "it was written after the plan"))
+          PathRemark(
+            path: logical.appending(path), remark: "it was modified after the plan was made"))
       }
     }
   }

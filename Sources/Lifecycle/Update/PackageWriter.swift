@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Writes an app's package into a directory where nobody looks yet, and holds what came against what the
-/// package said of itself.
+/// A writer of an app's package into a directory that no process uses yet. It checks the written
+/// entries and bytes against the package's own totals.
 struct PackageWriter {
   private let ladder: PathLadder
   private let isStopping: @Sendable () -> Bool
@@ -18,22 +18,22 @@ struct PackageWriter {
     self.isStopping = isStopping
   }
 
-  /// Writes everything.
+  /// Writes all entries.
   ///
-  /// - Throws: `ModelError` for a package that is damaged, `SystemError`, `LifecycleError` where it was
-  ///   asked to stop or another number of entries or bytes came than the package told.
+  /// - Throws: `ModelError` if the package is damaged; `SystemError`; `LifecycleError` after a
+  ///   request to stop, or if the number of entries or bytes differs from the package's totals.
   mutating func write<Source: EntrySource & ~Copyable>(
     _ source: inout Source, of package: AppPackage
   ) throws {
     while let entry = try source.next() {
       if isStopping() {
-        throw LifecycleError(.interrupted, "interrupted: the device is as it was before")
+        throw LifecycleError(.interrupted, "interrupted: the device is unchanged")
       }
       try write(entry, &source)
       written.entries += 1
       written.allocate(entry.kind)
     }
-    // The deepest first: what is made in a directory moves its time.
+    // Deepest first, since creating an entry in a directory changes its modification time.
     for directory in directories.reversed() {
       let path = directory.path.components
       try ladder.withDirectory(path) { place throws(SystemError) in
@@ -44,9 +44,10 @@ struct PackageWriter {
     guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
       throw LifecycleError(
         .failed,
-        "cannot unpack '\(package.origin.path)': \(written.entries) entries with \(written.bytes) "
-          + "bytes came out of it, and it had \(package.size.entries) with \(package.size.bytes)",
-        hint: "it was changed meanwhile: try again")
+        "cannot unpack '\(package.origin.path)': it has \(written.entries) entries and "
+          + "\(written.bytes) bytes, expected \(package.size.entries) entries and "
+          + "\(package.size.bytes) bytes",
+        hint: "the package was changed while it was read: try again")
     }
   }
 

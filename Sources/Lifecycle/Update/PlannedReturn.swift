@@ -1,12 +1,12 @@
 public import PolicyEngine
 public import SystemIO
 
-/// Something that an update put into the trash and its snapshot does not hold, as caches and what was
-/// dropped strictly: a rollback brings it back by a rename.
+/// An entry that an update moved to the trash and that its snapshot does not contain, such as a
+/// cache or data removed by `--strict`. A rollback restores it by a rename.
 public struct PlannedReturn: Sendable, Hashable {
   /// Its path in the container.
   public let inner: ByteString
-  /// Where it lies in the trash, absolute.
+  /// Its path in the trash, absolute.
   public let from: ByteString
   public let dataClass: DataClass
   public let totals: EntryTotals

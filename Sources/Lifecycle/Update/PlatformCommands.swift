@@ -1,7 +1,7 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// What a person types where the platform's own program installs and removes apps.
+/// The commands to run if the platform's own program installs and removes apps.
 enum PlatformCommands {
   static func commands(for request: AppChangeRequest, on device: Device) -> [String] {
     let app = FlatpakInstalls.quoted(request.app.description)
@@ -21,8 +21,9 @@ enum PlatformCommands {
     case .install, .reinstall: return ["flatpak install \(scope) \(app)"]
     case .update: return ["flatpak update \(scope) \(app)"]
     case .rollback:
+      let remote = FlatpakInstalls.quoted(installation?.origin?.description ?? "<remote>")
       return [
-        "flatpak remote-info --log \(FlatpakInstalls.quoted(installation?.origin?.description ?? "<remote>")) \(app)",
+        "flatpak remote-info --log \(remote) \(app)",
         "flatpak update \(scope) --commit=<commit> \(app)",
       ]
     case .offload, .uninstall: return ["flatpak uninstall \(scope) \(app)"]

@@ -2,15 +2,15 @@ internal import ArchiveStore
 internal import PolicyEngine
 internal import SystemIO
 
-/// What of a snapshot comes where nothing is, in one container: the topmost paths of one class, by what the
-/// snapshot noted of each, with what is below them.
+/// The entries of a snapshot that are restored to free paths of a container: the topmost paths of
+/// one class, as the snapshot recorded it, with the totals below them.
 struct RestoredPaths {
   private(set) var paths: [PlannedPath] = []
 
   init(_ part: PlannedPart) {
     let (tree, top) = (part.plan.tree, part.plan.place.shownDepth)
     let classes = ClassFilter(known: part.plan.snapshot.snapshot)
-    // The place in `paths` that an entry is counted at.
+    // The index in `paths` at which an entry is counted.
     var places: [Int: Int] = [:]
     for number in tree.entries.indices {
       let entry = tree.entries[number]
@@ -29,7 +29,7 @@ struct RestoredPaths {
         paths[place].totals.bytes += entry.size
       }
     }
-    // A container by itself is no data of the app.
+    // The container itself is not data of the app.
     paths.removeAll { $0.path == part.path && $0.totals.files == 0 }
   }
 }

@@ -3,11 +3,12 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What of the trash of an update comes back into a container: all that has no place taken there, by what
-/// is in it now or comes of the snapshot. The topmost of it, each with all below.
+/// The entries of an update's trash that are restored to a container: all whose paths are neither
+/// occupied now nor restored from the snapshot. Only the topmost are listed, each with everything
+/// below it.
 struct TrashReturns: ~Copyable {
   private let found: ContainerScan?
-  /// Finds entries of it by name.
+  /// The lookup of the container's entries by name.
   private let lookup: EntryLookup?
   private let part: PlannedPart
   private let anchors: LinkAnchors
@@ -17,11 +18,11 @@ struct TrashReturns: ~Copyable {
   private(set) var returns: [PlannedReturn] = []
   private(set) var links: [PlannedLink] = []
 
-  /// Prepares to look.
+  /// Prepares the search.
   ///
   /// - Parameters:
-  ///   - found: what is in the container now; nothing where it is made.
-  ///   - anchors: where the containers are that links in the trash name.
+  ///   - found: the current content of the container; nil if it is created.
+  ///   - anchors: the current locations of the containers that links in the trash name.
   init(
     _ part: PlannedPart, _ kind: ContainerKind, in found: ContainerScan?, anchors: LinkAnchors,
     policy: CompiledPolicy
@@ -32,7 +33,7 @@ struct TrashReturns: ~Copyable {
     deleted = Set(part.plan.deletedPaths)
   }
 
-  /// Looks through what is in a directory of the trash.
+  /// Examines a directory of the trash.
   mutating func look(in trash: consuming Directory, leaving names: [ByteString]) {
     let tree = part.plan.tree
     let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.place.shownDepth }
@@ -58,7 +59,8 @@ struct TrashReturns: ~Copyable {
     }
   }
 
-  /// What will stand in a place by then.
+  /// Returns the kind of the entry that a path will have after the restore, or nil if it will be
+  /// free.
   private func standing(
     _ name: ByteString, _ inner: ByteString, _ coming: [ByteString: Int],
     _ present: Int?
@@ -70,7 +72,8 @@ struct TrashReturns: ~Copyable {
     return found.entries[index].status.kind
   }
 
-  /// What comes of the snapshot into a directory, or is there and merged into.
+  /// Returns the entries in a directory that are restored from the snapshot, or are present and
+  /// merged.
   private func children(of directory: Int) -> [ByteString: Int] {
     let tree = part.plan.tree
     var found: [ByteString: Int] = [:]
@@ -113,7 +116,7 @@ struct TrashReturns: ~Copyable {
         dataClass: classifier.verdicts(query).keep.dataClass, totals: totals))
   }
 
-  /// Notes a link that named a container where it lay before the update.
+  /// Records a link that named a container by its location before the update.
   private mutating func note(
     _ name: ByteString, _ status: FileStatus, _ directory: borrowing Directory, at inner: ByteString
   ) {
@@ -126,7 +129,7 @@ struct TrashReturns: ~Copyable {
         status: status))
   }
 
-  /// What is below a directory of the trash.
+  /// The content of a directory of the trash.
   private struct Contents: WalkVisitor {
     var totals = EntryTotals()
     var links: [(ByteString, FileStatus)] = []
@@ -148,6 +151,6 @@ struct TrashReturns: ~Copyable {
 }
 
 extension PlannedPart {
-  /// The app whose container it is, as rules of single apps name it.
+  /// The app of the container, as the policy's rules for single apps name it.
   fileprivate var app: String? { plan.request.rules?.app }
 }

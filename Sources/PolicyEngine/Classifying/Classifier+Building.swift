@@ -1,7 +1,7 @@
 internal import SandboxModel
 
 extension Classifier {
-  /// What the state of a container's root is made of.
+  /// Returns the key of the state of a container's root.
   func rootKey(_ root: RootKey) -> StateKey {
     var key = StateKey()
     key.kind = UInt8(ContainerKind.allCases.firstIndex(of: root.kind) ?? 0)
@@ -14,7 +14,7 @@ extension Classifier {
     return key
   }
 
-  /// Adds a node, what is reached with it, and the rules that match there.
+  /// Adds a node and its `**` node to the key, and the rules that match there.
   private func reach(_ node: UInt32, siblings: UInt64, _ key: inout StateKey) {
     let reached = policy.trie.nodes[Int(node)]
     if reached.lastStep > 0 { key.nodes.append(node) }
@@ -25,7 +25,7 @@ extension Classifier {
     }
   }
 
-  /// Goes from a state to another one for the first time and remembers the way.
+  /// Computes a transition that is not cached yet and caches it.
   mutating func take(_ state: State, _ symbol: UInt64, _ name: Span<UInt8>) -> State {
     let target = intern(successor(of: state, name))
     if symbol == 0 {
@@ -36,7 +36,7 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// What the state of an entry of a directory is made of.
+  /// Returns the key of the state of a directory's entry.
   private func successor(of state: State, _ name: Span<UInt8>) -> StateKey {
     let key = keys[Int(state.index)]
     var next = StateKey()
@@ -58,7 +58,7 @@ extension Classifier {
     return next
   }
 
-  /// Whether the rules, without any mark, make a directory at this state a cache.
+  /// Whether the rules alone, without markers, give a directory in this state the class cache.
   private func isCache(_ key: StateKey) -> Bool {
     var verdicts = policy.starts[Int(key.kind)]
     for rule in key.rules {
@@ -71,7 +71,7 @@ extension Classifier {
     return verdicts.keep.dataClass == .cache
   }
 
-  /// The number of a state, which is made when it is new.
+  /// Returns the number of a state and creates the state if it is new.
   mutating func intern(_ made: StateKey) -> UInt32 {
     let key = pruned(made)
     if let known = indices[key] { return known }
@@ -83,8 +83,8 @@ extension Classifier {
     return index
   }
 
-  /// The key without what can have no effect: rules all of whose values later ones set for all
-  /// that they match, and nodes that lead to such rules only.
+  /// Returns the key without elements that have no effect: rules whose values later rules always
+  /// override, and nodes that lead only to such rules.
   private func pruned(_ made: StateKey) -> StateKey {
     var key = made
     var rules: [UInt32] = []
@@ -107,7 +107,7 @@ extension Classifier {
     return key
   }
 
-  /// The values that later rules set for certain.
+  /// The values that later rules set unconditionally.
   private struct Covered {
     private var keep: Assignment.Fields = []
     private var platform: Assignment.Fields = []

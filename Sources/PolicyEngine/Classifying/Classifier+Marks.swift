@@ -1,9 +1,9 @@
 extension Classifier {
-  /// The state of an entry that bears marks; with those that a directory hands down, the state of all
-  /// that lies below it, too.
+  /// Returns the state of an entry that carries marks. Inherited marks also apply to everything
+  /// below the entry.
   ///
-  /// A mark that is a file marks the directory that holds it, with `inherit` and all below; the
-  /// directory's state must be marked before anything descends from it.
+  /// A marker file marks the directory that contains it and, with `inherit`, everything below. Mark
+  /// the directory's state before descending from it.
   public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
     var key = keys[Int(state.index)]
     let added = marks.rawValue & names.marksByKind[Int(key.kind)]
@@ -15,11 +15,11 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// The marks that count at a state: its own and those that directories above it handed down.
+  /// Returns the marks in effect at a state, including those inherited from parent directories.
   public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
 
-  /// The marks that an extended attribute of this name, as Linux has it, may be. What its value must
-  /// be is for the caller to see: `Marker.accepts`.
+  /// Returns the marks that an extended attribute with this Linux name can stand for. The caller
+  /// checks the value with `Marker.accepts`.
   public func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
     for (attribute, marks) in names.attributes where name.isEqual(to: attribute.span) {
       return marks
@@ -27,20 +27,20 @@ extension Classifier {
     return []
   }
 
-  /// The marks that a file of this name may be, to its directory. What the file must begin with is for
-  /// the caller to see: `Marker.accepts`.
+  /// Returns the marks that a file with this name can set on its directory. The caller checks the
+  /// file's first bytes with `Marker.accepts`.
   public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
     guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }
     return []
   }
 
-  /// The names of which rules ask whether a directory holds them; mostly none.
+  /// Returns the sibling names that rules test for in this directory; usually empty.
   public func siblingNames(_ state: State) -> SiblingSet {
     SiblingSet(rawValue: records[Int(state.index)].siblings)
   }
 
-  /// The bit of a name among those that rules ask for; none for any other name.
+  /// Returns the bit of a sibling name, or the empty set if no rule tests for the name.
   public func sibling(_ name: Span<UInt8>) -> SiblingSet {
     guard names.siblingLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (index, sibling) in policy.siblingNames.enumerated() where name.isEqual(to: sibling.span) {
@@ -49,8 +49,8 @@ extension Classifier {
     return []
   }
 
-  /// The state of a directory that is known to hold names that rules ask for; its entries descend from
-  /// it, the directory itself is judged as before.
+  /// Returns the state of a directory that contains sibling names. It affects only the directory's
+  /// entries, not the verdicts on the directory itself.
   public mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
     let present = siblings.rawValue & records[Int(state.index)].siblings
     guard present != 0 else { return state }
@@ -62,8 +62,8 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// Whether something below a directory may be kept in a backup: whether a left-out directory must be
-  /// entered all the same. A no is certain.
+  /// Whether a backup may include something below a directory, so that an excluded directory must
+  /// be scanned. False is definite.
   public func canReachKeep(
     _ state: State, for destination: Destination = Destination(), view: VerdictView = .keep
   ) -> Bool {

@@ -1,7 +1,7 @@
 internal import SandboxModel
 
 extension Classifier {
-  /// Works out what is asked of a state at each step, and its verdicts.
+  /// Computes the record of a state: the data for each step of a walk, and the verdicts.
   mutating func record(_ key: StateKey) -> StateRecord {
     var record = StateRecord()
     for node in key.nodes {
@@ -21,7 +21,7 @@ extension Classifier {
     return record
   }
 
-  /// All steps that count at a state, marks among them, in their order.
+  /// Returns the steps that apply at a state, rules and markers, in order.
   private func steps(_ key: StateKey) -> [Int] {
     var steps = key.rules.map { Int($0 >> 1) }
     for (mark, step) in policy.markerSteps.enumerated() where key.marks >> UInt64(mark) & 1 == 1 {
@@ -30,8 +30,8 @@ extension Classifier {
     return steps.sorted()
   }
 
-  /// Works out the verdicts for each type of entry as far as they do not depend on size and age,
-  /// and notes the steps from there on.
+  /// Computes the verdicts for each entry type from the steps before the first one that depends on
+  /// size or age, and records the remaining steps.
   private mutating func decide(_ key: StateKey, _ record: inout StateRecord) {
     let steps = steps(key)
     let known = steps.firstIndex { policy.operations[$0].condition.isDynamic } ?? steps.count
@@ -57,7 +57,7 @@ extension Classifier {
     remaining.append(contentsOf: steps[known...].map { UInt32($0) })
   }
 
-  /// Applies the steps from the first one that asks for size or age.
+  /// Applies the steps from the first one that depends on size or age.
   func applyRemaining(_ record: StateRecord, _ facts: EntryFacts, to verdicts: inout Verdicts) {
     let start = Int(record.remainingStart)
     for place in start..<(start + Int(record.remainingCount)) {
@@ -67,7 +67,8 @@ extension Classifier {
     }
   }
 
-  /// For each view and destination, whether something below may be kept in a backup.
+  /// Returns a bit for each view and destination that tells whether a backup may include something
+  /// below.
   private func keepsBelow(_ key: StateKey) -> UInt8 {
     var bits: UInt8 = 0
     for view in VerdictView.allCases {
@@ -79,8 +80,8 @@ extension Classifier {
     return bits
   }
 
-  /// Everything below is left out for certain by the steps that match all of it, unless a later
-  /// step may keep something again. In doubt the answer is yes.
+  /// Whether a backup may include something below a directory: false only if the steps that match
+  /// everything below exclude it and no later step can include anything again.
   private func keepsBelow(
     _ key: StateKey, _ view: VerdictView, _ destination: Destination
   ) -> Bool {
@@ -107,7 +108,7 @@ extension Classifier {
     }
   }
 
-  /// The steps that count at a state and for all below it.
+  /// Returns the steps that apply at a state and to everything below it.
   private func stepsBelow(_ key: StateKey) -> [Int] {
     var below = key
     below.rules = key.rules.filter { $0 & 1 == 1 }
@@ -115,7 +116,7 @@ extension Classifier {
     return steps(below)
   }
 
-  /// The last steps that set each of a backup's values, counted from 1.
+  /// The last steps that set each value of the backup disposition, counted from 1.
   private struct LastSetters {
     private var standard = 0
     private var cloud = 0
@@ -127,7 +128,7 @@ extension Classifier {
       if fields.contains(.backupUnencrypted) { unencrypted = step + 1 }
     }
 
-    /// The first of the steps behind which something else would have to be said to keep anything.
+    /// Returns the first step that a later step must override to include anything in a backup.
     func first(of backup: BackupDisposition, for destination: Destination) -> Int {
       var steps: [Int] = []
       if backup.standard == .never { steps.append(standard) }
@@ -139,7 +140,8 @@ extension Classifier {
 }
 
 extension Operation {
-  /// What it sets in a view for everything that it matches; nothing when that depends on the entry.
+  /// Returns the values that the operation sets in a view for everything it matches, or nil if they
+  /// depend on the entry.
   fileprivate func certain(_ view: VerdictView) -> Assignment? {
     switch authority {
     case .rule: condition.isEmpty ? (view == .keep ? keep : platform) : nil
@@ -149,7 +151,7 @@ extension Operation {
     }
   }
 
-  /// Whether it may keep something in a backup.
+  /// Whether the operation can include an entry in a backup.
   fileprivate func mayKeep(_ view: VerdictView, _ destination: Destination) -> Bool {
     (view == .keep ? keep : platform).mayKeep(for: destination)
   }

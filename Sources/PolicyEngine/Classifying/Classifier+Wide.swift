@@ -1,5 +1,6 @@
 extension Classifier {
-  /// The symbol of a name among more globs than there are bits: a number for each set of them.
+  /// Returns the symbol of a name if the policy has more globs than a symbol has bits: a number for
+  /// each set of matching globs.
   mutating func wideSymbol(_ state: State, _ name: Span<UInt8>) -> UInt64 {
     wideMatches.removeAll(keepingCapacity: true)
     for node in keys[Int(state.index)].nodes {
@@ -16,10 +17,10 @@ extension Classifier {
     return symbol
   }
 
-  /// Whether the states that are remembered take so much memory that `compact` should be called.
+  /// Whether the cached states exceed `comfortableWeight`, so that `compact` should be called.
   public var needsCompaction: Bool { weight > comfortableWeight }
 
-  /// Forgets all states but those that the caller still holds, which are given new values.
+  /// Discards all states except those in `states`, which receive new values.
   public mutating func compact(keeping states: inout [State]) {
     let kept = states.map { keys[Int($0.index)] }
     (records, keys, table, remaining) = ([], [], [], [])

@@ -1,52 +1,53 @@
 public import SandboxModel
 
-/// Classifies the entries of containers by a compiled policy; for one thread.
+/// Classifies the entries of containers by a compiled policy. Not thread-safe.
 ///
-/// A walk starts with `root`, goes down with `descend`, one name at a time, and asks `verdicts` for
-/// an entry. The states are made when they are first reached and remembered; after that an entry
-/// costs its own name's bytes, and nothing is allocated. How many states there are depends on the
-/// policy's patterns and hardly on the tree; `compact` bounds them for policies made to have many.
+/// A walk starts with `root`, follows each name with `descend`, and requests the verdicts on an
+/// entry with `verdicts`. States are created on first use and cached, so the cost of a known entry
+/// is proportional to the length of its name, without allocations. The number of states depends on
+/// the policy's patterns and hardly on the tree; `compact` limits it for policies crafted to create
+/// many.
 public struct Classifier: ~Copyable {
   /// The policy.
   public let policy: CompiledPolicy
-  /// The time to which ages count, in seconds since 1970.
+  /// The reference time for ages, in seconds since 1970.
   public let scanStart: Int64
 
-  /// A place in a container, as far as the policy tells places apart. It belongs to the classifier
-  /// that gave it out.
+  /// A position in a container, as far as the policy distinguishes positions. Valid only for the
+  /// classifier that created it.
   public struct State: Sendable, Hashable {
     let index: UInt32
   }
 
-  /// The bytes that states may take before `needsCompaction` says so; those of a policy that is not
-  /// made to have many take some hundred KiB.
+  /// The size of the cached states, in bytes, above which `needsCompaction` is true; typical
+  /// policies use a few hundred KiB.
   public var comfortableWeight = 32 << 20
 
   var records: [StateRecord] = []
-  /// What states are made of; the same places as `records`.
+  /// The keys of the states, parallel to `records`.
   var keys: [StateKey] = []
   var indices: [StateKey: UInt32] = [:]
-  /// Five verdicts for each state, by the entry's type, as far as the type decides.
+  /// Five verdicts for each state, one for each entry type, without the effect of `remaining`.
   var table: [Verdicts] = []
-  /// The steps with conditions on size or age that come after those of `table`.
+  /// The steps from the first one that depends on size or age, for all states.
   var remaining: [UInt32] = []
   var transitions = TransitionTable()
-  /// Where marks lead from states, and names that directories hold: the bits are the symbols.
+  /// The transitions for marks, and those for sibling names; the bits serve as symbols.
   var marked = TransitionTable()
   var held = TransitionTable()
   var roots: [RootKey: UInt32] = [:]
   let names: NameFilter
-  /// The globs of the policy, when they are few enough for a bit each.
+  /// The policy's globs, or nil if there are too many for one bit each.
   let globs: GlobFilter?
-  /// About how many bytes all states take.
+  /// The approximate size of all states, in bytes.
   var weight = 0
   var wideMatches: [UInt32] = []
   var wideSymbols: [[UInt32]: UInt64] = [:]
 
-  /// Makes a classifier.
+  /// Creates a classifier.
   ///
-  /// - Parameter scanStart: When the scan began, in seconds since 1970; only rules with
-  ///   `older-than` or `newer-than` ask for it.
+  /// - Parameter scanStart: The start of the scan, in seconds since 1970; used only by rules with
+  ///   `older-than` or `newer-than`.
   public init(_ policy: CompiledPolicy, scanStart: Int64 = 0) {
     self.policy = policy
     self.scanStart = scanStart
@@ -54,13 +55,13 @@ public struct Classifier: ~Copyable {
     globs = GlobFilter(policy.trie.globs)
   }
 
-  /// How many states are remembered.
+  /// The number of cached states.
   public var stateCount: Int { records.count }
 
-  /// The state of a container's root.
+  /// Returns the state of a container's root.
   ///
   /// - Parameters:
-  ///   - app: The bundle identifier of the app whose container it is, for rules of single apps.
+  ///   - app: The bundle identifier of the app that owns the container, for rules of single apps.
   ///   - group: The group identifier, for rules of single groups.
   public mutating func root(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil
@@ -74,7 +75,7 @@ public struct Classifier: ~Copyable {
     return State(index: index)
   }
 
-  /// The state of an entry of a directory, by its name.
+  /// Returns the state of a directory's entry with the given name.
   public mutating func descend(_ state: State, _ name: Span<UInt8>) -> State {
     let record = records[Int(state.index)]
     if record.literalLengths >> UInt64(min(name.count, 63)) & 1 == 1,
@@ -95,13 +96,13 @@ public struct Classifier: ~Copyable {
     return take(state, 0, name)
   }
 
-  /// Whether the verdicts on a file at a state are others when it is a database's: whether that must
-  /// be found out.
+  /// Whether the verdicts on a file in this state depend on it belonging to a database, so that the
+  /// caller must find out.
   public func asksForDatabases(_ state: State) -> Bool {
     records[Int(state.index)].asksForDatabases
   }
 
-  /// The verdicts on an entry.
+  /// Returns the verdicts on an entry.
   public func verdicts(_ state: State, _ facts: EntryFacts) -> Verdicts {
     let slot = Int(state.index) * StateRecord.types + facts.type.index
     var verdicts = table[slot]
@@ -111,7 +112,7 @@ public struct Classifier: ~Copyable {
   }
 }
 
-/// Which containers share a root's state.
+/// The key of a root state, which several containers can share.
 struct RootKey: Hashable, Sendable {
   let kind: ContainerKind
   let app: String?

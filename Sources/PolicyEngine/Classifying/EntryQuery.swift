@@ -1,23 +1,23 @@
 public import SandboxModel
 
-/// An entry of which a policy is asked, by its whole path.
+/// A query for the verdicts on an entry, given by its full path.
 public struct EntryQuery: Sendable, Hashable {
   /// The kind of container.
   public var kind: ContainerKind
-  /// The bundle identifier of the app whose container it is.
+  /// The bundle identifier of the app that owns the container.
   public var app: String?
-  /// The group identifier of the group whose container it is.
+  /// The group identifier, for a group container.
   public var group: String?
-  /// The names on the way from the container's root; none for the root itself.
+  /// The names from the container's root to the entry; empty for the root itself.
   public var path: [[UInt8]]
-  /// What the entry is.
+  /// The properties of the entry.
   public var facts: EntryFacts
-  /// The marks on the entry and on directories above it, by depth; 0 is the container's root.
+  /// The marks on the entry and on its parent directories, by depth; 0 is the container's root.
   public var marks: [Int: MarkSet]
-  /// The names that directories above the entry hold, by depth.
+  /// The sibling names in the parent directories, by depth.
   public var siblings: [Int: SiblingSet]
 
-  /// Makes a query.
+  /// Creates a query.
   public init(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil, path: [[UInt8]],
     facts: EntryFacts = EntryFacts(.file), marks: [Int: MarkSet] = [:],
@@ -32,7 +32,7 @@ public struct EntryQuery: Sendable, Hashable {
     self.siblings = siblings
   }
 
-  /// Makes a query of a path with slashes between its names.
+  /// Creates a query from a path with its names separated by slashes.
   public init(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil, path: String,
     facts: EntryFacts = EntryFacts(.file)
@@ -44,7 +44,7 @@ public struct EntryQuery: Sendable, Hashable {
 }
 
 extension Classifier {
-  /// The state of the entry of a query, from the container's root down.
+  /// Returns the state of a query's entry, starting at the container's root.
   public mutating func state(_ query: EntryQuery) -> State {
     var state = root(query.kind, app: query.app, group: query.group)
     for (depth, name) in query.path.enumerated() {
@@ -56,13 +56,13 @@ extension Classifier {
     return state
   }
 
-  /// The verdicts on the entry of a query.
+  /// Returns the verdicts on a query's entry.
   public mutating func verdicts(_ query: EntryQuery) -> Verdicts {
     verdicts(state(query), query.facts)
   }
 
-  /// The state of an entry below one that is known, by a path with slashes between its names;
-  /// empty names are passed over.
+  /// Returns the state at a path relative to a known state. Names are separated by slashes; empty
+  /// names are ignored.
   public mutating func descend(_ state: State, path: Span<UInt8>) -> State {
     var state = state
     var start = 0

@@ -1,5 +1,4 @@
-/// The globs of a policy, with what their names may begin and end with, so that most are never
-/// tried.
+/// The globs of a policy, indexed by first and last byte, so that few have to be tried for a name.
 struct GlobFilter: Sendable {
   private let globs: [Glob]
   /// For each byte, the globs whose names may begin with it.
@@ -7,10 +6,10 @@ struct GlobFilter: Sendable {
   /// For each byte, the globs whose names may end with it.
   private var last = [UInt64](repeating: 0, count: 256)
 
-  /// How many globs a filter can hold; two bits say what kind a symbol is.
+  /// The maximum number of globs in a filter; two bits of a symbol hold its kind.
   static let maximumCount = 62
 
-  /// Makes a filter; nothing when there are too many globs.
+  /// Creates a filter, or returns nil if there are more than `maximumCount` globs.
   init?(_ globs: [Glob]) {
     guard globs.count <= Self.maximumCount else { return nil }
     self.globs = globs
@@ -20,7 +19,7 @@ struct GlobFilter: Sendable {
     }
   }
 
-  /// Those of some globs that a name matches, a bit each.
+  /// Returns the globs in `live` that match a name, as a bit mask.
   @inline(__always)
   func matches(_ name: Span<UInt8>, among live: UInt64) -> UInt64 {
     guard name.count > 0 else { return 0 }

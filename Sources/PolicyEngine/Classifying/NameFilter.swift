@@ -1,20 +1,20 @@
 internal import SandboxModel
 
-/// The names that a walk looks for: files that are marks, and siblings that rules ask for.
+/// The names that a walk looks for: marker files, and siblings that rules test for.
 struct NameFilter: Sendable {
-  /// The names of files that are marks.
+  /// The names of marker files.
   let files: [([UInt8], MarkSet)]
-  /// The names of attributes that are marks.
+  /// The names of marker attributes.
   let attributes: [([UInt8], MarkSet)]
-  /// A bit for each length of the files' names; the last for all longer.
+  /// A bit for each length of the file names; the last bit stands for all greater lengths.
   let fileLengths: UInt64
-  /// A bit for each length of the names of siblings.
+  /// A bit for each length of the sibling names.
   let siblingLengths: UInt64
-  /// The marks that count in each kind of container, by its place among all.
+  /// The markers for each container kind, by the index of the kind.
   let marksByKind: [UInt64]
-  /// The marks that a directory hands down.
+  /// The markers that directories pass on to everything below.
   let inherited: UInt64
-  /// Whether a mark asks whether a directory above is a cache.
+  /// Whether markers exist, whose effect can depend on a cache directory above.
   let asksForCaches: Bool
 
   init(_ policy: CompiledPolicy) {

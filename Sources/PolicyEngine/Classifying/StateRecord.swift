@@ -1,49 +1,50 @@
-/// What a classifier needs to know of a state at each step.
+/// The data of a state that a classifier uses at each step.
 struct StateRecord: Sendable {
-  /// A bit for each length of the names that lead elsewhere than others do; the last for all
-  /// longer.
+  /// A bit for each length of the names with transitions of their own; the last bit stands for all
+  /// greater lengths.
   var literalLengths: UInt64 = 0
-  /// The globs that lead elsewhere, a bit each, when the policy's globs are few.
+  /// The globs with transitions of their own, as a bit mask; unused if the policy has too many
+  /// globs.
   var liveGlobs: UInt64 = 0
-  /// The names that rules ask for in this directory.
+  /// The sibling names that rules test for in this directory.
   var siblings: UInt64 = 0
-  /// Where every other name leads, once that is known.
+  /// The target state for every other name, once known.
   var otherwise = StateRecord.unknown
-  /// The part of `Classifier.remaining` that is this state's.
+  /// The range of `Classifier.remaining` that belongs to this state.
   var remainingStart: UInt32 = 0
   var remainingCount: UInt32 = 0
-  /// Whether something below may be kept, a bit for each view and destination.
+  /// Whether a backup may include something below, as a bit for each view and destination.
   var keepsBelow: UInt8 = 0
   var hasGlobs = false
-  /// Whether a directory above is a cache, by the rules.
+  /// Whether a directory above has the class cache by the rules alone.
   var isBelowCache = false
-  /// Whether the verdicts on a file are others when it is a database's.
+  /// Whether the verdicts on a file depend on it belonging to a database.
   var asksForDatabases = false
 
   var hasRemaining: Bool { remainingCount > 0 }
 
-  /// No state.
+  /// Stands for an unknown state.
   static let unknown = UInt32.max
-  /// How many verdicts a state has.
+  /// The number of verdicts of a state.
   static let types = EntryType.allCases.count
 }
 
-/// What a state is: states of the same key are one.
+/// The identity of a state: equal keys denote the same state.
 struct StateKey: Hashable, Sendable {
-  /// The nodes of the automaton from which something may still match, in order.
+  /// The nodes of the automaton from which something can still match, in order.
   var nodes: [UInt32] = []
-  /// The rules that match here, in order: twice the step, and one if it matches below, too.
+  /// The rules that match here, in order: twice the step, plus one if the rule also matches below.
   var rules: [UInt32] = []
-  /// The marks that count here.
+  /// The marks in effect.
   var marks: UInt64 = 0
-  /// The names that the directory is known to hold.
+  /// The sibling names that the directory contains.
   var siblings: UInt64 = 0
-  /// The kind of container, by its place among all.
+  /// The index of the container kind.
   var kind: UInt8 = 0
-  /// Whether a directory above is a cache, by the rules.
+  /// Whether a directory above has the class cache by the rules alone.
   var isBelowCache = false
 
-  /// About how many bytes a classifier needs for the state.
+  /// The approximate size of the state in a classifier, in bytes.
   var weight: Int {
     let fixed =
       StateRecord.types * MemoryLayout<Verdicts>.stride + MemoryLayout<StateRecord>.stride

@@ -1,9 +1,9 @@
-/// Where names lead from states, by what they match; forgets everything when it is full.
+/// A cache of state transitions by symbol; emptied when it is full.
 struct TransitionTable: Sendable {
   private var slots: [Slot] = Array(repeating: Slot(), count: 256)
   private(set) var count = 0
 
-  /// How many transitions are remembered before all are forgotten: 8 MiB of them.
+  /// The maximum number of transitions before the cache is emptied, equal to 8 MiB.
   static let capacity = 1 << 18
 
   private struct Slot: Sendable {
@@ -12,11 +12,12 @@ struct TransitionTable: Sendable {
     var target: UInt32 = StateRecord.unknown
   }
 
-  /// The symbol of a name that patterns name.
+  /// Returns the symbol of a name that occurs in patterns.
   @inline(__always)
   static func literal(_ number: UInt32) -> UInt64 { 1 << 63 | UInt64(number) }
 
-  /// The bits of symbols that say what kind they are; the rest are globs, a bit each.
+  /// The bit that marks a numbered set of globs. Without the top two bits, a symbol is a bit mask
+  /// of globs.
   static let wide: UInt64 = 1 << 62
 
   @inline(__always)

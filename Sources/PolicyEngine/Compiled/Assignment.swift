@@ -1,11 +1,11 @@
-/// The values that a rule or a mark sets in one verdict.
+/// The values that a rule or a marker sets in one verdict.
 struct Assignment: Sendable, Hashable {
-  /// Which values it sets.
+  /// The values to set.
   var fields: Fields
-  /// The values; what `fields` does not name means nothing.
+  /// The verdict that holds the values; only those in `fields` are meaningful.
   var verdict: Verdict
 
-  /// The values of a verdict that can be set by themselves.
+  /// The values of a verdict that can be set individually.
   struct Fields: OptionSet, Sendable, Hashable {
     let rawValue: UInt8
 
@@ -19,7 +19,7 @@ struct Assignment: Sendable, Hashable {
     static let backup: Fields = [.backupStandard, .backupCloud, .backupUnencrypted]
     static let all: Fields = [.dataClass, .backup, .update, .purge, .restore]
 
-    /// What counts for a backup to a destination.
+    /// Returns the values that affect a backup to a destination.
     static func backup(for destination: Destination) -> Fields {
       var fields: Fields = .backupStandard
       if destination.isCloud { fields.insert(.backupCloud) }
@@ -35,9 +35,11 @@ struct Assignment: Sendable, Hashable {
     self.verdict = verdict
   }
 
-  /// Makes the assignment of settings: all of the class's dispositions, then the settings' own.
+  /// Creates the assignment of settings: all dispositions of the class, then the settings' own
+  /// values.
   init(_ settings: Settings, classes: [DataClass: Verdict]) {
     self = .nothing
+
     if let dataClass = settings.dataClass {
       fields = .all
       verdict = classes[dataClass] ?? .silent(dataClass)
@@ -45,7 +47,7 @@ struct Assignment: Sendable, Hashable {
     set(settings)
   }
 
-  /// Adds what the settings name besides a class.
+  /// Adds the values of settings other than the class.
   mutating func set(_ settings: Settings) {
     if let backup = settings.backup {
       verdict.backup = backup.applied(to: verdict.backup)
@@ -67,7 +69,7 @@ struct Assignment: Sendable, Hashable {
     }
   }
 
-  /// Sets the values in a verdict.
+  /// Applies the values to a verdict.
   @inline(__always)
   func apply(to other: inout Verdict) {
     if fields == .all {
@@ -85,19 +87,19 @@ struct Assignment: Sendable, Hashable {
     if fields.contains(.restore) { other.restore = verdict.restore }
   }
 
-  /// This assignment and then another one.
+  /// Returns this assignment followed by another one.
   func followed(by other: Assignment) -> Assignment {
     var verdict = verdict
     other.apply(to: &verdict)
     return Assignment(fields: fields.union(other.fields), verdict: verdict)
   }
 
-  /// The assignment of those values only.
+  /// Returns the assignment restricted to some values.
   func limited(to fields: Fields) -> Assignment {
     Assignment(fields: self.fields.intersection(fields), verdict: verdict)
   }
 
-  /// Whether it sets something that keeps data in a backup to a destination, at least in part.
+  /// Whether the assignment can include data in a backup to a destination.
   func mayKeep(for destination: Destination) -> Bool {
     let set = fields.intersection(.backup(for: destination))
     return (set.contains(.backupStandard) && verdict.backup.standard != .never)

@@ -1,8 +1,8 @@
 internal import Codecs
 
-/// The content of policy files in one spelling: comments, order of keys and quotes do not count.
+/// A canonical form of policy files, independent of comments, key order and quoting.
 enum CanonicalContent {
-  /// The digest of all files and of the command line's patterns, in their order.
+  /// Returns the digest of all files and of the command-line patterns, in order.
   static func digest(
     _ documents: [PolicyDocument], _ patterns: [CommandLinePattern]
   ) -> Digest {

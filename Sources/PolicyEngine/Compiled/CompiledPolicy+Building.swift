@@ -2,10 +2,11 @@ internal import Codecs
 internal import SandboxModel
 
 extension CompiledPolicy.Parts {
-  /// Puts the rules and marks of all layers into their order and their patterns into the automaton.
+  /// Collects the rules and markers of all layers in order and adds their patterns to the
+  /// automaton.
   ///
-  /// Those that do not count for the OS version are left out, unless `allVersions` says that all
-  /// are wanted, to look for mistakes.
+  /// - Parameter allVersions: Whether to include rules and markers for other OS versions, to check
+  ///   them.
   mutating func assemble(allVersions: Bool) -> [PolicyIssue] {
     var issues: [PolicyIssue] = []
     var siblings: [[UInt8]: Int] = [:]
@@ -45,7 +46,7 @@ extension CompiledPolicy.Parts {
     guard markerSteps.count < MarkSet.maximumCount else {
       issues.append(
         PolicyIssue(
-          .value, at: marker.location, "more than \(MarkSet.maximumCount) marks in all layers",
+          .value, at: marker.location, "more than \(MarkSet.maximumCount) markers in all layers",
           expected: "fewer"))
       return
     }
@@ -57,7 +58,7 @@ extension CompiledPolicy.Parts {
       CompiledStep(origin: .marker(marker), layer: layer, scope: .all, operation: operation))
   }
 
-  /// The bits of the names that a rule asks for beside an entry.
+  /// Returns the bits of the sibling names that a rule tests for.
   private mutating func number(
     _ rule: Rule, _ known: inout [[UInt8]: Int], _ issues: inout [PolicyIssue]
   ) -> UInt64 {
@@ -73,7 +74,7 @@ extension CompiledPolicy.Parts {
           issues.append(
             PolicyIssue(
               .condition, at: rule.location,
-              "more than \(SiblingSet.maximumCount) names of siblings in all layers",
+              "more than \(SiblingSet.maximumCount) sibling names in all layers",
               expected: "fewer"))
           return mask
         }
@@ -87,7 +88,7 @@ extension CompiledPolicy.Parts {
 extension CompiledPolicy {
   /// Compiles layers.
   ///
-  /// - Returns: The policy, and what stands in the way of using it.
+  /// - Returns: The policy, and the problems that prevent its use.
   static func compile(
     _ selection: LayerSelection, name: String, title: String? = nil, layout: Layout?,
     osVersion: OSVersion?, allVersions: Bool = false

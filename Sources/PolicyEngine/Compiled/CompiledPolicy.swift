@@ -1,49 +1,50 @@
 public import Codecs
 public import SandboxModel
 
-/// All layers of a policy for one layout and one OS version, compiled; it never changes.
+/// All layers of a policy, compiled for one layout and one OS version. Immutable.
 ///
-/// What it does not hold: any state of a walk. Each thread makes a `Classifier` of its own from it.
+/// The state of a walk is kept in a `Classifier`; each thread creates its own.
 public final class CompiledPolicy: Sendable {
   /// The policy's name.
   public let name: String
-  /// What people call the policy.
+  /// The policy's display name.
   public let title: String?
-  /// The layout for which it is compiled, when it is one.
+  /// The layout for which the policy is compiled, or nil for any layout.
   public let layout: Layout?
-  /// The OS version for which it is compiled; nothing where that is unknown, and then the newest.
+  /// The OS version for which the policy is compiled, or nil if it is unknown and the newest one is
+  /// assumed.
   public let osVersion: OSVersion?
-  /// The layers, the weakest first.
+  /// The layers in ascending order of precedence.
   public let layers: [PolicyLayer]
-  /// BLAKE2b-256 of the content of all layers: what decided, whatever the files were called.
+  /// The BLAKE2b-256 digest of the content of all layers, independent of file names.
   public let digest: Digest
-  /// The verdict that each class starts from.
+  /// The initial verdict of each class.
   public let classes: [DataClass: Verdict]
-  /// What happens to whole containers.
+  /// The handling of whole containers.
   public let containers: [ContainerKind: ContainerTerms]
-  /// For how many seconds what operations put aside is kept.
+  /// The retention time of data that operations set aside, in seconds.
   public let retain: [RetainedItem: Int64]
-  /// What a purge does when space is short, the mildest level first.
+  /// The purge levels, from the mildest to the most severe.
   public let pressure: [Pressure]
-  /// How much an app may have of some data.
+  /// The amount of data that an app may keep before it is purged ahead of others.
   public let quotas: [Quota]
-  /// The apps that are known to share a group, by group identifier.
+  /// The apps known to share a group, by group identifier.
   public let groupMembers: [String: [String]]
-  /// The marks to look for; the place of each is its bit in a `MarkSet`.
+  /// The markers to look for; the index of each is its bit in a `MarkSet`.
   public let markers: [Marker]
-  /// The names that rules ask for beside an entry; the place of each is its bit in a `SiblingSet`.
+  /// The sibling names that rules test for; the index of each is its bit in a `SiblingSet`.
   public let siblingNames: [[UInt8]]
 
-  /// The classes of which a layer says by `allow-loss` that they may be lost.
+  /// The classes for which a layer permits loss with `allow-loss`.
   let lossyClasses: Set<DataClass>
-  /// All rules and marks, in the order in which they are applied.
+  /// All rules and markers, in order of application.
   let steps: [CompiledStep]
-  /// The same steps' operations, close together.
+  /// The operations of `steps`, stored contiguously.
   let operations: [Operation]
-  /// The step of each of `markers`.
+  /// The step of each element of `markers`.
   let markerSteps: [Int]
   let trie: PatternTrie
-  /// The verdicts that a container's root starts from, by the kind's place among all kinds.
+  /// The initial verdicts at a container's root, by the index of the container kind.
   let starts: [Verdicts]
 
   init(_ parts: Parts, digest: Digest) {
@@ -62,7 +63,7 @@ public final class CompiledPolicy: Sendable {
     starts = ContainerKind.allCases.map { parts.tables.start($0) }
   }
 
-  /// What a compiled policy is made of.
+  /// The parts of a compiled policy.
   struct Parts {
     let name: String
     let title: String?
@@ -77,32 +78,32 @@ public final class CompiledPolicy: Sendable {
   }
 }
 
-/// Marks, a bit each; `CompiledPolicy.markers` says which.
+/// A set of markers; each bit stands for an element of `CompiledPolicy.markers`.
 public struct MarkSet: OptionSet, Sendable, Hashable {
   /// The bits.
   public let rawValue: UInt64
 
-  /// Makes a set of bits.
+  /// Creates a set from bits.
   public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The set of the mark at a place among `CompiledPolicy.markers`.
+  /// Creates the set of one marker, given its index in `CompiledPolicy.markers`.
   public init(marker index: Int) { rawValue = 1 << UInt64(index) }
 
-  /// How many marks a policy may have.
+  /// The maximum number of markers in a policy.
   public static let maximumCount = 64
 }
 
-/// Names that lie in a directory, a bit each; `CompiledPolicy.siblingNames` says which.
+/// A set of names in a directory; each bit stands for an element of `CompiledPolicy.siblingNames`.
 public struct SiblingSet: OptionSet, Sendable, Hashable {
   /// The bits.
   public let rawValue: UInt64
 
-  /// Makes a set of bits.
+  /// Creates a set from bits.
   public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The set of the name at a place among `CompiledPolicy.siblingNames`.
+  /// Creates the set of one name, given its index in `CompiledPolicy.siblingNames`.
   public init(sibling index: Int) { rawValue = 1 << UInt64(index) }
 
-  /// How many names a policy may ask for.
+  /// The maximum number of sibling names in a policy.
   public static let maximumCount = 64
 }

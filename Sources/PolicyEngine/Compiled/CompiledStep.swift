@@ -1,14 +1,14 @@
 internal import SandboxModel
 
-/// A rule or a mark in the one order in which all layers' are applied.
+/// A rule or marker in the order in which the steps of all layers are applied.
 struct CompiledStep: Sendable {
-  /// Whence it comes.
+  /// The rule or marker.
   let origin: Origin
-  /// The layer that it belongs to.
+  /// The index of its layer.
   let layer: Int
-  /// The containers in which it counts.
+  /// The containers to which it applies.
   let scope: Scope
-  /// What it does.
+  /// Its effect.
   let operation: Operation
 
   enum Origin: Sendable {
@@ -16,7 +16,7 @@ struct CompiledStep: Sendable {
     case marker(Marker)
   }
 
-  /// Whose containers a rule is for.
+  /// The containers to which a rule applies.
   enum Scope: Sendable, Hashable {
     case all
     case app(String)

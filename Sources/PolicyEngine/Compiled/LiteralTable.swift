@@ -1,21 +1,21 @@
-/// Names, each with a number, found by their bytes without any allocation.
+/// A table of names with a number each, with lookup that does not allocate.
 struct LiteralTable: Sendable {
   private var bytes: [UInt8] = []
   private var starts: [UInt32] = [0]
-  /// One more than a name's number, by hash; 0 where there is none.
+  /// The hash table: a name's number plus one, or 0 for an empty slot.
   private var slots: [UInt32] = Array(repeating: 0, count: 16)
 
   var count: Int { starts.count - 1 }
 
-  /// The bytes of a name.
+  /// Returns the bytes of a name.
   func name(_ number: UInt32) -> [UInt8] {
     Array(bytes[Int(starts[Int(number)])..<Int(starts[Int(number) + 1])])
   }
 
-  /// How many bytes a name has.
+  /// Returns the length of a name in bytes.
   func length(_ number: UInt32) -> Int { Int(starts[Int(number) + 1] - starts[Int(number)]) }
 
-  /// The number of a name, which is added when it is new.
+  /// Returns the number of a name and adds the name if it is new.
   mutating func insert(_ name: [UInt8]) -> UInt32 {
     if let known = find(name.span) { return known }
     if (count + 1) * 2 > slots.count { grow() }
@@ -26,7 +26,7 @@ struct LiteralTable: Sendable {
     return number
   }
 
-  /// The number of a name; nothing when it is not one of these.
+  /// Returns the number of a name, or nil if the table does not contain it.
   @inline(__always)
   func find(_ name: Span<UInt8>) -> UInt32? {
     let mask = slots.count - 1
@@ -59,7 +59,7 @@ struct LiteralTable: Sendable {
     slots[slot] = number + 1
   }
 
-  /// FNV-1a with a last mix; names are short.
+  /// FNV-1a with a final mixing step; names are short.
   @inline(__always)
   private static func hash(_ name: Span<UInt8>) -> Int {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -1,29 +1,29 @@
-/// What one rule or mark does to the two verdicts, and on what terms.
+/// The effect of a rule or marker on the two verdicts, with its conditions.
 struct Operation: Sendable {
-  /// What it sets in what we keep.
+  /// The values for the verdict of this program.
   let keep: Assignment
-  /// What it sets in the platform's verdict.
+  /// The values for the platform's verdict.
   let platform: Assignment
-  /// What it sets where it may not set a class or a purge.
+  /// The values for the verdict of this program if neither class nor purge may be set.
   let limitedKeep: Assignment
-  /// The same, for the platform's verdict.
+  /// The values for the platform's verdict if neither class nor purge may be set.
   let limitedPlatform: Assignment
-  /// How much it may do.
+  /// The extent of its permissions.
   let authority: Authority
-  /// What must hold of the entry itself.
+  /// The conditions on the entry itself.
   let condition: EntryCondition
 
-  /// How much an operation may do.
+  /// The extent of an operation's permissions.
   enum Authority: Sendable {
-    /// A rule: everything.
+    /// A rule: no restrictions.
     case rule
-    /// An attribute that somebody set: backup and restore anywhere, the rest on caches only.
+    /// An attribute set deliberately: backup and restore anywhere, class and purge only on caches.
     case attribute
-    /// A file that may have been copied along: nothing that touches what is precious.
+    /// A file that may have been copied by accident: no effect on precious data.
     case file
   }
 
-  /// The operation of a rule.
+  /// Creates the operation of a rule or marker.
   init(
     _ settings: Settings, _ platformSetting: PlatformSetting, condition: EntryCondition,
     classes: [DataClass: Verdict], authority: Authority = .rule
@@ -44,10 +44,10 @@ struct Operation: Sendable {
     self.condition = condition
   }
 
-  /// Whether it sets the same for every entry that its pattern means.
+  /// Whether the operation sets the same values for every entry that its pattern matches.
   var isUnconditional: Bool { condition.isEmpty && authority == .rule }
 
-  /// Sets its values, as far as it may.
+  /// Applies its values, as far as its authority permits.
   @inline(__always)
   func apply(to verdicts: inout Verdicts, belowCache: Bool) {
     switch authority {
@@ -67,7 +67,7 @@ struct Operation: Sendable {
     }
   }
 
-  /// How much of a mark counts for data of a class.
+  /// The part of a marker's effect that applies to data of a class.
   enum Reach {
     case full
     case limited
@@ -80,15 +80,15 @@ struct Operation: Sendable {
   }
 }
 
-/// What must hold of an entry itself for a rule, besides its path.
+/// The conditions of a rule on the entry itself, besides its path.
 struct EntryCondition: Sendable, Hashable {
-  /// The types, a bit each.
+  /// The permitted types, as a bit mask.
   var types = EntryType.anyMask
-  /// More bytes than this, and no directory; -1 for any size.
+  /// The size in bytes that the entry must exceed; excludes directories. -1 for any size.
   var largerThan: Int64 = -1
-  /// Changed longer ago than these seconds; -1 for any.
+  /// The age in seconds that the last change must exceed; -1 for any age.
   var olderThan: Int64 = -1
-  /// Changed less long ago than these seconds; -1 for any.
+  /// The age in seconds that the last change must not reach; -1 for any age.
   var newerThan: Int64 = -1
 
   init() {}
@@ -105,7 +105,7 @@ struct EntryCondition: Sendable, Hashable {
 
   var isEmpty: Bool { types == EntryType.anyMask && !isDynamic }
 
-  /// Whether the type alone does not decide.
+  /// Whether the conditions depend on more than the type.
   var isDynamic: Bool { largerThan >= 0 || olderThan >= 0 || newerThan >= 0 }
 
   func holds(_ facts: EntryFacts, scanStart: Int64) -> Bool {

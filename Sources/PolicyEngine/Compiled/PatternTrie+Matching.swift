@@ -1,7 +1,8 @@
 extension PatternTrie {
-  /// The steps whose patterns mean a path, in order; without any conditions but siblings.
+  /// Returns the steps whose patterns match a path, in order. Sibling conditions are tested, other
+  /// conditions are not.
   ///
-  /// - Parameter siblings: The names that the directory at a depth is known to hold.
+  /// - Parameter siblings: Returns the sibling names in the directory at a depth.
   func steps(
     matching path: [[UInt8]], from roots: [Int], siblings: (_ depth: Int) -> UInt64
   ) -> [Int] {
@@ -36,7 +37,7 @@ extension PatternTrie {
 }
 
 extension PatternTrie.Node {
-  /// Where a name leads.
+  /// Returns the targets of a name.
   func targets(of literal: UInt32) -> [UInt32] {
     var low = 0
     var high = literals.count

@@ -1,21 +1,21 @@
 internal import SandboxModel
 
-/// All patterns of a policy as one automaton with shared beginnings; not yet deterministic.
+/// All patterns of a policy as one nondeterministic automaton with shared prefixes.
 ///
-/// A node stands for what a path has matched so far. `**` leads to a node that every name leads
-/// back to. A node is made before those that it leads to.
+/// A node stands for the part of a path matched so far. `**` leads to a node on which every name
+/// loops. Nodes precede their successors.
 struct PatternTrie: Sendable {
   var nodes: [Node] = []
-  /// The names that edges bear.
+  /// The names on edges.
   var literals = LiteralTable()
-  /// The globs that edges bear.
+  /// The globs on edges.
   var globs: [Glob] = []
   private var globIndices: [Glob: Int] = [:]
   private var roots: [Root: Int] = [:]
   private var edges: [Edge: Int] = [:]
   private var components: [PatternComponent: Int] = [:]
 
-  /// Which containers a part of the automaton is for.
+  /// The containers to which a part of the automaton applies.
   struct Root: Hashable, Sendable {
     let kind: ContainerKind
     let scope: CompiledStep.Scope
@@ -28,36 +28,36 @@ struct PatternTrie: Sendable {
   }
 
   struct Node: Sendable {
-    /// Where names lead.
+    /// The edges for names.
     var literals: [(literal: UInt32, node: UInt32)] = []
-    /// Where globs lead.
+    /// The edges for globs.
     var globs: [(glob: UInt32, node: UInt32)] = []
-    /// The node behind `**`; it is reached together with this one.
+    /// The node after `**`, which is reached together with this one.
     var anyDepth: UInt32?
-    /// Whether every name leads back here.
+    /// Whether every name leads back to this node.
     var loops = false
-    /// The rules that match here.
+    /// The rules that match at this node.
     var accepted: [Accepted] = []
-    /// One more than the last step that may match further down; 0 for none.
+    /// One more than the last step that can match further down; 0 for none.
     var lastStep: UInt32 = 0
-    /// One more than the last step further down that may keep data in a backup, for each view and
-    /// destination; 0 for none.
+    /// One more than the last step further down that can include data in a backup, for each view
+    /// and destination; 0 for none.
     var lastKeeper = SIMD8<UInt32>()
-    /// The names beside a child that rules ask for.
+    /// The sibling names that rules test for in the directory at this node.
     var siblings: UInt64 = 0
   }
 
   /// A rule that matches at a node.
   struct Accepted: Sendable {
-    /// The rule's place among the steps.
+    /// The index of the rule's step.
     let step: UInt32
-    /// Whether it matches everything further down, too.
+    /// Whether the rule also matches everything further down.
     let isSticky: Bool
-    /// One of these names must lie beside the entry; 0 for any.
+    /// The names of which one must exist beside the entry; 0 for no condition.
     let siblings: UInt64
   }
 
-  /// The two views times the four destinations.
+  /// The number of combinations of the two views and the four destinations.
   static let questions = 8
 
   static func question(_ view: VerdictView, _ destination: Destination) -> Int {
@@ -68,7 +68,7 @@ struct PatternTrie: Sendable {
     roots[Root(kind: kind, scope: scope)]
   }
 
-  /// Adds a pattern for one kind of container.
+  /// Adds a pattern for one container kind.
   mutating func insert(
     _ pattern: Pattern, kind: ContainerKind, scope: CompiledStep.Scope, step: Int,
     siblings: UInt64
@@ -127,7 +127,7 @@ struct PatternTrie: Sendable {
     return child
   }
 
-  /// Notes at each node what may still match further down; to be called when all are inserted.
+  /// Computes for each node the steps that can match further down. Called after the last `insert`.
   mutating func finish(_ operations: [Operation]) {
     for index in nodes.indices.reversed() {
       nodes[index].literals.sort { $0 < $1 }

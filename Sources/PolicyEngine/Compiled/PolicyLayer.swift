@@ -1,25 +1,25 @@
 /// A layer of a policy: rules, then marks. A later layer overrides an earlier one.
 public struct PolicyLayer: Sendable {
-  /// What output calls it: the policy's name, the file of an overlay, or the option.
+  /// The name in output: of the policy, of the overlay's file, or of the option.
   public let name: String
-  /// Whence it comes.
+  /// The origin of its file.
   public let origin: PolicyOrigin
-  /// What it is.
+  /// The part of the policy that it represents.
   public let part: Part
   let rules: [(scope: CompiledStep.Scope, rules: [Rule])]
   let markers: [Marker]
 
-  /// The parts that a policy's layers are made of, in their order.
+  /// The parts of a policy that form layers, in order.
   public enum Part: String, Sendable, Hashable, CaseIterable {
-    /// The rules and marks of a file of the chain.
+    /// The rules and markers of a file in the chain.
     case chain
-    /// The `finally` part of a file of the chain.
+    /// The `finally` section of a file in the chain.
     case finally
     /// An overlay.
     case overlay
-    /// A file named on the command line.
+    /// A file given on the command line.
     case file
-    /// Patterns of the command line, `--exclude` and `--include`.
+    /// Patterns given on the command line with `--exclude` and `--include`.
     case patterns
   }
 

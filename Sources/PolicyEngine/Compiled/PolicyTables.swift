@@ -4,7 +4,7 @@ internal import SandboxModel
 /// pattern, classes by class and value.
 struct PolicyTables: Sendable {
   private(set) var classes: [DataClass: Assignment] = [:]
-  /// The classes of which a layer says by `allow-loss` that they may be lost.
+  /// The classes for which a layer permits loss with `allow-loss`.
   private(set) var lossyClasses: Set<DataClass> = []
   private(set) var containers: [ContainerKind: ContainerTerms] = [:]
   private(set) var retain: [RetainedItem: Int64] = [:]
@@ -38,7 +38,7 @@ struct PolicyTables: Sendable {
     }
   }
 
-  /// The verdict that each class starts from.
+  /// The initial verdict of each class.
   var classVerdicts: [DataClass: Verdict] {
     var verdicts: [DataClass: Verdict] = [:]
     for dataClass in DataClass.allCases {
@@ -47,7 +47,7 @@ struct PolicyTables: Sendable {
     return verdicts
   }
 
-  /// What the verdicts of all entries of a kind of container start from.
+  /// Returns the initial verdicts of all entries in a container kind.
   func start(_ kind: ContainerKind) -> Verdicts {
     var verdict = classVerdicts[.unknown] ?? .silent()
     if let backup = containers[kind]?.backup {

@@ -38,21 +38,21 @@ extension DocumentReader {
     }
     if isRefused {
       add(
-        .value, mark, "'\(text)' is no path below a container's root",
-        "names with one slash between them")
+        .value, mark, "'\(text)' is not a path below a container's root",
+        "names separated by single slashes")
       return nil
     }
     return components
   }
 
-  /// Names by the directory that they belong to, which must be on the way to the example's path.
+  /// Returns names by directory and refuses directories that are not on the example's path.
   private mutating func names(_ node: YAMLNode?, above path: [[UInt8]]) -> [[[UInt8]]: [String]] {
     var names: [[[UInt8]]: [String]] = [:]
     for entry in node?.mapping ?? [] {
       guard let directory = self.path(entry.name, entry.keyMark) else { continue }
       guard path.starts(with: directory) else {
         add(
-          .value, entry.keyMark, "'\(entry.name)' is not on the way to the example's path",
+          .value, entry.keyMark, "'\(entry.name)' is not part of the example's path",
           "the path or a directory above it")
         continue
       }

@@ -43,7 +43,8 @@ extension DocumentReader {
     }
   }
 
-  /// The place of a character of a scalar; its beginning where escapes or folding hide it.
+  /// Returns the position of a character of a scalar, or the scalar's start if escapes or folding
+  /// make the position ambiguous.
   private func mark(of offset: Int, in scalar: YAMLNode.Scalar, _ start: Mark) -> Mark {
     switch scalar.style {
     case .plain: return Mark(line: start.line, column: start.column + offset)
@@ -54,8 +55,8 @@ extension DocumentReader {
     }
   }
 
-  /// Refuses ages in rules that set anything but `purge`: on a backup rule they would lose files
-  /// with time.
+  /// Refuses age conditions in rules that set anything but `purge`: in a backup rule they would
+  /// drop files from backups as time passes.
   private mutating func checkAges(_ node: YAMLNode, _ conditions: Conditions) {
     let ages = node["when"]?.mapping?.filter { $0.name == "older-than" || $0.name == "newer-than" }
     let values = ["class", "backup", "update", "restore", "platform"]
@@ -66,7 +67,7 @@ extension DocumentReader {
         ?? "'\(age.name)' in a rule that does not set 'purge'"
       add(
         .condition, age.keyMark, problem,
-        "a rule that sets 'purge' alone: what a backup holds must not depend on the day")
+        "a rule that sets 'purge' alone: the content of a backup must not depend on the date")
     }
   }
 

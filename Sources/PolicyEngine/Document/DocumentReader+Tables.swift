@@ -43,7 +43,7 @@ extension DocumentReader {
       guard let level: PressureLevel = word(element["level"]) else { continue }
       if levels.contains(where: { $0.level == level }) {
         add(
-          .duplicate, element.mark, "the level '\(level.rawValue)' comes twice",
+          .duplicate, element.mark, "the level '\(level.rawValue)' occurs twice",
           "each level once")
       }
       guard let below = freeSpace(element["when-free-below"]),
@@ -75,7 +75,7 @@ extension DocumentReader {
       else { continue }
       if quotas.contains(where: { $0.pattern.text == pattern.text }) {
         add(
-          .duplicate, match.mark, "the quota of '\(pattern.text)' comes twice",
+          .duplicate, match.mark, "the quota for '\(pattern.text)' occurs twice",
           "each pattern once")
       }
       quotas.append(

@@ -1,10 +1,10 @@
 internal import Codecs
 internal import SandboxModel
 
-/// Makes values of the nodes of a policy file.
+/// Converts the nodes of a policy file into values.
 ///
-/// `GrammarCheck` names what breaks the grammar; what it refused is passed over here, and only what
-/// the grammar cannot say is added to the issues.
+/// `GrammarCheck` reports violations of the grammar. This reader ignores refused nodes and reports
+/// only mistakes beyond the grammar.
 struct DocumentReader {
   let file: String
   var issues: [PolicyIssue] = []
@@ -42,11 +42,11 @@ struct DocumentReader {
       case "extends", "layout":
         add(
           .key, entry.keyMark, "an overlay has '\(entry.name)'",
-          "the layouts that it lies over in 'overlay' alone")
+          "only 'overlay', with the layouts")
       case "finally":
         add(
           .key, entry.keyMark, "an overlay has 'finally'",
-          "'rules' and 'markers': an overlay stands behind all policies")
+          "'rules' and 'markers': overlays apply after all policies")
       default: break
       }
     }
@@ -80,9 +80,9 @@ struct DocumentReader {
     return members
   }
 
-  // MARK: - What all parts use
+  // MARK: - Helpers
 
-  /// The elements of a list, or the one value.
+  /// Returns the elements of a list, or the single value.
   static func many(_ node: YAMLNode?) -> [YAMLNode] { node.map { $0.sequence ?? [$0] } ?? [] }
 
   func location(_ node: YAMLNode) -> PolicyLocation { PolicyLocation(file, node.mark) }
@@ -96,7 +96,7 @@ struct DocumentReader {
         kind, at: PolicyLocation(file, mark), problem, expected: expected, severity: severity))
   }
 
-  /// Notes an identifier and refuses one that the file has already.
+  /// Records an identifier and refuses a duplicate in the same file.
   mutating func note(_ identifier: String, _ node: YAMLNode) {
     if let earlier = identifiers[identifier] {
       add(

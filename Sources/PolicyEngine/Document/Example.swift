@@ -1,38 +1,38 @@
 internal import Codecs
 public import SandboxModel
 
-/// A path and what a policy must say of it; a policy's own test.
+/// A path with the expected values of its verdict; a test within a policy.
 public struct Example: Sendable, Hashable {
-  /// Where it stands.
+  /// The position in the file.
   public let location: PolicyLocation
-  /// The container.
+  /// The container kind.
   public let kind: ContainerKind
   /// The entry's path below the container's root; empty for the root itself.
   public let path: [[UInt8]]
-  /// The app whose container it is.
+  /// The app that owns the container.
   public let app: String?
-  /// The group whose container it is.
+  /// The group that owns the container.
   public let group: String?
-  /// What the entry is.
+  /// The properties of the entry.
   public let facts: EntryFacts
-  /// The identifiers of the marks that are on the entry or on directories above it, by path.
+  /// The identifiers of the marks on the entry or on its parent directories, by path.
   public let marks: [[[UInt8]]: [String]]
-  /// The names that directories on the way hold, by path.
+  /// The sibling names in directories on the path, by path.
   public let holdings: [[[UInt8]]: [String]]
-  /// The operating system's version; unknown when there is none.
+  /// The OS version, or nil if it is unknown.
   public let osVersion: OSVersion?
-  /// Where a backup would go; nothing asks for `default`.
+  /// The destination of the backup, or nil for the default one.
   public let destination: Destination?
-  /// What must come out.
+  /// The expected values.
   public let expected: Expectation
-  /// What must come out for the platform.
+  /// The expected values for the platform.
   public let platform: Expectation
 
-  /// The scan's start to which an example's `age` counts, in seconds since 1970.
+  /// The reference time for `age` in examples, in seconds since 1970.
   static let scanStart: Int64 = 4_000_000_000
 }
 
-/// Values that an example expects, each with its place.
+/// The values that an example expects, each with its position.
 public struct Expectation: Sendable, Hashable {
   var dataClass: Placed<DataClass>?
   var backup: Placed<BackupSetting>?
@@ -46,7 +46,7 @@ public struct Expectation: Sendable, Hashable {
   }
 }
 
-/// What an example expects of `purge`: never, anytime, or those terms that it names.
+/// The expected value of `purge`: never, anytime, or the terms that the example names.
 struct PurgeExpectation: Sendable, Hashable {
   var isAllowed: Bool
   var order: UInt16?

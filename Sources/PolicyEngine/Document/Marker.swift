@@ -1,46 +1,46 @@
 public import SandboxModel
 
-/// A mark on an entry that a policy heeds: an extended attribute, or a file in a directory.
+/// A marker of a policy: an extended attribute of an entry, or a file in a directory.
 public struct Marker: Sendable, Hashable {
-  /// Its name, once in a file.
+  /// The identifier, unique in its file.
   public let id: String
-  /// Where it stands.
+  /// The position in the file.
   public let location: PolicyLocation
-  /// What to look for.
+  /// The attribute or file to look for.
   public let sign: Sign
-  /// The kinds of containers in which it counts.
+  /// The container kinds to which it applies.
   public let kinds: Set<ContainerKind>
-  /// Whether a marked directory covers all below it.
+  /// Whether a marked directory covers everything below it.
   public let isInherited: Bool
-  /// What it sets, where it may (docs/policy.md, marks).
+  /// The values to set, where permitted (docs/policy.md, marks).
   public let settings: Settings
-  /// What it says of the platform's verdict.
+  /// The effect on the platform's verdict.
   public let platform: PlatformSetting
-  /// The versions of the operating system for which it counts.
+  /// The OS versions to which it applies.
   public let versions: VersionRange
-  /// Why it is so.
+  /// The reason, from `why`.
   public let why: String?
-  /// Who says so.
+  /// The reference, from `source`.
   public let source: String?
 
-  /// What marks an entry.
+  /// The form of a marker.
   public enum Sign: Sendable, Hashable {
     /// An extended attribute, with any value unless one is given.
     case attribute(name: String, value: String?)
-    /// A file of this name in a directory, which marks the directory; it must begin with the bytes, when
-    /// any are given.
+    /// A file with this name, which marks its directory. Its content must begin with the given
+    /// bytes, if any.
     case file(name: String, beginsWith: String?)
   }
 
-  /// The name of the extended attribute on Linux, where users' attributes begin with `user.`;
-  /// nothing for a marker that is a file.
+  /// The name of the extended attribute on Linux, where user attributes begin with `user.`, or nil
+  /// for a marker file.
   public var linuxAttribute: String? {
     guard case .attribute(let name, _) = sign else { return nil }
     let spaces = ["user.", "security.", "system.", "trusted."]
     return spaces.contains(where: name.hasPrefix) ? name : "user.\(name)"
   }
 
-  /// Whether the attribute's value, or what the file begins with, is what the mark asks for.
+  /// Whether the attribute's value, or the beginning of the file, satisfies the marker.
   public func accepts(_ content: [UInt8]) -> Bool {
     switch sign {
     case .attribute(_, let value): value.map { Array($0.utf8) == content } ?? true
@@ -48,15 +48,15 @@ public struct Marker: Sendable, Hashable {
     }
   }
 
-  /// How many bytes of the file must be read to know whether it is the mark.
+  /// The number of bytes of the file to read to recognize the marker.
   public var neededCount: Int {
     if case .file(_, let beginning?) = sign { beginning.utf8.count } else { 0 }
   }
 
-  /// Whether it has a say in what a purge may take: by a class, from whose dispositions all starts
-  /// again, or by itself.
+  /// Whether the marker can affect a purge: by setting `purge`, or by setting a class and
+  /// with it all dispositions.
   public var concernsPurge: Bool { settings.dataClass != nil || settings.purge != nil }
 
-  /// Whether the mark is a file, which may have been copied along with a directory by chance.
+  /// Whether the marker is a file, which may have been copied with its directory by accident.
   var isFile: Bool { if case .file = sign { true } else { false } }
 }

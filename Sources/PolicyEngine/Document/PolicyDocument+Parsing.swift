@@ -1,15 +1,15 @@
 internal import Codecs
 
 extension PolicyDocument {
-  /// Reads a file and checks all that can be checked without others.
+  /// Reads a file and performs the checks that need no other files.
   ///
-  /// - Returns: The document, when it is one at all, and every mistake; one with errors is good for
-  ///   nothing but to find more of them.
+  /// - Returns: The document, if the text is a policy at all, and every mistake. A document with
+  ///   errors is usable only to find more mistakes.
   public static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
     let start = PolicyLocation(file: source.name, line: 1, column: 1)
     guard source.bytes.count <= PolicySource.maximumSize else {
       let issue = PolicyIssue(
-        .unreadable, at: start, "the file is larger than a policy may be",
+        .unreadable, at: start, "the file is too large",
         expected: "a policy of at most \(PolicySource.maximumSize) bytes")
       return (nil, [issue])
     }

@@ -1,23 +1,23 @@
 internal import Codecs
 public import SandboxModel
 
-/// One policy file, read and checked by itself.
+/// A policy file, read and checked individually.
 public struct PolicyDocument: Sendable {
-  /// The text it was read from.
+  /// The text of the file.
   public let source: PolicySource
-  /// Whether it is a policy, or lies over policies.
+  /// Whether it is a policy or an overlay.
   public let role: Role
-  /// What people call it.
+  /// The display name.
   public let title: String?
-  /// The names of the policies that it builds upon, the weakest first, and where they stand.
+  /// The policies that it extends, in ascending order of precedence, with positions.
   public let extends: [Reference]
-  /// The layout of devices that it is for.
+  /// The device layout to which it applies.
   public let layout: Layout?
-  /// The dispositions that classes start from.
+  /// The initial dispositions of classes.
   public let classes: [DataClass: ClassSettings]
-  /// What happens to whole containers.
+  /// The handling of whole containers.
   public let containers: [ContainerKind: ContainerTerms]
-  /// For how many seconds what operations put aside is kept.
+  /// The retention time of data that operations set aside, in seconds.
   public let retain: [RetainedItem: Int64]
   /// The rules, in order.
   public let rules: [Rule]
@@ -25,37 +25,37 @@ public struct PolicyDocument: Sendable {
   public let apps: [OwnedRules]
   /// The rules of single groups, by group identifier, in the file's order.
   public let groups: [OwnedRules]
-  /// The apps that are known to share a group, by group identifier.
+  /// The apps known to share a group, by group identifier.
   public let groupMembers: [String: [String]]
-  /// The marks, in order.
+  /// The markers, in order.
   public let markers: [Marker]
-  /// The rules that stand behind those of every policy that extends this one.
+  /// The rules applied after those of every policy that extends this one.
   public let finalRules: [Rule]
-  /// The marks that stand behind `finalRules`.
+  /// The markers applied after `finalRules`.
   public let finalMarkers: [Marker]
-  /// What a purge does when space is short.
+  /// The purge levels.
   public let pressure: [Pressure]
-  /// How much an app may have of some data.
+  /// The amount of data that an app may keep before it is purged ahead of others.
   public let quotas: [Quota]
-  /// The policy's own tests.
+  /// The policy's tests.
   public let examples: [Example]
 
   /// The whole content, for the digest.
   let content: YAMLNode
 
-  /// What a file is for.
+  /// The purpose of a file.
   public enum Role: Sendable, Hashable {
-    /// It is a policy of this name.
+    /// A policy with this name.
     case policy(String)
-    /// It lies over the policies for these layouts, over all when there are none.
+    /// An overlay over the policies for these layouts, or over all policies if empty.
     case overlay(Set<String>)
   }
 
-  /// The name of a policy, and where it is named.
+  /// A reference to a policy by name.
   public struct Reference: Sendable, Hashable {
     /// The policy's name.
     public let name: String
-    /// Where it is named.
+    /// The position of the reference.
     public let location: PolicyLocation
   }
 
@@ -67,29 +67,29 @@ public struct PolicyDocument: Sendable {
     public let rules: [Rule]
   }
 
-  /// The dispositions of a class, as far as a file gives them.
+  /// The dispositions of a class, as far as the file sets them.
   public struct ClassSettings: Sendable, Hashable {
     /// The values.
     public let settings: Settings
-    /// Why it may let go what nobody can make again.
+    /// The reason for permitting the loss of precious data.
     public let allowLoss: String?
-    /// Where they stand.
+    /// The position in the file.
     public let location: PolicyLocation
   }
 
-  /// The policy's name; nothing for an overlay.
+  /// The policy's name, or nil for an overlay.
   public var name: String? { if case .policy(let name) = role { name } else { nil } }
 
-  /// Where the file begins.
+  /// The start of the file's content.
   var location: PolicyLocation { PolicyLocation(source.name, content.mark) }
 
-  /// Whether the file lies over policies for this layout.
+  /// Whether the file is an overlay over policies for this layout.
   func isOverlay(for layout: Layout?) -> Bool {
     guard case .overlay(let layouts) = role else { return false }
     return layouts.isEmpty || layout.map { layouts.contains($0.rawValue) } ?? false
   }
 
-  /// The layouts for which its rules must make sense; none where that cannot be said.
+  /// The layouts for which its rules are checked; empty if unknown.
   var layouts: [Layout] {
     switch role {
     case .policy: layout.map { [$0] } ?? []
@@ -97,7 +97,7 @@ public struct PolicyDocument: Sendable {
     }
   }
 
-  /// All lists of rules, in each of which a later rule overrides an earlier one.
+  /// All lists of rules. Within each list a later rule overrides an earlier one.
   var ruleLists: [[Rule]] {
     [rules] + apps.map(\.rules) + groups.map(\.rules) + [finalRules]
   }

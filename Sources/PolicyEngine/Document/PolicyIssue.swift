@@ -1,47 +1,47 @@
-/// A mistake in a policy: where it is, what is wrong, and what was expected.
+/// A mistake in a policy: its position, the problem, and the expected text.
 public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
-  /// Where it is.
+  /// The position in the file.
   public let location: PolicyLocation
-  /// How bad it is.
+  /// The severity.
   public let severity: Severity
-  /// What kind of mistake it is.
+  /// The kind of mistake.
   public let kind: Kind
-  /// What is wrong.
+  /// The problem.
   public let problem: String
-  /// What was expected; empty where there is nothing to say.
+  /// The expected text; empty if there is none.
   public let expected: String
 
-  /// How bad a mistake is.
+  /// The severity of a mistake.
   public enum Severity: String, Sendable, Hashable {
-    /// Nothing runs on a policy with it.
+    /// The policy cannot be used.
     case error
-    /// The policy works, though perhaps not as it was meant.
+    /// The policy can be used, but perhaps not with the intended effect.
     case warning
   }
 
-  /// The kinds of mistakes; the words are part of JSON output.
+  /// The kinds of mistakes; the words are part of the JSON output.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The file is too large, or no YAML.
+    /// The file is too large or not valid YAML.
     case unreadable
-    /// A key that the grammar does not have, or one that is missing.
+    /// An unknown or missing key.
     case key
-    /// A value that the grammar does not have.
+    /// An invalid value.
     case value
-    /// A text that is no pattern.
+    /// An invalid pattern.
     case pattern
     /// A pattern that no path can match.
     case unmatchable
-    /// A rule that a later one of the same list always overrides.
+    /// A rule that a later one in the same list always overrides.
     case overridden
-    /// Policies that extend each other, or one that is not there.
+    /// Policies that extend each other, or a policy that does not exist.
     case extends
-    /// A name that is used twice.
+    /// A duplicate name.
     case duplicate
-    /// A condition where it would lose files with time, or cannot hold.
+    /// A condition that cannot hold, or that would drop files from backups as time passes.
     case condition
-    /// A rule that lets go what nobody can make again.
+    /// A rule that permits the loss of precious data.
     case loss
-    /// An example that comes out otherwise.
+    /// A failed example.
     case example
   }
 
@@ -56,18 +56,18 @@ public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
     self.severity = severity
   }
 
-  /// The line that a compiler would print.
+  /// The issue as one line in the format of compilers.
   public var description: String {
     let expectation = expected.isEmpty ? "" : "; expected \(expected)"
     return "\(location): \(severity.rawValue): \(problem)\(expectation)"
   }
 }
 
-/// A policy that cannot be used, with every mistake that was found in it.
+/// The error for a policy that cannot be used, with every mistake found in it.
 public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What was tried.
+  /// The attempted action.
   public let action: String
-  /// The mistakes, in the order of their files and lines; at least one of them an error.
+  /// The mistakes, ordered by file and line; at least one is an error.
   public let issues: [PolicyIssue]
 
   init(_ action: String, _ issues: [PolicyIssue]) {
@@ -75,7 +75,7 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
     self.issues = issues
   }
 
-  /// What was tried and the first mistake: "cannot use the policy ios: ios.yaml:3:1: …".
+  /// The action and the first mistake: "cannot use the policy ios: ios.yaml:3:1: …".
   public var description: String {
     guard let first = issues.first(where: { $0.severity == .error }) else {
       return "cannot \(action)"
@@ -86,15 +86,15 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
     return "cannot \(action): \(first.location): \(first.problem)\(expectation)\(rest)"
   }
 
-  /// What to do about it.
+  /// The suggested remedy.
   public var hint: String {
     guard let first = issues.first else { return "correct the policy" }
     let file = first.location.file
     if !first.location.isOfCommandLine {
-      return "correct \(file); 'sandboxctl policy lint FILE' names every mistake"
+      return "correct \(file); 'sandboxctl policy lint FILE' lists every mistake"
     }
-    if first.kind != .extends { return "correct \(file); sandboxctl-policy(5) has all patterns" }
-    let list = "'sandboxctl policy list' shows what each policy is for"
-    return issues.count == 1 ? list : list + ", 'sandboxctl policy lint' each mistake in files"
+    if first.kind != .extends { return "correct \(file); sandboxctl-policy(5) describes patterns" }
+    let list = "'sandboxctl policy list' lists the policies"
+    return issues.count == 1 ? list : list + ", 'sandboxctl policy lint' every mistake in files"
   }
 }

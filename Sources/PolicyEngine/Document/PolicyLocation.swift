@@ -1,15 +1,15 @@
 internal import Codecs
 
-/// A place in a policy file.
+/// A position in a policy file.
 public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// The file, as its source names it.
+  /// The file, by the name of its source.
   public let file: String
-  /// The line, from 1.
+  /// The line, counted from 1.
   public let line: Int
-  /// The column, from 1.
+  /// The column, counted from 1.
   public let column: Int
 
-  /// Makes a location.
+  /// Creates a location.
   public init(file: String, line: Int, column: Int) {
     self.file = file
     self.line = line
@@ -20,16 +20,16 @@ public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConver
     self.init(file: file, line: mark.line, column: mark.column)
   }
 
-  /// What stands for the file of a name or a pattern of the command line that has no option's name.
+  /// The file name that stands for policy names and patterns given without an option.
   static let commandLine = "command line"
 
-  /// Whether it is no place in a file, but in what the command was called with.
+  /// Whether the location is in the command line and not in a file.
   public var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
 
-  /// The place as compilers print it, `site.yaml:12:5`.
+  /// The position in the format of compilers, `site.yaml:12:5`.
   public var description: String { "\(file):\(line):\(column)" }
 
-  /// Orders by file, then by place.
+  /// Orders by file, then by position.
   public static func < (left: Self, right: Self) -> Bool {
     (left.file, left.line, left.column) < (right.file, right.line, right.column)
   }

@@ -1,56 +1,56 @@
 public import SandboxModel
 
-/// A rule of a policy file: which paths it means and what it sets.
+/// A rule of a policy file: the paths that it matches and the values that it sets.
 public struct Rule: Sendable, Hashable {
-  /// Its name, once in a file.
+  /// The identifier, unique in its file.
   public let id: String
-  /// Where it stands.
+  /// The position in the file.
   public let location: PolicyLocation
-  /// The kinds of containers in which it counts.
+  /// The container kinds to which it applies.
   public let kinds: Set<ContainerKind>
-  /// The paths that it means, relative to the container's root.
+  /// The pattern of the paths, relative to the container's root.
   public let pattern: Pattern
-  /// What it sets, for both verdicts.
+  /// The values to set in both verdicts.
   public let settings: Settings
-  /// What it says of the platform's verdict.
+  /// The effect on the platform's verdict.
   public let platform: PlatformSetting
-  /// What must hold besides.
+  /// The additional conditions.
   public let conditions: Conditions
-  /// The versions of the operating system for which it counts.
+  /// The OS versions to which it applies.
   public let versions: VersionRange
-  /// Why it is so.
+  /// The reason, from `why`.
   public let why: String?
-  /// Who says so.
+  /// The reference, from `source`.
   public let source: String?
-  /// Why it may let go what nobody can make again.
+  /// The reason for permitting the loss of precious data.
   public let allowLoss: String?
-  /// Where its pattern stands.
+  /// The position of its pattern.
   let patternLocation: PolicyLocation
 }
 
-/// What must hold for a rule besides its pattern.
+/// The conditions of a rule besides its pattern.
 public struct Conditions: Sendable, Hashable {
-  /// More bytes than this; never so for a directory.
+  /// The size in bytes that the entry must exceed; never true for a directory.
   public var largerThan: Int64?
-  /// One of these types; any, when there are none.
+  /// The permitted types; any type if empty.
   public var types: Set<EntryType> = []
-  /// One of these names lies beside what the pattern names: beside the entry, or, where the pattern
-  /// ends in `/**`, beside what stands before that.
+  /// The names of which one must exist beside the entry that the pattern names. For a pattern that
+  /// ends in `/**`, that entry is the one named before `/**`.
   public var siblings: [String] = []
-  /// Last changed longer ago than this many seconds, counted from the scan's start.
+  /// The age in seconds that the last change must exceed, relative to the scan's start.
   public var olderThan: Int64?
-  /// Last changed less than this many seconds ago.
+  /// The age in seconds that the last change must not reach.
   public var newerThan: Int64?
 
-  /// No conditions.
+  /// Creates empty conditions.
   public init() {}
 
-  /// The types, a bit each.
+  /// The permitted types as a bit mask.
   var typeMask: UInt8 {
     types.isEmpty ? EntryType.anyMask : types.reduce(0) { $0 | $1.meaning }
   }
 
-  /// Whether each entry for which the other conditions hold is one for which these do.
+  /// Whether these conditions hold for every entry for which the other conditions hold.
   func cover(_ other: Conditions) -> Bool {
     func isWithin(_ limit: Int64?, _ theirs: Int64?, _ order: (Int64, Int64) -> Bool) -> Bool {
       guard let limit else { return true }
@@ -66,7 +66,7 @@ public struct Conditions: Sendable, Hashable {
 }
 
 extension Conditions: CustomStringConvertible {
-  /// The conditions in words, "type is file, larger than 1000 bytes"; empty for none.
+  /// The conditions as text, "type is file, larger than 1000 bytes"; empty for none.
   public var description: String {
     var parts: [String] = []
     if !types.isEmpty {

@@ -1,17 +1,17 @@
-/// What a rule sets: the values that it names, and no others.
+/// The values that a rule sets.
 public struct Settings: Sendable, Hashable {
-  /// The class from whose dispositions it starts again.
+  /// The class, whose dispositions replace all values set before.
   public var dataClass: DataClass?
-  /// Whether the data goes into a backup, as far as it says.
+  /// The backup disposition, as far as the rule sets it.
   public var backup: BackupSetting?
-  /// What becomes of the data on update.
+  /// The handling of the data on update.
   public var update: UpdateDisposition?
   /// Whether the data may be purged.
   public var purge: PurgeDisposition?
-  /// What a restore does with the data.
+  /// The handling of the data on restore.
   public var restore: RestoreDisposition?
 
-  /// Makes settings.
+  /// Creates settings.
   public init(
     dataClass: DataClass? = nil, backup: BackupSetting? = nil, update: UpdateDisposition? = nil,
     purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil
@@ -23,20 +23,20 @@ public struct Settings: Sendable, Hashable {
     self.restore = restore
   }
 
-  /// Whether nothing is set.
+  /// Whether no value is set.
   public var isEmpty: Bool { self == Settings() }
 }
 
-/// What a rule says of backups: for all destinations, or for those that it names.
+/// The backup setting of a rule: for all destinations, or for single ones.
 public struct BackupSetting: Sendable, Hashable {
-  /// What holds for every destination; it replaces all that was said before.
+  /// The mode for every destination; replaces everything set before.
   public var standard: BackupMode?
-  /// What holds for a repository in a cloud, besides.
+  /// The additional restriction for a repository in a cloud.
   public var cloud: BackupMode?
-  /// What holds for a repository that is not encrypted, besides.
+  /// The additional restriction for an unencrypted repository.
   public var unencrypted: BackupMode?
 
-  /// Makes a setting.
+  /// Creates a setting.
   public init(
     _ standard: BackupMode? = nil, cloud: BackupMode? = nil, unencrypted: BackupMode? = nil
   ) {
@@ -45,7 +45,7 @@ public struct BackupSetting: Sendable, Hashable {
     self.unencrypted = unencrypted
   }
 
-  /// The disposition that it makes of an earlier one.
+  /// Returns an earlier disposition with this setting applied.
   func applied(to earlier: BackupDisposition) -> BackupDisposition {
     var disposition = standard.map { BackupDisposition($0) } ?? earlier
     if let cloud { disposition.cloud = cloud }
@@ -54,12 +54,12 @@ public struct BackupSetting: Sendable, Hashable {
   }
 }
 
-/// What a rule says of the platform's own verdict.
+/// The effect of a rule on the platform's verdict.
 public enum PlatformSetting: Sendable, Hashable {
-  /// The same as of ours.
+  /// The same values as in the verdict of this program.
   case same
-  /// Nothing: the rule is about what this program keeps.
+  /// No effect: the rule concerns only what this program keeps.
   case unchanged
-  /// The same, and then these values.
+  /// The same values, followed by these.
   case different(Settings)
 }

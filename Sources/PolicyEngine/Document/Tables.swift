@@ -1,56 +1,56 @@
 public import SandboxModel
 
-/// What happens to containers of one kind as wholes; nothing where no layer says it.
+/// The handling of whole containers of one kind; a property is nil if no layer sets it.
 public struct ContainerTerms: Sendable, Hashable {
-  /// What the verdict of everything in it starts from.
+  /// The initial backup disposition of everything in the container.
   public var backup: BackupSetting?
-  /// What an update does with it.
+  /// The handling on update.
   public var update: Update?
-  /// What becomes of it when the app is offloaded.
+  /// The handling when the app is offloaded.
   public var offload: Offload?
-  /// What becomes of it when the app is removed.
+  /// The handling when the app is removed.
   public var uninstall: Uninstall?
-  /// Where its data goes when it is restored and the app is not there.
+  /// The restore target if the app is not installed.
   public var restoreMissing: RestoreMissing?
 
-  /// Makes terms that say nothing.
+  /// Creates empty terms.
   public init() {}
 
-  /// What an update does with a container.
+  /// The handling of a container on update.
   public enum Update: String, CaseIterable, Sendable, Hashable {
-    /// The data moves into a new one.
+    /// The data moves to a new container.
     case newContainer = "new-container"
-    /// The new version's takes its place.
+    /// The new version's container replaces it.
     case replace
-    /// It stays.
+    /// The container is kept.
     case keep
-    /// It is copied for the new revision.
+    /// The container is copied for the new revision.
     case copyRevision = "copy-revision"
   }
 
-  /// What becomes of a container when the app is offloaded.
+  /// The handling of a container when the app is offloaded.
   public enum Offload: String, CaseIterable, Sendable, Hashable {
     case keep
     case remove
   }
 
-  /// What becomes of a container when the app is removed.
+  /// The handling of a container when the app is removed.
   public enum Uninstall: String, CaseIterable, Sendable, Hashable {
     case keep
     case remove
-    /// It goes when the last app goes that is known to share it.
+    /// The container is removed with the last app known to share it.
     case removeWithLastKnownMember = "remove-with-last-known-member"
   }
 
-  /// Where data goes whose app is not there.
+  /// The restore target for data of an app that is not installed.
   public enum RestoreMissing: String, CaseIterable, Sendable, Hashable {
-    /// It waits until the app is installed.
+    /// The data is stored until the app is installed.
     case safeHarbor = "safe-harbor"
-    /// The container is made.
+    /// The container is created.
     case create
   }
 
-  /// The terms with what a later layer says.
+  /// Returns the terms with the values that a later layer sets.
   func overlaid(by later: ContainerTerms) -> ContainerTerms {
     var terms = self
     terms.backup = later.backup ?? backup
@@ -62,7 +62,7 @@ public struct ContainerTerms: Sendable, Hashable {
   }
 }
 
-/// What is kept for a while after an operation.
+/// Data that is retained for some time after an operation.
 public enum RetainedItem: String, CaseIterable, Sendable, Hashable {
   case preUpdateSnapshot = "pre-update-snapshot"
   case preRestoreSnapshot = "pre-restore-snapshot"
@@ -71,13 +71,13 @@ public enum RetainedItem: String, CaseIterable, Sendable, Hashable {
   case safeHarbor = "safe-harbor"
 }
 
-/// How short of space a volume is.
+/// The severity of a volume's shortage of space.
 public enum PressureLevel: String, CaseIterable, Sendable, Hashable, Comparable {
   case low
   case medium
   case critical
 
-  /// Orders by severity, the mildest first.
+  /// Orders by severity, from the mildest.
   public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
   private var rank: Int {
@@ -89,20 +89,20 @@ public enum PressureLevel: String, CaseIterable, Sendable, Hashable, Comparable 
   }
 }
 
-/// An amount of free space: a part of the volume, but at most so many bytes.
+/// An amount of free space: a percentage of the volume with an upper limit in bytes.
 public struct FreeSpace: Sendable, Hashable {
-  /// Hundredths of the volume's size.
+  /// The percentage of the volume's size.
   public let percent: Int
-  /// Bytes.
+  /// The upper limit in bytes, or nil for none.
   public let atMost: Int64?
 
-  /// Makes an amount.
+  /// Creates an amount.
   public init(percent: Int, atMost: Int64? = nil) {
     self.percent = percent
     self.atMost = atMost
   }
 
-  /// The bytes, for a volume of so many.
+  /// Returns the amount in bytes for a volume of the given size.
   public func bytes(ofVolume size: Int64) -> Int64 {
     let (share, rest) = size.quotientAndRemainder(dividingBy: 100)
     let part = share * Int64(percent) + rest * Int64(percent) / 100
@@ -110,30 +110,30 @@ public struct FreeSpace: Sendable, Hashable {
   }
 }
 
-/// What a purge does at one level of pressure.
+/// The actions of a purge at one pressure level.
 public struct Pressure: Sendable, Hashable {
   /// The level.
   public let level: PressureLevel
-  /// The level holds when less than this is free.
+  /// The amount of free space below which the level applies.
   public let whenFreeBelow: FreeSpace
-  /// A purge ends when this is free.
+  /// The amount of free space at which a purge ends.
   public let reclaimTo: FreeSpace
-  /// The purge orders that take part.
+  /// The purge orders included at this level.
   public let orders: Set<UInt16>
-  /// For how many seconds data must have been unused.
+  /// The time in seconds for which data must have been unused.
   public let minimumAge: Int64
-  /// Where it stands.
+  /// The position in the file.
   public let location: PolicyLocation
 }
 
-/// How much of some data an app may have before it is purged ahead of others.
+/// The amount of data that an app may keep before it is purged ahead of others.
 public struct Quota: Sendable, Hashable {
-  /// The paths that count.
+  /// The pattern of the paths that count.
   public let pattern: Pattern
-  /// The kinds of containers in which they count.
+  /// The container kinds in which they count.
   public let kinds: Set<ContainerKind>
-  /// Bytes for each app.
+  /// The limit in bytes for each app.
   public let size: Int64
-  /// Where it stands.
+  /// The position in the file.
   public let location: PolicyLocation
 }

@@ -1,8 +1,8 @@
 internal import SandboxModel
 
 extension CompiledPolicy {
-  /// Whether an `Explanation.Step` of this policy may have the name: it is that of a rule, of a mark or
-  /// of a kind of container.
+  /// Whether an `Explanation.Step` of this policy can have the identifier: that of a rule, a marker
+  /// or a container kind.
   public func hasRule(_ id: String) -> Bool {
     ContainerKind(rawValue: id) != nil || steps.contains { $0.id == id }
   }
@@ -10,8 +10,8 @@ extension CompiledPolicy {
   /// Explains the verdicts on an entry.
   ///
   /// - Parameters:
-  ///   - scanStart: The time to which ages count, in seconds since 1970.
-  ///   - destination: Where a backup would go, for what is said of marks that were overruled.
+  ///   - scanStart: The reference time for ages, in seconds since 1970.
+  ///   - destination: The destination of the backup, for `overruledMarks`.
   public func explain(
     _ query: EntryQuery, scanStart: Int64 = 0, for destination: Destination = Destination()
   ) -> Explanation {
@@ -23,7 +23,8 @@ extension CompiledPolicy {
   }
 }
 
-/// Applies the steps one by one and notes what each does; the slow and plain way to a verdict.
+/// Applies the steps one by one and records the effect of each; slower and simpler than
+/// `Classifier`.
 struct Explainer {
   private let policy: CompiledPolicy
   private let query: EntryQuery
@@ -31,7 +32,7 @@ struct Explainer {
   private var isBelowCache = false
   private(set) var verdicts: Verdicts
   private(set) var steps: [Explanation.Step] = []
-  /// The verdict on backups behind each of `steps`.
+  /// The backup disposition after each of `steps`.
   private var backups: [BackupDisposition] = []
 
   init(_ policy: CompiledPolicy, _ query: EntryQuery, scanStart: Int64) {
@@ -78,7 +79,7 @@ struct Explainer {
       kind: .start, id: query.kind.rawValue, location: nil, layer: policy.name, origin: .builtin,
       part: .chain, bearers: [], outcome: .applied, keep: assignment.changes,
       platform: assignment.changes,
-      why: "what no rule matches is unknown", source: nil)
+      why: "data that no rule matches is unknown", source: nil)
   }
 
   private func described(
@@ -101,7 +102,7 @@ struct Explainer {
     return policy.bearers(of: index, query, depth: query.path.count)
   }
 
-  /// The marks that left the entry out before a later rule kept it.
+  /// Returns the marks that excluded the entry before a later rule included it again.
   func overruledMarks(for destination: Destination) -> [Explanation.OverruledMark] {
     guard let last = backups.last, last.mode(for: destination) != .never else { return [] }
     let keeper = backups.lastIndex { $0.mode(for: destination) == .never }.map { $0 + 1 }
@@ -129,7 +130,7 @@ extension CompiledStep {
 }
 
 extension Assignment {
-  /// The values that are set, by the keys of policy files.
+  /// The values that are set, by policy key.
   fileprivate var changes: [Explanation.Change] {
     var changes: [Explanation.Change] = []
     func add(_ key: String, _ value: String) {

@@ -1,12 +1,13 @@
 internal import SandboxModel
 
 extension CompiledPolicy {
-  /// What everything in a kind of container starts from.
+  /// Returns the initial verdicts of everything in a container kind.
   func start(_ kind: ContainerKind) -> Verdicts {
     starts[ContainerKind.allCases.firstIndex(of: kind) ?? 0]
   }
 
-  /// The rules and marks that mean the entry of a query, or a directory above it, in order.
+  /// Returns the rules and markers that apply to a query's entry, or to the directory above it at a
+  /// depth, in order.
   func matching(_ query: EntryQuery, depth: Int) -> [Int] {
     (matchingRules(query, depth: depth) + activeMarks(query, depth: depth)).sorted()
   }
@@ -20,13 +21,13 @@ extension CompiledPolicy {
     ) { query.siblings[$0]?.rawValue ?? 0 }
   }
 
-  /// The marks on an entry, and those that directories above it hand down.
+  /// Returns the steps of the markers on an entry and of those inherited from parent directories.
   private func activeMarks(_ query: EntryQuery, depth: Int) -> [Int] {
     markers.indices.filter { !bearers(of: $0, query, depth: depth).isEmpty }
       .map { markerSteps[$0] }
   }
 
-  /// The depths of the entries that bear a mark which counts at a depth, the uppermost first.
+  /// Returns the depths of the entries that carry a mark in effect at a depth, in ascending order.
   func bearers(of marker: Int, _ query: EntryQuery, depth: Int) -> [Int] {
     guard markers[marker].kinds.contains(query.kind) else { return [] }
     return query.marks.filter { place, marks in
@@ -35,7 +36,7 @@ extension CompiledPolicy {
     }.keys.sorted()
   }
 
-  /// Whether the rules, without any mark, make the directory at a depth of a query's path a cache.
+  /// Whether the rules alone, without markers, give the directory at a depth the class cache.
   func isCache(_ query: EntryQuery, depth: Int) -> Bool {
     var verdicts = start(query.kind)
     for step in matchingRules(query, depth: depth) {

@@ -1,23 +1,24 @@
 public import SandboxModel
 
-/// What decided whether an entry may be deleted to gain space.
+/// The rule or marker that decided whether an entry may be purged.
 public struct PurgeDecision: Sendable, Hashable {
-  /// The rule's or mark's name; of the start, the kind of container.
+  /// The identifier of the rule or marker, or the container kind if none matched.
   public let rule: String
-  /// Where it stands; nothing for a start that no file speaks of.
+  /// The position, or nil for the container's initial verdict.
   public let location: PolicyLocation?
-  /// Why it is so, as the policy says.
+  /// The reason given in the policy.
   public let why: String?
-  /// Whether the policy says by `allow-loss` that what nobody can make again may go.
+  /// Whether the policy permits the loss of precious data with `allow-loss`.
   public let allowsLoss: Bool
 }
 
 extension CompiledPolicy {
-  /// What decided whether an entry may be deleted to gain space: the last rule or mark that set it.
+  /// Returns the last rule or marker that set whether an entry may be purged.
   public func purgeDecision(on query: EntryQuery, scanStart: Int64 = 0) -> PurgeDecision {
     let explanation = explain(query, scanStart: scanStart)
     let matched = matching(query, depth: query.path.count)
-    // The first step is the start, the others are those that match, in their order.
+    // The first step is the container's initial verdict; the others are the matching steps in
+    // order.
     let last = explanation.steps.indices.last { index in
       let step = explanation.steps[index]
       return step.outcome == .applied && step.keep.contains { $0.key == "purge" }
@@ -31,8 +32,8 @@ extension CompiledPolicy {
       allowsLoss: rule?.allowLoss != nil || lossyClasses.contains(dataClass))
   }
 
-  /// The directories that rules name by the components before their first wildcard, as components: a
-  /// purge leaves them in place.
+  /// Returns the directories that rules name by the components before the first wildcard. A purge
+  /// does not delete them.
   public func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
     Set(
       steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern.fixedPrefix))

@@ -1,89 +1,89 @@
-/// Why an entry is judged as it is: every rule and mark that means it, in their order.
+/// The explanation of an entry's verdicts: every rule and marker that applies, in order.
 public struct Explanation: Sendable {
-  /// What was asked.
+  /// The query.
   public let query: EntryQuery
-  /// What the verdicts start from, and then every rule and mark that means the entry.
+  /// The initial verdict, followed by every rule and marker that applies to the entry.
   public let steps: [Step]
-  /// The outcome.
+  /// The resulting verdicts.
   public let verdicts: Verdicts
-  /// The marks that would have left the entry out of backups, had not a later rule kept it.
+  /// The marks that excluded the entry from backups until a later rule included it again.
   public let overruledMarks: [OverruledMark]
 
-  /// What one rule or mark did.
+  /// The effect of one rule or marker.
   public struct Step: Sendable, Hashable {
-    /// What it is.
+    /// The kind of step.
     public let kind: Kind
-    /// Its name; of the start, the kind of container.
+    /// The identifier of the rule or marker, or the container kind for the start.
     public let id: String
-    /// Where it stands; nothing for a start that no file speaks of.
+    /// The position, or nil for the start.
     public let location: PolicyLocation?
     /// The name of its layer.
     public let layer: String
-    /// Whence the layer comes.
+    /// The origin of the layer.
     public let origin: PolicyOrigin
-    /// What part of a policy the layer is.
+    /// The part of the policy that the layer represents.
     public let part: PolicyLayer.Part
-    /// Of a mark: how many names below the container's root the entries lie that bear it, the
-    /// uppermost first; 0 is the root.
+    /// For a marker, the depths of the entries that carry the mark, in ascending order; 0 is the
+    /// container's root.
     public let bearers: [Int]
-    /// Whether it counted.
+    /// Whether the step took effect.
     public let outcome: Outcome
-    /// What it set in what we keep, by the keys of policy files.
+    /// The values set for this program, by policy key.
     public let keep: [Change]
-    /// What it set in the platform's verdict.
+    /// The values set in the platform's verdict.
     public let platform: [Change]
-    /// Why it is so, as the policy says.
+    /// The reason given in the policy.
     public let why: String?
-    /// Who says so, as the policy names them.
+    /// The reference given in the policy.
     public let source: String?
   }
 
-  /// What a step is.
+  /// The kind of a step.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// What everything in the container starts from.
+    /// The initial verdict of everything in the container.
     case start
-    /// A rule for all.
+    /// A rule for all apps.
     case rule
     /// A rule for one app.
     case app
     /// A rule for one group.
     case group
-    /// A mark.
+    /// A marker.
     case marker
-    /// A pattern of the command line.
+    /// A command-line pattern.
     case pattern
   }
 
-  /// Whether a step counted.
+  /// Whether a step took effect.
   public enum Outcome: Sendable, Hashable {
-    /// It set what it says.
+    /// All of its values were set.
     case applied
-    /// A mark set only what it may on data of this class: no class and no purge.
+    /// Only the values permitted for data of this class were set: no class and no purge.
     case limited(DataClass)
-    /// A mark that may not touch data of this class.
+    /// The marker may not affect data of this class.
     case refused(DataClass)
-    /// Its conditions do not hold for the entry; they are given in words.
+    /// The conditions, given as text, do not hold for the entry.
     case notMet(String)
   }
 
   /// A value that was set.
   public struct Change: Sendable, Hashable, CustomStringConvertible {
-    /// The key of policy files.
+    /// The key in policy files.
     public let key: String
-    /// The value, as policy files write it.
+    /// The value in the syntax of policy files.
     public let value: String
 
-    /// The change as policy files write it, `backup: never`.
+    /// The change in the syntax of policy files, `backup: never`.
     public var description: String { "\(key): \(value)" }
   }
 
   /// A mark that a later rule overruled.
   public struct OverruledMark: Sendable, Hashable {
-    /// The mark's name.
+    /// The identifier of the marker.
     public let mark: String
-    /// The rule that keeps the entry all the same.
+    /// The identifier of the rule that includes the entry.
     public let rule: String
-    /// Where the rule stands.
+    /// The position of the rule.
     public let location: PolicyLocation?
   }
 }

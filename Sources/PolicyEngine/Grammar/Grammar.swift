@@ -1,6 +1,6 @@
 internal import SandboxModel
 
-/// The grammar of policy files: every key and every value that there is.
+/// The grammar of policy files: all keys and values.
 enum Grammar {
   /// A whole file.
   static let file = Record(
@@ -8,57 +8,57 @@ enum Grammar {
     keys: [
       Record.Key(
         name: "policy", shape: .identifier,
-        about: "The policy's name; a file has this or overlay."),
+        about: "The policy's name. A file has either this key or overlay."),
       Record.Key(
         name: "overlay",
         shape: .either(.choice(["all"] + layoutWords), .list(.choice(layoutWords))),
-        about: "The layouts whose policies this file lies over, or all."),
+        about: "The layouts whose policies this overlay changes, or all."),
       Record.Key(
         name: "schema", shape: .integer(1...PolicyFormat.schemaVersion), isRequired: true,
         about: "The version of this grammar."),
-      Record.Key(name: "title", shape: .text(), about: "What people call it."),
+      Record.Key(name: "title", shape: .text(), about: "The display name."),
       Record.Key(
         name: "extends", shape: .oneOrMany(.identifier),
-        about: "The policies that this one builds upon, the weakest first."),
+        about: "The policies that this one extends, in ascending order of precedence."),
       Record.Key(
         name: "layout", shape: .choice(Layout.allCases.map(\.rawValue)),
-        about: "The layout of devices that this policy is for."),
+        about: "The device layout to which this policy applies."),
       Record.Key(
         name: "classes", shape: .keyed(by: DataClass.self, .record(Parts.dispositions)),
-        about: "The dispositions that each data class starts from."),
+        about: "The initial dispositions of each data class."),
       Record.Key(
         name: "containers", shape: .keyed(by: ContainerKind.self, .record(Parts.container)),
-        about: "What happens to whole containers."),
+        about: "The handling of whole containers."),
       Record.Key(
         name: "retain", shape: .keyed(by: RetainedItem.self, .duration),
-        about: "How long what operations put aside is kept."),
+        about: "The retention time of data that operations set aside."),
       Record.Key(
         name: "rules", shape: .list(.record(Parts.rule)),
-        about: "What data is and what becomes of it; the last value set holds."),
+        about: "The rules that set classes and dispositions; the last value set applies."),
       Record.Key(
         name: "apps", shape: .keyed(by: .names("bundle identifier"), .record(Parts.app)),
-        about: "Rules for single apps, behind the others."),
+        about: "Rules for single apps, applied after the general ones."),
       Record.Key(
         name: "groups", shape: .keyed(by: .names("group identifier"), .record(Parts.group)),
-        about: "Rules for single groups, behind the others, and which apps share them."),
+        about: "Rules for single groups, applied after the general ones, and the groups' members."),
       Record.Key(
         name: "markers", shape: .list(.record(Parts.marker)),
-        about: "Marks on entries, behind all rules of the file."),
+        about: "Markers on entries, applied after all rules of the file."),
       Record.Key(
         name: "finally", shape: .record(Parts.finally),
-        about: "Rules and marks that stand behind those of every policy that extends this one."),
+        about: "Rules and markers applied after those of every policy that extends this one."),
       Record.Key(
         name: "pressure", shape: .list(.record(Parts.pressure)),
-        about: "What a purge does when space is short, by level."),
+        about: "The actions of a purge when space is low, by level."),
       Record.Key(
         name: "quotas", shape: .list(.record(Parts.quota)),
-        about: "How much an app may have before its data is purged ahead of others'."),
+        about: "The amount of data that an app may keep before it is purged ahead of others."),
       Record.Key(
         name: "examples", shape: .list(.record(Parts.example)),
-        about: "The policy's own tests."),
+        about: "The policy's tests."),
     ],
     needsOneOf: ["policy", "overlay"])
 
-  /// The layouts that an overlay may name.
+  /// The layouts that an overlay can name.
   static var layoutWords: [String] { Layout.allCases.map(\.rawValue) }
 }

@@ -1,13 +1,13 @@
 internal import Codecs
 
-/// Holds the nodes of a policy file against the grammar and collects every mistake.
+/// Checks the nodes of a policy file against the grammar and collects every mistake.
 struct GrammarCheck {
   private let file: String
   private(set) var issues: [PolicyIssue] = []
 
   init(file: String) { self.file = file }
 
-  /// Checks a value, and all that it holds, by its shape; `name` is the key that it belongs to.
+  /// Checks a value and everything in it against a shape; `name` is the value's key.
   mutating func check(_ node: YAMLNode, _ shape: Shape, _ name: String) {
     switch shape {
     case .list(let element):
@@ -100,7 +100,7 @@ struct GrammarCheck {
 }
 
 extension Shape {
-  /// Whether a list or a mapping may be this value, without a look into it.
+  /// Whether a list or mapping can have this shape; its elements are not checked.
   fileprivate func accepts(_ node: YAMLNode) -> Bool {
     switch self {
     case .record, .keyed: node.mapping != nil
@@ -109,7 +109,7 @@ extension Shape {
     }
   }
 
-  /// Whether a scalar may be this value.
+  /// Whether a scalar can have this shape.
   fileprivate func acceptsScalar(_ node: YAMLNode) -> Bool {
     guard let text = node.text, !node.isNull || isText else { return false }
     return switch self {

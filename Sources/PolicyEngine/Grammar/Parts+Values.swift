@@ -2,37 +2,37 @@ internal import SandboxModel
 
 extension Parts {
   static let identifier = Record.Key(
-    name: "id", shape: .identifier, isRequired: true, about: "Its name, once in the file.")
+    name: "id", shape: .identifier, isRequired: true, about: "The identifier, unique in the file.")
 
   static let kinds = Record.Key(
     name: "in", shape: .oneOrMany(.choice(ContainerKind.self)),
-    about: "The kinds of containers in which it counts.")
+    about: "The container kinds to which it applies.")
 
   static let dataClass = Record.Key(
     name: "class", shape: .choice(DataClass.self),
-    about: "What the data is; the values start again from this class's.")
+    about: "The data class; its dispositions replace all values set before.")
 
   static let versions = Record.Key(
     name: "versions", shape: .versions,
-    about: "The versions of the operating system for which it counts.")
+    about: "The OS versions to which it applies.")
 
-  static let why = Record.Key(name: "why", shape: .text(), about: "Why it is so.")
+  static let why = Record.Key(name: "why", shape: .text(), about: "The reason.")
 
-  static let source = Record.Key(name: "source", shape: .text(), about: "Who says so.")
+  static let source = Record.Key(name: "source", shape: .text(), about: "The reference.")
 
   static let allowLoss = Record.Key(
     name: "allow-loss", shape: .text(),
-    about: "Why it may let go what nobody can make again.")
+    about: "The reason for permitting the loss of precious data.")
 
   static let dispositionKeys = [
-    Record.Key(name: "backup", shape: backup, about: "Whether it goes into a backup."),
+    Record.Key(name: "backup", shape: backup, about: "Whether the data is backed up."),
     Record.Key(
       name: "update", shape: .choice(UpdateDisposition.self),
-      about: "What becomes of it when the app is updated."),
-    Record.Key(name: "purge", shape: purge, about: "Whether it may be purged."),
+      about: "The handling of the data on update."),
+    Record.Key(name: "purge", shape: purge, about: "Whether the data may be purged."),
     Record.Key(
       name: "restore", shape: .choice(RestoreDisposition.self),
-      about: "What a restore does with it."),
+      about: "The handling of the data on restore."),
   ]
 
   static let backup = Shape.either(.choice(BackupMode.self), .record(destinations))
@@ -42,13 +42,13 @@ extension Parts {
     keys: [
       Record.Key(
         name: "default", shape: .choice(BackupMode.self),
-        about: "For every destination; without it, what was said before stays."),
+        about: "The mode for every destination (default: unchanged)."),
       Record.Key(
         name: "cloud", shape: .choice(BackupMode.self),
-        about: "For a repository in a cloud, where it is more restrictive."),
+        about: "An additional restriction for repositories in a cloud."),
       Record.Key(
         name: "unencrypted", shape: .choice(BackupMode.self),
-        about: "For a repository that is not encrypted, where it is more restrictive."),
+        about: "An additional restriction for unencrypted repositories."),
     ], needsAnyOf: ["default", "cloud", "unencrypted"])
 
   static let purge = Shape.either(.choice(["never", "anytime"]), .record(terms))
@@ -60,14 +60,16 @@ extension Parts {
     [
       Record.Key(
         name: "order", shape: .integer(0...Int(PurgeTerms.maximumOrder)), isRequired: needsOrder,
-        about: "The turn in which it goes, lower ones first."),
+        about: "The purge order; lower numbers are deleted first."),
       Record.Key(
         name: "when", shape: .choice(PurgeTerms.Moment.self),
-        about: "When it may go; under-pressure unless this says otherwise."),
+        about: "The time at which the data may be deleted (default: under-pressure)."),
       Record.Key(
-        name: "unit", shape: .choice(PurgeTerms.Unit.self), about: "What goes together; a file."),
+        name: "unit", shape: .choice(PurgeTerms.Unit.self),
+        about: "The unit of deletion (default: file)."),
       Record.Key(
-        name: "action", shape: .choice(PurgeTerms.Action.self), about: "How it goes; unlinked."),
+        name: "action", shape: .choice(PurgeTerms.Action.self),
+        about: "The method of deletion (default: unlink)."),
     ]
   }
 
@@ -82,36 +84,36 @@ extension Parts {
     keys: [
       Record.Key(
         name: "percent", shape: .integer(0...100), isRequired: true,
-        about: "Hundredths of the volume."),
-      Record.Key(name: "at-most", shape: .size, about: "But never more than this."),
+        about: "The percentage of the volume's size."),
+      Record.Key(name: "at-most", shape: .size, about: "The upper limit."),
     ])
 
   static let pressure = Record(
-    name: "pressure", title: "a level of pressure",
+    name: "pressure", title: "a pressure level",
     keys: [
       Record.Key(
-        name: "level", shape: .choice(PressureLevel.self), isRequired: true, about: "Its name."),
+        name: "level", shape: .choice(PressureLevel.self), isRequired: true, about: "The name."),
       Record.Key(
         name: "when-free-below", shape: .record(freeSpace), isRequired: true,
-        about: "It holds when less is free."),
+        about: "The amount of free space below which the level applies."),
       Record.Key(
         name: "reclaim-to", shape: .record(freeSpace), isRequired: true,
-        about: "A purge ends when this is free."),
+        about: "The amount of free space at which a purge ends."),
       Record.Key(
         name: "orders", shape: .list(.integer(0...Int(PurgeTerms.maximumOrder))), isRequired: true,
-        about: "The purge orders that take part."),
+        about: "The purge orders included at this level."),
       Record.Key(
         name: "min-age", shape: .duration, isRequired: true,
-        about: "How long data must have been unused."),
+        about: "The time for which data must have been unused."),
     ])
 
   static let quota = Record(
     name: "quota", title: "a quota",
     keys: [
-      Record.Key(name: "match", shape: .pattern, isRequired: true, about: "The paths that count."),
+      Record.Key(name: "match", shape: .pattern, isRequired: true, about: "The paths to count."),
       kinds,
-      Record.Key(name: "per", shape: .choice(["app"]), isRequired: true, about: "Whose it is."),
-      Record.Key(name: "size", shape: .size, isRequired: true, about: "How much."),
+      Record.Key(name: "per", shape: .choice(["app"]), isRequired: true, about: "The scope."),
+      Record.Key(name: "size", shape: .size, isRequired: true, about: "The limit."),
     ])
 
   static let example = Record(
@@ -119,6 +121,6 @@ extension Parts {
     keys: exampleInput + [dataClass] + exampleValues + [
       Record.Key(
         name: "platform", shape: .record(examplePlatform),
-        about: "What must come out for the platform.")
+        about: "The expected values for the platform.")
     ], needsAnyOf: ["class"] + exampleValues.map(\.name) + ["platform"])
 }

@@ -1,6 +1,6 @@
 internal import SandboxModel
 
-/// The mappings of which a policy file is made.
+/// The mappings in a policy file.
 enum Parts {
   static let dispositions = Record(
     name: "dispositions", title: "a class's dispositions",
@@ -10,19 +10,20 @@ enum Parts {
     name: "container", title: "a container's terms",
     keys: [
       Record.Key(
-        name: "backup", shape: backup, about: "What the verdict of all that it holds starts from."),
+        name: "backup", shape: backup,
+        about: "The initial disposition of the container's content."),
       Record.Key(
         name: "update", shape: .choice(ContainerTerms.Update.self),
-        about: "What an update does with it."),
+        about: "The handling of the container on update."),
       Record.Key(
         name: "offload", shape: .choice(ContainerTerms.Offload.self),
-        about: "What becomes of it when the app is offloaded."),
+        about: "The handling of the container when the app is offloaded."),
       Record.Key(
         name: "uninstall", shape: .choice(ContainerTerms.Uninstall.self),
-        about: "What becomes of it when the app is removed."),
+        about: "The handling of the container when the app is removed."),
       Record.Key(
         name: "restore-missing", shape: .choice(ContainerTerms.RestoreMissing.self),
-        about: "Where its data goes when the app is not there."),
+        about: "The restore target if the app is not installed."),
     ])
 
   static let rule = Record(
@@ -31,33 +32,34 @@ enum Parts {
       identifier, kinds,
       Record.Key(
         name: "match", shape: .pattern, isRequired: true,
-        about: "The paths that it means, relative to the container's root."),
+        about: "The pattern of the paths, relative to the container's root."),
       Record.Key(
         name: "ignore-case", shape: .bool,
-        about: "Whether letters of ASCII match in either case."),
+        about: "Whether ASCII letters match in either case."),
       dataClass,
     ] + dispositionKeys + [
-      Record.Key(name: "platform", shape: platform, about: "Where the platform's verdict differs."),
-      Record.Key(name: "when", shape: .record(conditions), about: "What must hold besides."),
+      Record.Key(
+        name: "platform", shape: platform, about: "The differences in the platform's verdict."),
+      Record.Key(name: "when", shape: .record(conditions), about: "The additional conditions."),
       versions, why, source, allowLoss,
     ], needsAnyOf: ["class"] + dispositionKeys.map(\.name) + ["platform"])
 
   static let conditions = Record(
     name: "conditions", title: "a rule's conditions",
     keys: [
-      Record.Key(name: "larger-than", shape: .size, about: "A file of more bytes than this."),
+      Record.Key(name: "larger-than", shape: .size, about: "The size that the file must exceed."),
       Record.Key(
         name: "type", shape: .oneOrMany(.choice(EntryType.self)),
-        about: "What the entry is; a database is a file, too."),
+        about: "The type of the entry; a database is also a file."),
       Record.Key(
         name: "sibling", shape: .oneOrMany(.text()),
-        about: "A name, or one of some, that lies beside what the pattern names before `/**`."),
+        about: "The names of which one must exist beside the entry named before `/**`."),
       Record.Key(
         name: "older-than", shape: .duration,
-        about: "Last changed longer ago; only in rules that set purge and nothing else."),
+        about: "The minimum age of the last change; only in rules that set purge alone."),
       Record.Key(
         name: "newer-than", shape: .duration,
-        about: "Last changed less long ago; only in rules that set purge and nothing else."),
+        about: "The maximum age of the last change; only in rules that set purge alone."),
     ], needsAnyOf: ["larger-than", "type", "sibling", "older-than", "newer-than"])
 
   static let marker = Record(
@@ -66,48 +68,48 @@ enum Parts {
       identifier, kinds,
       Record.Key(
         name: "xattr", shape: .text(),
-        about: "The extended attribute that marks; on Linux, `user.` goes before its name."),
+        about: "The extended attribute; on Linux, its name is prefixed with `user.`."),
       Record.Key(
         name: "value", shape: .text(mayBeEmpty: true),
-        about: "The value that the attribute must have; any without it."),
+        about: "The required value of the attribute (default: any)."),
       Record.Key(
-        name: "file", shape: .text(), about: "The file that marks the directory it lies in."),
+        name: "file", shape: .text(), about: "The name of a file that marks its directory."),
       Record.Key(
-        name: "begins-with", shape: .text(), about: "The bytes that the file must begin with."),
+        name: "begins-with", shape: .text(), about: "The required first bytes of the file."),
       Record.Key(
         name: "inherit", shape: .choice(["directory"]),
-        about: "A marked directory covers all below it."),
+        about: "A marked directory covers everything below it."),
       Record.Key(
         name: "then", shape: .record(effect), isRequired: true,
         about:
-          "What it sets: backup and restore; class and purge only where the rules gave a cache."
+          "The values to set: backup and restore anywhere, class and purge only on caches."
       ),
       versions, why, source,
     ], needsOneOf: ["xattr", "file"])
 
   static let effect = Record(
-    name: "effect", title: "what a marker does",
+    name: "effect", title: "a marker's effect",
     keys: [
       dataClass,
-      Record.Key(name: "backup", shape: backup, about: "Whether it goes into a backup."),
-      Record.Key(name: "purge", shape: purge, about: "Whether it may be purged."),
+      Record.Key(name: "backup", shape: backup, about: "Whether the data is backed up."),
+      Record.Key(name: "purge", shape: purge, about: "Whether the data may be purged."),
       Record.Key(
         name: "restore", shape: .choice(RestoreDisposition.self),
-        about: "What a restore does with it."),
+        about: "The handling of the data on restore."),
       Record.Key(
         name: "platform", shape: .choice(["unchanged"]),
-        about: "The platform itself does not heed the mark."),
+        about: "The platform itself ignores the marker."),
     ], needsAnyOf: ["class", "backup", "purge", "restore"])
 
   static let finally = Record(
-    name: "finally", title: "the last part",
+    name: "finally", title: "the 'finally' section",
     keys: [
-      Record.Key(name: "rules", shape: .list(.record(rule)), about: "Rules."),
-      Record.Key(name: "markers", shape: .list(.record(marker)), about: "Marks."),
+      Record.Key(name: "rules", shape: .list(.record(rule)), about: "The rules."),
+      Record.Key(name: "markers", shape: .list(.record(marker)), about: "The markers."),
     ], needsAnyOf: ["rules", "markers"])
 
   static let app = Record(
-    name: "app", title: "an app's part",
+    name: "app", title: "an app's section",
     keys: [
       Record.Key(
         name: "rules", shape: .list(.record(rule)), isRequired: true,
@@ -115,11 +117,11 @@ enum Parts {
     ])
 
   static let group = Record(
-    name: "group", title: "a group's part",
+    name: "group", title: "a group's section",
     keys: [
       Record.Key(name: "rules", shape: .list(.record(rule)), about: "Rules for this group."),
       Record.Key(
         name: "members", shape: .list(.text()),
-        about: "The bundle identifiers of all apps that share it."),
+        about: "The bundle identifiers of all apps that share the group."),
     ], needsAnyOf: ["rules", "members"])
 }

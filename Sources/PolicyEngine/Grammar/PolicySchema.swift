@@ -1,8 +1,8 @@
 internal import Codecs
 
-/// The JSON Schema of policy files, for editors; written from the grammar itself.
+/// The JSON Schema of policy files, for editors; generated from the grammar.
 public enum PolicySchema {
-  /// The schema (JSON Schema 2020-12) as it stands in `policies/policy.schema.json`.
+  /// The schema (JSON Schema 2020-12), identical to `policies/policy.schema.json`.
   public static var text: String { document.pretty + "\n" }
 
   static var document: JSON {
@@ -10,10 +10,11 @@ public enum PolicySchema {
     let file = writer.members(of: Grammar.file)
     var members = [
       JSON.Member("$schema", "https://json-schema.org/draft/2020-12/schema"),
-      JSON.Member("title", "A policy of sandboxctl"),
+      JSON.Member("title", "sandboxctl policy"),
       JSON.Member(
         "description",
-        "What data in an app's sandbox is, and what becomes of it. See sandboxctl-policy(5)."),
+        "The classes of the data in an app's sandbox, and their handling. See sandboxctl-policy(5)."
+      ),
     ]
     members += file
     members.append(
@@ -22,7 +23,7 @@ public enum PolicySchema {
   }
 }
 
-/// Writes shapes as schemas; records become definitions that others refer to.
+/// Writes shapes as schemas; records become definitions with references.
 private struct SchemaWriter {
   private(set) var definitions: [JSON.Member] = []
 
@@ -55,7 +56,7 @@ private struct SchemaWriter {
     return ["$ref": .string("#/$defs/\(record.name)")]
   }
 
-  /// What a schema says of a record.
+  /// Returns the schema members for a record.
   mutating func members(of record: Record) -> [JSON.Member] {
     var properties: [JSON.Member] = []
     for key in record.keys {

@@ -1,6 +1,6 @@
-/// Finds the word that was probably meant.
+/// Finds the word that was probably intended.
 public enum Resemblance {
-  /// The word that differs in the fewest letters, at most two; nothing when none is so near.
+  /// Returns the word with the smallest edit distance, at most 2, or nil if no word is that close.
   public static func nearest(to text: String, among words: [String]) -> String? {
     guard text.utf8.count <= 64 else { return nil }
     let letters = Array(text.lowercased().utf8)
@@ -10,7 +10,7 @@ public enum Resemblance {
     return best.flatMap { $0.distance <= limit ? $0.word : nil }
   }
 
-  /// How many letters must be changed, added or taken away.
+  /// Returns the number of letters to change, insert or delete.
   private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
     var row = Array(0...other.count)
     for (index, letter) in one.enumerated() {

@@ -1,7 +1,7 @@
-/// What a value of a policy file may be. The reader checks files by it, and the JSON Schema is
-/// written from it, so that the two cannot differ.
+/// The form of a value in a policy file. The grammar check and the JSON Schema both derive from it
+/// and therefore agree.
 indirect enum Shape: Sendable {
-  /// Some text; it may be empty only where that is said.
+  /// Text, which is empty only if permitted.
   case text(mayBeEmpty: Bool = false)
   /// A name of letters, digits, dots, hyphens and underscores.
   case identifier
@@ -11,13 +11,13 @@ indirect enum Shape: Sendable {
   case integer(ClosedRange<Int>)
   /// Bytes with a unit.
   case size
-  /// A span of time with a unit.
+  /// A duration with a unit.
   case duration
   /// A version of an operating system.
   case version
   /// A range of versions.
   case versions
-  /// One of some words.
+  /// One of several words.
   case choice([String])
   /// A list.
   case list(Shape)
@@ -25,15 +25,15 @@ indirect enum Shape: Sendable {
   case oneOrMany(Shape)
   /// A mapping of fixed keys.
   case record(Record)
-  /// A mapping whose keys are names, or some words.
+  /// A mapping whose keys are names or fixed words.
   case keyed(by: Keys, Shape)
   /// A word or a number in one form, a mapping in another.
   case either(Shape, Shape)
 
-  /// What the keys of a mapping may be.
+  /// The keys of a mapping.
   enum Keys: Sendable {
     case words([String])
-    /// Any text; what it names, in the singular.
+    /// Any text; the associated value names the kind of key in the singular.
     case names(String)
   }
 
@@ -54,20 +54,20 @@ indirect enum Shape: Sendable {
 struct Record: Sendable {
   /// Its name in the JSON Schema.
   let name: String
-  /// What messages call it, with its article: "a rule".
+  /// The name in messages, with its article: "a rule".
   let title: String
-  /// The keys that it may have.
+  /// The permitted keys.
   let keys: [Key]
-  /// Keys of which one at least must be there.
+  /// The keys of which at least one is required.
   var needsAnyOf: [String] = []
-  /// Keys of which exactly one must be there.
+  /// The keys of which exactly one is required.
   var needsOneOf: [String] = []
 
   struct Key: Sendable {
     let name: String
     let shape: Shape
     var isRequired = false
-    /// What it is for, for editors.
+    /// The description for editors.
     let about: String
   }
 
@@ -75,7 +75,7 @@ struct Record: Sendable {
 }
 
 extension Shape {
-  /// What messages say was expected.
+  /// The expected value in messages.
   var expectation: String {
     switch self {
     case .text: "text"
@@ -84,12 +84,12 @@ extension Shape {
     case .bool: "true or false"
     case .integer(let range): "a number from \(range.lowerBound) to \(range.upperBound)"
     case .size: "a size such as 512MiB"
-    case .duration: "a span of time such as 30d, 12h, 15m or 45s"
+    case .duration: "a duration such as 30d, 12h, 15m or 45s"
     case .version: "a version such as 5.0.1"
     case .versions: "versions such as \">=5.1\" or \"5.0.1..<6\""
     case .choice(let words): words.count == 1 ? words[0] : "one of \(words.joined(separator: ", "))"
     case .list(let shape): "a list, each element \(shape.expectation)"
-    case .oneOrMany(let shape): "\(shape.expectation), or a list of such"
+    case .oneOrMany(let shape): "\(shape.expectation), or a list of them"
     case .record(let record):
       "a mapping of \(record.keys.map(\.name).joined(separator: ", "))"
     case .keyed(.words(let words), _): "a mapping of \(words.joined(separator: ", "))"

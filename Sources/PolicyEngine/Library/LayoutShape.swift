@@ -1,11 +1,10 @@
 internal import SandboxModel
 
-/// Which names a layout has at the top of its containers, so that a rule for any other is known to
-/// be a slip of the pen.
+/// The names that a layout has at the top of its containers, to detect misspelled rules.
 struct LayoutShape: Sendable {
   private let known: PatternComponent?
 
-  /// The shape of a kind of container; where nothing is known, every name is possible.
+  /// Creates the shape of a container kind; if none is known, every name is possible.
   init(_ layout: Layout, _ kind: ContainerKind) {
     let text: String? =
       switch (layout, kind) {
@@ -18,13 +17,12 @@ struct LayoutShape: Sendable {
     known = text.flatMap { try? Pattern(parsing: $0) }?.components.first?.name
   }
 
-  /// Whether a pattern can match in a container: its first component must be able to name what the
-  /// layout has there.
+  /// Whether a pattern can match in a container, judged by its first component.
   func canMatch(_ pattern: Pattern) -> Bool {
     guard let known, case .name(let first)? = pattern.components.first else { return true }
     return !first.commonNames(with: known).isEmpty
   }
 
-  /// What the container may have, as messages list it; empty where nothing is known.
+  /// The possible names, for messages; empty if unknown.
   var names: [String] { known?.literals.map { String(decoding: $0, as: UTF8.self) } ?? [] }
 }

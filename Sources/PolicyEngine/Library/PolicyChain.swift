@@ -1,11 +1,11 @@
 internal import SandboxModel
 
-/// The files that a policy builds upon, the weakest first, and itself.
+/// A policy with the policies that it extends, in ascending order of precedence.
 struct PolicyChain {
   private let library: PolicyLibrary
   private(set) var documents: [PolicyDocument] = []
   private(set) var issues: [PolicyIssue] = []
-  /// The policies on the way from the first one to the one in hand.
+  /// The policies from the first one to the current one.
   private var path: [String] = []
   private var done: Set<String> = []
 
@@ -41,7 +41,7 @@ struct PolicyChain {
     issues.append(
       PolicyIssue(
         .extends, at: reference.location, "the policies extend each other: \(chain)",
-        expected: "a chain that ends"))
+        expected: "policies without a cycle"))
   }
 
   private mutating func refuse(_ reference: PolicyDocument.Reference) {

@@ -1,10 +1,10 @@
 internal import SandboxModel
 
 extension PolicyLibrary {
-  /// Puts the layers together and compiles them.
+  /// Collects the layers of a policy and compiles them.
   ///
-  /// - Throws: Every mistake of the files that take part; nothing runs on an invalid policy. Files
-  ///   of the program itself are taken as checked.
+  /// - Throws: `PolicyError` with every mistake of the files involved if there is an error.
+  ///   Built-in files are not linted.
   public func compile(_ request: PolicyRequest) throws(PolicyError) -> CompiledPolicy {
     let base = try base(for: request)
     let action = "use the policy '\(base.name ?? "")'"
@@ -37,7 +37,7 @@ extension PolicyLibrary {
     let place = PolicyLocation(file: PolicyLocation.commandLine, line: 1, column: 1)
     let problem =
       name.map { "there is no policy '\($0)'" }
-      ?? "no policy is for the layout \(request.layout?.rawValue ?? "that is asked for")"
+      ?? "there is no policy for the layout \(request.layout?.rawValue ?? "requested")"
     let broken = unreadableIssues + documents.flatMap { ownIssues($0) }
     let issue = PolicyIssue(
       .extends, at: place, problem,
@@ -53,14 +53,14 @@ extension PolicyLibrary {
   }
 }
 
-/// The layers of a policy, as they are chosen from a library.
+/// The layers of a policy, selected from a library.
 struct LayerSelection {
   private(set) var documents: [PolicyDocument]
   private(set) var layers: [PolicyLayer] = []
   private(set) var patterns: [CommandLinePattern] = []
   private(set) var issues: [PolicyIssue]
 
-  /// The chain alone, and perhaps one file over it.
+  /// Selects the chain alone, optionally with one overlay.
   init(chainOf base: PolicyDocument, over: PolicyDocument? = nil, in library: PolicyLibrary) {
     let chain = PolicyChain(of: base, in: library)
     documents = chain.documents
@@ -69,7 +69,7 @@ struct LayerSelection {
     if let over { append(over) }
   }
 
-  /// The chain, the overlays for the layout, and the command line's files.
+  /// Selects the chain, the overlays for the layout, and the files from the command line.
   init(base: PolicyDocument, layout: Layout?, in library: PolicyLibrary) {
     self.init(chainOf: base, in: library)
     for document in library.documents {
@@ -111,7 +111,8 @@ struct LayerSelection {
     }
   }
 
-  /// Adds a policy that is named as a file, with what it builds upon and is not there yet.
+  /// Adds a policy given as a file, with those policies that it extends and that are not selected
+  /// yet.
   private mutating func appendChain(of document: PolicyDocument, in library: PolicyLibrary) {
     let chain = PolicyChain(of: document, in: library)
     issues += chain.issues

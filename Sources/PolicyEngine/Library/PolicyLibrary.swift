@@ -1,19 +1,19 @@
 public import SandboxModel
 
-/// All policy files that there are: the program's, the machine's, the user's, the command line's.
+/// All available policy files: built-in, of the system, of the user, and from the command line.
 public struct PolicyLibrary: Sendable {
-  /// The files that could be read as policies, in the order of layers: by origin, those of a directory
-  /// by file name.
+  /// The files that could be read as policies, in the order of layers: by origin, then by file name
+  /// for files of a directory.
   public let documents: [PolicyDocument]
-  /// What each file does wrong by itself.
+  /// The mistakes that each file has individually.
   private let issues: [String: [PolicyIssue]]
   private let policies: [String: Int]
 
-  /// Reads the files. It never fails: what is wrong comes out of `lint`, and of `compile` where it
-  /// matters.
+  /// Reads the files. Never fails: mistakes are reported by `lint`, and by `compile` for the files
+  /// involved.
   ///
-  /// - Parameter replacements: Files that take the place of policies of their names, to be checked
-  ///   instead of those; they have the origin of what they replace.
+  /// - Parameter replacements: Files that replace the policies with the same names, with their
+  ///   origin, to be checked instead of them.
   public init(_ sources: [PolicySource], replacements: [PolicySource] = []) {
     self.init(reading: Self.replace(sources, by: replacements))
   }
@@ -32,7 +32,7 @@ public struct PolicyLibrary: Sendable {
             PolicyIssue(
               .duplicate, at: document.location,
               "the policy '\(name)' is already in \(documents[earlier].source.name)",
-              expected: "another name, or 'overlay' to lie over it"))
+              expected: "another name, or 'overlay' to change it"))
         } else {
           policies[name] = documents.count
         }
@@ -75,21 +75,21 @@ public struct PolicyLibrary: Sendable {
     }
   }
 
-  /// The policies by name, in the order of their files.
+  /// The policy names, in the order of their files.
   public var policyNames: [String] { documents.compactMap(\.name) }
 
-  /// The policy of a name.
+  /// Returns the policy with a name.
   public func policy(_ name: String) -> PolicyDocument? { policies[name].map { documents[$0] } }
 
-  /// The policy for devices of a layout when none is named: the first that says so.
+  /// Returns the name of the default policy for a layout: the first policy with that layout.
   public func defaultPolicy(for layout: Layout) -> String? {
     documents.first { $0.layout == layout && $0.name != nil }?.name
   }
 
-  /// What is wrong with a file by itself.
+  /// Returns the mistakes that a file has individually.
   func ownIssues(_ document: PolicyDocument) -> [PolicyIssue] { issues[document.source.name] ?? [] }
 
-  /// What is wrong with the files that are no policies at all.
+  /// The mistakes in files that could not be read as policies.
   var unreadableIssues: [PolicyIssue] {
     let readable = Set(documents.map(\.source.name))
     return issues.filter { !readable.contains($0.key) }.flatMap(\.value)

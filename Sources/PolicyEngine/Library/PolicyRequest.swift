@@ -1,17 +1,17 @@
 public import SandboxModel
 
-/// Which policy is wanted, for what.
+/// A request for a compiled policy.
 public struct PolicyRequest: Sendable, Hashable {
-  /// The policy's name; the layout's own when there is none.
+  /// The policy's name, or nil for the layout's default policy.
   public var policy: String?
-  /// The layout of the device; the policy's own when there is none.
+  /// The device's layout, or nil for the policy's own layout.
   public var layout: Layout?
-  /// The device's OS version; unknown, and taken as the newest, when there is none.
+  /// The device's OS version, or nil if it is unknown and the newest one is assumed.
   public var osVersion: OSVersion?
-  /// What the command line says besides, in its order.
+  /// The command-line patterns, in order.
   public var patterns: [CommandLinePattern]
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     policy: String? = nil, layout: Layout? = nil, osVersion: OSVersion? = nil,
     patterns: [CommandLinePattern] = []
@@ -23,14 +23,14 @@ public struct PolicyRequest: Sendable, Hashable {
   }
 }
 
-/// What the command line says of data besides all files. It counts in all containers and overrides
-/// every file.
+/// A command-line option that acts as a rule. It applies to all containers and overrides every
+/// file.
 public enum CommandLinePattern: Sendable, Hashable {
-  /// `--exclude`: what the pattern names and all below is never backed up.
+  /// `--exclude`: never backs up the matching entries and everything below them.
   case exclude(PatternText)
-  /// `--include`: what the pattern names and all below is always backed up, and restored.
+  /// `--include`: always backs up and restores the matching entries and everything below them.
   case include(PatternText)
-  /// `--exclude-larger-than`: files of more bytes are never backed up.
+  /// `--exclude-larger-than`: never backs up files with more bytes.
   case excludeLargerThan(Int64)
 
   var option: String {
@@ -49,10 +49,10 @@ public enum CommandLinePattern: Sendable, Hashable {
     }
   }
 
-  /// What sets it apart from others, for the digest.
+  /// The identity of the option, for the digest.
   var content: [String] {
     if case .excludeLargerThan(let size) = self { return [option, String(size)] }
-    // What stands for bytes may be the text of another pattern.
+    // The text shown for non-UTF-8 bytes can equal the text of another pattern.
     return [option + (text.isUTF8 ? "" : "-bytes"), text.shown]
   }
 
@@ -69,7 +69,7 @@ public enum CommandLinePattern: Sendable, Hashable {
     return conditions
   }
 
-  /// The rule that the option stands for.
+  /// Returns the rule that represents the option.
   func rule(number: Int) throws(PolicyIssueError) -> Rule {
     do {
       let pattern = try Pattern(parsing: text)
@@ -88,7 +88,7 @@ public enum CommandLinePattern: Sendable, Hashable {
   }
 }
 
-/// One mistake, on its way to the others.
+/// A single mistake, thrown to be added to the others.
 struct PolicyIssueError: Error {
   let issue: PolicyIssue
 }

@@ -1,16 +1,16 @@
-/// Finds paths that a pattern means together with some of many others.
+/// Finds paths that a pattern matches together with patterns of an automaton.
 ///
-/// It follows the pattern and the automaton of the others side by side and visits each pair of
-/// places once, so it may overlook that two patterns can meet in several ways.
+/// It follows the pattern and the automaton in parallel and visits each pair of positions once, so
+/// it can miss additional ways in which two patterns meet.
 struct CommonPathsInTrie {
   private let pattern: Pattern
   private let trie: PatternTrie
-  /// The rules that count.
+  /// The steps of the rules to consider.
   private let steps: Range<Int>
   private let limit: Int
   private var path: [[UInt8]] = []
   private var seen: Set<Pair> = []
-  /// How many pairs may yet be visited.
+  /// The number of pairs that may still be visited.
   private(set) var budget: Int
   private(set) var found: [[[UInt8]]] = []
 
@@ -27,7 +27,7 @@ struct CommonPathsInTrie {
     self.budget = budget
   }
 
-  /// Looks from a root of the automaton on.
+  /// Searches from a root of the automaton.
   mutating func run(_ root: Int) { if !steps.isEmpty { visit(0, UInt32(root)) } }
 
   private mutating func visit(_ place: Int, _ node: UInt32) {
@@ -53,7 +53,7 @@ struct CommonPathsInTrie {
     }
   }
 
-  /// Follows a component of the pattern along the edges that can bear the same name.
+  /// Follows a component of the pattern along the edges that can match the same name.
   private mutating func follow(
     _ component: PatternComponent, _ here: PatternTrie.Node, _ node: UInt32, _ place: Int
   ) {
@@ -80,7 +80,7 @@ struct CommonPathsInTrie {
     path.removeLast()
   }
 
-  /// Notes the path when one of the rules matches here and the pattern does, too.
+  /// Records the path if both the pattern and a rule match here.
   private mutating func note(_ here: PatternTrie.Node, _ place: Int) {
     let rest = Pattern(
       text: "", ignoresCase: false, components: Array(pattern.components[place...]))

@@ -1,11 +1,11 @@
 internal import SandboxModel
 
-/// Holds a file's examples against what its layers say.
+/// Runs the examples of a file against its layers.
 struct ExampleRun {
   private let document: PolicyDocument
   private let selection: LayerSelection
   private let layout: Layout?
-  /// The layers with the rules and marks of all versions.
+  /// The layers with the rules and markers for all versions.
   private let all: CompiledPolicy
   private var policies: [OSVersion?: CompiledPolicy] = [:]
   private(set) var issues: [PolicyIssue] = []
@@ -23,8 +23,8 @@ struct ExampleRun {
     for example in document.examples where isMeant(example) { check(example) }
   }
 
-  /// Whether an example can be run here; one of an overlay over several layouts runs where the
-  /// layout has its kind of container.
+  /// Whether an example applies to the layout. An example of an overlay over several layouts
+  /// applies only to layouts with its container kind.
   private mutating func isMeant(_ example: Example) -> Bool {
     guard let layout, !layout.containerKinds.contains(example.kind) else { return true }
     if document.layouts.count == 1 {
@@ -65,7 +65,8 @@ struct ExampleRun {
     compare(example, example.platform, verdicts.platform, "platform ")
   }
 
-  /// The marks of names; one that is not there at all is a mistake, one of another version is not.
+  /// Returns the marks with the given identifiers. An unknown identifier is a mistake, one for
+  /// another version is not.
   private mutating func marks(
     _ names: [String], _ policy: CompiledPolicy, _ example: Example
   ) -> MarkSet {
@@ -100,7 +101,7 @@ extension ExampleRun {
     func path() -> String { "\(example.kind.rawValue) '\(PathText.text(example.path))'" }
     func fail(_ place: PolicyLocation, _ key: String, _ wanted: String, _ got: String) {
       add(
-        place, "the example \(path()) comes out with \(view)\(key): \(got)", "\(key): \(wanted)",
+        place, "the example \(path()) results in \(view)\(key): \(got)", "\(key): \(wanted)",
         .example)
     }
     if let wanted = expected.dataClass, wanted.value != verdict.dataClass {
@@ -124,7 +125,7 @@ extension ExampleRun {
   }
 }
 
-/// What an example sees of a backup disposition.
+/// The view of a backup disposition for an example.
 private struct BackupReading {
   private let disposition: BackupDisposition
   private let destination: Destination?
@@ -134,7 +135,7 @@ private struct BackupReading {
     self.destination = destination
   }
 
-  /// What was wanted and what is there, where they differ.
+  /// Returns the wanted and the actual mode, or nil if they agree.
   func difference(from wanted: BackupSetting) -> (String, String)? {
     if let standard = wanted.standard {
       let mode = disposition.mode(for: destination ?? Destination())

@@ -1,16 +1,16 @@
 internal import SandboxModel
 
-/// Finds rules after which something that nobody can make again is purgeable or discarded.
+/// Finds rules that make precious data purgeable or discard it on update.
 ///
-/// A rule that sets a class is judged by itself. For one that does not, the class is what earlier
-/// layers and rules gave: `LossSearch` looks for a path that the rule means and whose class is
-/// precious there. So each loss that is named is real, with a path to show for it. The last parts of
-/// the policies that the file extends are judged again, since its own rules stand before them.
+/// A rule that sets a class is checked by itself. For any other rule, earlier layers and rules
+/// determine the class: `LossSearch` looks for a path that the rule matches and that has a precious
+/// class. Each reported loss is therefore real and has a path as an example. The `finally` sections
+/// of extended policies are checked again, since they apply after the file's own rules.
 struct LossCheck {
   private let policy: CompiledPolicy
-  /// The classes that the file lets go for a reason that it gives.
+  /// The classes for which the file permits loss with a reason.
   private let allowed: Set<DataClass>
-  /// Where it lies, of an overlay for several layouts.
+  /// The layout, for an overlay over several layouts.
   private let place: String
   private var search: LossSearch
   private(set) var issues: [PolicyIssue] = []
@@ -73,7 +73,7 @@ struct LossCheck {
     case .path(let path, let dataClass):
       let data = "\(dataClass.rawValue) (such as '\(PathText.text(path))')"
       add(rule.location, what, isPurged: purges, data)
-    case .doubt: add(rule.location, what, isPurged: purges, "perhaps something precious")
+    case .doubt: add(rule.location, what, isPurged: purges, "possibly precious data")
     }
   }
 

@@ -1,27 +1,27 @@
 internal import SandboxModel
 
-/// Looks for a path that a rule of no class means and whose class is precious there.
+/// Searches for a path that a rule without a class matches and that has a precious class.
 ///
-/// Only rules behind the last one that gives everything a class that this rule means can have given
-/// a precious one. Their patterns are fitted together with the rule's, and each path that comes out
-/// is judged as the engine would judge it.
+/// Only rules after the last one that gives a class to everything this rule matches can have given
+/// a precious class. Their patterns are intersected with that of the rule, and each resulting path
+/// is evaluated as the engine would.
 struct LossSearch {
   private let policy: CompiledPolicy
-  /// The rules that give precious classes, each at its place among the policy's steps.
+  /// The rules that give precious classes, by the index of their step.
   private let givers: PatternTrie
-  /// How many steps may yet be taken for all rules together: seconds at worst.
+  /// The number of steps left for all rules together; the limit corresponds to a few seconds.
   private var budget: Int
 
-  /// How many paths are tried for a rule and a kind of container.
+  /// The maximum number of paths tried for a rule and a container kind.
   private static let pathsForRule = 64
 
-  /// What is found.
+  /// The result of a search.
   enum Outcome {
-    /// Nothing is lost.
+    /// No data is lost.
     case none
-    /// This path is, which is of that class.
+    /// Data at this path, with this class, is lost.
     case path([[UInt8]], DataClass)
-    /// The policy has too many such rules to say.
+    /// Undecided: the policy has too many such rules.
     case doubt
   }
 
@@ -64,7 +64,8 @@ struct LossSearch {
     return .none
   }
 
-  /// The last earlier rule that gives a class to everything that a rule means; -1 for none.
+  /// Returns the last earlier rule that gives a class to everything that a rule matches, or -1 if
+  /// there is none.
   private func cover(
     _ rule: Rule, _ index: Int, _ kind: ContainerKind, _ scope: CompiledStep.Scope
   ) -> Int {
@@ -78,7 +79,8 @@ struct LossSearch {
     } ?? -1
   }
 
-  /// The class of a path that is lost after a rule, when it is; for any entry that it may be.
+  /// Returns the class of the data at a path that is lost after a rule, or nil if no possible entry
+  /// is lost.
   private func lostClass(
     _ path: [[UInt8]], _ kind: ContainerKind, _ scope: CompiledStep.Scope, _ rule: Rule,
     _ index: Int
@@ -102,7 +104,7 @@ struct LossSearch {
 }
 
 extension CompiledPolicy {
-  /// The rules that mean a path, when every directory on the way holds the siblings.
+  /// Returns the rules that match a path if every directory on it contains the siblings.
   fileprivate func rules(
     matching path: [[UInt8]], _ kind: ContainerKind, _ scope: CompiledStep.Scope, siblings: UInt64
   ) -> [Int] {
@@ -121,7 +123,8 @@ extension CompiledPolicy {
 }
 
 extension Rule {
-  /// Entries for which the rule's conditions hold: of each type, as small and as large as may be.
+  /// Entries that satisfy the rule's conditions: of each type, with the smallest and the largest
+  /// size.
   fileprivate var possibleFacts: [EntryFacts] {
     let condition = EntryCondition(conditions)
     let age = max(condition.olderThan + 1, 0)

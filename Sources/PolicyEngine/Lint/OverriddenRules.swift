@@ -1,10 +1,11 @@
 internal import SandboxModel
 
-/// Finds rules that have no effect, since a later one of the same list sets the same values for
-/// everything that they mean. It names no rule wrongly; it may overlook one that several later
-/// rules override together, and looks at the first rules only of lists with very many globs.
+/// Finds rules without effect, because a later rule of the same list sets the same values for
+/// everything that they match. Every reported rule is without effect. Rules that several later
+/// rules override only jointly are not found, and only the first rules of lists with very many
+/// globs are checked.
 struct OverriddenRules {
-  /// How many times a name may be held against a glob for one list: seconds at worst.
+  /// The maximum number of comparisons of a name with a glob for one list: a few seconds.
   private static let budget = 4_000_000
 
   private(set) var issues: [PolicyIssue] = []
@@ -25,7 +26,7 @@ struct OverriddenRules {
     guard let root = trie.root(.data, .all) else { return }
     let limit = Self.budget / max(trie.globs.count, 1)
     for (index, rule) in list.prefix(limit).enumerated() {
-      // A rule that means all that this one means also means any one path of it.
+      // A rule that matches everything this one matches also matches any single path of it.
       guard let path = rule.pattern.samples(depth: 1).first else { continue }
       let others = trie.steps(matching: path, from: [root]) { _ in 0 }
       let later = others.first { other in
@@ -42,12 +43,12 @@ struct OverriddenRules {
         .overridden, at: rule.location,
         "the rule '\(rule.id)' has no effect: '\(later.id)' in line \(later.location.line) always "
           + "overrides it",
-        expected: "the general rule first and the special one behind it"))
+        expected: "the general rule before the specific one"))
   }
 }
 
 extension Operation {
-  /// Whether it sets every value that another one sets.
+  /// Whether the operation sets every value that another one sets.
   fileprivate func sets(allOf other: Operation) -> Bool {
     keep.fields.isSuperset(of: other.keep.fields)
       && platform.fields.isSuperset(of: other.platform.fields)
@@ -55,7 +56,7 @@ extension Operation {
 }
 
 extension Rule {
-  /// Whether it means every entry that another rule means.
+  /// Whether the rule matches every entry that another rule matches.
   fileprivate func covers(_ other: Rule) -> Bool {
     kinds.isSuperset(of: other.kinds) && versions.covers(other.versions)
       && conditions.cover(other.conditions)

@@ -1,6 +1,6 @@
-/// Paths in messages.
+/// Formats paths for messages.
 enum PathText {
-  /// The names with slashes between them; bytes that are not printable UTF-8 are escaped.
+  /// Returns the names separated by slashes; bytes that are not printable UTF-8 are escaped.
   static func text(_ path: [[UInt8]]) -> String {
     path.isEmpty ? "." : path.map(name).joined(separator: "/")
   }

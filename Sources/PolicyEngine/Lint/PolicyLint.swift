@@ -1,6 +1,6 @@
 internal import SandboxModel
 
-/// Looks for the mistakes that a file makes together with those that it builds upon or lies over.
+/// Finds the mistakes of a file in combination with the files that it extends or overlays.
 struct PolicyLint {
   private let document: PolicyDocument
   private let library: PolicyLibrary
@@ -9,8 +9,8 @@ struct PolicyLint {
 
   /// Checks a file.
   ///
-  /// - Parameter runsExamples: Whether its examples are run, too; where the file has mistakes of
-  ///   its own they would fail for those.
+  /// - Parameter runsExamples: Whether to run its examples. In a file with errors they would fail
+  ///   because of those.
   init(_ document: PolicyDocument, in library: PolicyLibrary, runsExamples: Bool = true) {
     self.document = document
     self.library = library
@@ -20,11 +20,11 @@ struct PolicyLint {
     for selection in contexts { check(selection) }
   }
 
-  /// The mistakes, in the order of their places.
+  /// The mistakes, ordered by position.
   var issues: [PolicyIssue] { found.sorted { $0.location < $1.location } }
 
-  /// The layers in which the file is checked: a policy's chain; for an overlay, the policy of each
-  /// layout that it lies over, with the overlay alone behind it.
+  /// The layers in which the file is checked: the policy's chain; for an overlay, the default
+  /// policy of each of its layouts with the overlay alone on top.
   private var contexts: [(LayerSelection, Layout?)] {
     guard case .overlay = document.role else {
       return [(LayerSelection(chainOf: document, in: library), document.layout)]
@@ -54,10 +54,10 @@ struct PolicyLint {
 }
 
 extension PolicyLibrary {
-  /// Every mistake of the files of a name, or of all files when there is none.
+  /// Returns every mistake in the files with a source name, or in all files if it is nil.
   ///
-  /// A policy is checked with what it extends; an overlay behind the policy of each layout that it
-  /// lies over. Files that cannot be read as policies at all are among them.
+  /// A policy is checked with the policies that it extends, an overlay on top of the default policy
+  /// of each of its layouts. Files that cannot be read as policies are included.
   public func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
     var issues: [PolicyIssue] = []
     for issue in unreadableIssues where sourceName == nil || issue.location.file == sourceName {
@@ -73,9 +73,9 @@ extension PolicyLibrary {
     return issues.filter { seen.insert($0).inserted }.sorted { $0.location < $1.location }
   }
 
-  /// Runs the examples of the files of a name, or of all files.
+  /// Runs the examples of the files with a source name, or of all files if it is nil.
   ///
-  /// - Returns: How many there are, and what those say that come out otherwise.
+  /// - Returns: The number of examples, and an issue for each failure.
   public func test(_ sourceName: String? = nil) -> (count: Int, failures: [PolicyIssue]) {
     let tested = documents.filter { sourceName == nil || $0.source.name == sourceName }
     let failures = tested.flatMap { lint($0.source.name) }.filter { $0.kind == .example }

@@ -1,7 +1,7 @@
 internal import SandboxModel
 
-/// Finds rules that no path can match: in containers that the layout does not have, or with a first
-/// component that it does not have there.
+/// Finds rules that no path can match: for containers that the layout lacks, or with a first
+/// component that does not occur there.
 struct UnmatchableRules {
   private let document: PolicyDocument
   private(set) var issues: [PolicyIssue] = []
@@ -36,7 +36,8 @@ struct UnmatchableRules {
       let names = kinds.sorted().map(\.rawValue).joined(separator: ", ")
       issues.append(
         PolicyIssue(
-          .unmatchable, at: place, "\(what) is for containers that the layout never has: \(names)",
+          .unmatchable, at: place,
+          "\(what) is for containers that the layout does not have: \(names)",
           expected: "'in' with one of \(own.joined(separator: ", "))"))
       return
     }
@@ -49,7 +50,7 @@ struct UnmatchableRules {
     issues.append(
       PolicyIssue(
         .unmatchable, at: place,
-        "'\(pattern.text)' cannot match: the layout never has its first component",
+        "'\(pattern.text)' cannot match: the layout does not have its first component",
         expected: "one of \(names.joined(separator: ", ")), or a pattern such as '*/**'"))
   }
 }

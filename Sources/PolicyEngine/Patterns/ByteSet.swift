@@ -1,11 +1,11 @@
-/// A set of bytes, as `[a-z]` in a pattern names it.
+/// A set of bytes, such as `[a-z]` in a pattern.
 struct ByteSet: Hashable, Sendable {
   private var word0: UInt64 = 0
   private var word1: UInt64 = 0
   private var word2: UInt64 = 0
   private var word3: UInt64 = 0
 
-  /// Every byte that a file name may hold: all but the slash.
+  /// All bytes permitted in a file name: all except the slash.
   static let all: ByteSet = {
     var set = ByteSet()
     for byte in UInt8.min...UInt8.max where byte != UInt8(ascii: "/") { set.insert(byte) }
@@ -49,14 +49,14 @@ struct ByteSet: Hashable, Sendable {
     return set
   }
 
-  /// The bytes that a name may hold and that are not in this set.
+  /// The bytes permitted in a name that are not in this set.
   var inverted: ByteSet { ByteSet(Self.all.members.filter { !contains($0) }) }
 
   func isSuperset(of other: ByteSet) -> Bool { intersection(other) == other }
 
   var members: [UInt8] { (UInt8.min...UInt8.max).filter(contains) }
 
-  /// A byte of the set, a letter where it has one; nothing when it is empty.
+  /// A byte of the set, preferably a letter, or nil if the set is empty.
   var sample: UInt8? {
     let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
     return letters.last(where: contains) ?? members.last

@@ -1,10 +1,10 @@
 extension Glob {
-  /// Every name that has at least one byte.
+  /// Matches every non-empty name.
   static let anyName = Glob(codes: [star, any], sets: [])
 
-  /// Whether each name of the other glob is one of this one's.
+  /// Whether this glob matches every name that the other glob matches.
   ///
-  /// A yes is certain; a no may be wrong for globs of many stars.
+  /// True is definite; false can be wrong for globs with many stars.
   func includes(_ other: Glob) -> Bool {
     WildcardRelation(
       outer: codes.count, isOuterStar: { codes[$0] == Self.star },
@@ -14,7 +14,7 @@ extension Glob {
     ).includes()
   }
 
-  /// A name that both globs mean; nothing when there is none.
+  /// Returns a name that both globs match, or nil if there is none.
   func commonName(with other: Glob) -> [UInt8]? {
     var seen: Set<Int> = []
     var name: [UInt8] = []
@@ -42,7 +42,8 @@ extension Glob {
     return isOtherStar && findCommon(other, mine, theirs + 1, &name, &seen)
   }
 
-  /// A name that the glob means, each star filled in; nothing when a set is empty.
+  /// Returns a name that the glob matches, with each star replaced by `star`, or nil if a set is
+  /// empty.
   func sample(filling star: [UInt8]) -> [UInt8]? {
     var name: [UInt8] = []
     for index in codes.indices {

@@ -1,16 +1,16 @@
 /// One path component with wildcards, matched byte for byte.
 ///
-/// Each element is a number of 16 bits: a byte, `any`, `star`, or from `firstSet` on a set.
+/// Each element is a 16-bit number: a byte, `any`, `star`, or a set numbered from `firstSet`.
 struct Glob: Hashable, Sendable {
   /// The elements in order; never two stars in a row.
   let codes: [UInt16]
-  /// The sets that elements name.
+  /// The sets that elements refer to.
   let sets: [ByteSet]
-  /// How many elements precede the first star, all of them when there is none.
+  /// The number of elements before the first star, or of all elements if there is none.
   let head: Int
-  /// How many elements follow the last star; 0 when there is none.
+  /// The number of elements after the last star; 0 if there is none.
   let tail: Int
-  /// How many bytes a name must at least have.
+  /// The minimum length of a name in bytes.
   let minimumCount: Int
 
   static let any: UInt16 = 256
@@ -20,7 +20,7 @@ struct Glob: Hashable, Sendable {
   init(codes: [UInt16], sets: [ByteSet]) {
     var compact: [UInt16] = []
     for code in codes where code != Self.star || compact.last != Self.star { compact.append(code) }
-    // A name has at least one byte, so a star alone is one byte and any others.
+    // A name has at least one byte, so a single star stands for one byte and any further bytes.
     if compact == [Self.star] { compact.append(Self.any) }
     self.codes = compact
     self.sets = sets
@@ -38,7 +38,7 @@ struct Glob: Hashable, Sendable {
     return code == Self.any || sets[Int(code &- Self.firstSet)].contains(byte)
   }
 
-  /// Whether a name is one of those that the glob means.
+  /// Whether the glob matches a name.
   func matches(_ name: Span<UInt8>) -> Bool {
     guard name.count >= minimumCount, hasStar || name.count == minimumCount else { return false }
     for index in 0..<head where !accepts(codes[index], name[index]) { return false }
@@ -50,7 +50,8 @@ struct Glob: Hashable, Sendable {
     return matchesMiddle(name, from: head, to: end)
   }
 
-  /// Finds what stands between stars, each piece at its first place: the earliest is the best.
+  /// Matches the pieces between stars, each at its first possible position, which is always
+  /// sufficient.
   private func matchesMiddle(_ name: Span<UInt8>, from start: Int, to end: Int) -> Bool {
     var place = start
     var index = head + 1
@@ -75,17 +76,17 @@ struct Glob: Hashable, Sendable {
     return true
   }
 
-  /// The bytes that an element other than a star stands for.
+  /// Returns the bytes that an element other than a star matches.
   func set(at index: Int) -> ByteSet {
     let code = codes[index]
     if code < Self.any { return ByteSet(CollectionOfOne(UInt8(code))) }
     return code == Self.any ? .all : sets[Int(code - Self.firstSet)]
   }
 
-  /// The bytes that a name may begin with.
+  /// The bytes that a matching name can begin with.
   var firstBytes: ByteSet { head > 0 ? set(at: 0) : .all }
 
-  /// The bytes that a name may end with.
+  /// The bytes that a matching name can end with.
   var lastBytes: ByteSet {
     if !hasStar { return set(at: codes.count - 1) }
     return tail > 0 ? set(at: codes.count - 1) : .all

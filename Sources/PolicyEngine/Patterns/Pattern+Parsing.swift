@@ -1,14 +1,14 @@
 extension Pattern {
-  /// Reads a pattern.
+  /// Parses a pattern.
   ///
-  /// - Throws: What is wrong with it, and where.
+  /// - Throws: `PatternError` with the problem and its position.
   public init(parsing text: String, ignoringCase: Bool = false) throws(PatternError) {
     try self.init(parsing: PatternText(text), ignoringCase: ignoringCase)
   }
 
-  /// Reads a pattern of bytes.
+  /// Parses a pattern given as bytes.
   ///
-  /// - Throws: What is wrong with it, and where.
+  /// - Throws: `PatternError` with the problem and its position.
   public init(parsing text: PatternText, ignoringCase: Bool = false) throws(PatternError) {
     guard !text.bytes.isEmpty else {
       throw PatternError(
@@ -27,7 +27,7 @@ extension Pattern {
     self.init(text: text.shown, ignoresCase: ignoringCase, components: components)
   }
 
-  /// Makes the pattern that means a path and all that lies below it.
+  /// Returns the pattern that also matches everything below the matched paths.
   func coveringDescendants() -> Pattern {
     coversDescendants
       ? self
@@ -36,7 +36,7 @@ extension Pattern {
 }
 
 extension PatternComponent {
-  /// Makes a component of alternatives; each in all spellings of its letters.
+  /// Creates a component from alternatives, each in all Unicode spellings.
   init(_ alternatives: [Glob], ignoringCase: Bool) {
     var literals: [[UInt8]] = []
     var globs: [Glob] = []
@@ -56,12 +56,12 @@ extension PatternComponent {
 }
 
 extension Glob {
-  /// The bytes, when there is no wildcard.
+  /// The bytes, or nil if the glob has a wildcard.
   fileprivate var literal: [UInt8]? {
     codes.allSatisfy { $0 < Self.any } ? codes.map { UInt8($0) } : nil
   }
 
-  /// The glob with what stands between wildcards spelled another way.
+  /// Returns the glob with the text between wildcards in another Unicode spelling.
   fileprivate func spelled(_ spelling: Spelling) -> Glob {
     guard spelling != .written, codes.contains(where: { 0x80..<Self.any ~= $0 }) else {
       return self
@@ -81,7 +81,7 @@ extension Glob {
     return Glob(codes: spelled, sets: sets)
   }
 
-  /// The glob with each letter of ASCII in both cases.
+  /// The glob with each ASCII letter in both cases.
   fileprivate var ignoringCase: Glob {
     var sets = sets.map(\.ignoringCase)
     var codes: [UInt16] = []
@@ -99,7 +99,7 @@ extension Glob {
 }
 
 extension ByteSet {
-  /// A letter of ASCII in both cases; nothing for any other byte.
+  /// Returns an ASCII letter in both cases, or nil for any other byte.
   fileprivate static func bothCases(of byte: UInt8) -> ByteSet? {
     let lower = byte | 0x20
     guard UInt8(ascii: "a")...UInt8(ascii: "z") ~= lower else { return nil }

@@ -1,7 +1,7 @@
 extension Pattern {
-  /// Whether each path of the other pattern is one of this one's.
+  /// Whether this pattern matches every path that the other pattern matches.
   ///
-  /// A yes is certain; a no may be wrong for patterns of many wildcards.
+  /// True is definite; false can be wrong for patterns with many wildcards.
   public func includes(_ other: Pattern) -> Bool {
     WildcardRelation(
       outer: components.count, isOuterStar: { components[$0].isAnyDepth },
@@ -16,8 +16,8 @@ extension Pattern {
     ).includes()
   }
 
-  /// Paths that the pattern means, each alternative in one of them at least, stars filled in with
-  /// what hardly any other pattern names; `depth` components for each `**`.
+  /// Returns paths that the pattern matches. Each alternative occurs in at least one of them, stars
+  /// are replaced by a name that hardly any other pattern matches, and `**` by `depth` components.
   func samples(depth: Int) -> [[[UInt8]]] {
     let filler = Array(repeating: PatternComponent.filler, count: depth)
     let choices: [[[UInt8]]?] = components.map { $0.name?.samples }

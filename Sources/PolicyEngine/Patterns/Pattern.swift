@@ -1,13 +1,13 @@
-/// Which paths below a container's root a rule means, byte for byte (docs/policy.md, patterns).
+/// A pattern of paths below a container's root, matched byte for byte (docs/policy.md, patterns).
 public struct Pattern: Sendable, Hashable {
-  /// The pattern as it is written, with escapes where its bytes are not UTF-8.
+  /// The pattern as written, with escapes for bytes that are not UTF-8.
   public let text: String
-  /// Whether letters of ASCII match in either case.
+  /// Whether ASCII letters match in either case.
   public let ignoresCase: Bool
   let components: [Component]
 
   enum Component: Hashable, Sendable {
-    /// `**`: any number of components, none too. Never twice in a row.
+    /// `**`: any number of components, including none. Never twice in a row.
     case anyDepth
     case name(PatternComponent)
 
@@ -21,11 +21,11 @@ public struct Pattern: Sendable, Hashable {
     self.components = components
   }
 
-  /// Whether the pattern covers everything below what it names: its last component is `**`.
+  /// Whether the pattern covers everything below the named entries: its last component is `**`.
   public var coversDescendants: Bool { components.last?.isAnyDepth == true }
 
-  /// The components before the first wildcard: the directory that the rule names, which a purge leaves
-  /// in place.
+  /// The components before the first wildcard: the directory that the rule names, which a purge
+  /// does not delete.
   public var fixedPrefix: [[UInt8]] {
     var prefix: [[UInt8]] = []
     for component in components {
@@ -35,7 +35,7 @@ public struct Pattern: Sendable, Hashable {
     return prefix
   }
 
-  /// Whether the pattern means a path, given as its components; none are the container's root.
+  /// Whether the pattern matches a path, given as components; empty for the container's root.
   public func matches(_ path: [[UInt8]]) -> Bool {
     isMatch(path.reduce(start) { advance($0, by: $1.span) })
   }
@@ -44,18 +44,18 @@ public struct Pattern: Sendable, Hashable {
 // MARK: - Step by step
 
 extension Pattern {
-  /// How far a path's first components have led through the pattern.
+  /// The state of a match after the first components of a path.
   public struct Progress: Sendable, Hashable {
     fileprivate var places: Set<Int>
 
-    /// Whether no path that goes on from here is meant.
+    /// Whether no continuation of the path can match.
     public var isHopeless: Bool { places.isEmpty }
   }
 
-  /// Where a path begins.
+  /// The state before the first component.
   public var start: Progress { closed([0]) }
 
-  /// Goes on by one component.
+  /// Returns the state after one more component.
   public func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
     var next: Set<Int> = []
     for place in progress.places where place < components.count {
@@ -67,7 +67,7 @@ extension Pattern {
     return closed(next)
   }
 
-  /// Whether a path that ends here is meant.
+  /// Whether a path that ends in this state matches.
   public func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
 
   private func closed(_ places: Set<Int>) -> Progress {
@@ -78,16 +78,16 @@ extension Pattern {
     return Progress(places: all)
   }
 
-  /// Whether the pattern is one component, which says something of names alone.
+  /// Whether the pattern is a single component, so that it matches names only.
   public var isOfNames: Bool { components.count == 1 && !coversDescendants }
 
-  /// Whether a pattern of one component means a name.
+  /// Whether a pattern of one component matches a name.
   public func matches(name: Span<UInt8>) -> Bool {
     components.count == 1 && components[0].name?.matches(name) ?? true
   }
 }
 
 extension Pattern: CustomStringConvertible {
-  /// The pattern as it is written.
+  /// The pattern as written.
   public var description: String { text }
 }

@@ -1,8 +1,8 @@
-/// What a pattern says of one path component: one of some names, or of some globs.
+/// A path component of a pattern: one of several names or globs.
 struct PatternComponent: Hashable, Sendable {
-  /// Names, byte for byte.
+  /// The names, matched byte for byte.
   let literals: [[UInt8]]
-  /// Globs.
+  /// The globs.
   let globs: [Glob]
 
   func matches(_ name: Span<UInt8>) -> Bool {
@@ -13,22 +13,23 @@ struct PatternComponent: Hashable, Sendable {
 
   func matches(_ name: [UInt8]) -> Bool { matches(name.span) }
 
-  /// Whether each name of the other component is one of this one's; a yes is certain.
+  /// Whether this component matches every name that the other one matches. True is definite.
   func includes(_ other: PatternComponent) -> Bool {
     other.literals.allSatisfy { matches($0) }
       && other.globs.allSatisfy { glob in globs.contains { $0.includes(glob) } }
   }
 
-  /// Whether every name is one of this component's; a yes is certain.
+  /// Whether this component matches every name. True is definite.
   var includesEverything: Bool { globs.contains { $0.includes(Glob.anyName) } }
 
-  /// Names that the component means, each star filled in with what hardly any other pattern names.
+  /// Names that the component matches, with stars replaced by a name that hardly any other pattern
+  /// matches.
   var samples: [[UInt8]] {
     literals + globs.compactMap { $0.sample(filling: Self.filler) }
       + globs.compactMap { $0.sample(filling: []) }
   }
 
-  /// Names that both components mean, one for each way that is found; none only when there are
+  /// Returns names that both components match, one for each combination; empty only if there are
   /// none.
   func commonNames(with other: PatternComponent) -> [[UInt8]] {
     var names = samples.filter(other.matches) + other.samples.filter(matches)
@@ -40,7 +41,7 @@ struct PatternComponent: Hashable, Sendable {
     return names
   }
 
-  /// A name that policies do not speak of.
+  /// A name that does not occur in policies.
   static let filler = Array("zqx".utf8)
 }
 

@@ -1,12 +1,12 @@
-/// Why a text is no pattern.
+/// The reason why a text is not a valid pattern.
 public struct PatternError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// How many Unicode scalars precede the place in the text.
+  /// The number of Unicode scalars before the error.
   public let offset: Int
-  /// What is wrong.
+  /// The problem.
   public let problem: String
-  /// What was expected there.
+  /// The expected text.
   public let expected: String
 
-  /// What is wrong and what was expected.
+  /// The problem and the expected text.
   public var description: String { "\(problem); expected \(expected)" }
 }

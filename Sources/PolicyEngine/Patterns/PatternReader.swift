@@ -1,25 +1,25 @@
-/// Reads a pattern's text, component by component.
+/// Parses the text of a pattern, component by component.
 struct PatternReader {
   private let bytes: [UInt8]
   private var place = 0
   private var codes: [UInt16] = []
   private var sets: [ByteSet] = []
-  /// The alternatives of the component in hand, without what is in `codes`.
+  /// The prefixes of the current component's alternatives, without `codes`.
   private var prefixes: [[UInt16]] = [[]]
 
-  /// How many alternatives `{a,b}` may make of one component.
+  /// The maximum number of alternatives that `{a,b}` may produce in one component.
   static let maximumAlternatives = 256
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Goes behind a slash, when one stands there.
+  /// Skips a slash; returns false at the end of the pattern.
   mutating func skipSlash() -> Bool {
     guard place < bytes.count else { return false }
     place += 1
     return true
   }
 
-  /// Reads up to the next slash or the end: the alternatives, or nothing for `**`.
+  /// Reads up to the next slash or the end. Returns the alternatives, or nil for `**`.
   mutating func component() throws(PatternError) -> [Glob]? {
     let start = place
     let end = bytes[start...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.count
@@ -33,7 +33,7 @@ struct PatternReader {
     while place < bytes.count, bytes[place] != UInt8(ascii: "/") { try element() }
     let all = prefixes.map { $0 + codes }
     guard all.allSatisfy({ !$0.isEmpty }) else {
-      throw error("an alternative leaves the component empty", "a name", at: start)
+      throw error("an alternative makes the component empty", "a name", at: start)
     }
     return all.map { Glob(codes: $0, sets: sets) }
   }
@@ -45,7 +45,7 @@ struct PatternReader {
           "the pattern begins with a slash", "a path relative to the container's root", at: 0)
       }
       if start == bytes.count {
-        throw error("the pattern ends with a slash", "`/**` for all that lies below", at: start - 1)
+        throw error("the pattern ends with a slash", "`/**` for everything below", at: start - 1)
       }
       throw error("a component is empty", "one slash", at: start)
     }
@@ -65,7 +65,7 @@ struct PatternReader {
     case UInt8(ascii: "{"): try braces()
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
       let character = Character(Unicode.Scalar(byte))
-      throw error("`\(character)` closes nothing", "`\\\(character)` for the character", at: place)
+      throw error("unmatched `\(character)`", "`\\\(character)` for the character", at: place)
     default: append(UInt16(try literal()))
     }
   }
@@ -77,12 +77,12 @@ struct PatternReader {
 
   private mutating func star() throws(PatternError) {
     if place + 1 < bytes.count, bytes[place + 1] == UInt8(ascii: "*") {
-      throw error("`**` stands beside other characters", "`**` as a whole component", at: place)
+      throw error("`**` next to other characters", "`**` as a whole component", at: place)
     }
     append(Glob.star)
   }
 
-  /// Reads a byte that stands for itself, behind a backslash or not.
+  /// Reads a literal byte, optionally escaped with a backslash.
   private mutating func literal() throws(PatternError) -> UInt8 {
     if bytes[place] == UInt8(ascii: "\\") {
       place += 1
@@ -90,7 +90,7 @@ struct PatternReader {
         throw error("a backslash at the end", "`\\\\` for a backslash", at: place - 1)
       }
       if bytes[place] == UInt8(ascii: "/") {
-        throw error("a slash behind a backslash", "a component without a slash", at: place - 1)
+        throw error("a slash after a backslash", "a component without a slash", at: place - 1)
       }
     }
     guard bytes[place] != 0 else { throw error("a NUL", "a character of a name", at: place) }
@@ -113,7 +113,7 @@ struct PatternReader {
       for byte in try range() { set.insert(byte) }
       isEmpty = false
     }
-    guard !isEmpty else { throw error("a set of nothing", "characters in `[]`", at: start) }
+    guard !isEmpty else { throw error("an empty set", "characters in `[]`", at: start) }
     sets.append(isInverted ? set.inverted : set)
     append(Glob.firstSet + UInt16(sets.count - 1))
   }
@@ -126,7 +126,7 @@ struct PatternReader {
     else { return low...low }
     place += 1
     let high = try member()
-    guard low <= high else { throw error("a range that goes down", "`a-z`", at: start) }
+    guard low <= high else { throw error("a descending range", "`a-z`", at: start) }
     return low...high
   }
 
@@ -134,7 +134,7 @@ struct PatternReader {
     let start = place
     let byte = try literal()
     guard byte < 0x80 else {
-      throw error("a letter outside ASCII in a set", "`{é,è}`: a set holds bytes", at: start)
+      throw error("a non-ASCII letter in a set", "`{é,è}`: a set holds bytes", at: start)
     }
     return byte
   }

@@ -1,17 +1,17 @@
-/// A pattern as it is given: of bytes, as names are.
+/// The text of a pattern as given: bytes, like file names.
 public struct PatternText: Sendable, Hashable {
   let bytes: [UInt8]
-  /// The pattern as it is written; where its bytes are not UTF-8, what a person is shown.
+  /// The pattern as written, or a printable form if its bytes are not UTF-8.
   let shown: String
   let isUTF8: Bool
 
-  /// Makes a pattern's text of bytes; `shown` stands for them where they are not UTF-8.
+  /// Creates the text from bytes; `shown` replaces them in output if they are not UTF-8.
   public init(_ bytes: [UInt8], shown: String) {
     let text = String(validating: bytes, as: UTF8.self)
     (self.bytes, self.shown, isUTF8) = (bytes, text ?? shown, text != nil)
   }
 
-  /// Makes a pattern's text of a string.
+  /// Creates the text from a string.
   public init(_ text: String) { (bytes, shown, isUTF8) = (Array(text.utf8), text, true) }
 }
 

@@ -1,17 +1,17 @@
-// The two normal forms are the standard library's own, which compares strings by them; it has no
-// public name for them yet, and Foundation, which has one, is not used here.
+// The normal forms are those of the standard library, which has no public name for them yet.
+// Foundation, which has one, is not used here.
 @_spi(_Unicode) internal import Swift
 
-/// How Unicode text can be spelled: letters composed with their accents, or decomposed.
+/// The spellings of Unicode text: letters composed with their accents, or decomposed.
 enum Spelling: CaseIterable {
-  /// As it is written.
+  /// As written.
   case written
-  /// Normalisation form C, as most systems write names.
+  /// Normalization form C, as most systems write names.
   case composed
-  /// Normalisation form D, as HFS+ and its heirs write names.
+  /// Normalization form D, as HFS+ and its successors write names.
   case decomposed
 
-  /// The bytes in this spelling; bytes that are not UTF-8 stay as they are.
+  /// Returns the bytes in this spelling; bytes that are not UTF-8 are unchanged.
   func spell(_ bytes: [UInt8]) -> [UInt8] {
     guard self != .written, bytes.contains(where: { $0 >= 0x80 }),
       let text = String(validating: bytes, as: UTF8.self)

@@ -1,17 +1,18 @@
-/// Compares two sequences of symbols and stars, whether of bytes in a name or of names in a path.
+/// Compares two sequences of symbols and stars: bytes of a name, or names of a path.
 struct WildcardRelation {
-  /// How many elements the outer pattern has, and which are stars.
+  /// The number of elements of the outer pattern, and which of them are stars.
   let outer: Int
   let isOuterStar: (Int) -> Bool
-  /// How many elements the inner pattern has, and which are stars.
+  /// The number of elements of the inner pattern, and which of them are stars.
   let inner: Int
   let isInnerStar: (Int) -> Bool
-  /// Whether an element of the outer pattern means all that one of the inner does.
+  /// Whether an element of the outer pattern matches everything that an element of the inner one
+  /// does.
   let covers: (_ outer: Int, _ inner: Int) -> Bool
-  /// Whether an element of the outer pattern means every symbol.
+  /// Whether an element of the outer pattern matches every symbol.
   let coversAny: (Int) -> Bool
 
-  /// How many steps a comparison may take before it gives up.
+  /// The maximum number of steps of a comparison, after which it returns false.
   private static let budget = 4_096
 
   private struct Location: Hashable {
@@ -19,10 +20,10 @@ struct WildcardRelation {
     let outer: [Int]
   }
 
-  /// Whether each sequence that the inner pattern means is one that the outer one means.
+  /// Whether the outer pattern matches every sequence that the inner one matches.
   ///
-  /// The inner pattern is followed symbol by symbol, with all places in the outer one that every
-  /// sequence so far is sure to have reached. So a yes is certain; a no is what comes of doubt too.
+  /// Follows the inner pattern symbol by symbol, with all positions in the outer one that every
+  /// sequence so far is certain to reach. True is therefore definite; false can be wrong.
   func includes() -> Bool {
     var seen: Set<Location> = []
     var open = [Location(inner: 0, outer: closed([0]))]
@@ -42,7 +43,7 @@ struct WildcardRelation {
     return true
   }
 
-  /// The places with those behind stars, which may mean nothing.
+  /// Returns the positions with those after stars, which can match nothing.
   private func closed(_ places: [Int]) -> [Int] {
     var all = Set(places)
     for place in places {

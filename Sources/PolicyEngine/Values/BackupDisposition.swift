@@ -2,9 +2,9 @@
 public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, BitwiseCopyable {
   /// It is stored.
   case always
-  /// It is stored, and need not be read when its version says that it did not change.
+  /// It is stored, and is read only if its version indicates a change.
   case whenChanged = "when-changed"
-  /// It is left out.
+  /// It is excluded.
   case never
 
   /// Orders by restriction: `always` before `when-changed` before `never`.
@@ -19,39 +19,39 @@ public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, Bi
   }
 }
 
-/// Where a backup goes, as far as a policy tells destinations apart.
+/// The destination of a backup, as far as policies distinguish destinations.
 public struct Destination: Sendable, Hashable, CaseIterable {
-  /// Whether the repository lies with somebody else.
+  /// Whether the repository is hosted by another party.
   public var isCloud: Bool
-  /// Whether the repository is plain.
+  /// Whether the repository is unencrypted.
   public var isUnencrypted: Bool
 
-  /// Makes a destination; the local and encrypted one, to which no restriction applies, by default.
+  /// Creates a destination; by default a local, encrypted one, without restrictions.
   public init(isCloud: Bool = false, isUnencrypted: Bool = false) {
     self.isCloud = isCloud
     self.isUnencrypted = isUnencrypted
   }
 
-  /// All four.
+  /// All four combinations.
   public static let allCases: [Destination] = [
     Destination(), Destination(isCloud: true), Destination(isUnencrypted: true),
     Destination(isCloud: true, isUnencrypted: true),
   ]
 
-  /// The place among `allCases`.
+  /// The index in `allCases`.
   var index: Int { (isCloud ? 1 : 0) + (isUnencrypted ? 2 : 0) }
 }
 
 /// Whether data goes into a backup, by destination.
 public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
-  /// What holds for every destination.
+  /// The mode for every destination.
   public var standard: BackupMode
-  /// What holds for a repository in a cloud, besides `standard`.
+  /// The additional restriction for a repository in a cloud.
   public var cloud: BackupMode
-  /// What holds for a repository that is not encrypted, besides `standard`.
+  /// The additional restriction for an unencrypted repository.
   public var unencrypted: BackupMode
 
-  /// Makes a disposition; the destinations add no restriction unless one is given.
+  /// Creates a disposition; by default the destinations add no restriction.
   public init(
     _ standard: BackupMode, cloud: BackupMode = .always, unencrypted: BackupMode = .always
   ) {
@@ -60,7 +60,7 @@ public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
     self.unencrypted = unencrypted
   }
 
-  /// What holds for a destination: the most restrictive of what applies.
+  /// Returns the mode for a destination: the most restrictive of those that apply.
   public func mode(for destination: Destination = Destination()) -> BackupMode {
     var mode = standard
     if destination.isCloud { mode = max(mode, cloud) }
@@ -70,7 +70,7 @@ public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
 }
 
 extension BackupDisposition: CustomStringConvertible {
-  /// The disposition as a policy file writes it.
+  /// The disposition in the syntax of policy files.
   public var description: String {
     var parts: [String] = []
     if cloud > standard { parts.append("cloud: \(cloud.rawValue)") }

@@ -1,30 +1,30 @@
-/// What a piece of data is; the word a rule's `class:` uses.
+/// The class of data, set by `class:` in a rule.
 public enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
-  /// What the user made and nobody can make again.
+  /// Data that the user created and that cannot be recreated.
   case userData = "user-data"
-  /// What other apps handed over and the user has not taken in yet.
+  /// Data from other apps that the user has not imported yet.
   case inbox
-  /// What the app needs to work as it did, such as databases of its own.
+  /// Data that the app needs to work as before, such as its databases.
   case support
   /// The user's settings.
   case preferences
-  /// What can be fetched again, but is not purged by this program.
+  /// Data that can be downloaded again, but is not purged by this program.
   case downloaded
-  /// What the app makes or fetches again when it is missing.
+  /// Data that the app recreates or downloads again if it is missing.
   case cache
-  /// What is needed for the moment only.
+  /// Data with a short-lived purpose.
   case temporary
   /// The app itself.
   case bundle
-  /// What the platform notes about a container.
+  /// The platform's metadata about a container.
   case metadata
-  /// What no rule knows: kept, and never purged.
+  /// Data that no rule matches: kept, and never purged.
   case unknown
 
-  /// Whether losing it loses something that no one can make again, as far as the policy knows.
+  /// Whether its loss is permanent, as far as the policy knows.
   public var isPrecious: Bool { self == .userData || self == .inbox || self == .unknown }
 
-  /// Whether a mark may turn it into something that is purged (docs/design.md, marks).
+  /// Whether a marker may make it purgeable (docs/design.md, marks).
   func yieldsToMarks(belowCache: Bool) -> Bool {
     switch self {
     case .cache, .temporary: true

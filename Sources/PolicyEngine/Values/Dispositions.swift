@@ -1,25 +1,25 @@
-/// What becomes of data when the app is updated.
+/// The handling of data when the app is updated.
 public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
-  /// The platform promises to carry it over.
+  /// The platform guarantees to preserve it.
   case preserve
-  /// It may be carried over; nobody may rely on it.
+  /// It may be preserved, without guarantee.
   case mayVanish = "may-vanish"
-  /// The new version brings its own.
+  /// The new version provides its own.
   case replace
-  /// It goes.
+  /// It is deleted.
   case discard
 }
 
-/// What a restore does with data.
+/// The handling of data on restore.
 public enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
-  /// It comes back as it was stored.
+  /// It is restored as stored.
   case restore
-  /// The directory comes back empty.
+  /// The directory is restored empty.
   case recreateEmpty = "recreate-empty"
-  /// It does not come back.
+  /// It is not restored.
   case skip
-  /// What the target has there goes when a whole container is restored.
+  /// It is removed from the target if a whole container is restored.
   case remove
-  /// The layout writes it anew, as container metadata with its UUID.
+  /// The layout writes it again, such as container metadata with its UUID.
   case regenerate
 }

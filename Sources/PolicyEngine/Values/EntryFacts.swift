@@ -1,4 +1,4 @@
-/// What an entry is, as far as a rule's `type:` tells.
+/// The type of an entry, as far as `type:` in a rule distinguishes types.
 public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// A regular file.
   case file
@@ -8,7 +8,7 @@ public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
   case symlink
   /// A socket, a pipe or a device.
   case special
-  /// A file that is a database's, alone or with its log. A rule for `file` means it too.
+  /// A file that belongs to a database, such as its log. A rule for `file` also matches it.
   case database
 
   var index: Int {
@@ -21,7 +21,7 @@ public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
     }
   }
 
-  /// The types of entries that a rule for this type means, a bit each.
+  /// The types of entries that a rule for this type matches, as a bit mask.
   var meaning: UInt8 {
     self == .file ? Self.bit(.file) | Self.bit(.database) : Self.bit(self)
   }
@@ -31,17 +31,17 @@ public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
   static let anyMask: UInt8 = 0b11111
 }
 
-/// What rules with conditions ask about an entry.
+/// The properties of an entry that conditions of rules test.
 public struct EntryFacts: Sendable, Hashable {
-  /// What it is.
+  /// The type.
   public var type: EntryType
-  /// Its size in bytes; nothing is asked about a directory's.
+  /// The size in bytes; not used for directories.
   public var size: Int64
-  /// When its content last changed, in seconds since 1970; nothing where that is not known, and
-  /// then neither `older-than` nor `newer-than` holds.
+  /// The last change of the content, in seconds since 1970, or nil if it is unknown; then neither
+  /// `older-than` nor `newer-than` holds.
   public var modified: Int64?
 
-  /// Makes facts.
+  /// Creates facts.
   public init(_ type: EntryType, size: Int64 = 0, modified: Int64? = nil) {
     self.type = type
     self.size = size

@@ -1,9 +1,9 @@
-/// A dotted version of an operating system, `5.0.1`; missing numbers count as 0.
+/// A dotted OS version, `5.0.1`; missing numbers count as 0.
 public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// The numbers, without zeros at the end.
+  /// The numbers, without trailing zeros.
   let numbers: [UInt32]
 
-  /// Reads dotted numbers; nothing for any other text.
+  /// Parses dotted numbers, or returns nil for any other text.
   public init?(_ text: some StringProtocol) {
     var numbers: [UInt32] = []
     for part in text.split(separator: ".", omittingEmptySubsequences: false) {
@@ -17,22 +17,22 @@ public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible
     self.numbers = numbers
   }
 
-  /// Orders by the numbers, the first ones first.
+  /// Orders by the numbers, lexicographically.
   public static func < (left: Self, right: Self) -> Bool {
     left.numbers.lexicographicallyPrecedes(right.numbers)
   }
 
-  /// The version without zeros at its end.
+  /// The version without trailing zeros.
   public var description: String { numbers.map(String.init).joined(separator: ".") }
 }
 
-/// The versions of an operating system for which a rule or a mark counts.
+/// The OS versions to which a rule or marker applies.
 public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
-  /// The lowest version and whether it is one of them; nothing for no lower end.
+  /// The lower bound, or nil for none.
   let lower: Bound?
-  /// The highest version and whether it is one of them; nothing for no upper end.
+  /// The upper bound, or nil for none.
   let upper: Bound?
-  /// The range as it is written.
+  /// The range as written.
   public let description: String
 
   struct Bound: Sendable, Hashable {
@@ -49,8 +49,8 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     self.description = description
   }
 
-  /// Reads `>=5.1`, `>5`, `<6`, `<=6`, `5.0.1..<6`, `5...6` or one version; nothing for other text
-  /// or a range that holds no version.
+  /// Parses `>=5.1`, `>5`, `<6`, `<=6`, `5.0.1..<6`, `5...6` or one version, or returns nil for
+  /// other text or an empty range.
   public init?(_ text: String) {
     let compact = String(text.filter { $0 != " " })
     guard let (lower, upper) = Self.bounds(compact[...]) else { return nil }
@@ -93,7 +93,7 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     return nil
   }
 
-  /// Whether a version is one of them; an unknown one is the newest there can be.
+  /// Whether the range contains a version; nil stands for the newest possible version.
   public func contains(_ version: OSVersion?) -> Bool {
     guard let version else { return upper == nil }
     if let lower, version < lower.version || (version == lower.version && !lower.isIncluded) {
@@ -105,7 +105,7 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     return true
   }
 
-  /// Whether every version of the other range is one of this range's.
+  /// Whether the range contains every version of the other range.
   func covers(_ other: VersionRange) -> Bool {
     let coversBelow =
       switch (lower, other.lower) {

@@ -1,32 +1,32 @@
 /// Whether data may be deleted to gain space.
 public enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
-  /// It is not touched.
+  /// It is never deleted.
   case never
-  /// It may go, on these terms.
+  /// It may be deleted, on these terms.
   case allowed(PurgeTerms)
 
-  /// May go at any time, first of all.
+  /// It may be deleted at any time, before all other data.
   public static let anytime = PurgeDisposition.allowed(PurgeTerms(order: 0, when: .anytime))
 
-  /// The terms, when it may go.
+  /// The terms, or nil if it may not be deleted.
   public var terms: PurgeTerms? { if case .allowed(let terms) = self { terms } else { nil } }
 }
 
-/// On what terms data may be deleted to gain space.
+/// The terms on which data may be deleted to gain space.
 public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
-  /// The turn in which it goes: lower ones first.
+  /// The purge order: lower numbers are deleted first.
   public var order: UInt16
-  /// When it may go.
+  /// The time at which it may be deleted.
   public var when: Moment
-  /// What goes together.
+  /// The unit of deletion.
   public var unit: Unit
-  /// How it goes.
+  /// The method of deletion.
   public var action: Action
 
-  /// The largest order that a policy may name.
+  /// The largest order in a policy.
   public static let maximumOrder: UInt16 = 999
 
-  /// Makes terms.
+  /// Creates terms.
   public init(
     order: UInt16, when: Moment = .underPressure, unit: Unit = .file, action: Action = .unlink
   ) {
@@ -36,33 +36,33 @@ public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
     self.action = action
   }
 
-  /// When data may go.
+  /// The time at which data may be deleted.
   public enum Moment: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
-    /// Whether or not space is low.
+    /// At any time.
     case anytime
-    /// Only while space is low.
+    /// Only if space is low.
     case underPressure = "under-pressure"
   }
 
-  /// What goes together.
+  /// The unit of deletion.
   public enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
-    /// Each file by itself; a database with its log.
+    /// Each file individually, a database with its log.
     case file
-    /// The directory with all that it holds.
+    /// The directory with all its content.
     case directory
   }
 
-  /// How data goes.
+  /// The method of deletion.
   public enum Action: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
-    /// The file is removed.
+    /// The file is deleted.
     case unlink
-    /// The file stays and becomes empty.
+    /// The file is truncated to length 0.
     case truncate
   }
 }
 
 extension PurgeDisposition: CustomStringConvertible {
-  /// The disposition as a policy file writes it.
+  /// The disposition in the syntax of policy files.
   public var description: String {
     guard case .allowed(let terms) = self else { return "never" }
     if self == .anytime { return "anytime" }

@@ -1,7 +1,7 @@
-/// Reads the sizes and spans of time that policy files write.
+/// Parses the sizes and durations of policy files.
 public enum Quantity {
-  /// Bytes of a size: K, M, G, T and KiB, MiB, GiB, TiB count by 1024, kB, MB, GB, TB by 1000; a
-  /// bare number is bytes.
+  /// Returns a size in bytes, or nil if it is invalid. K, M, G, T and KiB, MiB, GiB, TiB are powers
+  /// of 1024, kB, MB, GB, TB powers of 1000; a number without a unit counts bytes.
   public static func bytes(_ text: String) -> Int64? {
     guard let (number, unit) = split(text) else { return nil }
     let scale: Int64? =
@@ -20,7 +20,8 @@ public enum Quantity {
     return scale.flatMap { multiply(number, $0) }
   }
 
-  /// Seconds of a span: `45s`, `30m`, `12h`, `31d`, `2w`.
+  /// Returns a duration such as `45s`, `30m`, `12h`, `31d` or `2w` in seconds, or nil if it is
+  /// invalid.
   public static func seconds(_ text: String) -> Int64? {
     guard let (number, unit) = split(text) else { return nil }
     let scale: Int64? =

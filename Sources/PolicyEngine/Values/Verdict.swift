@@ -1,17 +1,17 @@
-/// What a piece of data is and what becomes of it.
+/// The class of data and the policy decision for it.
 public struct Verdict: Sendable, Hashable, BitwiseCopyable {
-  /// What it is.
+  /// The data class.
   public var dataClass: DataClass
-  /// Whether it goes into a backup.
+  /// Whether it is backed up.
   public var backup: BackupDisposition
-  /// What becomes of it on update.
+  /// The handling on update.
   public var update: UpdateDisposition
   /// Whether it may be purged.
   public var purge: PurgeDisposition
-  /// What a restore does with it.
+  /// The handling on restore.
   public var restore: RestoreDisposition
 
-  /// Makes a verdict.
+  /// Creates a verdict.
   public init(
     _ dataClass: DataClass, backup: BackupDisposition, update: UpdateDisposition,
     purge: PurgeDisposition, restore: RestoreDisposition
@@ -23,43 +23,43 @@ public struct Verdict: Sendable, Hashable, BitwiseCopyable {
     self.restore = restore
   }
 
-  /// What holds where no rule says anything: kept, may vanish on update, never purged.
+  /// Returns the verdict if no rule matches: kept, may vanish on update, never purged.
   ///
-  /// It is also what a class starts from whose dispositions no layer gives. Nothing is lost by
-  /// silence.
+  /// It is also the initial verdict of a class whose dispositions no layer sets, so a missing rule
+  /// never causes a loss.
   public static func silent(_ dataClass: DataClass = .unknown) -> Verdict {
     Verdict(
       dataClass, backup: BackupDisposition(.always), update: .mayVanish, purge: .never,
       restore: .restore)
   }
 
-  /// Whether something that nobody can make again would be purged, or dropped by an update.
+  /// Whether precious data would be purged, or discarded on update.
   public var losesSomething: Bool {
     dataClass.isPrecious && (purge != .never || update == .discard)
   }
 }
 
-/// The two answers for one entry.
+/// The two verdicts on an entry.
 public struct Verdicts: Sendable, Hashable, BitwiseCopyable {
-  /// What this program does.
+  /// The verdict of this program.
   public var keep: Verdict
-  /// What the platform itself does, exactly.
+  /// The verdict of the platform itself, without deviations.
   public var platform: Verdict
 
-  /// Makes the two answers.
+  /// Creates the two verdicts.
   public init(keep: Verdict, platform: Verdict) {
     self.keep = keep
     self.platform = platform
   }
 
-  /// The answer of one view.
+  /// Returns the verdict of a view.
   public subscript(view: VerdictView) -> Verdict { view == .keep ? keep : platform }
 }
 
-/// Which of the two answers is meant.
+/// The view of one of the two verdicts.
 public enum VerdictView: String, CaseIterable, Sendable, Hashable {
-  /// What this program does.
+  /// This program.
   case keep
-  /// What the platform itself does.
+  /// The platform itself.
   case platform
 }

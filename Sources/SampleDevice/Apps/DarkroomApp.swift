@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Darkroom: pictures, of which some have two names, directories and files with exclusion marks, a file
-/// with holes, and a directory that no platform promises to keep.
+/// Darkroom: pictures, some of them hard-linked, directories and files with exclusion marks, a
+/// sparse file, and a directory outside the standard ones.
 enum DarkroomApp {
   private static let id = "org.example.darkroom"
   private static let roll = "Documents/DCIM/100APPLE"
@@ -61,7 +61,7 @@ enum DarkroomApp {
     return ManifestEntry(path, .hardLink(file), day: -10, permissions: 0o644)
   }
 
-  /// A marked directory, which covers what is in it; a marked file of the user's own; a map with holes.
+  /// A marked directory, which covers its content; a marked file of the user; a sparse map file.
   private static func marked() -> [ManifestEntry] {
     let map: [ManifestEntry.Piece] = [
       .init(offset: 0, bytes: Array("MAP1 sample of a map with holes\n".utf8)),
@@ -79,7 +79,7 @@ enum DarkroomApp {
     ]
   }
 
-  /// A directory of thumbnails that says by its tag that it is a cache.
+  /// A directory of thumbnails with a cache directory tag.
   private static func caches() -> [ManifestEntry] {
     let files: [ManifestEntry] = (1...8).map { number in
       .picture(
@@ -89,7 +89,7 @@ enum DarkroomApp {
     return files + [.text("Library/Caches/Thumbnails/CACHEDIR.TAG", SampleText.cacheTag, day: -100)]
   }
 
-  /// One row for each picture; each day adds one and marks another as a favourite, in place.
+  /// One row for each picture. Each day adds one and marks another as a favourite in place.
   private static func database(day: Int) -> DatabasePlan {
     let rows = (1...(40 + day)).map { number in
       SQLiteRow(

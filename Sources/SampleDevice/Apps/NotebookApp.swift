@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Notebook: text notes in Documents, their database with a live log, an Inbox, a share extension, a
-/// group with Reader; the odd names and the symbolic links are here.
+/// Notebook: text notes in Documents, their database with a live log, an Inbox, a share extension
+/// and a group shared with Reader. Contains the unusual names and the symbolic links.
 enum NotebookApp {
   private static let id = "org.example.notebook"
 
@@ -73,10 +73,10 @@ enum NotebookApp {
     return container
   }
 
-  // MARK: - What is in Documents
+  // MARK: - Documents
 
-  /// Four names that programs stumble over are among the notes: a line break, bytes that are not
-  /// UTF-8, and an é in one and in two characters, which are two files.
+  /// The notes, including four difficult names: with a newline, with bytes that are not UTF-8, and
+  /// with a composed and a decomposed é, which are different files.
   private static func notes(day: Int) -> [ManifestEntry] {
     let list = (0...day).map { "- \(SampleText.title("groceries \($0)"))\n" }.joined()
     return [
@@ -105,8 +105,7 @@ enum NotebookApp {
     ]
   }
 
-  /// Of the links one leads into this container, as the device names it; one elsewhere; one is
-  /// relative.
+  /// The links: one into this container by its path on the device, one elsewhere, one relative.
   private static func links(in container: ByteString) -> [ManifestEntry] {
     [
       .link("Documents/Latest.md", to: container.appending("Documents/Notes/Recipes.md"), day: -95),
@@ -117,7 +116,7 @@ enum NotebookApp {
     ]
   }
 
-  // MARK: - What is in Library
+  // MARK: - Library
 
   private static func library(day: Int) throws(SampleError) -> [ManifestEntry] {
     let preferences = PropertyList.members([
@@ -148,8 +147,8 @@ enum NotebookApp {
     ]
   }
 
-  /// Sixty notes in the file. The log holds two transactions of the first day and one of each day
-  /// after it; each adds two notes and pins another.
+  /// A database with sixty notes in its file. The log contains two transactions of the first day
+  /// and one of each following day; each adds two notes and pins another.
   private static func database(day: Int) -> DatabasePlan {
     func rows(_ count: Int, pinned: Int) -> [SQLiteRow] {
       (1...count).map { number in
@@ -172,13 +171,13 @@ enum NotebookApp {
       commits: (0...(day + 1)).map { rows(62 + 2 * $0, pinned: 3 + $0) })
   }
 
-  /// The index of the log in shared memory, as after a crash: SQLite makes it anew when no program
-  /// has it open.
+  /// The shared-memory index of the log, as after a crash: SQLite rebuilds it if no program has it
+  /// open.
   private static let index = [UInt8](repeating: 0, count: 32 * 1024)
 
-  // MARK: - What the days bring
+  // MARK: - Changes by day
 
-  /// Each day adds a page to the journal; the first days each delete a draft.
+  /// Each day adds a page to the journal; each of the first days deletes a draft.
   private static func addDays(to data: inout ContainerPlan, day: Int) {
     for other in 0...SampleDevice.lastDay {
       let page = ByteString("Documents/Journal/Day \(other).md")

@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Podcast: offloaded, so that its data is there without a bundle; downloads that can be fetched
-/// again, and marks of other kinds.
+/// Podcast: offloaded, so its data exists without a bundle. Contains downloads that can be fetched
+/// again and exclusion marks of other kinds.
 enum PodcastApp {
   private static let id = "com.example.podcast"
 

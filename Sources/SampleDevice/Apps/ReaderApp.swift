@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Reader: saved articles, large caches that grow from day to day, cookies and what a browser keeps,
-/// a database of several hundred rows, a cache tag in a directory that is no cache.
+/// Reader: saved articles, large caches that grow every day, cookies and web data, a database with
+/// several hundred rows, and a cache directory tag in a directory that is not a cache.
 enum ReaderApp {
   private static let id = "org.example.reader"
   private static let caches = "Library/Caches/org.example.reader"
@@ -67,7 +67,7 @@ enum ReaderApp {
     ]
   }
 
-  /// What web views keep: cookies with one half saved, storage of sites, caches.
+  /// The data of web views: cookies with a leftover temporary file, website storage, caches.
   private static func webData() -> [ManifestEntry] {
     let blobs: [ManifestEntry] = (1...6).map { number in
       .noise(
@@ -82,8 +82,8 @@ enum ReaderApp {
     ]
   }
 
-  /// The format of cookie files: "cook", one page (of its 12 bytes: head, no cookie, end), the sum
-  /// of each fourth byte of the page, the end.
+  /// An empty cookie file: "cook", one page of 12 bytes (head, no cookies, end), the sum of every
+  /// fourth byte of the page, the footer.
   private static let noCookies: [UInt8] =
     Array("cook".utf8) + [0, 0, 0, 1, 0, 0, 0, 12]
     + [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0x07, 0x17, 0x20, 0x05]
@@ -97,7 +97,7 @@ enum ReaderApp {
     ]
   }
 
-  /// Several hundred rows: the table's tree has an interior page.
+  /// Several hundred rows, so that the table's B-tree has an interior page.
   private static func feeds() -> DatabasePlan {
     let rows = (1...420).map { number in
       SQLiteRow(
@@ -112,7 +112,7 @@ enum ReaderApp {
       columns: "id INTEGER PRIMARY KEY, title TEXT, url TEXT, read INTEGER", rows: rows)
   }
 
-  /// The database of cached responses, which grows each day.
+  /// The database of cached responses, which grows every day.
   private static func responses(day: Int) -> DatabasePlan {
     let rows = (1...(30 + 10 * day)).map { number in
       SQLiteRow(
@@ -124,7 +124,7 @@ enum ReaderApp {
       columns: "id INTEGER PRIMARY KEY, request TEXT, received REAL", rows: rows)
   }
 
-  /// Twelve bodies of responses, and two more each day.
+  /// Twelve response bodies, and two more each day.
   private static func addDays(to data: inout ContainerPlan, day: Int) {
     for number in 1...(12 + 2 * SampleDevice.lastDay) {
       let path = ByteString("\(caches)/fsCachedData/\(hexName(number))")

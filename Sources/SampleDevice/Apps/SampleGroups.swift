@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The groups: one that the entitlements of Notebook and Reader name, and one whose only app is
-/// offloaded, so that its membership can only be guessed.
+/// The groups: one named in the entitlements of Notebook and Reader, and one whose only app is
+/// offloaded, so that its members can only be guessed.
 enum SampleGroups {
   static let libraryID = "group.org.example.library"
   private static let podcastID = "group.com.example.podcast"

@@ -1,18 +1,18 @@
 public import SystemIO
 
-/// A database of the sample: where it is, and what a program that opens it must find.
+/// A database of the sample: its location and the expected content.
 public struct SampleDatabase: Hashable, Sendable {
   /// The path of its file below the device's directory.
   public let path: ByteString
   /// The name of its table.
   public let table: String
-  /// Rows in the database's file alone.
+  /// The number of rows in the database file alone.
   public let rowsInFile: Int
-  /// Rows with the write-ahead log beside it; the same where there is none.
+  /// The number of rows including the write-ahead log; the same without a log.
   public let rowsWithLog: Int
 }
 
-/// The states of a database: what its file holds, and each further state that only its log holds.
+/// The states of a database: the content of its file, and each further state in its log.
 struct DatabasePlan {
   let path: ByteString
   let table: String
@@ -20,10 +20,10 @@ struct DatabasePlan {
   let rows: [SQLiteRow]
   var commits: [[SQLiteRow]] = []
 
-  /// The bytes of the file.
+  /// The bytes of the database file.
   var file: [UInt8] { image(rows).file }
 
-  /// The bytes of the log that holds the commits.
+  /// The bytes of the log with the commits.
   var log: [UInt8] {
     SQLiteLog(after: image(rows), commits: commits.map(image), salt: 0x5a4d_504c_0000_0001).bytes
   }

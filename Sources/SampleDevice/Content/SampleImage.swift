@@ -1,10 +1,10 @@
-/// A picture in the PNG format (RFC 2083) whose noise does not compress, as a photograph's does not.
+/// A picture in PNG format (RFC 2083) with incompressible noise, like a photograph.
 struct SampleImage {
   private let width: Int
   private let height: Int
   private let pixels: [UInt8]
 
-  /// Makes a picture, three bytes a pixel; the same for the same seed.
+  /// Creates a picture with three bytes a pixel, deterministic for a seed.
   init(_ seed: String, width: Int, height: Int) {
     (self.width, self.height) = (width, height)
     var random = SampleRandom("image " + seed)
@@ -17,7 +17,7 @@ struct SampleImage {
     self.pixels = pixels
   }
 
-  /// The file: signature, header, one data chunk, end.
+  /// The bytes of the file: signature, header, one data chunk, end.
   var file: [UInt8] {
     let header =
       UInt32(width).bigEndianBytes() + UInt32(height).bigEndianBytes() + [8, 2, 0, 0, 0]

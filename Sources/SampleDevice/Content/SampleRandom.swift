@@ -1,8 +1,8 @@
-/// Numbers that look random and are the same on every machine for the same seed (SplitMix64).
+/// A pseudorandom number generator that is deterministic for a seed on every machine (SplitMix64).
 struct SampleRandom: RandomNumberGenerator {
   private var state: UInt64
 
-  /// Makes a generator from a text, by FNV-1a.
+  /// Creates a generator from a text, hashed with FNV-1a.
   init(_ seed: String) {
     state = seed.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
   }
@@ -15,10 +15,10 @@ struct SampleRandom: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number below `bound`. The standard library's own way to one may change between versions.
+  /// Returns a number below `bound`. The standard library's method may change between versions.
   mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-  /// Bytes that no program can compress.
+  /// Returns incompressible bytes.
   mutating func bytes(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 8)

@@ -1,4 +1,4 @@
-/// Sentences of plain words, the same for the same seed.
+/// Sentences of plain words, deterministic for a seed.
 enum SampleText {
   private static let words = """
     about after again against all always among and another any around because before below between \
@@ -14,20 +14,21 @@ enum SampleText {
     while wide wind window winter without wood word work write year yellow young
     """.split(separator: " ").map(String.init)
 
-  /// What marks a directory as a cache: the first line of its CACHEDIR.TAG is the specification's.
+  /// The content of a CACHEDIR.TAG, which marks its directory as a cache.
   static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
     # This directory holds what can be made again: https://bford.info/cachedir/
 
     """
 
-  /// A title of two to four words.
+  /// Returns a title of two to four words.
   static func title(_ seed: String) -> String {
     var random = SampleRandom("title " + seed)
     return sentence(&random, words: 2 + random.below(3))
   }
 
-  /// Sentences of about `bytes` bytes, a blank line after every fifth, a line break at the end.
+  /// Returns sentences of about `bytes` bytes, with a blank line after every fifth and a final
+  /// newline.
   static func text(_ seed: String, bytes: Int) -> String {
     var random = SampleRandom("text " + seed)
     var text = ""

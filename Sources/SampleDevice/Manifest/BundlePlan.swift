@@ -1,23 +1,23 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// What the sample's app bundles have in common: the property lists that say what the app is, its
-/// program, its icon, and the entitlements from which its groups are known.
+/// The common parts of the sample's app bundles: property lists, executable, icon, and the
+/// entitlements that name their groups.
 struct BundlePlan {
   let name: String
   let identifier: String
   let version: String
   let build: String
-  /// What kind of bundle it is: `APPL`, or `XPC!` for an extension.
+  /// The package type: `APPL`, or `XPC!` for an extension.
   var packageType = "APPL"
-  /// The groups that the app's entitlements name.
+  /// The groups in the app's entitlements.
   var groups: [String] = []
-  /// What its Info.plist says beyond the names and numbers.
+  /// The additional members of its Info.plist.
   var info: [PropertyList.Member] = []
-  /// The day it was installed, before the day the sample is of.
+  /// The day of installation, relative to the sample's day 0.
   var day = -120
 
-  /// The bundle's entries below `<folder>`, `Notebook.app` say.
+  /// Returns the bundle's entries below a directory such as `Notebook.app`.
   func entries(in directory: String) throws(SampleError) -> [ManifestEntry] {
     [
       try .binaryPlist(ByteString("\(directory)/Info.plist"), infoPlist, day: day),
@@ -33,7 +33,7 @@ struct BundlePlan {
     ]
   }
 
-  /// What an app's bundle has beside what an extension's has.
+  /// Returns the entries of an app's bundle, including those that an extension lacks.
   func appEntries() throws(SampleError) -> [ManifestEntry] {
     let directory = "\(name).app"
     return try entries(in: directory) + [
@@ -80,8 +80,8 @@ struct BundlePlan {
     ])
   }
 
-  /// A Mach-O header for arm64 (magic, processor, file type 2) with no load commands: a program that
-  /// does nothing, and whose signature holds nothing.
+  /// A Mach-O header for arm64 (magic, processor, file type 2) without load commands: a program
+  /// that does nothing and has an empty signature.
   private static let programHead: [UInt8] =
     [0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0]
     + [UInt8](repeating: 0, count: 16)

@@ -1,18 +1,19 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// A container of the sample: its place, its metadata, what it holds, and what it no longer holds.
+/// A container of the sample: its location, metadata, entries, and removed entries.
 struct ContainerPlan {
   /// The path below the device's directory.
   let directory: ByteString
-  /// Paths are relative to the container.
+  /// The entries, with paths relative to the container.
   private(set) var entries: [ManifestEntry] = []
-  /// What other days have and this day lacks; a time where it was removed, nil where it is to come.
+  /// The entries that other days have and this day lacks, with the time of removal; nil if they are
+  /// still to be added.
   private(set) var absent: [(path: ByteString, removed: Timestamp?)] = []
   private(set) var databases: [SampleDatabase] = []
 
-  /// Makes a container with its metadata. `recordedUUID` is the UUID in the metadata where it is not
-  /// the directory's name, as on devices that were restored.
+  /// Creates a container with its metadata. `recordedUUID` is the UUID in the metadata if it
+  /// differs from the directory's name, as on restored devices.
   init(
     _ kind: ContainerKind, _ uuid: String, of identifier: ByteString, recordedUUID: String? = nil
   ) throws(SampleError) {
@@ -38,15 +39,16 @@ struct ContainerPlan {
     add([try .binaryPlist(name, metadata, day: -200)])
   }
 
-  /// The path of the container as the device itself names it, whatever directory the sample lies in:
-  /// what an absolute link into it holds.
+  /// The path of the container on the device, independent of the sample's location, for absolute
+  /// links into it.
   var devicePath: ByteString {
     ByteString("/private/var/mobile/" + directory.description.dropFirst("data/".count))
   }
 
   mutating func add(_ more: [ManifestEntry]) { entries += more }
 
-  /// Adds the files of a database that was last changed on a day; with a log only that one was.
+  /// Adds the files of a database last changed on a day. With a log, only the log changed on that
+  /// day.
   mutating func add(_ plan: DatabasePlan, day: Int) {
     if plan.commits.isEmpty {
       entries.append(.file(plan.path, plan.file, day: day))
@@ -61,24 +63,24 @@ struct ContainerPlan {
         rowsWithLog: (plan.commits.last ?? plan.rows).count))
   }
 
-  /// Notes what was removed on a day.
+  /// Records an entry that was removed on a day.
   mutating func remove(_ path: ByteString, day: Int) {
     absent.append((path, .sample(day: day, of: path)))
   }
 
-  /// Notes what a later day adds.
+  /// Records an entry that a later day adds.
   mutating func expect(_ path: ByteString) { absent.append((path, nil)) }
 }
 
 extension PropertyList {
-  /// A dictionary with its members in this order.
+  /// Returns a dictionary with its members in this order.
   static func members(_ members: KeyValuePairs<ByteString, PropertyList>) -> PropertyList {
     .dictionary(members.map { Member($0.key, $0.value) })
   }
 }
 
 extension ManifestEntry {
-  /// A binary property list.
+  /// Returns a binary property list.
   static func binaryPlist(
     _ path: ByteString, _ value: PropertyList, day: Int, permissions: UInt16 = 0o644
   ) throws(SampleError) -> ManifestEntry {
@@ -89,7 +91,7 @@ extension ManifestEntry {
     }
   }
 
-  /// An XML property list.
+  /// Returns an XML property list.
   static func xmlPlist(
     _ path: ByteString, _ value: PropertyList, day: Int, permissions: UInt16 = 0o644
   ) throws(SampleError) -> ManifestEntry {

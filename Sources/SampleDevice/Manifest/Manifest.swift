@@ -1,21 +1,21 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The whole sample on one of its days, as a value: what makes it, changes it and tests it is given
-/// this list. The same day gives the same list on every machine.
+/// The whole sample on one of its days, as a value from which it is created, changed and tested. It
+/// is identical for the same day on every machine.
 struct Manifest {
-  /// Sorted by the bytes of their paths, so that a directory comes before what it holds.
+  /// The entries sorted by the bytes of their paths, so that a directory precedes its content.
   let entries: [ManifestEntry]
-  /// Paths that another day has and this day lacks.
+  /// The paths that other days have and this day lacks.
   let absent: [ByteString]
   let databases: [SampleDatabase]
-  /// The time of the device's directory itself.
+  /// The modification time of the device's directory.
   let rootModified: Timestamp
 
-  /// The file by which a sample is known.
+  /// The file that identifies a sample.
   static let deviceFile: ByteString = "device.plist"
 
-  /// Makes the list for day 0, as the sample begins, or for a later one.
+  /// Creates the manifest for day 0, the initial state, or for a later day.
   init(day: Int) throws(SampleError) {
     let containers = try Self.containers(day: day)
     var entries: [ByteString: ManifestEntry] = [:]
@@ -45,7 +45,7 @@ struct Manifest {
     databases = containers.flatMap(\.databases)
   }
 
-  /// Adds the directories on the way to a path that no container names itself.
+  /// Adds ancestors of a path that no container lists explicitly.
   private static func addDirectories(
     above path: ByteString, to entries: inout [ByteString: ManifestEntry]
   ) {
@@ -56,7 +56,7 @@ struct Manifest {
     }
   }
 
-  /// What a simulator writes about a device: an iPhone with iOS 17.5.
+  /// Returns a simulator's device file: an iPhone with iOS 17.5.
   private static func device() throws(SampleError) -> ManifestEntry {
     try .xmlPlist(
       deviceFile,
@@ -72,7 +72,7 @@ struct Manifest {
       ]), day: -200)
   }
 
-  /// Four apps, of which one is offloaded, an extension, and two groups.
+  /// Returns the containers of four apps, one of them offloaded, an extension and two groups.
   private static func containers(day: Int) throws(SampleError) -> [ContainerPlan] {
     [
       try NotebookApp.bundle(), try NotebookApp.data(day: day), try NotebookApp.shareExtension(),
@@ -85,7 +85,7 @@ struct Manifest {
 }
 
 extension Manifest {
-  /// Whether a directory's device file is the sample's.
+  /// Whether a directory's device file is that of the sample.
   func isDeviceFile(in directory: borrowing Directory) throws(SystemError) -> Bool {
     do {
       let bytes = try directory.file(Self.deviceFile).readAll(limit: 64 * 1024)
@@ -99,7 +99,7 @@ extension Manifest {
 }
 
 extension ManifestEntry {
-  /// The entry with its path, and that of the file it is another name of, below a container.
+  /// Returns the entry with its path, and the target of a hard link, below a container.
   fileprivate func placed(in container: ByteString) -> ManifestEntry {
     var placed = self
     placed.path = container.appending(path)

@@ -1,16 +1,16 @@
 internal import SystemIO
 
-/// One entry of the sample's tree, with all that a listing shows of it.
+/// An entry of the sample's tree with all its metadata.
 struct ManifestEntry: Equatable, Sendable {
-  /// What the entry is.
+  /// The kind and content of the entry.
   enum Content: Equatable, Sendable {
     case folder
     case file([UInt8])
-    /// A file with holes: its size, and what stands where.
+    /// A sparse file: its size and its data.
     case sparse(size: UInt64, pieces: [Piece])
     /// A symbolic link.
     case link(ByteString)
-    /// Another name of the file at this path of the same container.
+    /// A hard link to the file at this path of the same container.
     case hardLink(ByteString)
   }
 
@@ -32,16 +32,16 @@ struct ManifestEntry: Equatable, Sendable {
 
     private static let service = Array("com.apple.backupd".utf8)
 
-    /// Left out of every backup, since iOS 5.1.
+    /// Excluded from every backup, since iOS 5.1.
     static let notBackedUp = Mark(
       "user.com.apple.metadata:com_apple_backup_excludeItem", service)
-    /// Left out of a backup to the cloud.
+    /// Excluded from cloud backups.
     static let notToCloud = Mark(
       "user.com.apple.metadata:com_apple_cloudBackup_excludeItem", service)
-    /// Left out of a backup that is not encrypted.
+    /// Excluded from unencrypted backups.
     static let notUnencrypted = Mark(
       "user.com.apple.metadata:com_apple_unencryptedBackup_excludeItem", service)
-    /// Left out of every backup, as iOS 5.0.1 marked it.
+    /// Excluded from every backup, in the format of iOS 5.0.1.
     static let oldStyle = Mark("user.com.apple.MobileBackup", [1])
   }
 
@@ -51,7 +51,7 @@ struct ManifestEntry: Equatable, Sendable {
   var modified: Timestamp
   var marks: [Mark]
 
-  /// Makes an entry that was last changed on a day, counted from the day the sample is of.
+  /// Creates an entry that was last changed on a day, relative to the sample's day 0.
   init(
     _ path: ByteString, _ content: Content, day: Int, permissions: UInt16, marks: [Mark] = []
   ) {
@@ -62,13 +62,13 @@ struct ManifestEntry: Equatable, Sendable {
     modified = .sample(day: day, of: path)
   }
 
-  /// The path of the directory that holds the entry; empty for one directly in the device's directory.
+  /// The path of the entry's directory; empty for an entry directly in the device's directory.
   var parent: ByteString { path.parent }
 
   /// The last component of the path.
   var name: ByteString { path.lastComponent ?? path }
 
-  /// Bytes that the entry's size counts.
+  /// The size of the entry in bytes.
   var size: UInt64 {
     switch content {
     case .file(let bytes): UInt64(bytes.count)
@@ -79,28 +79,28 @@ struct ManifestEntry: Equatable, Sendable {
 }
 
 extension ManifestEntry {
-  /// A directory; its time is that of what it holds, where that is newer.
+  /// Returns a directory, whose time is that of its newest entry if that is newer.
   static func directory(
     _ path: ByteString, permissions: UInt16 = 0o755, marks: [Mark] = []
   ) -> ManifestEntry {
     ManifestEntry(path, .folder, day: -200, permissions: permissions, marks: marks)
   }
 
-  /// A file of these bytes.
+  /// Returns a file with these bytes.
   static func file(
     _ path: ByteString, _ bytes: [UInt8], day: Int, permissions: UInt16 = 0o644, marks: [Mark] = []
   ) -> ManifestEntry {
     ManifestEntry(path, .file(bytes), day: day, permissions: permissions, marks: marks)
   }
 
-  /// A file of this text.
+  /// Returns a file with this text.
   static func text(
     _ path: ByteString, _ text: String, day: Int, permissions: UInt16 = 0o644, marks: [Mark] = []
   ) -> ManifestEntry {
     file(path, Array(text.utf8), day: day, permissions: permissions, marks: marks)
   }
 
-  /// A file of about this much prose, another for each path.
+  /// Returns a file with about `bytes` bytes of prose, different for each path.
   static func prose(
     _ path: ByteString, bytes: Int, day: Int, permissions: UInt16 = 0o644, marks: [Mark] = []
   ) -> ManifestEntry {
@@ -108,7 +108,7 @@ extension ManifestEntry {
     return self.text(path, text, day: day, permissions: permissions, marks: marks)
   }
 
-  /// A picture, another for each path; it has about three bytes a pixel.
+  /// Returns a picture with about three bytes a pixel, different for each path.
   static func picture(
     _ path: ByteString, width: Int, height: Int, day: Int, marks: [Mark] = []
   ) -> ManifestEntry {
@@ -116,7 +116,7 @@ extension ManifestEntry {
     return file(path, image.file, day: day, marks: marks)
   }
 
-  /// A file that no program can compress, behind `head`; other bytes for each path.
+  /// Returns a file of incompressible bytes after `head`, different for each path.
   static func noise(
     _ path: ByteString, head: [UInt8] = [], bytes: Int, day: Int, permissions: UInt16 = 0o644,
     marks: [Mark] = []
@@ -126,17 +126,17 @@ extension ManifestEntry {
     return file(path, content, day: day, permissions: permissions, marks: marks)
   }
 
-  /// A symbolic link.
+  /// Returns a symbolic link.
   static func link(_ path: ByteString, to target: ByteString, day: Int) -> ManifestEntry {
     ManifestEntry(path, .link(target), day: day, permissions: 0o777)
   }
 }
 
 extension Timestamp {
-  /// Midnight at the beginning of the day that the sample is of: 2026-03-02, UTC.
+  /// Midnight at the beginning of day 0: 2026-03-02, UTC.
   private static let firstDay: Int64 = 1_772_409_600
 
-  /// A moment of a day, another for each path, with nanoseconds as platforms' own files have them.
+  /// Returns a time on a day, different for each path, with nanoseconds as in real files.
   static func sample(day: Int, of path: ByteString) -> Timestamp {
     var random = SampleRandom("time " + path.description)
     let second = Int64(random.below(86_400))
@@ -145,6 +145,6 @@ extension Timestamp {
       nanoseconds: UInt32(random.below(1_000_000_000)))
   }
 
-  /// The moment as property lists count it: seconds since 2001-01-01T00:00:00Z.
+  /// The time in property lists: seconds since 2001-01-01T00:00:00Z.
   var sinceReferenceDate: Double { Double(seconds - 978_307_200) }
 }

@@ -1,14 +1,13 @@
-/// A write-ahead log with committed transactions that its database's file lacks (SQLite file format,
+/// A write-ahead log with committed transactions that the database file lacks (SQLite file format,
 /// section 4).
 struct SQLiteLog {
-  /// The log's bytes.
+  /// The bytes of the log.
   private(set) var bytes: [UInt8] = []
   private let salts: [UInt8]
   private var checksum: (UInt32, UInt32) = (0, 0)
 
-  /// Makes the log that leads from `base` over each of `commits`: for every commit the pages that
-  /// differ from the state before, the last one marked with the database's size. A database never
-  /// shrinks here.
+  /// Creates the log of `commits` after `base`: for each commit the pages that differ from the
+  /// previous state, the last one marked with the size of the database. The database never shrinks.
   init(after base: SQLiteImage, commits: [SQLiteImage], salt: UInt64) {
     salts = salt.bigEndianBytes()
     addHeader()
@@ -19,8 +18,8 @@ struct SQLiteLog {
     }
   }
 
-  /// Section 4.1: magic for big-endian checksums, version, page size, checkpoint number, salts and
-  /// the checksum of all this.
+  /// Appends the header (section 4.1): magic for big-endian checksums, version, page size,
+  /// checkpoint number, salts and the checksum of all these.
   private mutating func addHeader() {
     bytes = UInt32(0x377f_0683).bigEndianBytes() + UInt32(3_007_000).bigEndianBytes()
     bytes += UInt32(SQLitePage.size).bigEndianBytes() + UInt32(0).bigEndianBytes() + salts
@@ -37,8 +36,8 @@ struct SQLiteLog {
     }
   }
 
-  /// A frame: page number, size of the database after a commit or 0, salts, the checksum of
-  /// everything up to here but the salts, and the page.
+  /// Appends a frame: page number, size of the database after a commit or 0, salts, the checksum of
+  /// everything before except the salts, and the page.
   private mutating func addFrame(page: Int, size: Int, _ content: [UInt8]) {
     let head = UInt32(page).bigEndianBytes() + UInt32(size).bigEndianBytes()
     sum(head[...])
@@ -46,7 +45,7 @@ struct SQLiteLog {
     bytes += head + salts + checksum.0.bigEndianBytes() + checksum.1.bigEndianBytes() + content
   }
 
-  /// Goes on with the checksum over pairs of big-endian words (section 4.2).
+  /// Continues the checksum over pairs of big-endian words (section 4.2).
   private mutating func sum(_ bytes: ArraySlice<UInt8>) {
     var at = bytes.startIndex
     func word(_ at: Int) -> UInt32 {

@@ -1,26 +1,26 @@
-/// A page of a table's tree (SQLite file format, section 1.6): a leaf with rows, or an interior page
-/// with the numbers of the pages below it.
+/// A page of a table's B-tree (SQLite file format, section 1.6): a leaf with rows, or an interior
+/// page with the numbers of its child pages.
 struct SQLitePage {
-  /// Bytes of every page.
+  /// The size of a page in bytes.
   static let size = 4096
 
   /// The cells in the order of their keys.
   var cells: [[UInt8]] = []
-  /// The page with all that is greater than the cells' keys, of an interior page.
+  /// On an interior page, the page with all keys greater than those of the cells.
   var rightmost: UInt32?
-  /// Bytes before the page's header: 100 on page 1, which begins with the file's header.
+  /// The number of bytes before the page header: 100 on page 1, which begins with the file header.
   var start = 0
 
   private var headerSize: Int { rightmost == nil ? 8 : 12 }
 
-  /// Bytes in use: what stands before, the header, and for each cell itself and its pointer.
+  /// The number of bytes used by the start, the header, the cells and their pointers.
   private var used: Int { start + headerSize + cells.reduce(0) { $0 + $1.count + 2 } }
 
-  /// Whether a further cell fits.
+  /// Whether another cell fits.
   func hasRoom(for cell: [UInt8]) -> Bool { used + cell.count + 2 <= Self.size }
 
-  /// The page: header, pointers to the cells, and the cells from the page's end downwards. What
-  /// stands before the header is zeros.
+  /// The bytes of the page: header, cell pointers, and the cells from the end of the page
+  /// backwards. The bytes before the header are zeros.
   var bytes: [UInt8] {
     var page = [UInt8](repeating: 0, count: Self.size)
     var pointers: [UInt8] = []
@@ -38,7 +38,7 @@ struct SQLitePage {
     return page
   }
 
-  /// Divides cells into as few pages as hold them in their order.
+  /// Distributes cells in order over as few pages as possible.
   static func pages(of cells: [[UInt8]]) -> [SQLitePage] {
     var pages = [SQLitePage()]
     for cell in cells {

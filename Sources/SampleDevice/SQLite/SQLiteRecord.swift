@@ -7,8 +7,8 @@ enum SQLiteValue: Hashable, Sendable {
   case blob([UInt8])
 }
 
-/// A row: its number, which an `INTEGER PRIMARY KEY` column stands for, and its columns' values; the
-/// value of such a column is `null` (SQLite file format, section 2.1).
+/// A row: its ID, which is also the value of an `INTEGER PRIMARY KEY` column, and the values of its
+/// columns; the value of such a column is `null` (SQLite file format, section 2.1).
 struct SQLiteRow: Hashable, Sendable {
   let id: Int64
   let values: [SQLiteValue]
@@ -20,24 +20,25 @@ struct SQLiteRow: Hashable, Sendable {
 }
 
 extension SQLiteRow {
-  /// The record of the values: the header's size, the types, then the values' bytes (section 2.1).
+  /// The record of the values: header size, types, values (section 2.1).
   var record: [UInt8] {
     let columns = values.map(\.stored)
     let types = columns.flatMap { Self.varint($0.type) }
-    precondition(types.count < 127, "the header's size is one byte, and counts itself")
+    precondition(types.count < 127, "the header size is one byte and includes itself")
     return [UInt8(types.count + 1)] + types + columns.flatMap(\.bytes)
   }
 
-  /// A table's leaf cell: the record's size, the row's number, the record (section 1.6). A record
-  /// must fit its page: overflow pages are not written.
+  /// The leaf cell of a table: record size, row ID, record (section 1.6). The record must fit on a
+  /// page because overflow pages are not supported.
   var leafCell: [UInt8] {
     let record = record
-    precondition(record.count <= SQLitePage.size - 35, "no overflow pages are written")
+    precondition(record.count <= SQLitePage.size - 35, "overflow pages are not supported")
     return Self.varint(UInt64(record.count)) + Self.varint(UInt64(id)) + record
   }
 
-  /// A number in groups of seven bits, the highest first; all but the last byte have the high bit
-  /// (section 1.6). Numbers of more than 56 bits, which need a ninth byte, do not occur.
+  /// Returns a number in groups of seven bits, the highest first; all bytes but the last have the
+  /// high bit set (section 1.6). Numbers of more than 56 bits, which take nine bytes, are not
+  /// supported.
   static func varint(_ number: UInt64) -> [UInt8] {
     precondition(number < 1 << 56)
     var bytes = [UInt8(number & 0x7f)]
@@ -51,7 +52,7 @@ extension SQLiteRow {
 }
 
 extension SQLiteValue {
-  /// The serial type and the bytes of the value (the table of section 2.1).
+  /// The serial type and the bytes of the value (table in section 2.1).
   fileprivate var stored: (type: UInt64, bytes: [UInt8]) {
     switch self {
     case .null: return (0, [])
@@ -62,7 +63,7 @@ extension SQLiteValue {
     }
   }
 
-  /// A whole number in the fewest of 0, 1, 2, 3, 4, 6 and 8 bytes.
+  /// Returns an integer in the smallest of 0, 1, 2, 3, 4, 6 and 8 bytes.
   private static func stored(_ number: Int64) -> (type: UInt64, bytes: [UInt8]) {
     if number == 0 || number == 1 { return (8 + UInt64(number), []) }
     let bits = 65 - (number < 0 ? ~number : number).leadingZeroBitCount
@@ -73,7 +74,7 @@ extension SQLiteValue {
 }
 
 extension FixedWidthInteger {
-  /// The lowest `count` bytes, the highest of them first.
+  /// Returns the lowest `count` bytes in big-endian order.
   func bigEndianBytes(_ count: Int = Self.bitWidth / 8) -> [UInt8] {
     (0..<count).reversed().map { UInt8(truncatingIfNeeded: self >> Self(8 * $0)) }
   }

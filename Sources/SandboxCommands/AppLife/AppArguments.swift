@@ -2,24 +2,25 @@ internal import ArgumentParser
 internal import SandboxModel
 internal import SystemIO
 
-/// The app of a command that needs no package.
+/// The app argument of the commands that take no package.
 struct AppArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "The app: an identifier, its last component or the name that is shown.", valueName: "app"))
+      "The app: its identifier, the last component of it, or its display name.", valueName: "app"))
   var app: ByteString
 
-  /// The identifier of the app that is meant.
+  /// Returns the identifier of the app on a device.
   func find(on device: Device) throws -> BundleIdentifier {
     try device.app(app).identifier
   }
 }
 
-/// What a command installs that finds no app there.
+/// The package argument of `install` and `reinstall`.
 struct PackageArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "The app: its directory or an .ipa file; on flatpak and snap its name.", valueName: "package"),
+      "The app's directory or .ipa file; on flatpak and snap, the app's name.", valueName: "package"
+    ),
     completion: .file())
   var package: ByteString
 }

@@ -6,7 +6,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
-  /// The plan as `--dry-run --json` tells it, with all that forbids it.
+  /// Returns the plan as `--dry-run --json` prints it, with the reasons to refuse it.
   func json(_ refusals: [Refusal]) -> JSON {
     .object(
       head(refusals) + [
@@ -15,7 +15,7 @@ extension AppChangePlan {
       ])
   }
 
-  /// What the plan and the report tell.
+  /// Returns the members that the plan and the report share.
   fileprivate func head(_ refusals: [Refusal]) -> [JSON.Member] {
     [
       JSON.Member("operation", .string(request.change.rawValue)),
@@ -61,7 +61,7 @@ extension AppChangePlan {
 }
 
 extension AppChangeReport {
-  /// The report as `--json` tells it.
+  /// Returns the report as `--json` prints it.
   func json(_ plan: AppChangePlan) -> JSON {
     .object(
       plan.head([]) + JSON.kept(saved, trash: trash) + [

@@ -5,24 +5,23 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What the commands share that install, replace and remove apps.
+/// The options shared by the commands that install, replace and remove apps.
 struct AppChangeOptions: ParsableArguments {
   @Flag(
-    name: .shortAndLong, help: "Say what would become of the app and its data, and change nothing.")
+    name: .shortAndLong, help: "Show the changes to the app and its data without making them.")
   var dryRun = false
 
-  @Flag(help: "Make no snapshot of what is there first.")
+  @Flag(help: "Do not make a snapshot of the current state first.")
   var noSnapshot = false
 
-  @Flag(help: "Go on though the app runs.")
+  @Flag(help: "Proceed even if the app is running.")
   var force = false
 }
 
 /// A command that installs, replaces or removes an app.
 ///
-/// Each declares its groups of options itself: in a debug build the parser checks a group four times as
-/// often for each group that it lies in, and those of a group in a group took most of the time that the
-/// program ran.
+/// Each command declares its option groups itself. Nested groups are slow: in a debug build the
+/// parser validates a group four times as often for each level of nesting.
 protocol AppChangeCommand: SandboxCommand {
   var change: AppChangeOptions { get }
   var device: DeviceOptions { get }
@@ -33,28 +32,29 @@ protocol AppChangeCommand: SandboxCommand {
 }
 
 extension AppChangeCommand {
-  /// The device, which has to be named: these commands never change the one that is there by default.
+  /// Returns the device, which the command line has to name: these commands never change the
+  /// default device.
   fileprivate func find() throws -> Device {
     guard device.isNamed else {
       throw UsageError(
-        "it is not said which device is to be changed",
+        "no device given",
         hint: "name it with '--root DIR' or '--device NAME'")
     }
     return try device.find()
   }
 }
 
-/// One of these commands on one device.
+/// A run of one of these commands on a device.
 struct AppChangeRun {
   private let command: any AppChangeCommand
   let device: Device
   let policy: CompiledPolicy
-  /// The repository for the snapshot, where there is to be one and there is one.
+  /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
   let repository: (repository: Repository, storage: LocalStorage)?
-  /// What was interrupted on the device and could not be made good before.
+  /// The interrupted operations on the device that could not be recovered.
   private let blocked: [BlockedRecovery]
 
-  /// Finds the device, makes good what was interrupted there, unless nothing is to be changed, and opens
+  /// Finds the device, recovers interrupted operations on it unless `--dry-run` is given, and opens
   /// the repository.
   init(_ command: any AppChangeCommand, _ console: Console) throws {
     self.command = command
@@ -74,7 +74,7 @@ struct AppChangeRun {
       command.change.dryRun || command.change.noSnapshot ? nil : try Self.open(command.repository)
   }
 
-  /// Opens the repository; nothing where nobody named one and the user's own is not there.
+  /// Opens the repository. Returns nil if none is named and the user's own does not exist.
   static func open(
     _ options: RepositoryOptions
   ) throws -> (repository: Repository, storage: LocalStorage)? {
@@ -88,10 +88,10 @@ struct AppChangeRun {
     }
   }
 
-  /// What is in the containers that an operation on an app is about.
+  /// Scans the containers that an operation on an app affects.
   ///
-  /// - Throws: `LifecycleError` where something on the app was interrupted and is not made good: nothing
-  ///   can be planned then.
+  /// - Throws: `LifecycleError` if an interrupted operation on the app could not be recovered,
+  ///   since no other operation can be planned before.
   func scan(for app: BundleIdentifier) throws -> DeviceScan {
     if let error = blocked.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
     return DeviceScan.run(
@@ -102,7 +102,7 @@ struct AppChangeRun {
     ) { AppChangePlan.isConcerned($0, by: app, on: device) }
   }
 
-  /// The request with what the options say.
+  /// Returns the request with the command's options applied.
   func adapted(_ request: AppChangeRequest) -> AppChangeRequest {
     var request = request
     request.isForced = command.change.force
@@ -110,12 +110,12 @@ struct AppChangeRun {
     return request
   }
 
-  /// Plans what is asked for.
+  /// Returns the plan for a request.
   func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
     AppChangePlan.make(try scan(for: request.app), adapted(request))
   }
 
-  /// Tells the plan, or carries it out with `body` and tells the report.
+  /// Prints the plan, or carries it out with `body` and prints the report.
   func finish(
     _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
     _ body: (AppChangeOperation) throws -> AppChangeReport

@@ -5,8 +5,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What a person is told of what becomes of an app: the same for all commands that install, replace and
-/// remove apps.
+/// The text output of the commands that install, replace and remove apps.
 struct AppChangeText {
   private let plan: AppChangePlan
   private let console: Console
@@ -16,7 +15,7 @@ struct AppChangeText {
     (self.plan, self.console, self.isQuiet) = (plan, console, isQuiet)
   }
 
-  /// Says what would be done, and what forbids it.
+  /// Prints the planned changes and the reasons to refuse them.
   func tell(_ refusals: [Refusal]) throws {
     try head()
     try containers()
@@ -24,43 +23,42 @@ struct AppChangeText {
     if let bound = plan.snapshotBound {
       try console.result(
         "snapshot first: up to \(Sizes.text(bound.bytes)) in \(Sizes.count(bound.files, "file")), "
-          + "less what the repository has of it")
+          + "minus data already in the repository")
     }
     for process in plan.runningProcesses() where !plan.isSimulated {
-      let end =
-        plan.request.isForced ? "'--force' goes on all the same" : "without '--force' it is refused"
+      let end = plan.request.isForced ? "'--force' proceeds anyway" : "refused without '--force'"
       console.warning("\(process.text): \(end)")
     }
     for refusal in refusals {
       let hint = refusal.hint.map { "; \($0)" } ?? ""
-      console.warning("it would be refused: \(refusal.reason)\(hint)")
+      console.warning("would be refused: \(refusal.reason)\(hint)")
     }
-    for command in plan.commands { try console.result("to do it: \(command)") }
+    for command in plan.commands { try console.result("run: \(command)") }
   }
 
-  /// Says what was done.
+  /// Prints the changes made.
   func report(_ report: AppChangeReport) throws {
     for remark in report.unplanned {
-      console.warning("not in the plan: \(remark.path): \(remark.remark); it is in the trash")
+      console.warning("not in the plan: \(remark.path): \(remark.remark); moved to the trash")
     }
     for remark in report.failed { console.warning("not done: \(remark.path): \(remark.remark)") }
     if isQuiet { return }
     if let saved = report.saved {
-      try console.result("saved what was there: snapshot \(saved.id.hex.prefix(8))")
+      try console.result("saved the previous state: snapshot \(saved.id.hex.prefix(8))")
     }
     try head()
     try containers()
     try sums(isDone: true)
     if let trash = report.trash {
       try console.result(
-        "what gave way is in the trash: \(trash); 'sandboxctl trash list' shows it")
+        "replaced files were moved to trash \(trash); 'sandboxctl trash list' shows them")
     }
     if plan.request.change == .uninstall, let saved = report.saved {
       try console.result(
-        "'sandboxctl restore \(saved.id.hex.prefix(8)) --in-place' brings it back")
+        "'sandboxctl restore \(saved.id.hex.prefix(8)) --in-place' restores it")
     }
     try console.result(
-      "done in \(Times.duration(report.seconds)), the exchange in "
+      "done in \(Times.duration(report.seconds)), exchange in "
         + Times.duration(report.exchangeSeconds))
   }
 
@@ -69,7 +67,8 @@ struct AppChangeText {
     let before = plan.present.flatMap { $0.isInstalled ? text($0.version, $0.build) : nil }
     let after = plan.arriving.map { text($0.version, $0.build) }
     let versions = [before, after].compactMap { $0 }.joined(separator: " -> ")
-    let way = plan.isSimulated ? " (told only: \(plan.device.layout.rawValue) does it itself)" : ""
+    let way =
+      plan.isSimulated ? " (simulated: \(plan.device.layout.rawValue) does this itself)" : ""
     try console.result(
       "\(plan.request.change.rawValue)  \(app)\(versions.isEmpty ? "" : "  " + versions)\(way)")
   }
@@ -94,7 +93,7 @@ struct AppChangeText {
       }
       for item in container.returns {
         try console.result(
-          "  comes back from the trash  \(container.path.appending(item.inner))  "
+          "  restored from the trash  \(container.path.appending(item.inner))  "
             + "\(item.dataClass.rawValue), \(Sizes.count(item.totals.files, "file")), "
             + Sizes.text(item.totals.bytes))
       }
@@ -103,28 +102,28 @@ struct AppChangeText {
         try console.result("  link  \(link.path): \(link.before) -> \(link.after)")
       }
       for link in container.foreignLinks {
-        console.note("\(link.path): \(link.remark), which is in no container that moves")
+        console.note("\(link.path): \(link.remark), outside the moved containers")
       }
     }
     for group in plan.restore?.leftGroups ?? [] {
       console.note(
-        "left as it is: \(group.path): \(group.reason); '--with-groups' takes it along")
+        "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
     }
     for note in plan.notes { console.note("\(note.path): \(note.remark)") }
   }
 
   private func sums(isDone: Bool) throws {
-    let stays = isDone ? "stayed with the app" : "would stay with the app"
+    let stays = isDone ? "kept" : "would be kept"
     try sum(plan.totals(.carried), stays)
-    try sum(plan.totals(.atRisk), stays + ", which the platform does not promise")
-    try sum(plan.totals(.replaced), isDone ? "was replaced" : "would be replaced")
-    let goes = plan.isSimulated ? "would be removed" : "would go to the trash"
-    try sum(plan.totals(.dropped), isDone ? "went to the trash" : goes)
-    let back = isDone ? "came back" : "would come back"
-    try sum(plan.totals(.restored), back + " of the snapshot")
+    try sum(plan.totals(.atRisk), stays + ", not guaranteed by the platform")
+    try sum(plan.totals(.replaced), isDone ? "replaced" : "would be replaced")
+    let goes = plan.isSimulated ? "would be removed" : "would be moved to the trash"
+    try sum(plan.totals(.dropped), isDone ? "moved to the trash" : goes)
+    let back = isDone ? "restored" : "would be restored"
+    try sum(plan.totals(.restored), back + " from the snapshot")
     try sum(plan.returnTotals, back + " from the trash of the update")
     if plan.makesSnapshot {
-      try sum(plan.notHeldTotals, "not held by the snapshot")
+      try sum(plan.notHeldTotals, "not in the snapshot")
     }
   }
 
@@ -142,14 +141,14 @@ struct AppChangeText {
 }
 
 extension PlannedPath.Fate {
-  /// The word for a person.
+  /// The word in text output.
   fileprivate var words: String {
     switch self {
-    case .carried: "stays"
-    case .atRisk: "stays, not promised"
-    case .dropped: "goes"
-    case .replaced: "is replaced"
-    case .restored: "comes back"
+    case .carried: "kept"
+    case .atRisk: "kept, not guaranteed"
+    case .dropped: "dropped"
+    case .replaced: "replaced"
+    case .restored: "restored"
     }
   }
 }

@@ -2,22 +2,22 @@ internal import ArgumentParser
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl install PACKAGE --root DIR`: installs an app that is not there.
+/// `sandboxctl install PACKAGE --root DIR`: installs an app that is not on the device.
 struct InstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "install",
-      abstract: "Install an app, with the data that waits for it",
+      abstract: "Install an app and attach the data kept for it",
       usage: "sandboxctl install <package> --root <dir> [<options>]",
       discussion: """
-        The package is an app's directory (New.app) or an .ipa file. Its bundle gets a container, and \
-        the containers are made that its platform makes. Data that was restored before the app and \
-        waits in the safe harbor becomes the app's own; data that stayed when the app was offloaded \
-        stays where it is. On macOS the app's container-migration.plist is followed where its \
-        container is first made.
+        PACKAGE is an app's directory (New.app) or an .ipa file. Creates the containers that the \
+        platform creates and puts the bundle into its own. Data that was restored before the app \
+        was installed moves from the safe harbor into its containers; data that an offload kept \
+        stays where it is. On macOS a new data container is filled as the app's \
+        container-migration.plist says.
 
-        On flatpak and snap, where PACKAGE is an app's name, it only tells what the platform's own \
-        program does.
+        On flatpak and snap, PACKAGE is an app's name, and the command only reports what the \
+        platform's own program does.
 
         \(Examples.text(["sandboxctl install New.ipa --root device --repo repo"]))
         """)

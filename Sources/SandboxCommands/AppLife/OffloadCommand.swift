@@ -9,15 +9,15 @@ struct OffloadCommand: AppChangeCommand {
       abstract: "Remove an app and keep its data",
       usage: "sandboxctl offload <app> --root <dir> [<options>]",
       discussion: """
-        Moves the app's bundle to the trash and leaves its data, its extensions' and its groups \
-        where they are, as the policy's 'containers' says. 'sandboxctl reinstall' puts a bundle \
-        back on the data. First a snapshot is made of what is there (reason uninstall).
+        Moves the app's bundle to the trash. The data of the app, of its extensions and of its \
+        groups stays where it is, as the policy's 'containers' says. 'sandboxctl reinstall' \
+        installs the app on this data again. A snapshot (reason uninstall) is made first.
 
-        While an app is offloaded nobody can read which groups it shares; so uninstalling another \
-        app leaves groups alone.
+        The groups of an offloaded app are not known. For this reason, uninstalling another app \
+        keeps all groups while an app is offloaded.
 
-        On flatpak and snap it only tells what the platform's own program does with the data. \
-        sandboxctl-lifecycle(7) has the tables.
+        On flatpak and snap the command only reports what the platform's own program does. See \
+        sandboxctl-lifecycle(7).
 
         \(Examples.text(["sandboxctl offload notebook --root device --repo repo"]))
         """)
@@ -37,7 +37,7 @@ struct OffloadCommand: AppChangeCommand {
 }
 
 extension AppChangeRun {
-  /// Does what takes an app away, as a whole or but for its data.
+  /// Removes an app, with or without its data.
   func remove(_ change: AppChange, _ named: AppArgument, _ console: Console) throws -> ExitStatus {
     let request = AppChangeRequest(change, of: try named.find(on: device))
     return try finish(try plan(request), console) { try $0.run() }

@@ -6,7 +6,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension PurgePlan {
-  /// A line for a candidate that goes.
+  /// Returns the line for a candidate to delete.
   func json(candidate place: Int, number: Int, of volume: PurgeVolume) -> JSON {
     let unit = units[place]
     let decision = decision(on: unit)
@@ -21,7 +21,7 @@ extension PurgePlan {
     return .object(members)
   }
 
-  /// The line for the device: of a plan, or of what the levels would give.
+  /// Returns the line for the device: the plan, or the space that each level would free.
   func json(event: String) -> JSON {
     .object(
       head(event: event) + [
@@ -43,7 +43,7 @@ extension PurgePlan {
 }
 
 extension PurgeUnit {
-  /// What a unit is, and by what it is ordered.
+  /// Returns the members that describe a unit, and the keys by which units are ordered.
   func json(at now: Timestamp) -> [JSON.Member] {
     var members: [JSON.Member] = [
       JSON.Member("kind", .string(kind.rawValue)),
@@ -95,7 +95,7 @@ extension PurgeVolume.LevelGain {
 }
 
 extension PurgeReport {
-  /// The line for a device that was purged; a watch says when.
+  /// Returns the line for a purged device, with the time if a watch prints it.
   func json(_ plan: PurgePlan, at time: Timestamp? = nil) -> JSON {
     .object(
       plan.head(event: "report") + (time.map { [JSON.Member("time", .string($0.rfc3339))] } ?? [])

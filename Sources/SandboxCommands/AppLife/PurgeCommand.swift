@@ -6,35 +6,24 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl purge`: deletes what apps make or fetch again, to gain space.
+/// `sandboxctl purge`: deletes data that apps can recreate, to free space.
 struct PurgeCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "purge",
-      abstract: "Delete caches to gain space",
+      abstract: "Delete caches to free space",
       usage:
         "sandboxctl purge [--free <size> | --until-free <percent>] [--level <level>] [<options>]",
       discussion: """
-        Deletes what the policy lets go when space is short: caches and temporary files of apps that \
-        do not run, in the policy's order, the longest unused first. Documents, settings and what no \
-        rule knows are never candidates.
+        Deletes data that the policy releases when space is short: caches and temporary files of \
+        apps that are not running, in the policy's order, least recently used first. Documents, \
+        settings and files that no rule matches are never candidates.
 
-        Without a figure the policy's levels of pressure decide, volume by volume; where none is \
-        crossed nothing is deleted, and what each level would give is shown, as with --query. \
-        --free and --until-free take what the level medium lets go, unless --level names another. \
-        What is to go is shown and asked on a terminal first; --yes goes without. Without a terminal \
-        and --yes the exit status is 2 where something would go.
+        Without --free, --until-free and --level the policy's pressure levels decide for each \
+        volume; if none is reached, nothing is deleted and the space that each level would free is \
+        shown. Asks on a terminal before deleting unless --yes is given.
 
-        --watch goes on until a signal ends it (SIGINT, SIGTERM: between two deletions, exit status 0) \
-        and purges whenever a volume is under pressure, or has less free than --until-free says; each \
-        purge is a line. Between the looks it only asks for the free space; SIGUSR1 brings the next \
-        one on. 'sandboxctl schedule install --systemd --purge' has it run always.
-
-        Exit status 5 says that a goal was not met: what is missing is told, and what the next level \
-        would give. 3 says that something could not be deleted.
-
-        With --json the answer has a line for each candidate with --dry-run (event: candidate), and \
-        one for each device (event: query, plan or report).
+        See sandboxctl-purge(1) for --watch, the JSON output and the exit statuses.
 
         \(Examples.text([
           "sandboxctl purge --root device --query",
@@ -46,30 +35,30 @@ struct PurgeCommand: SandboxCommand {
 
   @OptionGroup var goal: PurgeGoalOptions
 
-  @Flag(help: "Show what each level would give, and delete nothing.")
+  @Flag(help: "Show the space that each level would free, without deleting.")
   var query = false
 
-  @Flag(name: .shortAndLong, help: "Show each candidate that would go, and delete nothing.")
+  @Flag(name: .shortAndLong, help: "List the candidates to delete, without deleting.")
   var dryRun = false
 
-  @Flag(name: .shortAndLong, help: "Do not ask.")
+  @Flag(name: .shortAndLong, help: "Delete without asking.")
   var yes = false
 
   @Flag(
-    help: "Look again and again whether space is short, and purge where it is; needs --yes.")
+    help: "Keep running, and purge whenever space is short; requires --yes.")
   var watch = false
 
   @Option(
     help: ArgumentHelp(
-      "With --watch: how long from one look to the next, 30s or more; a minute unless it is given.",
+      "With --watch: the time between two checks, at least 30s (default: 1m).",
       valueName: "time"))
   var interval: TimeSpan?
 
   @Option(
     name: .customLong("app"),
     help: ArgumentHelp(
-      "Purge only this app, without the groups that it shares: an identifier, its last component or "
-        + "the name that is shown; may be repeated.", valueName: "app"))
+      "Purge only this app, without the groups it shares: its identifier, the last "
+        + "component of it, or its display name; may be repeated.", valueName: "app"))
   var apps: [ByteString] = []
 
   @OptionGroup var device: DeviceOptions
@@ -93,34 +82,35 @@ struct PurgeCommand: SandboxCommand {
     return ExitStatus.together(results)
   }
 
-  /// Refuses words that do not go together. A watch asks nobody, and has a goal that can be met.
+  /// Checks that the options can be combined. A watch cannot ask, and needs a goal at which it
+  /// stops deleting.
   func check() throws {
     let goal = try goal.goal
     guard watch else {
       if interval != nil {
-        throw UsageError("'--interval' without '--watch'", hint: "give '--watch', too")
+        throw UsageError("'--interval' requires '--watch'", hint: "add '--watch'")
       }
       return
     }
     if query || dryRun {
       throw UsageError(
-        "a watch deletes: '--query' and '--dry-run' only look",
-        hint: "look first, without '--watch'")
+        "'--watch' cannot be used with '--query' or '--dry-run'",
+        hint: "use them without '--watch' first")
     }
     guard yes else {
       throw UsageError(
-        "a watch asks nobody", hint: "give '--yes', or look first with '--dry-run'")
+        "'--watch' requires '--yes'", hint: "add '--yes', or list the candidates with '--dry-run'")
     }
     switch goal {
     case .byPressure, .untilFree: break
     case .free, .everything:
       throw UsageError(
-        "a watch would purge at each look: it needs to know how much is to be free",
-        hint: "give '--until-free', or leave it to the policy's levels")
+        "'--watch' cannot be used with '--free', or with '--level' alone",
+        hint: "use '--until-free', or neither to follow the policy's levels")
     }
     if let interval, interval.seconds < PurgeWatch.leastInterval {
       throw UsageError(
-        "looking every \(Int(interval.seconds)) s is too often", hint: "give 30s or more")
+        "the interval of \(Int(interval.seconds)) s is too short", hint: "give 30s or more")
     }
   }
 
@@ -140,10 +130,10 @@ struct PurgeCommand: SandboxCommand {
     return try carryOut(plan, text, console)
   }
 
-  /// Looks at a device and plans, which changes nothing, and shows how far it is: by directories, as
-  /// how many there are is not known before.
+  /// Scans a device and returns the plan. Shows the progress in directories, whose number is not
+  /// known in advance.
   func plan(_ found: Device, _ compiled: CompiledPolicy) throws -> PurgePlan {
-    let counters = ProgressCounters(of: "folder")
+    let counters = ProgressCounters(of: "directory")
     return try progress.run(counters, output) { isStopping in
       try plan(
         found, compiled, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters))
@@ -165,7 +155,7 @@ struct PurgeCommand: SandboxCommand {
     return PurgePlan.make(scan, request)
   }
 
-  /// The plan of what the policy's levels ask for, for one who only wants to know.
+  /// Returns the plan according to the policy's levels, for `explain`.
   static func look(_ found: Device, _ policy: CompiledPolicy) throws -> PurgePlan {
     let scan = DeviceScan.run(
       found.stating(groupsOf: policy), policy: policy, options: .forPurge())
@@ -190,8 +180,8 @@ struct PurgeCommand: SandboxCommand {
     let isNothing = plan.volumes.allSatisfy(\.chosen.isEmpty)
     guard isNothing || console.canAsk else {
       throw UsageError(
-        "a purge has to be agreed to, and there is no terminal to ask on",
-        hint: "give '--yes', or look first with '--dry-run'")
+        "cannot ask before deleting: there is no terminal",
+        hint: "add '--yes', or list the candidates with '--dry-run'")
     }
     try text.plan(listing: false)
     return isNothing ? true : try console.ask("Delete this?")
@@ -216,7 +206,7 @@ struct PurgeCommand: SandboxCommand {
 }
 
 extension PurgeCommand {
-  /// Deletes what a plan says, and shows how far it is.
+  /// Carries out a plan and shows the progress.
   func carryOut(_ plan: PurgePlan) throws -> PurgeReport {
     let counters = ProgressCounters()
     return try progress.run(counters, output) { isStopping in
@@ -226,9 +216,9 @@ extension PurgeCommand {
 }
 
 extension PurgePlan {
-  /// Whether no volume is under pressure, and none was asked to be purged all the same.
+  /// Whether nothing is to be purged: no volume is under pressure or has a goal.
   var isIdle: Bool { volumes.allSatisfy { $0.term == nil } }
 
-  /// Whether every goal is met by what goes.
+  /// Whether the candidates reach every goal.
   var isEnough: Bool { volumes.allSatisfy { $0.missing == 0 } }
 }

@@ -6,28 +6,28 @@ internal import SandboxModel
 internal import SystemIO
 
 extension PurgeJudgement {
-  /// What `explain --purge` says, a line each.
+  /// Returns the lines that `explain --purge` prints.
   func lines(at now: Timestamp) -> [String] {
     var lines: [String] = []
     if let unit, let unitPath, let place {
-      let what = unit.kind == .file ? "" : " with all of the \(unit.kind.rawValue) \(unitPath)"
+      let what = unit.kind == .file ? "" : " with the whole \(unit.kind.rawValue) \(unitPath)"
       lines.append(
         "purge: candidate \(place)\(what), \(Sizes.text(unit.bytes)), order \(unit.terms.order), "
           + PurgeUnit.Age(unit, at: now).words
           + (unit.overQuota > 0 ? ", its app is over its quota" : ""))
       lines.append(
         levels.isEmpty
-          ? "it goes at no level: it was used too lately, or no level has its order"
-          : "it goes at \(levels.map(\.rawValue).joined(separator: ", "))")
+          ? "deleted at no level: it was used too recently, or no level includes its order"
+          : "deleted at \(levels.map(\.rawValue).joined(separator: ", "))")
     } else if let obstacle {
-      lines.append("purge: no candidate: \(obstacle.words)")
+      lines.append("purge: not a candidate: \(obstacle.words)")
     }
     if let decision { lines.append("decided by \(decision.rule)") }
     if let running { lines.append("not now: \(running)") }
     return lines
   }
 
-  /// The member of `explain --purge --json`.
+  /// Returns the member `purge` of `explain --purge --json`.
   func json(at now: Timestamp) -> JSON {
     var members: [JSON.Member] = [JSON.Member("candidate", .bool(unit != nil))]
     if let unit, let unitPath, let place {
@@ -47,20 +47,20 @@ extension PurgeJudgement {
 }
 
 extension PurgeConflict {
-  /// Why something is no candidate.
+  /// The reason, as a sentence.
   var words: String {
     switch self {
-    case .never: "the policy never lets it go"
+    case .never: "the policy never purges it"
     case .precious(let dataClass):
-      "it is \(dataClass.rawValue), and no rule that lets it go says 'allow-loss'"
-    case .holds(let path): "it goes together with '\(path)', which may not go"
-    case .mount: "another file system begins there, or holds it"
-    case .own: "it is this program's own, or a repository"
-    case .folder: "a directory goes only when a purge has emptied it"
-    case .mark: "it is the mark by which its directory is known, and goes with it"
-    case .linked: "it would be emptied, and it has other names"
-    case .special: "it takes no space"
-    case .missing: "it is not there"
+      "its class is \(dataClass.rawValue), and no purge rule for it sets 'allow-loss'"
+    case .holds(let path): "its unit contains '\(path)', which must not be purged"
+    case .mount: "it is a mount point, or on another file system"
+    case .own: "it belongs to this program or to a repository"
+    case .folder: "a directory is removed only after a purge has emptied it"
+    case .mark: "it is the file that marks its directory, and is deleted with it"
+    case .linked: "it would be truncated, and it has other hard links"
+    case .special: "it uses no space"
+    case .missing: "it does not exist"
     }
   }
 }

@@ -4,20 +4,22 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// How much a purge is to gain.
+/// The goal of a purge.
 struct PurgeGoalOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Gain so much on each volume, as 500M or 2GiB.", valueName: "size"))
+    help: ArgumentHelp(
+      "The space to free on each volume, for example 500M or 2GiB.", valueName: "size"))
   var free: ByteSize?
 
   @Option(
     help: ArgumentHelp(
-      "Go on until so many hundredths of the volume are free, 1 to 99.", valueName: "percent"))
+      "Purge until this percentage of the volume is free, 1 to 99.", valueName: "percent"))
   var untilFree: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Take what this level lets go: low, medium or critical; all of it where no figure is given.",
+      "The pressure level to purge at: low, medium or critical (default: medium with "
+        + "--free or --until-free, otherwise the current pressure of the volume).",
       valueName: "level"),
     completion: .list(PressureLevel.allCases.map(\.rawValue)), transform: Self.level)
   var level: PressureLevel?
@@ -29,23 +31,23 @@ struct PurgeGoalOptions: ParsableArguments {
     return level
   }
 
-  /// What is asked for.
+  /// The goal that the options give.
   var goal: PurgeRequest.Goal {
     get throws {
       if free != nil, untilFree != nil {
         throw UsageError(
-          "two goals are given", hint: "give '--free' or '--until-free', one of them")
+          "'--free' and '--until-free' exclude each other", hint: "give one of them")
       }
       if let free {
         guard free.bytes > 0 else {
-          throw UsageError("'--free' of nothing", hint: "give how much is to be gained, as 500M")
+          throw UsageError("'--free' must be more than 0", hint: "give a size, for example 500M")
         }
         return .free(UInt64(free.bytes))
       }
       if let untilFree {
         guard (1...99).contains(untilFree) else {
           throw UsageError(
-            "'\(untilFree)' is no part of a volume", hint: "give hundredths, from 1 to 99")
+            "'\(untilFree)' is not a valid percentage", hint: "give a number from 1 to 99")
         }
         return .untilFree(percent: untilFree)
       }

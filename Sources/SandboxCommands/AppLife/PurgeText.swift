@@ -3,7 +3,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What a purge says to people.
+/// The text output of `purge`.
 struct PurgeText {
   private let plan: PurgePlan
   private let console: Console
@@ -17,15 +17,15 @@ struct PurgeText {
     self.listsAll = listsAll
   }
 
-  /// What each level would give, volume by volume.
+  /// Prints the space that each level would free, by volume.
   func query() throws {
     for volume in plan.volumes {
       try console.result(head(volume))
       if volume.levels.isEmpty {
-        try console.result("the policy '\(plan.scan.policy.name)' has no levels of pressure")
+        try console.result("the policy '\(plan.scan.policy.name)' has no pressure levels")
         continue
       }
-      var table = Table([("level", .left), ("gives", .right), ("units", .right)])
+      var table = Table([("level", .left), ("frees", .right), ("units", .right)])
       for gain in volume.levels {
         table.add([gain.level.rawValue, Sizes.text(gain.bytes), Sizes.count(gain.units)])
       }
@@ -34,7 +34,7 @@ struct PurgeText {
     try tellRunning(plan.runningParties)
   }
 
-  /// What would go; with `listing` each candidate.
+  /// Prints the plan; with `listing`, each candidate.
   func plan(listing: Bool) throws {
     for volume in plan.volumes {
       try console.result(head(volume))
@@ -75,7 +75,7 @@ struct PurgeText {
     text + String(repeating: " ", count: max(0, width - text.count))
   }
 
-  /// What became of it.
+  /// Prints the result.
   func report(_ report: PurgeReport) throws {
     if !isQuiet {
       let excerpt = ListExcerpt(report.parties, all: listsAll, size: \.bytes)
@@ -93,18 +93,18 @@ struct PurgeText {
     }
     try tellRunning(report.running + plan.runningParties)
     let places = RealPaths(plan.scan.device)
-    for remark in report.changed { console.note("left: \(places.text(remark))") }
+    for remark in report.changed { console.note("skipped: \(places.text(remark))") }
     for remark in report.failed { console.warning("not deleted: \(places.text(remark))") }
   }
 
   private func tellRunning(_ running: [PathRemark]) throws {
     if isQuiet { return }
     let excerpt = ListExcerpt(running, all: listsAll)
-    for remark in excerpt.shown { console.note("left alone: \(remark.path): \(remark.remark)") }
-    if let remainder = excerpt.remainder { console.note("left alone: " + remainder) }
+    for remark in excerpt.shown { console.note("skipped: \(remark.path): \(remark.remark)") }
+    if let remainder = excerpt.remainder { console.note("skipped: " + remainder) }
   }
 
-  /// That a goal is not met, and what would be next.
+  /// Prints the volumes whose goal is not met, and the next level.
   func tellMissing(after report: PurgeReport? = nil) throws {
     for (number, volume) in plan.volumes.enumerated() {
       let missing =
@@ -112,23 +112,23 @@ struct PurgeText {
         ?? volume.missing
       guard missing > 0 else { continue }
       let next = volume.next.map { gain in
-        "; the level \(gain.level.rawValue) would give \(Sizes.text(gain.bytes)) in all "
+        "; level \(gain.level.rawValue) would free \(Sizes.text(gain.bytes)) in total "
           + "('--level \(gain.level.rawValue)')"
       }
       console.warning(
-        "\(Paths.volume(of: volume.path)): \(Sizes.text(missing)) are missing to the goal"
-          + (next ?? "; no level would give more"))
+        "\(Paths.volume(of: volume.path)): \(Sizes.text(missing)) short of the goal"
+          + (next ?? "; no level would free more"))
     }
   }
 }
 
 extension PurgePlan {
-  /// The parties that run and were left out of the plan.
+  /// The running apps and groups, which are excluded from the plan.
   var runningParties: [PathRemark] {
     request.running.sorted { $0.key < $1.key }.map { PathRemark(path: $0.key, remark: $0.value) }
   }
 
-  /// How long ago a unit was in use.
+  /// Returns the time since the last use of a unit.
   func age(of unit: PurgeUnit) -> PurgeUnit.Age { PurgeUnit.Age(unit, at: request.now) }
 }
 

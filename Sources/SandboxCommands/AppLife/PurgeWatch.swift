@@ -5,32 +5,33 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `purge --watch`: looks again and again whether space is short, and purges where it is.
+/// `purge --watch`: checks repeatedly whether space is short, and purges if it is.
 ///
-/// A look asks the volumes for their free space alone; a device is scanned only when one is short of
-/// it. Where a purge gained nothing the next ones are put off, longer and longer, up to an hour: the
-/// caches are not there any more, and a scan costs. What goes wrong is told once, as long as it stays
-/// the same, and ends nothing: a volume may go and come again, and a device may appear.
+/// A check only reads the free space of the volumes; a device is scanned only if one of its volumes
+/// is short of space. After a purge that freed nothing, the next ones are deferred, for a longer
+/// time each, up to an hour: the caches are gone, and a scan is expensive. An error is reported
+/// once until it changes, and does not end the watch: a volume may be mounted again, and a device
+/// may appear.
 struct PurgeWatch {
   private let command: PurgeCommand
   private let console: Console
-  /// Seconds between two looks.
+  /// The time between two checks, in seconds.
   private let interval: Double
   private var places: [ByteString: Location] = [:]
   private var isFirst = true
 
-  /// Seconds between two looks, unless the user says it, and the least that may be said.
+  /// The default and the minimum of the interval, in seconds.
   static let usualInterval = 60.0
   static let leastInterval = 30.0
   private static let longestPause = 3600.0
 
-  /// What is known of a device from earlier looks.
+  /// The state of a device from earlier checks.
   private struct Location {
-    /// What was last told to be amiss.
+    /// The error that was reported last.
     var trouble: String?
-    /// Until when there is no purge, by the monotonic clock.
+    /// The time until which purges are deferred, on the monotonic clock.
     var rest = 0.0
-    /// How long the last rest was, in seconds.
+    /// The duration of the last deferral, in seconds.
     var pause = 0.0
   }
 
@@ -40,7 +41,7 @@ struct PurgeWatch {
     interval = command.interval?.seconds ?? Self.usualInterval
   }
 
-  /// Goes on until a signal ends it, which is its usual end.
+  /// Runs until a signal ends it, which is the normal end.
   mutating func run() throws -> ExitStatus {
     try StopSignals.watch()
     repeat {
@@ -51,13 +52,14 @@ struct PurgeWatch {
     return .done
   }
 
-  /// Waits for the next look; SIGUSR1 brings it on, and ends all rests. False when it is to end.
+  /// Waits for the next check. SIGUSR1 starts it at once and ends all deferrals. Returns false if
+  /// the watch is to end.
   private mutating func waits() -> Bool {
     let end = Host.monotonicSeconds() + interval
     while !StopSignals.isStopping() {
       let left = end - Host.monotonicSeconds()
       if left <= 0 { return true }
-      // A second at most: what another thread took of the signals is seen by the flag.
+      // At most a second: a signal that another thread receives is seen only in the flag.
       switch StopSignals.wait(milliseconds: Int32(min(left, 1) * 1000) + 1) {
       case .stop: return false
       case .ask:
@@ -77,8 +79,8 @@ struct PurgeWatch {
     }
   }
 
-  /// Does something and tells what was amiss. What is wrong with the words of the command line or
-  /// with the policy at the first look ends it: that is no matter of waiting.
+  /// Runs `body` and reports its error. A usage or policy error at the first check ends the watch,
+  /// since waiting does not correct it.
   private mutating func guarding(
     _ place: ByteString, _ body: (inout PurgeWatch) throws -> Void
   ) throws {
@@ -108,7 +110,7 @@ struct PurgeWatch {
     try tell(command.carryOut(plan), plan, choice.root)
   }
 
-  /// Says in a line what a purge came to; of those that gained nothing only the first.
+  /// Prints a line about a purge; of purges that freed nothing, only about the first.
   private mutating func tell(
     _ report: PurgeReport, _ plan: PurgePlan, _ root: ByteString
   ) throws {
@@ -126,7 +128,7 @@ struct PurgeWatch {
 }
 
 extension PurgeReport {
-  /// A line of the watch's.
+  /// Returns the line that the watch prints.
   fileprivate func line(_ plan: PurgePlan, at time: Timestamp) -> String {
     var parts = zip(volumes, plan.volumes).filter { $1.term != nil }.map { volume, _ in
       let after = volume.after.map { ", \(Sizes.text($0)) free" } ?? ""
@@ -135,7 +137,7 @@ extension PurgeReport {
         + "\(Sizes.count(volume.files, "file"))\(after)\(missing)"
     }
     let running = Set((running + plan.runningParties).map(\.path)).count
-    if running > 0 { parts.append("\(Sizes.count(running, "app")) left alone, in use") }
+    if running > 0 { parts.append("\(Sizes.count(running, "app")) skipped, in use") }
     if !failed.isEmpty { parts.append("\(Sizes.count(failed.count, "unit")) not deleted") }
     return "\(Timestamp(seconds: time.seconds).rfc3339) \(parts.joined(separator: "; "))"
   }

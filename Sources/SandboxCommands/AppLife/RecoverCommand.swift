@@ -5,29 +5,24 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl recover`: makes good what was interrupted on a device.
+/// `sandboxctl recover`: recovers interrupted operations on a device.
 struct RecoverCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "recover",
-      abstract: "Finish or take back what was interrupted on a device",
+      abstract: "Finish or roll back interrupted operations on a device",
       usage: "sandboxctl recover [--root <dir>] [<options>]",
       discussion: """
-        An operation that changes a device notes in the device's journal what it is about to do. \
-        When it is killed, or the machine fails, this command finishes the container that it had in \
-        hand, if all that was to come lies there whole, and else takes it back by removing what was \
-        prepared; it says which. What becomes of an app as a whole (install, update, rollback, \
-        offload, reinstall, uninstall) it takes back, too, where something stands in the way of \
-        finishing it, and says why. What gave way is in the trash. Containers that the operation had \
-        not begun with are as they were: the same command again does the rest.
+        An operation that was killed or interrupted by a power failure is finished if all its data \
+        is present, and rolled back otherwise; the command prints which. Replaced files are in the \
+        trash. Containers that the operation had not started are unchanged: repeat the original \
+        command to change them.
 
-        Commands that change a device do this first by themselves; those on other apps than one whose \
-        operation cannot be made good now say so and go on. Those that only read change nothing, and \
-        say that something was interrupted.
+        Commands that change a device do this first. An operation that cannot be recovered now, \
+        because its app is running or its volume is full, is reported and remains pending; the \
+        others are recovered.
 
-        What cannot be made good now, as its app runs, or its volume is full, is named and waits; the \
-        rest is made good all the same. Exit status 1 says so, and 11 where another operation on that \
-        app is going on; 3 names what could not get its place, and is as it was.
+        See sandboxctl-recover(1) for details and the exit statuses.
 
         \(Examples.text(["sandboxctl recover --root device"]))
         """)
@@ -36,7 +31,7 @@ struct RecoverCommand: SandboxCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyChoice
 
-  @Flag(help: "Finish though the app runs.")
+  @Flag(help: "Recover even if the app is running.")
   var force = false
 
   @OptionGroup var output: OutputOptions
@@ -54,7 +49,7 @@ struct RecoverCommand: SandboxCommand {
       blocked += report.blocked
       try tell(report, of: found, console)
     }
-    // A failure comes last: the others before it.
+    // The first failure is thrown, after warnings about the others.
     for left in blocked.dropFirst() { console.warning(left.error.description) }
     if let first = blocked.first { throw first.error }
     return isWhole ? .done : .doneInPart
@@ -75,13 +70,13 @@ struct RecoverCommand: SandboxCommand {
       console.warning("not restored: \(remark.path): \(remark.remark)")
     }
     if report.done.isEmpty, report.blocked.isEmpty, !output.quiet {
-      try console.result("nothing was interrupted on \(Paths.text(device.root))")
+      try console.result("no interrupted operations on \(Paths.text(device.root))")
     }
   }
 }
 
 extension InterruptedOperation {
-  /// What is said of it in JSON, with what became of it.
+  /// Returns the operation as JSON, with its outcome.
   fileprivate func json(
     _ outcome: String, reason: String?, steps: Int = 0, failed: [PathRemark] = []
   ) -> JSON {
@@ -109,23 +104,24 @@ extension RecoveredOperation {
       isFinished ? "finished" : "taken-back", reason: reason, steps: steps, failed: failed)
   }
 
-  /// Says what became of it.
+  /// Prints the outcome.
   func tell(_ say: (String) throws -> Void) rethrows {
     let what = "the interrupted \(operation.operation) of \(operation.container)"
     if isFinished {
-      try say("finished \(what): \(Sizes.count(steps, "step")) of it were left")
+      try say("finished \(what): \(Sizes.count(steps, "step")) remained")
     } else {
       let why = reason.map { "; it could not be finished: \($0)" } ?? ""
-      try say("took back \(what): it is as it was\(why)")
+      try say("rolled back \(what)\(why)")
     }
     for container in operation.notBegun {
-      try say("not begun: \(container): the same command again does it")
+      try say("not started: \(container): repeat the command to change it")
     }
   }
 }
 
 extension Console {
-  /// Says what was interrupted on a device, with what makes it good; tells whether something was.
+  /// Warns about interrupted operations on a device and says how to recover them. Returns whether
+  /// there are any.
   @discardableResult
   func warn(ofInterruptedOn device: Device) -> Bool {
     let root = device.root
@@ -142,12 +138,12 @@ extension Console {
       warning(
         "the \(operation.operation) of '\(operation.container)' was interrupted "
           + "(\(Times.text(operation.time))): '\(command)' "
-          + (operation.canBeFinished ? "finishes it" : "takes it back"))
+          + (operation.canBeFinished ? "finishes it" : "rolls it back"))
     }
     return !found.isEmpty
   }
 
-  /// Makes good what was interrupted on a device before something else is done there, and says so.
+  /// Recovers interrupted operations on a device before another one begins, and reports them.
   func recover(_ recovery: Recovery) throws -> RecoveryReport {
     let report = try recovery.run()
     for operation in report.done {
@@ -159,11 +155,14 @@ extension Console {
     return report
   }
 
-  /// Refuses what cannot be done before what is hindered was made good; else says that it waits.
+  /// Reports blocked recoveries as pending.
+  ///
+  /// - Throws: the first error that `refusal` returns for a recovery that blocks the new
+  ///   operation.
   func pass(
     _ blocked: [BlockedRecovery], unless refusal: (BlockedRecovery) -> LifecycleError?
   ) throws {
     if let error = blocked.lazy.compactMap(refusal).first { throw error }
-    for left in blocked { note("left for later: \(left.error.description)") }
+    for left in blocked { note("still pending: \(left.error.description)") }
   }
 }

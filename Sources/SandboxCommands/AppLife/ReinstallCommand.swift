@@ -1,20 +1,20 @@
 internal import ArgumentParser
 internal import Lifecycle
 
-/// `sandboxctl reinstall PACKAGE --root DIR`: puts a bundle back on the data of an offloaded app.
+/// `sandboxctl reinstall PACKAGE --root DIR`: installs an offloaded app on its data.
 struct ReinstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "reinstall",
-      abstract: "Put an app back on the data that an offload left",
+      abstract: "Reinstall an offloaded app on its data",
       usage: "sandboxctl reinstall <package> --root <dir> [<options>]",
       discussion: """
-        The package is an app's directory (New.app) or an .ipa file; its identifier says whose data it \
-        is put on. The data stays where it is, untouched. Refused where the app is installed, or \
-        nothing of it is there.
+        PACKAGE is an app's directory (New.app) or an .ipa file; its identifier names the \
+        offloaded app. The data stays where it is and is not changed. Refused if the app is \
+        installed, or if the device has none of its data.
 
-        On flatpak and snap, where PACKAGE is an app's name, it only tells what the platform's own \
-        program does. sandboxctl-lifecycle(7) has the tables.
+        On flatpak and snap, PACKAGE is an app's name, and the command only reports what the \
+        platform's own program does. See sandboxctl-lifecycle(7).
 
         \(Examples.text(["sandboxctl reinstall New.ipa --root device"]))
         """)

@@ -4,25 +4,23 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl rollback APP --root DIR`: goes back to the version before the last update.
+/// `sandboxctl rollback APP --root DIR`: restores the version before the last update.
 struct RollbackCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "rollback",
-      abstract: "Go back to the version of an app before its last update",
+      abstract: "Roll an app back to the version before its last update",
       usage: "sandboxctl rollback <app> --root <dir> [--data <choice>] [<options>]",
       discussion: """
-        Brings back, from the snapshot that the update made (reason pre-update), the bundle of before \
-        and the data of before, as far as backups hold it; what is never backed up, as caches, stays \
-        as it is. Groups that other apps share stay, but with --with-groups. First a snapshot is made \
-        of what is there (reason pre-rollback), and what gives way goes to the trash. What the update \
-        dropped and no backup holds comes back from the trash, as long as it is there.
+        Restores the app's bundle and data from the snapshot that the last update made. Data that \
+        is never backed up, such as caches, does not change; nor do groups that other apps share, \
+        unless --with-groups is given. A snapshot is made first, and replaced files move to the \
+        trash.
 
-        Where documents, or what no rule knows, were made or changed since the update (their bytes \
-        count, not their times), it is refused with their names until --data says what is wanted: 'before' (as before the update), 'now' \
-        (the data stays as it is), 'merge' (only what is missing now or is older comes back).
+        Refused if documents or unclassified files changed since the update, until --data says \
+        which data to keep. See sandboxctl-rollback(1).
 
-        On flatpak and snap it only tells what the platform's own program does with the data.
+        On flatpak and snap the command only reports what the platform's own program does.
 
         \(Examples.text([
           "sandboxctl rollback notebook --root device --repo repo --dry-run",
@@ -35,11 +33,12 @@ struct RollbackCommand: AppChangeCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Which data the app has afterwards: before, now or merge.", valueName: "choice"),
+      "The data of the app after the rollback: before, now or merge (default: refuse if "
+        + "data changed since the update).", valueName: "choice"),
     completion: .list(DataChoice.allCases.map(\.rawValue)), transform: Self.choice)
   var data: DataChoice?
 
-  @Flag(help: "Take the groups of the app along, too, that other apps share.")
+  @Flag(help: "Include the app's groups that other apps share.")
   var withGroups = false
 
   @OptionGroup var change: AppChangeOptions
@@ -56,7 +55,7 @@ struct RollbackCommand: AppChangeCommand {
     return choice
   }
 
-  /// The snapshots that updates made.
+  /// Returns the snapshots that updates made.
   private static func updates(in repository: Repository) throws(StoreError) -> [StoredSnapshot] {
     try repository.snapshots(cache: repository.hostHeadCache) { $0.reason == .preUpdate }.snapshots
   }

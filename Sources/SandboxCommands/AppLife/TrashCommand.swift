@@ -1,16 +1,16 @@
 internal import ArgumentParser
 
-/// `sandboxctl trash`: what operations replaced or removed on a device.
+/// `sandboxctl trash`: lists or empties the trash of a device.
 struct TrashCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "trash",
-      abstract: "Show or empty what operations on a device replaced",
+      abstract: "List or empty the trash of a device",
       discussion: """
-        What an operation replaces or removes in an app's containers is not deleted: it moves to \
-        .sandboxctl/trash in the device's root, below the operation's name, under its logical path, \
-        and takes as much space as before. The next successful operation on the same app deletes it \
-        once it is 24 hours old.
+        Data that an operation replaces or removes in the containers of an app is not deleted: it \
+        moves to .sandboxctl/trash in the device's root, below the name of the operation and under \
+        its logical path, and still uses its space. The next successful operation on the same app \
+        deletes it if it is more than 24 hours old.
 
         \(Examples.text([
           "sandboxctl trash list --root device", "sandboxctl trash empty --root device",

@@ -5,19 +5,19 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl trash empty`: deletes what is in the trash.
+/// `sandboxctl trash empty`: deletes the contents of the trash.
 struct TrashEmptyCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "empty",
-      abstract: "Delete what operations on a device replaced or removed",
+      abstract: "Delete the contents of a device's trash",
       usage: "sandboxctl trash empty [<operation> ...] [--root <dir>] [<options>]",
       discussion: """
-        Deletes for good what the named operations put into the trash, or all of them. What an \
-        operation that is going on, or was interrupted, put there stays.
+        Permanently deletes the trash of the given operations, or of all. The trash of an \
+        operation that is in progress or was interrupted is kept.
 
-        Exit status 3 names what could not be deleted. 130 says that a signal ended it: what it had \
-        not come to is in the trash as before.
+        The exit status is 3 if something could not be deleted; it is reported. It is 130 if a \
+        signal ended the command; the rest stays in the trash.
 
         \(Examples.text([
           "sandboxctl trash empty --root device --dry-run",
@@ -26,15 +26,20 @@ struct TrashEmptyCommand: SandboxCommand {
         """)
   }
 
-  @Argument(help: ArgumentHelp("Operations, as 'trash list' names them.", valueName: "operation"))
+  @Argument(
+    help: ArgumentHelp(
+      "The operations whose trash to delete, as 'trash list' names them (default: all).",
+      valueName: "operation"))
   var operations: [ByteString] = []
 
   @OptionGroup var device: DeviceOptions
 
-  @Option(help: ArgumentHelp("Delete only what is older, as 7d or 12h.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Delete only trash that is older, for example 7d or 12h.", valueName: "time")
+  )
   var olderThan: TimeSpan?
 
-  @Flag(name: .shortAndLong, help: "Say what would be deleted and delete nothing.")
+  @Flag(name: .shortAndLong, help: "Show what would be deleted, without deleting.")
   var dryRun = false
 
   @OptionGroup var progress: ProgressOptions
@@ -60,7 +65,7 @@ struct TrashEmptyCommand: SandboxCommand {
     var outcomes: [TrashOutcome] = []
     for (root, trash, items) in trashes {
       var outcome = TrashOutcome(root: root)
-      // All of it is measured before the first goes, so that it can be said when it will be done.
+      // Measured before the first deletion, for the estimate of the remaining time.
       let measured = items.filter(isMeant).map { item in
         var item = item
         if !isStopping() { trash.measure(&item) }
@@ -79,8 +84,8 @@ struct TrashEmptyCommand: SandboxCommand {
   private func requireKnown(_ known: Set<ByteString>) throws {
     guard let missing = Set(operations).subtracting(known).sorted().first else { return }
     throw LifecycleError(
-      .notFound, "cannot empty the trash of '\(missing)': there is no such operation in it",
-      hint: "'sandboxctl trash list' names them")
+      .notFound, "cannot empty the trash of '\(missing)': there is no such operation",
+      hint: "'sandboxctl trash list' lists the operations")
   }
 
   private func isMeant(_ item: Trash.Item) -> Bool {
@@ -98,7 +103,7 @@ struct TrashEmptyCommand: SandboxCommand {
   }
 }
 
-/// What became of a trash.
+/// The result of emptying a trash.
 private struct TrashOutcome {
   let root: ByteString
   private(set) var removed: [ByteString] = []
@@ -114,7 +119,7 @@ private struct TrashOutcome {
   ) {
     do throws(SystemError) {
       if try trash.isInUse(item) {
-        return fail(item, because: "its operation is going on, or was interrupted", counters)
+        return fail(item, because: "its operation is in progress or was interrupted", counters)
       }
       if isStopping() {
         isInterrupted = true

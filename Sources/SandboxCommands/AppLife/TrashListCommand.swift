@@ -5,16 +5,16 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl trash list`: what is in the trash.
+/// `sandboxctl trash list`: lists the trash of a device.
 struct TrashListCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "list",
-      abstract: "List what operations on a device replaced or removed",
+      abstract: "List the trash of a device",
       usage: "sandboxctl trash list [--root <dir>] [<options>]",
       discussion: """
-        A line for each operation, the oldest first: when it began, what it holds, and where that \
-        lies. To have something back, move it from there.
+        Prints a line for each operation, oldest first: when it began, what its trash contains, \
+        and where that is. To recover a file, move it back from there.
 
         \(Examples.text([
           "sandboxctl trash list --root device", "sandboxctl trash list --root device --json",

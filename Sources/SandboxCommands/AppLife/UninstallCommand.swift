@@ -6,19 +6,18 @@ struct UninstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "uninstall",
-      abstract: "Remove an app with what its platform removes",
+      abstract: "Remove an app and the data that its platform removes",
       usage: "sandboxctl uninstall <app> --root <dir> [<options>]",
       discussion: """
-        Moves to the trash what the policy's 'containers' says goes with an app: on iOS its bundle, \
-        its data and its extensions', on macOS the bundle alone. A group goes only with the last app \
-        that is known to share it, by entitlements or by 'groups' of a policy; it stays where another \
-        app is guessed to share it, or is offloaded. First a snapshot is made of all that goes \
-        (reason uninstall), and what it does not hold is said.
+        Moves to the trash what the policy's 'containers' lists for an app: on iOS its bundle, its \
+        data and the data of its extensions, on macOS the bundle only. Also removes the data of an \
+        offloaded app. A group is removed with the last app known to share it, by entitlements or \
+        by 'groups' in a policy; it is kept if another app is guessed to share it or is offloaded. \
+        A snapshot of the removed data (reason uninstall) is made first, and data that is not in \
+        it is reported.
 
-        The data of an app that was offloaded is removed, too.
-
-        On flatpak and snap it only tells what the platform's own program does with the data. \
-        sandboxctl-lifecycle(7) has the tables.
+        On flatpak and snap the command only reports what the platform's own program does. See \
+        sandboxctl-lifecycle(7).
 
         \(Examples.text([
           "sandboxctl uninstall notebook --root device --repo repo --dry-run",

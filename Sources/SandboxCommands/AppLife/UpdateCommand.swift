@@ -4,28 +4,24 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl update PACKAGE --root DIR`: puts another version of an app in its place.
+/// `sandboxctl update PACKAGE --root DIR`: replaces an app with another version.
 struct UpdateCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "update",
-      abstract: "Put another version of an app in its place, with its data",
+      abstract: "Replace an app with another version and keep its data",
       usage: "sandboxctl update <package> --root <dir> [<options>]",
       discussion: """
-        The package is an app's directory (New.app) or an .ipa file. The new version gets a new \
-        container where the platform does so, and the data moves along as the policy's table of \
-        containers says: by renames, so that no byte is copied. What the platform does not promise \
-        to carry over stays here, too, and is named; with --strict it goes to the trash, as if the \
-        platform had dropped it. Before that a snapshot is made of what is there (reason \
-        pre-update): what it does not hold is told.
+        PACKAGE is an app's directory (New.app) or an .ipa file. The new version gets a new \
+        container if the platform creates one, and the data moves there by renames, as the \
+        policy's 'containers' says. Data that the platform does not guarantee to keep is kept and \
+        reported; --strict moves it to the trash. A snapshot (reason pre-update) is made first, \
+        and data that is not in it is reported.
 
-        It is refused for an earlier version, for extensions of another build than the app's, while \
-        the app runs, and for an archive that is not safe to unpack. On flatpak and snap, where \
-        PACKAGE is an app's name, it only tells what the platform's own program does with the data.
+        On flatpak and snap, PACKAGE is an app's name, and the command only reports what the \
+        platform's own program does.
 
-        What was interrupted is finished or taken back by 'recover', or by the next command that \
-        changes the device. Exit status 3 says that something was written meanwhile that the plan \
-        did not know: it is named and in the trash.
+        See sandboxctl-update(1) for the conditions of an update and the exit statuses.
 
         \(Examples.text([
           "sandboxctl update New.app --root device --repo repo --dry-run",
@@ -36,14 +32,14 @@ struct UpdateCommand: AppChangeCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The new version: an app's directory or an .ipa file; on flatpak and snap the app's name.",
+      "The new version's directory or .ipa file; on flatpak and snap, the app's name.",
       valueName: "package"), completion: .file())
   var package: ByteString
 
-  @Flag(help: "Let an earlier version follow a later one.")
+  @Flag(help: "Allow an earlier version to replace a later one.")
   var allowDowngrade = false
 
-  @Flag(help: "Put what the platform may drop into the trash.")
+  @Flag(help: "Move data that the platform may drop to the trash.")
   var strict = false
 
   @OptionGroup var change: AppChangeOptions
@@ -63,8 +59,8 @@ struct UpdateCommand: AppChangeCommand {
 }
 
 extension AppChangeRun {
-  /// Does what takes a package, from the path that names it; or tells it, where the platform's own
-  /// program does it and a name is given.
+  /// Runs an operation on a package. If the platform's own program does it and `name` is an app's
+  /// name, only reports it.
   func exchange(
     _ change: AppChange, _ name: ByteString, _ console: Console,
     _ adapt: (inout AppChangeRequest) -> Void
@@ -82,12 +78,13 @@ extension AppChangeRun {
     return try finish(plan(request), console) { try $0.run(&entries) }
   }
 
-  /// The app that a name, and no package, means; for an installation one that need not be there.
+  /// Returns the identifier of the app that a name means. An app to install need not be on the
+  /// device.
   private func identifier(of name: ByteString, for change: AppChange) throws -> BundleIdentifier {
     if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
       throw UsageError(
-        "'\(name)' is a package, and apps of \(device.layout.rawValue) are installed by its own program",
-        hint: "give the app's name, and what would become of its data is told")
+        "cannot use the package '\(name)': \(device.layout.rawValue) installs apps itself",
+        hint: "give the app's name to see the effect on its data")
     }
     if change == .install, let given = BundleIdentifier(name) {
       return (try? device.app(given.bytes))?.identifier ?? given

@@ -2,18 +2,18 @@ internal import ArgumentParser
 internal import PolicyEngine
 internal import SystemIO
 
-/// A command line together with what the configuration adds to it.
+/// A command line completed by the configuration.
 struct ConfiguredCommandLine {
-  /// The words as they were given.
+  /// The arguments as given.
   let given: [String]
-  /// What the configuration adds, each with its place in the file.
+  /// The arguments that the configuration adds, with their locations in the file.
   let added: [Addition]
-  /// How many words of the command line name the command.
+  /// The number of arguments that name the command.
   private let depth: Int
-  /// The words by which the command line takes back flags: `--no-…`.
+  /// The arguments that unset a flag: `--no-…`.
   private let withdrawn: Set<String>
 
-  /// A word that the configuration adds.
+  /// An argument that the configuration adds.
   struct Addition {
     let word: String
     /// The value in it; nil for a flag.
@@ -22,8 +22,8 @@ struct ConfiguredCommandLine {
     let place: String
   }
 
-  /// Completes a command line by the user's configuration file. What only asks for help, or names
-  /// no command, is left as it is.
+  /// Returns a command line completed by the user's configuration file. One that asks for help or
+  /// names no command is not changed.
   static func read(_ words: [String]) throws -> ConfiguredCommandLine {
     let asksForHelp = words.contains { $0 == "--help" || $0 == "-h" } || words.first == "help"
     guard let first = words.first, !first.hasPrefix("-"), !asksForHelp else { return .init(words) }
@@ -34,13 +34,13 @@ struct ConfiguredCommandLine {
     return try ConfiguredCommandLine(words, try Configuration.read(for: program), program)
   }
 
-  /// A command line without a configuration.
+  /// Creates a command line without a configuration.
   init(_ words: [String]) {
     (given, added, depth, withdrawn) = (words, [], 0, [])
   }
 
-  /// Adds what a configuration says for the command that the words name; what they set themselves
-  /// stays as they set it.
+  /// Adds the configuration's options for the command that the arguments name, except for those
+  /// that they set.
   init(_ words: [String], _ configuration: Configuration?, _ program: KnownCommand) throws {
     let named = program.named(by: words)
     let way = named + (named.last?.meant ?? [])
@@ -62,7 +62,7 @@ struct ConfiguredCommandLine {
       .flatMap { Self.additions($0, command, configuration.file) }
   }
 
-  /// The words that are parsed.
+  /// The arguments to parse.
   var words: [String] { words(with: added) }
 
   private func words(with additions: [Addition]) -> [String] {
@@ -78,8 +78,7 @@ struct ConfiguredCommandLine {
     let setting = found.setting
     guard let option = command.option(setting.name) else { return [] }
     let place = "\(file):\(setting.mark)"
-    // What the environment names goes before the configuration, but not before a profile that the
-    // command line names.
+    // The environment overrides the configuration, but not a profile that the command line names.
     let name = option.name == "repo" && !found.isOfProfile ? "configured-repo" : option.name
     switch setting.value {
     case .flag(false): return []
@@ -91,8 +90,8 @@ struct ConfiguredCommandLine {
 }
 
 extension ConfiguredCommandLine {
-  /// The mistake of the configuration because of which the words cannot be parsed; nil when the
-  /// command line alone is wrong.
+  /// Returns the mistake in the configuration because of which parsing fails; nil if the command
+  /// line alone is wrong.
   func mistake() -> ConfigurationError? {
     let culprit =
       added.indices.first { index in
@@ -119,7 +118,8 @@ extension ConfiguredCommandLine {
     }
   }
 
-  /// A failure, with the place of the value that it speaks of where the configuration sets that.
+  /// Returns a failure with the location of the setting whose value its message quotes, if there is
+  /// one.
   func naming(_ failure: Failure) -> Failure {
     let culprit = added.first { addition in
       addition.value.map { failure.message.contains("'\($0)'") } ?? false
@@ -130,14 +130,14 @@ extension ConfiguredCommandLine {
 }
 
 extension Configuration {
-  /// A setting that holds.
+  /// A setting that applies to a command.
   struct Found {
     let setting: Setting
     let isOfProfile: Bool
   }
 
-  /// What holds for a command: for each option what the profile says, else the file; in each what is
-  /// said for the command itself goes before what is said for all.
+  /// Returns the settings that apply to a command. A profile overrides the rest of the file; within
+  /// each, settings for the command override settings for all commands.
   func settings(for command: [String], profile name: String?) throws -> [Found] {
     var layers: [[Found]] = []
     if let name {
@@ -154,7 +154,7 @@ extension Configuration {
     return found
   }
 
-  /// The settings that concern a command, those that say the most words of it first.
+  /// Returns the settings for a command, in layers, the most specific first.
   private static func layers(
     _ settings: [Setting], _ command: [String], isOfProfile: Bool
   ) -> [[Found]] {
@@ -167,7 +167,7 @@ extension Configuration {
   static func noFile(_ profile: String) -> UsageError {
     UsageError(
       "there is no profile '\(ByteString(argument: profile))': there is no configuration file",
-      hint: path.map { "write '\($0)'; 'man sandboxctl-config' says how" })
+      hint: path.map { "create '\($0)'; 'man sandboxctl-config' describes it" })
   }
 
   private func noProfile(_ name: String) -> UsageError {
@@ -176,15 +176,15 @@ extension Configuration {
     return UsageError(
       "there is no profile '\(ByteString(argument: name))' in '\(file)'",
       hint: nearest.map { "did you mean '\($0)'?" }
-        ?? (known.isEmpty ? "add it below 'profiles'" : "it has \(known)"))
+        ?? (known.isEmpty ? "add it below 'profiles'" : "its profiles are \(known)"))
   }
 }
 
-/// Which options the words of a command line set.
+/// The options that a command line sets.
 private struct CommandLineScan {
-  /// By their long names.
+  /// The long names of the options.
   var names: Set<String> = []
-  /// The words that take a flag back.
+  /// The arguments that unset a flag.
   var withdrawn: Set<String> = []
   var profile: String?
 

@@ -1,50 +1,50 @@
 internal import Codecs
 internal import SystemIO
 
-/// What the user's configuration file says: options that commands get unless the command line says
-/// otherwise, for all commands or for one, and the same by profile.
+/// The user's configuration file: default options for all commands or for one, and the same by
+/// profile.
 ///
-/// Its grammar is in sandboxctl-config(5). Each key is held against the program's own commands and
-/// options; every mistake is named with file, line and column.
+/// sandboxctl-config(5) describes its grammar. Each key is checked against the program's own
+/// commands and options. A mistake is reported with file, line and column.
 struct Configuration {
-  /// The file, for messages and for `init`.
+  /// The path of the file, for messages.
   let file: ByteString
-  /// What holds without a profile.
+  /// The settings outside of profiles.
   let settings: [Setting]
-  /// What each profile adds, and overrides.
+  /// The settings of each profile.
   let profiles: [String: [Setting]]
 
-  /// An option that is set.
+  /// An option with its value.
   struct Setting {
-    /// The words of the command that it is for; none for every command that has the option.
+    /// The words of the command it applies to; empty for every command that has the option.
     let command: [String]
     /// The option's long name.
     let name: String
     let value: Value
-    /// Where it stands in the file.
+    /// Its position in the file.
     let mark: Mark
 
-    /// What it is set to.
+    /// The value of an option.
     enum Value: Equatable {
       case flag(Bool)
-      /// One for an option that does not repeat.
+      /// One value, unless the option can be repeated.
       case values([ByteString])
     }
   }
 
-  /// Where the file lies; nil where the environment names no directory.
+  /// The path of the file; nil if the environment names no directory for it.
   static var path: ByteString? { Host.configurationDirectory?.appending("sandboxctl/config.yaml") }
 
-  /// Bytes that a file may have.
+  /// The maximum size of the file, in bytes.
   static let maximumSize = 1 << 20
 
-  /// Reads the user's file; nil when there is none.
+  /// Returns the user's configuration, or nil if there is no file.
   static func read(for program: KnownCommand) throws -> Configuration? {
     guard let path, let text = try text(at: path) else { return nil }
     return try Configuration(text, at: path, for: program)
   }
 
-  /// The bytes of a file, nil when there is none.
+  /// Returns the bytes of a file, or nil if there is none.
   static func text(at path: ByteString) throws -> [UInt8]? {
     let file: Descriptor
     do throws(SystemError) {
@@ -62,7 +62,7 @@ struct Configuration {
     return bytes
   }
 
-  /// Reads a file's text.
+  /// Parses the text of a file.
   init(_ text: [UInt8], at path: ByteString, for program: KnownCommand) throws {
     file = path
     var reader = ConfigurationReader(file: path, program: program)
@@ -82,11 +82,11 @@ struct ConfigurationMistake {
     self.hint = hint
   }
 
-  /// The mistake as the program tells it.
+  /// The mistake as an error.
   var error: ConfigurationError {
     ConfigurationError(
       description: "cannot use the configuration: \(place): \(problem)",
-      hint: hint ?? "'man sandboxctl-config' says what a configuration may hold")
+      hint: hint ?? "'man sandboxctl-config' describes the file")
   }
 }
 

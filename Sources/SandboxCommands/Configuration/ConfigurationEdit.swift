@@ -1,29 +1,29 @@
 internal import Codecs
 internal import SystemIO
 
-/// Sets options at the top of the user's configuration file, and leaves every other byte of it as it
-/// is: the lines are put before the first key.
+/// Sets options at the top of the user's configuration file, before the first key, and preserves
+/// all other bytes.
 ///
-/// What a line is already set to is never changed, and a file in whose form no line can be added is
-/// left alone; then the caller says what to write by hand.
+/// An option that is already set is not changed, and neither is a file whose format does not allow
+/// adding a line. The caller then tells the user what to write.
 struct ConfigurationEdit {
-  /// What became of it.
+  /// The result of an edit.
   enum Outcome {
-    /// The file has the lines now.
+    /// The line was written.
     case written(ByteString)
-    /// The file says so already.
+    /// The file already has the setting.
     case present(ByteString)
-    /// The file says otherwise, in that line, with that text.
+    /// The file has another value at this location.
     case otherwise(place: String, value: String)
-    /// Nothing was written, and why.
+    /// Nothing was written, for this reason.
     case refused(file: ByteString, reason: String)
   }
 
-  /// A key and its value, as YAML writes it.
+  /// A key and its value in YAML.
   struct Line {
     let name: String
     let value: String
-    /// The value as it is read.
+    /// The value without quotes.
     let text: String
 
     init(flag name: String) { (self.name, value, text) = (name, "true", "true") }
@@ -35,7 +35,7 @@ struct ConfigurationEdit {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
           || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "/._-".utf8.contains(byte)
       }
-      // A double-quoted scalar of YAML takes JSON's escapes.
+      // Double-quoted scalars of YAML accept JSON's escapes.
       value = isPlain ? path : JSON.string(path).compact
     }
 
@@ -45,10 +45,10 @@ struct ConfigurationEdit {
   private let path: ByteString
   private let program: KnownCommand
 
-  /// An edit of the user's file; nil where the environment names no directory for it.
+  /// Creates an edit of the user's file; nil if the environment names no directory for it.
   init?(program: KnownCommand) {
     guard let path = Configuration.path else { return nil }
-    // A link, as those who keep their settings elsewhere make it, stays one.
+    // Resolved, to write to the target of a symbolic link instead of replacing it.
     self.path = (try? Host.realPath(path)) ?? path
     self.program = program
   }
@@ -65,16 +65,17 @@ struct ConfigurationEdit {
       return .otherwise(place: "\(path):\(value.mark)", value: value.text ?? value.kindName)
     }
     guard let new = Self.text(old, root, with: line) else {
-      return .refused(file: path, reason: "its form does not let a line be added")
+      return .refused(file: path, reason: "its format does not allow adding a line")
     }
     guard try isOnlyMore(new, than: old) else {
-      return .refused(file: path, reason: "a line more would change what the others mean")
+      return .refused(file: path, reason: "another line would change the meaning of the others")
     }
     try write(new, permissions: nil)
     return .written(path)
   }
 
-  /// The text with the line before its first key, or at its end where it has none.
+  /// Returns the text with the line before its first key, or at its end if it has none; nil if that
+  /// is not possible.
   private static func text(_ old: [UInt8], _ root: YAMLNode?, with line: Line) -> [UInt8]? {
     guard let root, !root.isNull else {
       let separator = old.isEmpty || old.last == UInt8(ascii: "\n") ? [] : [UInt8(ascii: "\n")]
@@ -89,7 +90,7 @@ struct ConfigurationEdit {
     return old[..<start] + line.bytes + old[start...]
   }
 
-  /// Whether the new text says what the old one says, and one thing more.
+  /// Whether the new text has all settings of the old one and exactly one more.
   private func isOnlyMore(_ new: [UInt8], than old: [UInt8]) throws -> Bool {
     let before = try Configuration(old, at: path, for: program)
     guard let after = try? Configuration(new, at: path, for: program) else { return false }
@@ -115,8 +116,8 @@ struct ConfigurationEdit {
   }
 
   private static let head = """
-    # The options that sandboxctl takes unless the command line says otherwise.
-    # 'man sandboxctl-config' says what else may stand here.
+    # Default options of sandboxctl, which the command line overrides.
+    # 'man sandboxctl-config' describes this file.
 
     """
 }

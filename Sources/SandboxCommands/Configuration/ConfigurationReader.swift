@@ -2,7 +2,7 @@ internal import Codecs
 internal import PolicyEngine
 internal import SystemIO
 
-/// Makes settings of the nodes of a configuration file, and names the first mistake.
+/// Reads settings from the nodes of a configuration file, and reports the first mistake.
 struct ConfigurationReader {
   private let file: ByteString
   private let program: KnownCommand
@@ -14,7 +14,7 @@ struct ConfigurationReader {
 
   typealias Settings = [Configuration.Setting]
 
-  /// Reads the whole file; one without any content sets nothing.
+  /// Reads the whole file. An empty file has no settings.
   mutating func document(
     _ text: [UInt8]
   ) throws -> (settings: Settings, profiles: [String: Settings]) {
@@ -45,7 +45,7 @@ struct ConfigurationReader {
     }
   }
 
-  /// Whether there is nothing but comments and blank lines.
+  /// Whether a text consists of comments and blank lines only.
   private static func isEmpty(_ text: [UInt8]) -> Bool {
     text.split(separator: UInt8(ascii: "\n")).allSatisfy { line in
       let first = line.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\r") }
@@ -53,7 +53,8 @@ struct ConfigurationReader {
     }
   }
 
-  /// The settings of the file's top, or of a profile: options for all commands, and commands.
+  /// Returns the settings of the file's top level, or of a profile: options for all commands, and
+  /// commands.
   private func scope(_ entries: [YAMLNode.Entry]) throws -> Settings {
     try entries.flatMap { entry -> Settings in
       if let command = program[entry.name] { return try settings(of: command, [], entry) }
@@ -64,7 +65,7 @@ struct ConfigurationReader {
     }
   }
 
-  /// The settings of one command, and of those below it.
+  /// Returns the settings of a command and of its subcommands.
   private func settings(
     of command: KnownCommand, _ above: [String], _ entry: YAMLNode.Entry
   ) throws -> Settings {
@@ -121,8 +122,9 @@ struct ConfigurationReader {
     }
     guard !option.isPlace || text.hasPrefix("/") else {
       throw mistake(
-        node.mark, "'\(option.name)' is '\(ByteString(text))'; expected a path from / or ~/",
-        "a path in the configuration must not depend on where the program is run")
+        node.mark,
+        "'\(option.name)' is '\(ByteString(text))'; expected a path that begins with / or ~/",
+        "a path in the configuration must not depend on the working directory")
     }
     return ByteString(text)
   }

@@ -1,19 +1,19 @@
 internal import ArgumentParser
 internal import Codecs
 
-/// A command of the program as its own parser describes it: its options, and the commands below it.
+/// A command as its argument parser describes it, with its options and subcommands.
 ///
-/// The parser takes a third of a millisecond to describe one command, so each is asked for when its
-/// options are: most runs with a configuration need those of two.
+/// The parser needs a third of a millisecond to describe one command, so options are read on
+/// demand: most runs with a configuration need those of two commands.
 final class KnownCommand {
   let name: String
   let commands: [KnownCommand]
   private let type: any ParsableCommand.Type
 
-  /// Its own options; what only groups others has none but those that every command has.
+  /// Its options; empty for a command that only groups subcommands.
   private(set) lazy var options: [KnownOption] = commands.isEmpty ? Self.options(of: type) : []
 
-  /// The whole program.
+  /// Returns the root command.
   static func program() -> KnownCommand { KnownCommand(SandboxctlCommand.self) }
 
   private init(_ type: any ParsableCommand.Type) {
@@ -23,27 +23,27 @@ final class KnownCommand {
   }
 
   private static func options(of type: any ParsableCommand.Type) -> [KnownOption] {
-    // What the parser says of itself is always JSON.
+    // The parser's dump is always JSON.
     let dump = try? JSON(parsing: type._dumpHelp())
     return (dump?["command"]?["arguments"]?.array ?? []).compactMap { KnownOption($0) }
   }
 
-  /// The command below this one of that name.
+  /// The subcommand with a name.
   subscript(_ name: String) -> KnownCommand? { commands.first { $0.name == name } }
 
-  /// The option of that long name.
+  /// Returns the option with a long name.
   func option(_ name: String) -> KnownOption? { options.first { $0.name == name } }
 
-  /// This command and all below it.
+  /// This command and all its subcommands.
   var all: [KnownCommand] { [self] + commands.flatMap(\.all) }
 
-  /// The commands below this one that words of a command line name, from the first word on.
+  /// Returns the subcommands that the first words of a command line name.
   func named(by words: some Collection<String>) -> [KnownCommand] {
     guard let first = words.first, let next = self[first] else { return [] }
     return [next] + next.named(by: words.dropFirst())
   }
 
-  /// The command that is meant where no further word names one, and those on the way to it.
+  /// The default subcommands from this command down; empty if there is none.
   var meant: [KnownCommand] {
     let standard = type.configuration.defaultSubcommand?._commandName
     return standard.flatMap { self[$0] }.map { [$0] + $0.meant } ?? []
@@ -57,12 +57,12 @@ struct KnownOption {
   let letters: [Character]
   let isFlag: Bool
   let isRepeating: Bool
-  /// What the help calls its value.
+  /// The name of its value in the help.
   let valueName: String
-  /// Whether the help shows it; others are not for people.
+  /// Whether the help shows it.
   let isShown: Bool
 
-  /// Nil for what is no option with a long name.
+  /// Nil if the argument is not an option with a long name.
   fileprivate init?(_ json: JSON) {
     let kind = json["kind"]?.string
     let names = json["names"]?.array ?? []
@@ -77,10 +77,10 @@ struct KnownOption {
     isShown = json["shouldDisplay"]?.bool ?? true
   }
 
-  /// Whether a configuration file may set it: not what answers instead of working, nor the choice of
-  /// what is taken from the file.
+  /// Whether a configuration file may set it. It cannot set `--help` and `--version`, nor choose a
+  /// profile.
   var isSetting: Bool { isShown && !["help", "version", "profile"].contains(name) }
 
-  /// Whether its value is a place in the file system that must not depend on where the program runs.
+  /// Whether its value is a path, which must not depend on the working directory.
   var isPlace: Bool { valueName == "repo" || valueName == "dir" }
 }

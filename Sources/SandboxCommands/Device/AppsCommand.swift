@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl apps`: what is on a device.
+/// `sandboxctl apps`: lists the apps of a device.
 struct AppsCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -12,10 +12,10 @@ struct AppsCommand: SandboxCommand {
       abstract: "List a device's apps and their containers",
       usage: "sandboxctl apps [--root <dir>] [<options>]",
       discussion: """
-        Shows each app with its version and containers, the groups that apps share and whether that \
-        is known, from entitlements or from a policy's groups, or guessed, and containers that \
-        belong to no app: twenty of each, installed apps first, unless --all is given. With \
-        --findings, what is odd about the device is listed, too, by kind.
+        Lists each app with its version, containers and groups, the apps that share each group, \
+        and containers without an app. Membership in a group is known from entitlements or a \
+        policy, or guessed. Without --all, 20 rows of each list are shown, installed apps first. \
+        --findings also lists irregularities of the device, by kind.
 
         \(Examples.text([
           "sandboxctl apps --root device", "sandboxctl apps --root device --json",
@@ -27,7 +27,8 @@ struct AppsCommand: SandboxCommand {
 
   @OptionGroup var policy: PolicyChoice
 
-  @Flag(help: "Tell what is odd about the device: links followed, directories that cannot be read.")
+  @Flag(
+    help: "List irregularities of the device, such as unreadable directories.")
   var findings = false
 
   @OptionGroup var list: ListOptions
@@ -54,7 +55,7 @@ struct AppsCommand: SandboxCommand {
       if !output.json { try FindingsText(device.findings, listsAll: list.all).write(console) }
     } else if !output.quiet, !warnings.isEmpty {
       console.note(
-        "\(Sizes.count(warnings.count, "thing")) odd about this device: see 'apps --findings'")
+        "\(Sizes.count(warnings.count, "irregularity")) of this device: see 'apps --findings'")
     }
   }
 }

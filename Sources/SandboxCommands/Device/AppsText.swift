@@ -1,7 +1,7 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The apps of a device as a person reads them.
+/// The text output of `apps`.
 struct AppsText {
   private let device: Device
   private let listsAll: Bool
@@ -15,7 +15,7 @@ struct AppsText {
     try section(orphans(device.containersWithoutApp), console)
     try section(harbors(SafeHarbor.all(on: device)), console)
     for system in device.systemContainers {
-      try console.result("system: \(system.count) containers in \(system.path), left alone")
+      try console.result("system: \(system.count) containers in \(system.path), ignored")
     }
   }
 
@@ -31,7 +31,7 @@ struct AppsText {
     return "device  \(name)\(Paths.text(device.root)): \(parts.joined(separator: ", "))"
   }
 
-  /// Where not all are listed, installed apps first: they are what a person looks for.
+  /// The apps, installed ones first unless all are listed.
   private var listedApps: [App] {
     if listsAll || device.apps.count <= ListExcerpt<App>.limit { return device.apps }
     return device.apps.filter(\.isInstalled) + device.apps.filter { !$0.isInstalled }
@@ -63,7 +63,8 @@ struct AppsText {
     return (table, excerpt.remainder)
   }
 
-  /// "bundle, 12 × data, 2 extensions"; an app without its bundle says so.
+  /// Returns the containers of an app, for example "bundle, 12 × data, 2 extensions", and "not
+  /// installed" for an app without a bundle.
   private func containers(of app: App) -> String {
     let containers = device.containers(of: app)
     let named = containers.filter { $0.kind != .extension && $0.kind != .oldRevision }.map {
@@ -78,7 +79,7 @@ struct AppsText {
     return parts.joined(separator: ", ")
   }
 
-  /// Equal ones once, with how many there are: "12 × data".
+  /// Returns equal texts once, with their number: "12 × data".
   private static func counted(_ texts: [String]) -> [String] {
     var counts: [String: Int] = [:]
     for text in texts { counts[text, default: 0] += 1 }
@@ -103,17 +104,17 @@ struct AppsText {
       }
       table.add([
         ByteString(group.logicalPrefix.components.dropFirst().first?.bytes ?? []).description,
-        members.isEmpty ? "nobody known" : members.joined(separator: ", "),
+        members.isEmpty ? "unknown" : members.joined(separator: ", "),
       ])
     }
     return (table, excerpt.remainder)
   }
 
-  /// Data that waits for its app.
+  /// Returns the table of data that waits for its app.
   private func harbors(_ list: [SafeHarbor]) -> Section {
     let excerpt = ListExcerpt(list, all: listsAll)
     var table = Table([
-      ("safe harbor for", .left), ("waits", .left), ("since", .left), ("folder", .left),
+      ("safe harbor for", .left), ("holds", .left), ("since", .left), ("directory", .left),
     ])
     for harbor in excerpt.shown {
       table.add([
@@ -126,7 +127,7 @@ struct AppsText {
 
   private func orphans(_ list: [Container]) -> Section {
     let excerpt = ListExcerpt(list, all: listsAll)
-    var table = Table([("container without an app", .left), ("kind", .left), ("folder", .left)])
+    var table = Table([("container without an app", .left), ("kind", .left), ("directory", .left)])
     for container in excerpt.shown {
       table.add([
         container.identifier?.description ?? "unidentified", container.kind.rawValue,

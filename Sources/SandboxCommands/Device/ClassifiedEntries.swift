@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The answer of `classify`: a line for each entry, or a table of sums.
+/// The output of `classify`: a line for each entry, or a table of totals.
 struct ClassifiedEntries {
   private let scan: DeviceScan
   private let within: ByteString?
@@ -34,7 +34,7 @@ struct ClassifiedEntries {
 
   private var count: Int { scan.containers.reduce(0) { $0 + $1.entries.count } }
 
-  /// The largest files of the device.
+  /// Writes the largest files of the device.
   private func writeLargest() throws {
     let files = scan.containers.indices.flatMap { container in
       scan.containers[container].entries.indices.filter {
@@ -64,7 +64,8 @@ struct ClassifiedEntries {
       isRoot: index == 0)
   }
 
-  /// One line for a person; columns of fixed width, since lines come as they are found.
+  /// Returns a line of text output. The columns have fixed widths, since lines are written as
+  /// entries are found.
   static func line(
     _ verdict: Verdict, stored: String, _ path: ByteString, _ kind: FileKind, isRoot: Bool
   ) -> String {
@@ -101,7 +102,7 @@ struct ClassifiedEntries {
       return
     }
     var table = Table([
-      ("class", .left), ("kept", .right), ("files", .right), ("left out", .right),
+      ("class", .left), ("kept", .right), ("files", .right), ("excluded", .right),
       ("files", .right),
     ])
     for (name, sum) in known {
@@ -115,7 +116,7 @@ struct ClassifiedEntries {
 }
 
 extension ScannedEntry.Fate {
-  /// The word of output.
+  /// The word in the output.
   var word: String {
     switch self {
     case .kept: "kept"
@@ -126,7 +127,7 @@ extension ScannedEntry.Fate {
 }
 
 extension ScannedEntry {
-  /// A line of `classify --json`.
+  /// Returns a line of `classify --json`.
   func json(
     at path: ByteString, real: ByteString, _ view: VerdictView, isRoot: Bool
   ) -> JSON {
@@ -145,13 +146,13 @@ extension ScannedEntry {
 }
 
 extension Verdict {
-  /// What output calls the class; nil for a container's root that no rule names, which is no data
-  /// of its own: unknown would say that something was found which nobody knows.
+  /// Returns the class for the output; nil for the root of a container that no rule matches. The
+  /// root has no data of its own, and "unknown" would suggest data that no rule matches.
   func className(isRoot: Bool) -> String? {
     isRoot && dataClass == .unknown ? nil : dataClass.rawValue
   }
 
-  /// The verdict's members in JSON.
+  /// Returns the verdict's members in JSON.
   func members(isRoot: Bool) -> [JSON.Member] {
     [
       JSON.Member("class", className(isRoot: isRoot).map { .string($0) } ?? .null),
@@ -164,7 +165,7 @@ extension Verdict {
 }
 
 extension BackupDisposition {
-  /// The mode where it is the same for all destinations, else an object as in a policy file.
+  /// The mode if it is the same for all destinations, otherwise an object as in a policy file.
   var json: JSON {
     if cloud <= standard, unencrypted <= standard { return .string(standard.rawValue) }
     return [
@@ -192,7 +193,7 @@ extension PurgeDisposition {
 }
 
 extension FileKind {
-  /// The kind as JSON names it.
+  /// The type in JSON.
   var word: String {
     switch self {
     case .file: "file"

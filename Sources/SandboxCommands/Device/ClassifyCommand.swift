@@ -5,23 +5,23 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl classify [PATH|--stdin0]`: what each entry is, and what becomes of it.
+/// `sandboxctl classify [PATH
+/// --stdin0]`: shows the data class and policy decision of each path.
 struct ClassifyCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "classify",
-      abstract: "Say what data is and what becomes of it",
+      abstract: "Show the data class and policy decision of each path",
       usage: "sandboxctl classify [<path>|--stdin0] [--root <dir>] [<options>]",
       discussion: """
-        For each entry: its data class, whether a backup stores it, what an update, a purge and a \
-        restore do with it. PATH is a logical path, a real path, or <app>/<path in its data>; without \
-        it the whole device is classified, and text output lists its twenty largest files unless \
-        --all is given. With --stdin0 logical paths are read from standard input, \
-        each ended by a NUL and a directory's by a slash before it: no file is looked at.
+        Shows for each entry its data class, whether a backup stores it, and what an update, a \
+        purge and a restore do with it. PATH is a logical path, a real path, or <app>/<path in its \
+        data>. Without PATH the whole device is classified; text output then lists the 20 largest \
+        files unless --all is given.
 
-        The second column says what a backup does: kept, bare (a directory that is there only for what \
-        is kept below it), or left-out. A container's root is no data of its own: its class is '-', \
-        null in JSON, where no rule names it.
+        The second column is the backup's decision; 'bare' is a directory that is stored only \
+        because of entries below it. The root of a container has the class '-' (null in JSON) if \
+        no rule matches it.
 
         \(Examples.text([
           "sandboxctl classify --root device --summary",
@@ -31,13 +31,16 @@ struct ClassifyCommand: SandboxCommand {
         """)
   }
 
-  @Argument(help: ArgumentHelp("Classify only what lies here.", valueName: "path"))
+  @Argument(
+    help: ArgumentHelp("The path to classify (default: the whole device).", valueName: "path"))
   var path: ByteString?
 
-  @Flag(name: .customLong("stdin0"), help: "Read logical paths from standard input.")
+  @Flag(
+    name: .customLong("stdin0"),
+    help: "Read NUL-terminated logical paths from standard input, without access to files.")
   var readsInput = false
 
-  @Flag(help: "Add up by data class instead of naming each entry.")
+  @Flag(help: "Print totals for each data class instead of each entry.")
   var summary = false
 
   @OptionGroup var verdict: VerdictOptions

@@ -4,7 +4,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension Device {
-  /// The device as `apps --json` tells it.
+  /// The device as `apps --json` prints it.
   var json: JSON {
     .object(
       JSON.path(root, named: "root") + [
@@ -117,7 +117,7 @@ extension Finding {
 }
 
 extension JSON {
-  /// A name as text, escaped where it is not UTF-8; null when there is none.
+  /// Returns a name as text, escaped if it is not UTF-8; null if there is none.
   static func text(_ name: ByteString?) -> JSON {
     name.map { .string($0.utf8 ?? $0.description) } ?? .null
   }

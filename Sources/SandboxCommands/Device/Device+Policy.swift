@@ -3,7 +3,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension Device {
-  /// The device with what a policy knows of its groups.
+  /// Returns the device with the group members that a policy states.
   func stating(groupsOf policy: CompiledPolicy) -> Device {
     let members = policy.groupMembers.map { group, apps in
       (ByteString(group), Set(apps.map { ByteString($0) }))

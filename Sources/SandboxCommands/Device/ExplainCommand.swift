@@ -5,31 +5,32 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl explain PATH`: which rules and marks decide on an entry.
+/// `sandboxctl explain PATH`: shows the rules and marks that decide about an entry.
 struct ExplainCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "explain",
-      abstract: "Say why an entry is judged as it is",
+      abstract: "Explain the policy decision for a path",
       usage: "sandboxctl explain <path> [--root <dir>] [<options>]",
       discussion: """
-        Prints every rule and mark that means the entry, in order, with its place in the policy and \
-        what it decided, and then both verdicts: what sandboxctl keeps, and what the platform itself \
-        does. With --purge it says, too, whether a purge would take it, with what, at which levels \
-        of pressure, and else why not. PATH is a logical path, a real path, or <app>/<path in its data>; it need not exist.
+        Prints every rule and mark that matches the entry, in order, with its position in the \
+        policy and its effect, then two verdicts: sandboxctl's own, and that of the platform. With \
+        --purge also prints whether a purge may delete the entry and at which pressure levels, or \
+        why not. PATH is a logical path, a real path, or <app>/<path in its data>. It need not \
+        exist.
 
         \(Examples.text([
           "sandboxctl explain --root device apps/org.example.notebook/data/Documents",
-          "sandboxctl explain --root device apps/org.example.notebook/data/tmp/x --json",
+          "sandboxctl explain --root device notebook/tmp/x --json",
           "sandboxctl explain --root device notebook/Library/Caches --purge",
         ]))
         """)
   }
 
-  @Argument(help: ArgumentHelp("What to explain.", valueName: "path"))
+  @Argument(help: ArgumentHelp("The path to explain.", valueName: "path"))
   var path: ByteString
 
-  @Flag(help: "Say, too, whether a purge would take it, and why.")
+  @Flag(help: "Explain whether a purge may delete the entry.")
   var purge = false
 
   @OptionGroup var verdict: VerdictOptions
@@ -63,7 +64,8 @@ struct ExplainCommand: SandboxCommand {
     return .done
   }
 
-  /// The question: of the entry with its marks as it is there, or of a file that is not there yet.
+  /// Returns the query for the entry with its marks, or for a regular file if the entry does not
+  /// exist.
   private func query(
     _ container: Container, _ inner: ByteString, _ device: Device, _ policy: CompiledPolicy
   ) throws -> (query: EntryQuery, exists: Bool) {

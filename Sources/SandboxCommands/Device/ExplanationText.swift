@@ -3,7 +3,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// An explanation as a person reads it: a paragraph for each rule, then the verdicts.
+/// The text output of `explain`: a paragraph for each rule, then the verdicts.
 struct ExplanationText {
   private let explanation: Explanation
   private let path: LogicalPath
@@ -17,7 +17,8 @@ struct ExplanationText {
 
   func write(_ console: Console, destination: Destination) throws {
     let type = explanation.query.facts.type.rawValue
-    try console.result("\(path): \(exists ? "a \(type)" : "not there, explained as a \(type)")")
+    try console.result(
+      "\(path): \(exists ? "a \(type)" : "does not exist, explained as a \(type)")")
     for step in explanation.steps { try write(step, console) }
     try console.result("")
     try write("sandboxctl", explanation.verdicts.keep, destination, console)
@@ -38,7 +39,7 @@ struct ExplanationText {
     try console.result(step.kind == .start ? start : "\(step.kind.rawValue) \(step.id)\(place)")
     if !step.bearers.isEmpty {
       let paths = explanation.bearers(of: step, path).map(\.description).joined(separator: ", ")
-      try console.result("  borne by \(paths)")
+      try console.result("  set on \(paths)")
     }
     try console.result("  \(outcome(of: step))")
     if let why = step.why { try console.result("  why: \(why)") }
@@ -65,8 +66,8 @@ struct ExplanationText {
       ]
       return parts.compactMap { $0 }.joined(separator: "; ")
     case .refused(let dataClass):
-      return "does not count: a mark takes no \(dataClass.rawValue) away"
-    case .notMet(let conditions): return "does not hold: \(conditions)"
+      return "ignored: a mark cannot exclude \(dataClass.rawValue)"
+    case .notMet(let conditions): return "not met: \(conditions)"
     }
   }
 
@@ -87,7 +88,7 @@ extension ExplanationText {
 }
 
 extension Explanation {
-  /// The paths of the entries that bear a step's mark, for an entry at a path.
+  /// Returns the paths of the entries that have a step's mark, for an entry at a path.
   func bearers(of step: Step, _ path: LogicalPath) -> [ByteString] {
     let names = path.bytes.components
     return step.bearers.map { depth in
@@ -96,7 +97,7 @@ extension Explanation {
     }
   }
 
-  /// The answer of `explain --json`.
+  /// Returns the output of `explain --json`.
   func json(
     _ path: LogicalPath, exists: Bool, for destination: Destination, purge: JSON? = nil
   ) -> JSON {
@@ -137,7 +138,7 @@ extension Explanation.Step {
 }
 
 extension Explanation.Outcome {
-  /// The word of output.
+  /// The word in the output.
   var word: String {
     switch self {
     case .applied: "applied"
@@ -153,7 +154,7 @@ extension [Explanation.Change] {
 }
 
 extension JSON {
-  /// A place in a policy file, null where there is none.
+  /// Returns a location in a policy file; null if there is none.
   static func place(_ location: PolicyLocation?) -> JSON {
     guard let location else { return .null }
     return [

@@ -1,6 +1,6 @@
 internal import SandboxModel
 
-/// The findings on a device as a person reads them: by kind, counted, the warnings first.
+/// The text output of the findings on a device: by kind, with counts, kinds with warnings first.
 struct FindingsText {
   private let kinds: [(code: Finding.Code, findings: [Finding])]
   private let listsAll: Bool
@@ -13,7 +13,7 @@ struct FindingsText {
     }
   }
 
-  /// 0 for a kind with a warning in it, else 1.
+  /// Returns 0 if there is a warning among the findings, otherwise 1.
   private static func rank(_ findings: [Finding]) -> Int {
     findings.contains { $0.severity == .warning } ? 0 : 1
   }

@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `classify --stdin0`: logical paths from standard input, judged without looking at any file.
+/// `classify --stdin0`: classifies logical paths from standard input without access to any file.
 struct PathClassification {
   private let command: ClassifyCommand
 
@@ -14,7 +14,7 @@ struct PathClassification {
     guard let input = try StandardStream.readInput(limit: Self.limit) else {
       throw UsageError(
         "standard input has more than \(Self.limit >> 20) MiB of paths",
-        hint: "give them in several runs")
+        hint: "split them into several runs")
     }
     let layout = try command.device.chosenLayout() ?? .coreSimulator
     let policy = try command.policy.compile(for: layout, version: nil)
@@ -24,7 +24,7 @@ struct PathClassification {
     }
   }
 
-  /// The most bytes of paths that are read.
+  /// The maximum size of the input, in bytes.
   private static let limit = 1 << 30
 
   private func classify(
@@ -35,8 +35,8 @@ struct PathClassification {
       given.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
     guard let (container, inner) = try LogicalPath(path).place else {
       throw UsageError(
-        "'\(given)' is no logical path of a container",
-        hint: "write it as 'apps/com.example.app/data/Documents/x'")
+        "'\(given)' is not a logical path in a container",
+        hint: "write it like 'apps/com.example.app/data/Documents/x'")
     }
     let state = container.state(&classifier)
     let facts = EntryFacts(isDirectory ? .directory : .file)
@@ -61,7 +61,7 @@ struct PathClassification {
 }
 
 extension LogicalContainer {
-  /// The classifier's state of the container's root.
+  /// Returns the classifier's state for the container's root.
   func state(_ classifier: inout Classifier) -> Classifier.State {
     var group: String?
     if case .group(let name) = self { group = name.identifier.utf8 }

@@ -6,7 +6,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl backup`: one snapshot of each device.
+/// `sandboxctl backup`: makes one snapshot of each device.
 struct BackupCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -14,21 +14,13 @@ struct BackupCommand: SandboxCommand {
       abstract: "Back up a device's apps, or any directory",
       usage: "sandboxctl backup [--root <dir>] [--repo <repo>] [<options>]",
       discussion: """
-        Finds the device's apps, decides by policy what is kept, and stores it as a snapshot. What \
-        did not change since the last backup is not read again, and what the repository has already \
-        is not stored again. With --layout folder any directory is kept whole. \
-        With --app only some apps are backed up, and 'latest' names their snapshot only where it is \
-        asked for by the app.
+        Selects the data of a device's apps by policy and stores it as a snapshot. Unchanged files \
+        are not read again, and data that the repository has is not stored again. With --layout \
+        folder any directory is backed up as a whole.
 
-        Without --root this user's own apps are backed up: ~/.var/app, ~/snap, ~/Library/Containers, \
-        whichever exist, a snapshot each. Without any repository the user's own is made and used.
-
-        Exit status 3 says that something the policy keeps could not be read; it is named, and \
-        everything else is stored; or that an operation on the device was interrupted, so that what \
-        is stored is a state in the middle of it, until 'recover' makes that good. 11 says that another backup of the same source is going on.
-
-        With --json each device's report is a line; with --verbose, too, each second a line before \
-        it tells how far the work is (event: progress).
+        Without --root, the user's own apps in ~/.var/app, ~/snap and ~/Library/Containers are \
+        backed up, with a snapshot for each of these. If no repository is configured, the user's \
+        own is used, and created if necessary. See sandboxctl-backup(1).
 
         \(Examples.text([
           "sandboxctl backup --root device --repo repo",
@@ -46,72 +38,76 @@ struct BackupCommand: SandboxCommand {
 
   @Option(
     name: .customLong("tag"),
-    help: ArgumentHelp("A word to find the snapshot by; may be repeated.", valueName: "tag"))
+    help: ArgumentHelp("A tag for the snapshot; may be repeated.", valueName: "tag"))
   var tags: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "Leave out files of more bytes, as 200M or 4GiB.", valueName: "size"))
+      "Exclude files larger than this size, for example 200M or 4GiB.", valueName: "size"))
   var excludeLargerThan: ByteSize?
 
-  @Flag(help: "Enter what is mounted in the directories, too; else it is left out with a warning.")
+  @Flag(
+    help: "Include mounted file systems in the directories (default: exclude and warn).")
   var crossMounts = false
 
   @Option(
     help: ArgumentHelp(
-      "How much stays free on the repository's volume; else 5 % of it, at most 10 GiB.",
+      "The space to keep free on the repository's volume (default: 5 % of it, at most 10 "
+        + "GiB).",
       valueName: "size"))
   var keepFree: ByteSize?
 
   @Flag(
-    help: "Do not check whether the repository's volume has room for what is new; store what fits.")
+    help: "Do not check for free space on the repository's volume; store what fits.")
   var noSpaceCheck = false
 
   @Option(
     help: ArgumentHelp(
-      "How long to wait while another backup of the same source goes on, as 10m; else not.",
+      "The time to wait for another backup of the same source, for example 10m (default: "
+        + "do not wait).",
       valueName: "time"))
   var lockWait: TimeSpan?
 
   @Option(
     help: ArgumentHelp(
-      "How long busy databases are waited for at the end, all together, as 30s; else 10s.",
+      "The total time to wait for busy databases, for example 30s (default: 10s).",
       valueName: "time"))
   var sqliteTimeout: TimeSpan?
 
   @Option(
     help: ArgumentHelp(
-      "How many files are read at a time, 1 to 256; else one for each processor.",
+      "The number of files to read at once, 1 to 256 (default: one for each processor).",
       valueName: "number"))
   var jobs: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Write what became of it into a file for Prometheus' textfile collector.",
+      "A file to write metrics of the run to, for Prometheus' textfile collector.",
       valueName: "file"),
     completion: .file(extensions: ["prom"]))
   var metrics: ByteString?
 
   @Option(
     help: ArgumentHelp(
-      "Back up only then, and else end with 0: on-ac, while the machine has mains power.",
+      "Skip the backup (exit status 0) unless this condition holds: on-ac, the machine "
+        + "has mains power.",
       valueName: "state"),
     completion: .list(PowerState.allCases.map(\.rawValue)))
   var when: PowerState?
 
-  @Flag(name: .shortAndLong, help: "Say what would be stored and store nothing.")
+  @Flag(name: .shortAndLong, help: "Show what would be stored, without storing.")
   var dryRun = false
 
-  @Flag(help: "Exit with 3 for warnings, too: all went well or it did not.")
+  @Flag(help: "Treat warnings as errors (exit status 3).")
   var strict = false
 
-  @Flag(help: "Make no snapshot when nothing changed since the last, and exit with 4.")
+  @Flag(help: "Make no snapshot if nothing changed since the last one (exit status 4).")
   var failIfUnchanged = false
 
-  @Flag(help: "Note in the snapshot that a schedule made it.")
+  @Flag(help: "Record in the snapshot that a schedule made it.")
   var scheduled = false
 
-  @Flag(help: "Remind no more that the user's own repository is on the same disk as the data.")
+  @Flag(help: "Omit the note that the user's own repository is on the same disk as the data.")
   var acceptSameDisk = false
 
   @OptionGroup var list: ListOptions
@@ -120,7 +116,7 @@ struct BackupCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     if when == .onMains, !Host.isOnMainsPower() {
-      if !output.quiet { console.note("the machine runs on its battery: nothing is backed up now") }
+      if !output.quiet { console.note("backup skipped: the machine is on battery power") }
       return .done
     }
     guard let metrics, !dryRun else { return try backUp(console).status }
@@ -142,14 +138,14 @@ struct BackupCommand: SandboxCommand {
     let choices = try device.choices()
     if dryRun { return ([], try showPlans(choices, console)) }
     let found = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
-    // What is no device makes no repository.
+    // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
     let place = try repository.place()
     let (repository, storage, isNew) = try place.openOrMake()
     if isNew, !output.quiet {
       console.note(
-        "made a repository in \(Paths.text(place.path)); it is not encrypted, and for this user alone "
-          + "to read")
+        "created a repository in \(Paths.text(place.path)); it is not encrypted, and only this user "
+          + "can read it")
     }
     let run = DeviceBackup(
       command: self, repository: repository, storage: try storage.identity(), jobs: jobs)
@@ -164,7 +160,7 @@ struct BackupCommand: SandboxCommand {
 
   private typealias FoundDevice = (choice: DeviceChoice, device: Result<Device, any Error>)
 
-  /// Those devices that have the apps which are asked for, and those that cannot be looked at, which
+  /// Returns the devices that have the selected apps, and those that cannot be opened, since they
   /// may have them.
   private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
     if part.apps.isEmpty { return found }
@@ -176,7 +172,8 @@ struct BackupCommand: SandboxCommand {
     }
   }
 
-  /// Backs one device up; where there are others a failure is told, and they follow all the same.
+  /// Backs up one device. If there are others, an error is reported and the backup continues with
+  /// the next device.
   private func result(
     of run: DeviceBackup, _ choice: DeviceChoice, _ found: Result<Device, any Error>,
     isOnly: Bool, _ console: Console
@@ -215,7 +212,7 @@ struct BackupCommand: SandboxCommand {
     return status
   }
 
-  /// The report of each device, and after all what to do next.
+  /// Prints the report for each device, then the next steps.
   private func tell(
     _ results: [DeviceBackup.Result], isOnSameDisk: Bool, _ stored: Repository, _ console: Console
   ) throws {
@@ -233,7 +230,7 @@ struct BackupCommand: SandboxCommand {
     if isOnSameDisk, !acceptSameDisk {
       console.note(
         "this repository is on the same disk as the data; 'sandboxctl init /media/you/disk "
-          + "--plain' makes a better one")
+          + "--plain' creates one on another disk")
     }
     let done = results.compactMap(\.done)
     let next = NextSteps(
@@ -264,7 +261,8 @@ struct BackupCommand: SandboxCommand {
 
   private static func checked(_ jobs: Int) throws -> Int {
     guard (1...256).contains(jobs) else {
-      throw UsageError("'\(jobs)' is no number of jobs", hint: "give one from 1 to 256")
+      throw UsageError(
+        "'\(jobs)' is not a valid number of jobs", hint: "give a number from 1 to 256")
     }
     return jobs
   }

@@ -3,8 +3,8 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// What a run of `backup` came to, as a file for Prometheus' textfile collector: text exposition format
-/// 0.0.4, written whole or not at all. docs/metrics.md lists the metrics.
+/// The metrics of a run of `backup` in text exposition format 0.0.4, for Prometheus' textfile
+/// collector. docs/metrics.md lists them.
 struct BackupMetrics {
   private let file: ByteString
   private let start = Host.monotonicSeconds()
@@ -14,7 +14,7 @@ struct BackupMetrics {
   private static let prefix = "sandboxctl_backup_"
   private static let lastSuccess = prefix + "last_success_timestamp_seconds"
 
-  /// Writes the file. What keeps it from being written is a warning: the backup is what it is.
+  /// Writes the file atomically. An error is only a warning, since it does not affect the backup.
   func write(_ results: [DeviceBackup.Result], _ status: ExitStatus, _ console: Console) {
     guard let name = file.lastComponent else { return }
     do {
@@ -24,19 +24,23 @@ struct BackupMetrics {
       let text = text(results, status, now: Host.now(), old: old)
       try AtomicFile.write(Array(text.utf8), as: name, in: directory, permissions: 0o644)
     } catch let error as SystemError {
-      console.warning("the metrics are not written: \(error)")
+      console.warning("cannot write the metrics: \(error)")
     } catch {
-      console.warning("the metrics are not written: \(error)")
+      console.warning("cannot write the metrics: \(error)")
     }
   }
 
-  /// The file of the last run, empty where there is none. What is no such file is not overwritten.
+  /// Returns the text of the existing file, empty if there is none.
+  ///
+  /// - Throws: `LifecycleError` for a file that does not contain these metrics, which must not be
+  ///   overwritten.
   private static func old(_ name: ByteString, in directory: borrowing Directory) throws -> String {
     guard let status = try directory.statusIfPresent(name) else { return "" }
     let bytes = status.kind == .file ? try directory.file(name).readAll(limit: 1 << 20) : nil
     let text = bytes.map { String(decoding: $0, as: UTF8.self) }
     guard let text, text.isEmpty || text.hasPrefix("# HELP \(prefix)") else {
-      throw LifecycleError(.failed, "'\(directory.path.appending(name))' holds something else")
+      throw LifecycleError(
+        .failed, "'\(directory.path.appending(name))' is not a file of these metrics")
     }
     return text
   }
@@ -45,23 +49,26 @@ struct BackupMetrics {
     _ results: [DeviceBackup.Result], _ status: ExitStatus, now: Timestamp, old: String
   ) -> String {
     var text = MetricsText(prefix: Self.prefix)
-    text.add("last_run_timestamp_seconds", "When the last run ended.", [([], Self.seconds(now))])
+    text.add(
+      "last_run_timestamp_seconds", "Unix time of the end of the last run.",
+      [([], Self.seconds(now))])
     let isSuccess = status == .done || status == .nothingToDo
     let earlier = old.split(separator: "\n").last { $0.hasPrefix(Self.lastSuccess + " ") }
       .flatMap { Double($0.dropFirst(Self.lastSuccess.count + 1)) }
       .flatMap { $0.isFinite && $0 >= 0 ? "\($0)" : nil }
     if let success = isSuccess ? Self.seconds(now) : earlier {
       text.add(
-        "last_success_timestamp_seconds", "When the last run that stored everything ended.",
+        "last_success_timestamp_seconds",
+        "Unix time of the end of the last run that stored everything.",
         [([], success)])
     }
     text.add(
-      "last_exit_code", "The exit status of the last run.", [([], "\(status.rawValue)")])
+      "last_exit_code", "Exit status of the last run.", [([], "\(status.rawValue)")])
     text.add(
-      "last_duration_seconds", "How long the last run took.",
+      "last_duration_seconds", "Duration of the last run in seconds.",
       [([], "\(Host.monotonicSeconds() - start)")])
     text.add(
-      "device_exit_code", "What the exit status for the device alone would be.",
+      "device_exit_code", "Exit status for this device alone.",
       results.map { (Self.labels($0), "\($0.status.rawValue)") })
     for (name, help, value) in Self.perDevice {
       let samples = results.compactMap { result in
@@ -77,17 +84,18 @@ struct BackupMetrics {
   private static let perDevice: [(String, String, Value)] = [
     ("device_files", "Files in the snapshot.", { UInt64($0.files) }),
     ("device_bytes", "Bytes of the files in the snapshot.", { $0.bytes }),
-    ("device_stored_bytes", "Bytes that were added to the repository.", { $0.storedBytes }),
+    ("device_stored_bytes", "Bytes added to the repository.", { $0.storedBytes }),
     (
       "device_failures", "Entries that the policy keeps and that could not be read.",
       { UInt64($0.unreadable.count) }
     ),
     (
-      "device_warnings", "Entries that are in the snapshot with a remark.",
+      "device_warnings", "Entries stored with a warning.",
       { UInt64($0.warnings.count) }
     ),
     (
-      "device_databases_as_they_stood", "Databases that were in use all the time.",
+      "device_databases_as_they_stood",
+      "Databases stored without locks, because they were in use the whole time.",
       { UInt64($0.databasesAsTheyStood.count) }
     ),
   ]
@@ -103,14 +111,14 @@ struct BackupMetrics {
   }
 }
 
-/// Metrics in the text exposition format: for each its help, its type and its samples.
+/// Metrics in the text exposition format, each with its help, type and samples.
 private struct MetricsText {
   let prefix: String
   private(set) var text = ""
 
   init(prefix: String) { self.prefix = prefix }
 
-  /// Adds a gauge; without samples it is left out.
+  /// Adds a gauge, unless there are no samples.
   mutating func add(
     _ name: String, _ help: String, _ samples: [(labels: [(String, String)], value: String)]
   ) {

@@ -5,8 +5,8 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What a person is told of a backup: what was found, what is kept and left out of each app, what was
-/// stored and what is amiss.
+/// The text output of `backup`: the device, the kept and excluded data of each app, the stored
+/// size, and problems.
 struct BackupText {
   private let plan: BackupPlan
   private let report: BackupReport?
@@ -22,8 +22,8 @@ struct BackupText {
     }
   }
 
-  /// Writes it; what is to be quiet says no more than why its exit status is not 0, of which warnings
-  /// are a part when it is strict.
+  /// Writes the report. If `isQuiet`, writes only the reasons for an exit status other than 0,
+  /// which include warnings if `isStrict`.
   func write(_ console: Console, isQuiet: Bool, isStrict: Bool = false) throws {
     if !isQuiet {
       try console.result(heading)
@@ -50,12 +50,12 @@ struct BackupText {
     for remark in report?.remarks ?? [] { console.note(remark) }
   }
 
-  /// What a person has to know of the way to the data: links and mounts that were followed, and what
-  /// is not as the platform makes it.
+  /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
+  /// deviations from the platform's layout.
   private func tellOfTheDevice(_ console: Console) {
     for system in plan.device.systemContainers where system.count > 0 {
       console.note(
-        "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), a family "
+        "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), of a kind "
           + "that the layout \(plan.device.layout.rawValue) does not know; "
           + "'--layout folder --root <dir>' backs up any directory")
     }
@@ -79,7 +79,7 @@ struct BackupText {
   private var table: Table {
     var table = Table([
       (plan.device.layout == .folder ? "folder" : "app", .left), ("keeps", .right),
-      ("leaves out", .left),
+      ("excludes", .left),
     ])
     for owner in owners.shown {
       table.add([
@@ -98,9 +98,9 @@ struct BackupText {
   private var summary: String {
     guard let report else {
       return "would keep \(Sizes.text(plan.kept.bytes)) in "
-        + "\(Sizes.count(plan.kept.files, "file")), leave out \(Sizes.text(plan.left.bytes))"
+        + "\(Sizes.count(plan.kept.files, "file")), exclude \(Sizes.text(plan.left.bytes))"
     }
-    if report.isUnchanged { return "nothing changed since the last snapshot: none was made" }
+    if report.isUnchanged { return "nothing changed since the last snapshot: no snapshot made" }
     let id = report.snapshot.map { String($0.id.hex.prefix(8)) } ?? ""
     let isFirst = report.snapshot?.snapshot.parent == nil
     return "\(isFirst ? "first backup" : "backup"): \(Sizes.text(report.bytes)) in "
@@ -108,7 +108,7 @@ struct BackupText {
       + "in \(Times.duration(report.seconds))   snapshot \(id)"
   }
 
-  /// "2 databases taken as they stood (in use, locked): org.chromium.Chromium …"
+  /// "2 databases stored without locks (in use): org.chromium.Chromium …"
   private var databases: String? {
     let databases = report?.databasesAsTheyStood ?? []
     guard !databases.isEmpty else { return nil }
@@ -118,9 +118,8 @@ struct BackupText {
       if !owners.contains(owner) { owners.append(owner) }
     }
     let more = owners.count > Self.shownOwners ? " …" : ""
-    let stood = databases.count == 1 ? "as it stood" : "as they stood"
     let id = report?.snapshot.map { "   sandboxctl snapshots show \($0.id.hex.prefix(8))" } ?? ""
-    return "\(Sizes.count(databases.count, "database")) taken \(stood) (in use): "
+    return "\(Sizes.count(databases.count, "database")) stored without locks (in use): "
       + owners.prefix(Self.shownOwners).joined(separator: ", ") + more + id
   }
 
@@ -134,9 +133,9 @@ extension ByteString {
 }
 
 extension BackupPlan {
-  /// What is left out of an app, by the largest reason: `1.1 GiB cache`, `212 GiB downloaded
-  /// (steamapps/common), 2.0 MiB more`; and on which disk the app lies when it is not with the
-  /// others.
+  /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
+  /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
+  /// device's directory.
   func reasonText(_ owner: OwnerSummary) -> String {
     var parts: [String] = []
     let left = owner.excluded.filter { $0.totals.bytes > 0 }
@@ -150,8 +149,8 @@ extension BackupPlan {
     return parts.joined(separator: ", ")
   }
 
-  /// The end of the path of the largest directory that is left out in a class, where the class alone
-  /// does not tell where it lies.
+  /// Returns the end of the path of the largest excluded directory of a class; nil if the class
+  /// alone implies the location.
   private func place(of dataClass: DataClass, in owner: ByteString) -> String? {
     if dataClass == .cache || dataClass == .temporary { return nil }
     let directories = excluded.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
@@ -167,7 +166,8 @@ extension BackupPlan {
     return nil
   }
 
-  /// Where a container of the app lies when it was reached by a link out of the device.
+  /// Returns the location of a container of the app that a symbolic link places outside of the
+  /// device's directory.
   private func elsewhere(_ owner: ByteString) -> String? {
     let container = scans.lazy.map(\.container).first { container in
       container.logicalPrefix.isWithin(owner) && !container.path.isAbsolute

@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The backup of one device after another to one repository.
+/// Backs up devices, one after another, to one repository.
 struct DeviceBackup {
   let command: BackupCommand
   let repository: Repository
@@ -12,24 +12,25 @@ struct DeviceBackup {
   let storage: FileIdentity
   let jobs: Int?
 
-  /// What became of one device.
+  /// The result for one device.
   struct Result {
     let root: ByteString
-    /// What was to be stored and what was; nil when it failed.
+    /// The plan and the report; nil if the backup failed.
     let done: (plan: BackupPlan, report: BackupReport)?
     let status: ExitStatus
 
-    /// Whether the device lies on the disk of a directory, as far as the system tells disks apart.
+    /// Whether the device and a directory are on the same disk, as far as the system distinguishes
+    /// disks.
     func isOnDisk(_ directory: FileIdentity) -> Bool {
       (try? Directory.open(path: root).status().identity.device) == directory.device
     }
   }
 
-  /// Backs a device up; it is looked at `again` when another run was waited for.
+  /// Backs up a device. After waiting for another run, `again` finds the device again.
   func run(
     _ found: Device, again: () throws -> Device, _ console: Console
   ) throws -> Result {
-    // While the device is looked at, the copies of the index are held against their ids.
+    // Verifies the copies of the index during the scan.
     let index = repository.hostIndexCache
     index?.prefetchVerification()
     let policy = try command.compile(for: found, console)
@@ -77,7 +78,8 @@ struct DeviceBackup {
     return report.isUnchanged ? .nothingToDo : .done
   }
 
-  /// The repository in use and the program's caches, which are never part of a backup.
+  /// Returns the repository's directory and the program's cache directory, which are never part of
+  /// a backup.
   static func ownDirectories(storage: FileIdentity?) -> Set<FileIdentity> {
     let cache = Host.cacheDirectory?.appending("sandboxctl")
     let identity = cache.flatMap { try? Directory.open(path: $0).status().identity }
@@ -86,8 +88,8 @@ struct DeviceBackup {
 }
 
 extension ExitStatus {
-  /// The one that tells of several parts of a run: the worst of them; that nothing was to be done
-  /// only when that holds for all.
+  /// Returns the status of a run with several parts: the worst of them; `nothingToDo` only if it
+  /// holds for all.
   static func together(_ parts: [ExitStatus]) -> ExitStatus {
     let byWeight: [ExitStatus] = [
       .interrupted, .damaged, .failed, .busy, .noRepository, .wrongUsage, .doneInPart, .goalNotMet,

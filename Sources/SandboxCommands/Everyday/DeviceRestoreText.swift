@@ -4,7 +4,7 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// What a person is told of a restore into a device.
+/// The text output of a restore into a device.
 struct DeviceRestoreText {
   private let plan: DeviceRestorePlan
   private let listsAll: Bool
@@ -15,8 +15,7 @@ struct DeviceRestoreText {
     places = RealPaths(plan)
   }
 
-  /// Says what would be done: each container with where it comes to, what is replaced and removed by
-  /// name, and all in numbers.
+  /// Prints the plan: the target of each container, the paths to replace and delete, and totals.
   func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
     try tellParts(console)
     try console.list("replace  ", plan.parts.lazy.flatMap(\.replacedPaths), all: listsAll)
@@ -27,7 +26,7 @@ struct DeviceRestoreText {
     for process in plan.runningProcesses() {
       let end =
         plan.request.isForced
-        ? "'--force' restores all the same" : "without '--force' nothing would be restored"
+        ? "'--force' restores anyway" : "refused without '--force'"
       console.warning("\(process.text): \(end)")
     }
     console.warn(ofTooMuch: needs)
@@ -38,14 +37,14 @@ struct DeviceRestoreText {
     try tellInstalls(console)
   }
 
-  /// Says what was done, and what was not.
+  /// Prints the result and the problems.
   func tell(_ report: DeviceRestoreReport, _ console: Console, quiet: Bool) throws {
     tellRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
     if quiet { return }
     if let saved = report.saved {
       let id = saved.id.hex.prefix(8)
       try console.result(
-        "saved what was there: snapshot \(id); 'sandboxctl restore \(id) --in-place' brings it back"
+        "saved the previous state: snapshot \(id); 'sandboxctl restore \(id) --in-place' restores it"
       )
     }
     try tellParts(console)
@@ -58,7 +57,7 @@ struct DeviceRestoreText {
     try report.total(\.deleted).tell("deleted", console)
     if let trash = report.trash {
       try console.result(
-        "what gave way is in the trash: \(trash); 'sandboxctl trash list' shows it")
+        "replaced files were moved to trash \(trash); 'sandboxctl trash list' shows them")
     }
     try tellInstalls(console)
   }
@@ -75,7 +74,7 @@ struct DeviceRestoreText {
     let word =
       switch part.fate {
       case .merge: "merge"
-      case .make: "make"
+      case .make: "create"
       case .harbor: "keep until the app is installed"
       }
     return "\(word)  \(part.path) -> \(part.target)"
@@ -87,15 +86,15 @@ struct DeviceRestoreText {
   }
 
   private func tellNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
-    for remark in spared { console.note("not removed: \(places.text(remark))") }
-    for remark in plan.left { console.note("left as it is: \(remark.path): \(remark.remark)") }
+    for remark in spared { console.note("not deleted: \(places.text(remark))") }
+    for remark in plan.left { console.note("skipped: \(remark.path): \(remark.remark)") }
     for group in plan.leftGroups {
       console.note(
-        "left as it is: \(group.path): \(group.reason); '--with-groups' restores it, too")
+        "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
     }
     for remark in plan.remarks(\.relinked) { console.note("\(remark.path): \(remark.remark)") }
     for remark in plan.remarks(\.foreignLinks) {
-      console.note("\(remark.path): \(remark.remark), which is in no container of the snapshot")
+      console.note("\(remark.path): \(remark.remark), outside the snapshot's containers")
     }
     console.note(notHeld: plan.notHeld)
   }
@@ -108,24 +107,24 @@ struct DeviceRestoreText {
 }
 
 extension PlannedPart {
-  /// The logical paths that give way.
+  /// The logical paths to replace.
   var replacedPaths: some Collection<ByteString> {
     plan.replacedPaths.lazy.map { path.appending($0) }
   }
 
-  /// The logical paths that are to be removed.
+  /// The logical paths to delete.
   var deletedPaths: some Collection<ByteString> {
     plan.deletedPaths.lazy.map { path.appending($0) }
   }
 
-  /// The logical paths of what is moved away with databases that give way.
+  /// The logical paths to move aside together with replaced databases.
   var displacedPaths: [ByteString] { plan.displaced.map { path.appending($0.path) } }
 }
 
 extension LeftGroup {
-  /// Why it stays, for a person.
+  /// The reason why it is skipped.
   var reason: String {
-    if sharers.isEmpty { return "whose it is, is only guessed" }
+    if sharers.isEmpty { return "its owner is only guessed" }
     return "it is shared by " + sharers.map { "'\(ByteString($0))'" }.joined(separator: ", ")
   }
 }

@@ -4,19 +4,19 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// The commands that somebody who has just made a backup may want next.
+/// The commands to suggest after a backup.
 struct NextSteps {
   /// "next: sandboxctl restore latest --app firefox --to look     sandboxctl ls latest"
   let line: String
 
-  /// Nil when no snapshot was made. `suffix` is what each command needs besides; `heads` are the
-  /// repository's snapshots: `latest` is suggested only where it is sure to be the one just made.
+  /// Nil if no snapshot was made. `suffix` is added to each command; `heads` are the repository's
+  /// snapshots: `latest` is suggested only if it names the snapshot just made.
   init?(
     _ done: [(plan: BackupPlan, report: BackupReport)], among heads: [SnapshotHead], suffix: String
   ) {
     let made = done.filter { $0.report.snapshot != nil }
     guard let first = made.first, let stored = first.report.snapshot else { return nil }
-    // 'latest' is a whole device's, and with snapshots of several devices it comes with a warning.
+    // 'latest' names a snapshot of a whole device, and warns if there are several devices.
     let isOnlyDevice = heads.allSatisfy { $0.device.identity == stored.snapshot.device.identity }
     let isLatest = made.count == 1 && stored.snapshot.scope == .device && isOnlyDevice
     let name = isLatest ? "latest" : String(stored.id.hex.prefix(8))
@@ -26,7 +26,7 @@ struct NextSteps {
     line = "next: " + commands.map { "sandboxctl \($0)" }.joined(separator: "     ")
   }
 
-  /// The shortest name of the first app of which something is kept.
+  /// Returns the shortest name of the first app with kept data.
   private static func app(_ plan: BackupPlan, in snapshot: Snapshot) -> String? {
     let kept = plan.summaries.filter { $0.kept.files > 0 }.map(\.path)
     return snapshot.apps.first { app in
@@ -37,8 +37,8 @@ struct NextSteps {
 }
 
 extension Snapshot {
-  /// The shortest of an app's names by which it alone is meant, in small letters where that makes it
-  /// none less; the identifier where nothing shorter is typed as easily.
+  /// Returns the shortest name that identifies an app and needs no quotes in a shell, in lower
+  /// case; otherwise its identifier.
   func shortestName(of app: AppRecord) -> String {
     let last = app.identifier.split(separator: ".").last.map(String.init)
     let names = [last, app.name].compactMap { $0?.lowercased() }.filter { name in

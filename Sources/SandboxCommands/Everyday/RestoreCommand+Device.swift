@@ -8,13 +8,13 @@ internal import SystemIO
 /// The snapshot, the repository and the path of a restore into a device.
 private struct DeviceRestoreInput {
   let stored: StoredSnapshot
-  /// The logical path that is asked for.
+  /// The logical path to restore.
   let path: ByteString
   let repository: Repository
   let reader: RepositoryReader
-  /// The repository's directory, into which nothing is restored.
+  /// The repository's directory, which must not be changed.
   let protected: Set<FileIdentity>
-  /// The plain directory's directory, where it is gone.
+  /// The snapshot's plain directory, if it no longer exists.
   let missing: MissingRoot?
 }
 
@@ -79,7 +79,7 @@ extension RestoreCommand {
     if !request.apps.isEmpty, !input.path.isEmpty {
       throw UsageError(
         "'--app' and a path cannot be used together",
-        hint: "a path in an app is written as 'SNAP:app/Documents'")
+        hint: "write a path in an app as 'SNAP:app/Documents'")
     }
     request.withGroups = place.withGroups
     request.classes = try part.classNames()
@@ -87,7 +87,7 @@ extension RestoreCommand {
     request.deletes = merging.delete
     request.deletesExcluded = place.deleteExcluded
     request.isForced = place.force
-    // There is nothing to save in a directory that was just made.
+    // A directory that was just created has nothing to save.
     request.savesFirst = !place.noSnapshot && input.missing == nil
     request.protected = input.protected
     return request
@@ -124,13 +124,14 @@ extension RestoreCommand {
     guard let layout = Layout(rawValue: snapshot.device.layout) else {
       throw LifecycleError(
         .failed,
-        "the snapshot is of the layout '\(ByteString(snapshot.device.layout))', which is "
-          + "not known", hint: "'--to DIR' restores it into a plain directory")
+        "cannot restore into a device: the snapshot's layout "
+          + "'\(ByteString(snapshot.device.layout))' is unknown",
+        hint: "'--to DIR' restores it into a plain directory")
     }
     if let root = place.toDevice {
       if layout == .folder {
         throw LifecycleError(
-          .failed, "the snapshot is of a plain directory, and goes into no device",
+          .failed, "cannot restore into a device: the snapshot is of a plain directory",
           hint: "'--to DIR' restores it into a directory")
       }
       try makeRoot(root, layout)
@@ -142,15 +143,15 @@ extension RestoreCommand {
     guard device.identity.description == identity || identity.hasPrefix("name:") else {
       throw LifecycleError(
         .failed,
-        "'\(snapshot.device.root)' is not the device that the snapshot came from: it is "
-          + "\(device.identity), and that was \(ByteString(identity))",
-        hint: "'--to-device \(ShellWord.text(snapshot.device.root))' restores into it all the same")
+        "'\(snapshot.device.root)' is not the device of the snapshot: its identity is "
+          + "\(device.identity), not \(ByteString(identity))",
+        hint: "'--to-device \(ShellWord.text(snapshot.device.root))' restores into it anyway")
     }
     return device
   }
 
-  /// Where Flatpak or snap has not been used yet its directory is made: there is nothing else to a device
-  /// of it.
+  /// Creates the directory of Flatpak or snap if it has not been used yet. The directory alone
+  /// makes a device.
   private func makeRoot(_ root: ByteString, _ layout: Layout) throws {
     let isDirectory =
       layout == .flatpak && root.components.suffix(2) == [".var", "app"]

@@ -9,51 +9,22 @@ struct RestoreCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "restore",
-      abstract: "Restore a snapshot, or a part of it",
+      abstract: "Restore a snapshot or part of it",
       usage: """
         sandboxctl restore <snap[:path]> --to <dir> [<options>]
         sandboxctl restore <snap[:path]> --to-device <root> [<options>]
         sandboxctl restore (<snap[:path]> | <real-path>) --in-place [<options>]
         """,
       discussion: """
-        \(SnapshotPath.help) A path that begins with a slash or a dot stands for itself on the \
-        device, in the latest snapshot that has it; those in which the way to it is damaged are named \
-        and passed over.
+        Restores into a directory (--to), into the containers of a device (--to-device), or into \
+        the device that was backed up (--in-place). SNAP is an id, 'latest', 'latest~2' or a time; \
+        PATH is a logical path, <app>/<path in its data>, or an absolute path of the device. \
+        REAL-PATH begins with a slash or a dot and is restored from the latest snapshot that has \
+        it.
 
-        With --to what PATH names becomes DIR: a directory's content lies directly in DIR. Into a DIR \
-        that is new or an empty directory everything is verified before it appears there, all at once \
-        (name by name in the directory that you work in, or one where a volume is mounted). \
-        Into one that holds something it is merged, file by file, each whole: --overwrite says which \
-        of the files that are there give way. if-changed: those that differ in kind, size, time, \
-        mode, owner, attributes, flags or in what a link points to; if-newer: those older than in the \
-        snapshot, a database with its log by the newest of them; always: all; never: none. What DIR \
-        has and the snapshot lacks stays, but with --delete it goes; even then stay other volumes, \
-        the repository, what the snapshot says it could not read, and, but for --delete-excluded, \
-        what it says it left out. Of single files it tells only how many it left out: where there are \
-        some all files stay that it lacks. A directory in the place of a file stays, too, unless it is \
-        empty or --delete is given. No link in DIR is followed. A database comes with its log, or \
-        what is there of both stays; what lies beside it and is another one's is renamed to \
-        NAME.before-restore-TIME, or with --delete goes.
-
-        With --to-device and --in-place apps come back into a device's containers, which are found \
-        by identifier, whatever their UUIDs are there; in place, into the device that the snapshot \
-        came from. A plain directory that is gone is made again where it was, in a directory that is \
-        there. A container that is not there is made and appears as a whole; one that is there \
-        is merged into, if-changed unless --overwrite says otherwise, and saved in a snapshot first. \
-        What the policy keeps out of backups is never removed, unless --delete-excluded is given. \
-        What gives way or is removed moves to the device's trash, which 'trash' shows and empties; \
-        what was interrupted there is made good first, as 'recover' does it. \
-        Caches come back as empty directories. A file that is restored by itself leaves the present one \
-        beside it, as NAME.before-restore-TIME. Links to containers lead to where these are now. \
-        The data of an app that is not installed waits in the device's safe harbor, where 'apps' \
-        lists it. While an app runs its containers are not touched.
-
-        Nothing is begun where the volume has no room for what is to be written: exit status 1, and \
-        the same with --dry-run. Where it may have room, because its file system may compress, that \
-        is said and it is tried: what finds no room then leaves each file as it was or as stored.
-
-        Exit status 13 names damaged files, which are left out; 3 what could not be made; 130 says \
-        that it was interrupted.
+        A directory that is not empty is merged with --overwrite; nothing is deleted without \
+        --delete. Before a restore into a device its containers are saved in a snapshot, and \
+        replaced files move to its trash. See sandboxctl-restore(1).
 
         \(Examples.text([
           "sandboxctl restore latest --to back --repo repo",
@@ -70,7 +41,9 @@ struct RestoreCommand: SandboxCommand {
   var what: ByteString
 
   @Option(
-    help: ArgumentHelp("What PATH is to become.", valueName: "dir"), completion: .directory)
+    help: ArgumentHelp(
+      "The directory to restore to; it gets the content of PATH.", valueName: "dir"),
+    completion: .directory)
   var to: ByteString?
 
   @OptionGroup var part: RestorePartOptions
@@ -78,7 +51,7 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var place: DeviceRestoreOptions
   @OptionGroup var policy: PolicyChoice
 
-  @Flag(name: .shortAndLong, help: "Say what would be done and do nothing.")
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
   @OptionGroup var list: ListOptions
@@ -91,7 +64,7 @@ struct RestoreCommand: SandboxCommand {
     let what = try RestoreWhat(self.what)
     if merging.delete, !part.classes.isEmpty {
       throw UsageError(
-        "'--delete' cannot be used with '--class': what the snapshot lacks has no class in it")
+        "'--delete' cannot be used with '--class': files that the snapshot lacks have no class")
     }
     if to == nil { return try restoreIntoDevice(what, console) }
     return try restoreIntoDirectory(what, console)
@@ -101,10 +74,10 @@ struct RestoreCommand: SandboxCommand {
     let places = [to != nil, place.toDevice != nil, place.inPlace].count { $0 }
     if places == 1 { return try place.requireFit(isDirectory: to != nil) }
     throw UsageError(
-      places == 0 ? "it is not said where to restore" : "only one place can be restored to",
+      places == 0 ? "no restore target given" : "several restore targets given",
       hint:
-        "'--to DIR' for a plain directory, '--to-device ROOT' for another device, '--in-place' for "
-        + "the one that the snapshot came from")
+        "use '--to DIR' for a plain directory, '--to-device ROOT' for another device, or "
+        + "'--in-place' for the device that was backed up")
   }
 
   // MARK: - Into a directory
@@ -113,7 +86,7 @@ struct RestoreCommand: SandboxCommand {
     let mode = try merging.mode()
     if merging.delete, mode == nil {
       throw UsageError(
-        "'--delete' needs to know what becomes of what is there",
+        "'--delete' requires '--overwrite'",
         hint: "add '--overwrite if-changed', or another mode")
     }
     let (repository, storage) = try repository.open()
@@ -145,7 +118,8 @@ struct RestoreCommand: SandboxCommand {
     return Self.status(damaged: report.damaged, failed: report.failed)
   }
 
-  /// What a report says, or a plan: one for which there is no room would not be carried out at all.
+  /// Returns the exit status for a report or a plan. A plan for which there is no room would be
+  /// refused.
   static func status(
     damaged: [PathRemark], failed: [PathRemark], _ needs: [VolumeNeed] = []
   ) -> ExitStatus {

@@ -4,23 +4,26 @@ internal import Lifecycle
 internal import PolicyEngine
 internal import SystemIO
 
-/// Which part of a snapshot comes back.
+/// The part of a snapshot to restore.
 struct RestorePartOptions: ParsableArguments {
   @Option(
     name: .customLong("app"),
     help: ArgumentHelp(
-      "Restore only this app: an identifier, its last component or the name that is shown; may be "
-        + "repeated into a device.", valueName: "app"))
+      "Restore only this app: its identifier, the last component of it, or its display "
+        + "name; may be repeated for a device.", valueName: "app"))
   var apps: [String] = []
 
   @Option(
     name: .customLong("class"),
     help: ArgumentHelp(
-      "Restore only data of this class, as user-data or preferences; may be repeated.",
+      "Restore only data of this class, for example user-data or preferences; may be "
+        + "repeated.",
       valueName: "class"))
   var classes: [String] = []
 
-  /// The classes, each of which has to be one.
+  /// Returns the classes.
+  ///
+  /// - Throws: `UsageError` for an unknown class.
   func classNames() throws -> Set<String> {
     for name in classes where DataClass(rawValue: name) == nil {
       let all = DataClass.allCases.map(\.rawValue).joined(separator: ", ")
@@ -30,30 +33,31 @@ struct RestorePartOptions: ParsableArguments {
     return Set(classes)
   }
 
-  /// The logical path for a restore into a folder: of the app that is named, or the one behind the
-  /// snapshot.
+  /// Returns the logical path for a restore into a directory: that of the named app, or the one
+  /// after the snapshot.
   func path(_ path: ByteString, in snapshot: Snapshot) throws -> ByteString {
     let identifiers = try snapshot.identifiers(of: apps)
     guard let first = identifiers.first else { return path }
     guard path.isEmpty, identifiers.count == 1 else {
       throw UsageError(
-        "into a directory one app or one path is restored",
-        hint: "restore them one after another, or the whole snapshot")
+        "'--to' restores one app or one path",
+        hint: "restore them one at a time, or the whole snapshot")
     }
     return ByteString("apps").appending(ByteString(first))
   }
 }
 
-/// What becomes of what is there.
+/// The treatment of existing files.
 struct RestoreMergeOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "What gives way where something is there: if-changed, if-newer, always or never.",
+      "The existing files to replace: if-changed, if-newer, always or never (default: "
+        + "if-changed on a device; refuse a directory that is not empty).",
       valueName: "mode"),
     completion: .list(OverwriteMode.allCases.map(\.rawValue)))
   var overwrite: String?
 
-  @Flag(help: "Remove what is there and the snapshot lacks.")
+  @Flag(help: "Delete existing files that the snapshot lacks.")
   var delete = false
 
   func mode() throws -> OverwriteMode? {
@@ -67,29 +71,29 @@ struct RestoreMergeOptions: ParsableArguments {
   }
 }
 
-/// The device that is restored to, and what holds only there.
+/// The target device, and options that apply only to devices.
 struct DeviceRestoreOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Restore into the containers of the device that lies there.", valueName: "root"))
+      "Restore into the containers of the device in this directory.", valueName: "root"))
   var toDevice: ByteString?
 
-  @Flag(help: "Restore into the device that the snapshot came from.")
+  @Flag(help: "Restore into the device that was backed up.")
   var inPlace = false
 
-  @Flag(help: "With --delete, remove even what is kept out of backups.")
+  @Flag(help: "With --delete, also delete files that are excluded from backups.")
   var deleteExcluded = false
 
-  @Flag(help: "Restore the groups of the apps, too, that other apps share.")
+  @Flag(help: "Include the apps' groups that other apps share.")
   var withGroups = false
 
-  @Flag(help: "Restore though an app runs.")
+  @Flag(help: "Restore even if an app is running.")
   var force = false
 
-  @Flag(help: "Make no snapshot of what is there first.")
+  @Flag(help: "Do not make a snapshot of the current state first.")
   var noSnapshot = false
 
-  /// Refuses what means nothing for a plain directory.
+  /// Refuses options that have no meaning for a plain directory.
   func requireFit(isDirectory: Bool) throws {
     guard isDirectory else { return }
     let given = [
@@ -98,14 +102,14 @@ struct DeviceRestoreOptions: ParsableArguments {
     guard let first = given.first(where: \.0)?.1 else { return }
     throw UsageError(
       "'\(first)' has no meaning for a plain directory",
-      hint: "it goes with '--to-device' and '--in-place'")
+      hint: "use it with '--to-device' or '--in-place'")
   }
 }
 
-/// What is to be restored, as a command line says it.
+/// The source of a restore, as the command line names it.
 enum RestoreWhat {
   case snapshot(SnapshotPath)
-  /// A path of the device, absolute, in the latest snapshot that has it.
+  /// An absolute path of the device, in the latest snapshot that has it.
   case latest(of: ByteString)
 
   init(_ path: ByteString) throws {
@@ -119,12 +123,13 @@ enum RestoreWhat {
       } catch let error as UsageError {
         guard let hint = error.hint, (try? Host.realPath(path)) != nil else { throw error }
         throw UsageError(
-          error.description, hint: "for what is there of that name write './\(path)'; else \(hint)")
+          error.description,
+          hint: "for the existing file of that name write './\(path)'; otherwise \(hint)")
       }
     }
   }
 
-  /// The snapshot, and the logical path in it.
+  /// Returns the snapshot and the logical path in it.
   func find(
     in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
   ) throws -> (StoredSnapshot, ByteString) {
@@ -137,8 +142,8 @@ enum RestoreWhat {
     }
   }
 
-  /// Goes past snapshots in which the way to the path is damaged, as past those that cannot be read at
-  /// all.
+  /// Searches from the newest snapshot on. Snapshots that cannot be read are skipped, and so are
+  /// those in which a directory on the way to the path is damaged.
   private static func findNewest(
     of path: ByteString, in repository: Repository, _ reader: RepositoryReader,
     _ console: Console
@@ -163,19 +168,19 @@ enum RestoreWhat {
   }
 
   private static func notFound(_ path: ByteString, isWhole: Bool) -> any Error {
-    let hint = "'sandboxctl find' looks for a name or a pattern in all of them"
+    let hint = "'sandboxctl find' searches all snapshots for a name or a pattern"
     if isWhole {
       return LifecycleError(
         .notFound, "cannot restore '\(path)': no snapshot has it", hint: hint)
     }
     return StoreError(
-      .damaged, "restore", path.description, "no snapshot has it, of those that can be read",
+      .damaged, "restore", path.description, "no readable snapshot has it",
       hint: hint)
   }
 }
 
 extension ByteString {
-  /// An absolute path without `.` and `..`, as its letters say.
+  /// The absolute path without `.` and `..`, resolved lexically.
   fileprivate var plain: ByteString {
     var parts: [ByteString] = []
     for part in components where part != "." {

@@ -4,14 +4,14 @@ internal import Lifecycle
 internal import SystemIO
 
 extension RestorePlan {
-  /// Says what would be done: what is replaced and removed by name, all of it in numbers.
+  /// Prints the plan: the paths to replace and delete, and totals.
   func tell(_ console: Console, _ needs: [VolumeNeed], listsAll: Bool) throws {
     try console.list("replace  ", replacedPaths, all: listsAll)
     try console.list("delete   ", deletedPaths, all: listsAll)
     try console.list("rename   ", displaced.map(\.path), all: listsAll)
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
-    for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
+    for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
     console.note(notHeld: notHeld)
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
@@ -22,13 +22,13 @@ extension RestorePlan {
 }
 
 extension RestoreReport {
-  /// Says what was done, and what was not.
+  /// Prints the result and the problems.
   func tell(_ plan: RestorePlan, _ console: Console, quiet: Bool) throws {
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in failed { console.warning("not restored: \(remark.path): \(remark.remark)") }
     tellLosses(plan, console)
     if quiet { return }
-    for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
+    for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
     for remark in displaced { console.note("renamed: \(remark.path): \(remark.remark)") }
     let id = plan.snapshot.id.hex.prefix(8)
     try console.result(
@@ -39,37 +39,40 @@ extension RestoreReport {
     console.note(notHeld: plan.notHeld)
     if ownersNotSet > 0 {
       console.note(
-        "\(Sizes.count(ownersNotSet, "entry", plural: "entries")) belonged to another user or group "
-          + "and are yours now: only the superuser can give them back")
+        "\(Sizes.count(ownersNotSet, "entry")) belonged to another user or group "
+          + "and are owned by you now: only root can restore the owner")
     }
   }
 
   private func tellLosses(_ plan: RestorePlan, _ console: Console) {
     if !damaged.isEmpty {
-      // Of what a part of the tree held neither names nor number are known.
+      // The names and the number of the entries in a damaged part of the tree are unknown.
       let (entries, parts) = (damaged.count - plan.damaged.count, plan.damaged.count)
-      var lost = entries > 0 ? [Sizes.count(entries, "entry", plural: "entries")] : []
-      if parts > 0 { lost.append("what \(Sizes.count(parts, "part")) of the snapshot's tree held") }
+      var lost = entries > 0 ? [Sizes.count(entries, "entry")] : []
+      if parts > 0 {
+        lost.append("the content of \(Sizes.count(parts, "part")) of the snapshot's tree")
+      }
       console.warning(
         "\(lost.joined(separator: " and ")) could not be restored, because the repository is "
-          + "damaged; all \(parts > 0 ? "else was" : "others were")")
+          + "damaged; \(parts > 0 ? "everything else was" : "all others were") restored")
     }
     if !failed.isEmpty {
-      console.warning("\(Sizes.count(failed.count, "remark")) on what was not restored as stored")
+      console.warning("\(Sizes.count(failed.count, "problem")): not restored exactly as stored")
     }
   }
 }
 
 extension RestoreTotals {
-  /// Writes a line about the entries, if there are any.
+  /// Prints a line with the totals, unless there are no entries.
   func tell(_ words: String, _ console: Console) throws {
     if entries > 0 { try console.result("\(words) \(text)") }
   }
 
-  /// What there is: "3.1 GiB in 41,209 files, 812 directories, 14 links".
+  /// The totals: "3.1 GiB in 41,209 files, 812 directories, 14 links".
   var text: String {
     var parts = [
-      "\(Sizes.text(bytes)) in \(Sizes.count(files, "file"))", Sizes.count(directories, "folder"),
+      "\(Sizes.text(bytes)) in \(Sizes.count(files, "file"))",
+      Sizes.count(directories, "directory"),
     ]
     if links > 0 { parts.append(Sizes.count(links, "link")) }
     if specials > 0 { parts.append(Sizes.count(specials, "special file")) }
@@ -78,13 +81,13 @@ extension RestoreTotals {
 }
 
 extension Console {
-  /// Notes how much of what is restored the snapshot's policy excluded.
+  /// Prints how much of the restored data the snapshot's policy excluded.
   func note(notHeld: [Exclusion]) {
     if notHeld.isEmpty { return }
     let bytes = notHeld.lazy.map(\.bytes).clampedSum
     let files = Int(clamping: notHeld.lazy.map(\.files).clampedSum)
     note(
-      "the snapshot does not hold what its policy excluded: \(Sizes.text(bytes)) in "
+      "the snapshot lacks data that its policy excluded: \(Sizes.text(bytes)) in "
         + "\(Sizes.count(files, "file")); 'sandboxctl snapshots show' lists it")
   }
 }

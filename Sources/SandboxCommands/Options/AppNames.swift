@@ -1,16 +1,16 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Names of apps as a user gave them, which may be of several devices: each device's part of them is what
-/// it has.
+/// Names of apps from the command line. They may belong to several devices; each device uses the
+/// names that it has.
 struct AppNames {
   private let names: [ByteString]
 
   init(_ names: [ByteString]) { self.names = names }
 
-  /// Those of the apps that a device has.
+  /// Returns the named apps of a device.
   ///
-  /// - Throws: where it has none of them, and for a name that means several.
+  /// - Throws: `ModelError` if the device has none of them, or for an ambiguous name.
   func apps(of device: Device) throws(ModelError) -> [App] {
     var (found, missing) = ([App](), nil as ModelError?)
     for name in names {
@@ -25,10 +25,10 @@ struct AppNames {
     return found
   }
 
-  /// Those of some devices that have one of the apps; all, where none is named.
+  /// Returns the devices that have one of the apps; all devices if no app is named.
   ///
   /// - Parameter isAll: whether these are all devices that may have one.
-  /// - Throws: for a name that none of them has.
+  /// - Throws: `ModelError` for a name that none of them has.
   func holders(among devices: [Device], isAll: Bool = true) throws(ModelError) -> [Device] {
     if names.isEmpty { return devices }
     for name in names where isAll {

@@ -3,31 +3,32 @@ internal import ArgumentParser
 internal import SandboxModel
 internal import SystemIO
 
-/// Which apps of a device a backup is of.
+/// The apps to back up.
 struct BackupAppOptions: ParsableArguments {
   @Option(
     name: .customLong("app"),
     help: ArgumentHelp(
-      "Back up only this app, with the groups that it shares: an identifier, its last component or "
-        + "the name that is shown; may be repeated.", valueName: "app"))
+      "Back up only this app and the groups it shares: its identifier, the last component "
+        + "of it, or its display name; may be repeated.", valueName: "app"))
   var apps: [ByteString] = []
 
   @Flag(
     help:
-      "Read the bundles that have new UUIDs, though version, names, sizes and times are as stored.")
+      "Read bundles with new UUIDs even if version, names, sizes and times did not change.")
   var verifyBundles = false
 
   var names: AppNames { AppNames(apps) }
 
-  /// What of a device is meant.
+  /// Returns the part of a device to back up.
   ///
-  /// - Throws: where the device has none of the apps, and for a name that several have.
+  /// - Throws: `ModelError` if the device has none of the apps, or for an ambiguous name.
   func selection(of device: Device) throws -> AppSelection {
     AppSelection(device, try names.apps(of: device))
   }
 }
 
-/// The containers of some apps and of the groups that they may share; with no app all of a device.
+/// The containers of some apps and of the groups they may share; without apps, all containers of a
+/// device.
 struct AppSelection {
   private let paths: Set<ByteString>
   private let identifiers: [String]
@@ -44,7 +45,7 @@ struct AppSelection {
   /// Whether it is only a part of the device.
   var isPart: Bool { !identifiers.isEmpty }
 
-  /// What a snapshot says that it is of.
+  /// The scope to record in the snapshot.
   var scope: Scope { isPart ? .apps(identifiers) : .device }
 
   func has(_ container: Container) -> Bool { !isPart || paths.contains(container.logicalPrefix) }

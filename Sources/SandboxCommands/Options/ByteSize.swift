@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import PolicyEngine
 
-/// A number of bytes as a command line gives it: `4096`, `200M` and `4GiB` by powers of 1024, `10MB`
-/// by those of 1000.
+/// A number of bytes on the command line: `4096`, `200M` and `4GiB` by powers of 1024, `10MB` by
+/// powers of 1000.
 struct ByteSize: ExpressibleByArgument {
   let bytes: Int64
 

@@ -1,12 +1,13 @@
 public import ArgumentParser
 public import SystemIO
 
-/// A word of the command line, for a parser that knows nothing but texts.
+/// An argument as text, for a parser that handles only strings.
 ///
-/// A byte that is no part of UTF-8 becomes the scalar U+10FF00 + byte, which is for private use. Each of
-/// the four bytes of such a scalar in the word becomes one, too, so that no two words get one text.
+/// A byte that is not part of valid UTF-8 is escaped as the private-use scalar U+10FF00 + byte. So
+/// is each of the four bytes of such a scalar in the argument, which makes the escaped text
+/// unambiguous.
 extension ByteString: ExpressibleByArgument {
-  /// The word as a text for the parser.
+  /// The argument as text for the parser.
   var argument: String {
     if let text = utf8, !text.hasEscapedBytes { return text }
     var text = String.UnicodeScalarView()
@@ -23,7 +24,7 @@ extension ByteString: ExpressibleByArgument {
     return String(text)
   }
 
-  /// The word whose text the parser gives.
+  /// Creates the argument from the parser's text.
   public init(argument: String) {
     var bytes: [UInt8] = []
     for scalar in argument.unicodeScalars {
@@ -36,15 +37,15 @@ extension ByteString: ExpressibleByArgument {
     self.init(bytes)
   }
 
-  /// Whether the bytes end with a text's.
+  /// Whether the bytes end with those of a text.
   func hasSuffix(_ text: String) -> Bool { bytes.suffix(text.utf8.count).elementsEqual(text.utf8) }
 }
 
 extension String {
-  /// Whether a text for the parser stands for bytes that are not in it as they are.
+  /// Whether the text contains escaped bytes.
   var hasEscapedBytes: Bool { unicodeScalars.contains { $0.escapedByte != nil } }
 
-  /// What the parser says of words, with their bytes as a person is shown them.
+  /// The parser's text with escaped bytes as they are displayed.
   var showingBytes: String {
     var shown = ""
     var run: [UInt8] = []
@@ -64,12 +65,12 @@ extension String {
 extension Unicode.Scalar {
   private static let firstEscape: UInt32 = 0x10FF00
 
-  /// The scalar that stands for a byte. The last of them is the last scalar that there is.
+  /// Creates the scalar that escapes a byte. The highest one is the last Unicode scalar.
   fileprivate init(escaping byte: UInt8) {
     self = Unicode.Scalar(Self.firstEscape + UInt32(byte)) ?? "\u{FFFD}"
   }
 
-  /// The byte that it stands for, nil for a scalar that stands for itself.
+  /// The escaped byte; nil for a scalar that is not an escape.
   fileprivate var escapedByte: UInt8? {
     value >= Self.firstEscape ? UInt8(value - Self.firstEscape) : nil
   }

@@ -2,46 +2,48 @@ internal import ArgumentParser
 internal import SandboxModel
 internal import SystemIO
 
-/// Which device a command works on.
+/// The device that a command works on.
 struct DeviceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The directory that the device lies in; else this user's own apps.", valueName: "dir"),
+      "The directory of the device (default: the user's own apps).", valueName: "dir"),
     completion: .directory)
   var root: ByteString?
 
   @Option(
     name: .customLong("device"),
     help: ArgumentHelp(
-      "The device of this name, UDID or identity, of those in the directory; else of this user's own.",
+      "The device of this name, UDID or identity, among those in the root directory or "
+        + "the user's own.",
       valueName: "name"))
   var name: ByteString?
 
   @Option(
     help: ArgumentHelp(
-      "How the platform lays out its apps: coresimulator, flatpak, macos, snap or directory; found by looking.",
+      "The platform's layout: coresimulator, flatpak, macos, snap or folder (default: "
+        + "detect it).",
       valueName: "layout"),
     completion: .list(Layout.allCases.map(\.rawValue)))
   var layout: String?
 
-  /// Whether a device is named, and not only the one that is there by default.
+  /// Whether the command line names a device.
   var isNamed: Bool { root != nil || name != nil }
 
-  /// Finds the one device: at `--root`, or else this user's own.
+  /// Returns the device at `--root`, or the user's own if there is only one.
   func find() throws -> Device {
     let choices = try choices()
     guard choices.count == 1 else {
       let layouts = choices.compactMap(\.layout).map { "'--layout \($0.rawValue)'" }
       throw UsageError(
-        "you have \(choices.count) devices: it is not clear which is meant",
-        hint: "choose by \(layouts.joined(separator: " or ")), or name one with '--device NAME' or "
+        "you have \(choices.count) devices, and none is selected",
+        hint: "select one with \(layouts.joined(separator: " or ")), '--device NAME' or "
           + "'--root DIR'")
     }
     return try choices[0].find()
   }
 
-  /// The device at `--root`, or else all of this user's own; of these, or of several in `--root`, the
-  /// one that `--device` names.
+  /// Returns the device at `--root`, or all of the user's own; with `--device`, the one of that
+  /// name among these, or among those in `--root`.
   func choices() throws -> [DeviceChoice] {
     let layout = try chosenLayout()
     if let name { return [DeviceChoice(try candidates(layout).device(name))] }
@@ -54,7 +56,7 @@ struct DeviceOptions: ParsableArguments {
     return try OwnDevice.candidates(layout: layout)
   }
 
-  /// The layout that is named, nil when none is.
+  /// Returns the named layout, or nil.
   func chosenLayout() throws -> Layout? {
     guard let layout else { return nil }
     guard let known = Layout(rawValue: layout) else {

@@ -1,12 +1,11 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// A path that a user gives on a device: logical, real, or `<app>/<path in its data>`.
+/// A path of a device on the command line: logical, real, or `<app>/<path in its data>`.
 struct DevicePath {
   let logical: LogicalPath
 
-  /// Reads a path. It need not name anything that exists, but it has to lie in a container or above
-  /// some.
+  /// Parses a path. It need not exist, but has to be in a container or above one.
   init(_ path: ByteString, on device: Device) throws {
     if let logical = try Self.real(path, device) {
       self.logical = logical
@@ -22,7 +21,7 @@ struct DevicePath {
     self.logical = try Self.inApp(trimmed, device)
   }
 
-  /// An absolute path, or a relative one that leads to something that is there.
+  /// Returns the logical path of an absolute path, or of a relative one that exists; otherwise nil.
   private static func real(_ path: ByteString, _ device: Device) throws -> LogicalPath? {
     if path.isAbsolute {
       guard let logical = try device.logicalPath(ofPath: path) else {
@@ -45,7 +44,7 @@ struct DevicePath {
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
   }
 
-  /// Whether the path lies in a container or above it.
+  /// Whether the path is in the container or above it.
   func concerns(_ container: Container) -> Bool {
     logical.bytes.isWithin(container.logicalPrefix)
       || container.logicalPrefix.isWithin(logical.bytes)

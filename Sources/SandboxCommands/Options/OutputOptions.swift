@@ -1,23 +1,23 @@
 internal import ArgumentParser
 
-/// How a command answers.
+/// The form of a command's output.
 struct OutputOptions: ParsableArguments {
-  @Flag(help: "Answer in JSON, for programs.")
+  @Flag(help: "Print JSON, one object per line.")
   var json = false
 
-  @Flag(name: .shortAndLong, help: "Leave out notes and summaries; results stay.")
+  @Flag(name: .shortAndLong, help: "Omit notes and summaries.")
   var quiet = false
 
   @Option(help: Self.profileHelp)
   var profile: String?
 
-  /// What the help says of `--profile`, also where a command has no other of these options.
+  /// The help of `--profile`, also for commands that have no other of these options.
   static var profileHelp: ArgumentHelp {
-    ArgumentHelp("Take this profile's options from the configuration file.", valueName: "name")
+    ArgumentHelp("Use the options of this profile of the configuration file.", valueName: "name")
   }
 }
 
-/// A request that does not make sense as it is: exit status 2.
+/// Arguments that are invalid or cannot be combined: exit status 2.
 struct UsageError: Error, CustomStringConvertible {
   let description: String
   let hint: String?

@@ -2,31 +2,31 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// The devices that a user has without naming any: the directories in which platforms keep the apps' data
-/// of a user.
+/// The default devices of a user: the directories in which platforms keep the data of the user's
+/// apps.
 struct OwnDevice {
-  /// Where it lies in the home directory.
+  /// The path in the home directory.
   let place: ByteString
   let layout: Layout
 
-  /// The places of all layouts that this program knows.
+  /// The default devices of all layouts.
   static let all: [OwnDevice] = [
     (".var/app", "flatpak"), ("snap", "snap"), ("Library/Containers", "macos"),
   ].compactMap { place, name in
     Layout(rawValue: name).map { OwnDevice(place: ByteString(place), layout: $0) }
   }
 
-  /// Those that exist, or the one of a layout.
+  /// Returns the default devices that exist, or the one of a layout.
   ///
-  /// - Throws: `failed` when there is none, with what to do about it.
+  /// - Throws: `failed` if there is none, with a hint.
   static func present(layout: Layout?) throws -> [DeviceChoice] {
     guard let home = Host.environment("HOME") else {
-      throw UsageError("there is no device to work on: HOME is not set", hint: hint)
+      throw UsageError("no device found: HOME is not set", hint: hint)
     }
     let wanted = all.filter { layout == nil || $0.layout == layout }
     if wanted.isEmpty, let layout {
       throw UsageError(
-        "there is no device to work on: no user has an own one of the layout '\(layout.rawValue)'",
+        "no device found: the layout '\(layout.rawValue)' has no default device",
         hint: hint)
     }
     let present = wanted.map { DeviceChoice(root: home.appending($0.place), layout: $0.layout) }
@@ -34,14 +34,15 @@ struct OwnDevice {
     guard !present.isEmpty else {
       let places = wanted.map { "'\($0.place)'" }.joined(separator: ", ")
       throw LifecycleError(
-        .failed, "there is no device to work on: '\(home)' has no \(places)", hint: hint)
+        .failed, "no device found: '\(home)' has no \(places)", hint: hint)
     }
     return present
   }
 
-  /// Those that exist, and a Mac user's simulators, to choose one by its name.
+  /// Returns the default devices that exist and, on a Mac, the simulators, for the selection of one
+  /// by name.
   ///
-  /// - Throws: as `present(layout:)` where there is none at all.
+  /// - Throws: the error of `present(layout:)` if there is none.
   static func candidates(layout: Layout?) throws -> [DeviceCandidate] {
     var found: [DeviceCandidate] = []
     if layout == nil || layout == .coreSimulator, let home = Host.environment("HOME") {
@@ -51,7 +52,7 @@ struct OwnDevice {
     if layout == .coreSimulator, !found.isEmpty { return found }
     do {
       for choice in try present(layout: layout) {
-        // One that cannot be read is not the one that is named.
+        // An unreadable device cannot be the named one.
         found += (try? DeviceFinder(layout: choice.layout).candidates(in: choice.root)) ?? []
       }
     } catch { if found.isEmpty { throw error } }
@@ -62,15 +63,15 @@ struct OwnDevice {
   private static let simulators: ByteString = "Library/Developer/CoreSimulator/Devices"
 
   private static let hint = """
-    name one with '--root DIR', keep any directory with '--layout folder --root DIR', or make one to \
-    try with 'sandboxctl sample DIR'
+    name one with '--root DIR', use any directory with '--layout folder --root DIR', or create a \
+    sample with 'sandboxctl sample DIR'
     """
 }
 
-/// A device that is meant, before it is looked at.
+/// A selected device, before it is opened.
 struct DeviceChoice {
   let root: ByteString
-  /// Found by looking when it is not said.
+  /// The layout; nil to detect it.
   let layout: Layout?
 
   init(root: ByteString, layout: Layout?) { (self.root, self.layout) = (root, layout) }
@@ -79,7 +80,7 @@ struct DeviceChoice {
     self.init(root: candidate.directory, layout: candidate.layout)
   }
 
-  /// Looks at it. A directory that holds devices is none itself, and they are named.
+  /// Opens the device. The error for a directory that contains devices lists them.
   func find() throws -> Device {
     do throws(ModelError) {
       return try Device.find(root: root, layout: layout)
@@ -87,12 +88,12 @@ struct DeviceChoice {
       let held = (try? DeviceFinder(layout: layout).candidates(in: root)) ?? []
       guard error.code == .noDevice, !held.isEmpty else { throw error }
       throw ModelError(
-        .noDevice, error.attempt, on: error.subject, "it is none, but holds some",
-        hint: "choose one with '--device NAME': \(held.listed)")
+        .noDevice, error.attempt, on: error.subject, "it is not a device, but contains some",
+        hint: "select one with '--device NAME': \(held.listed)")
     }
   }
 
-  /// Whether there is something: a directory that cannot be opened is there.
+  /// Whether the directory exists, even if it cannot be opened.
   fileprivate var isPresent: Bool {
     do throws(SystemError) {
       _ = try Directory.open(path: root)

@@ -4,22 +4,22 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Which policy a command follows.
+/// The policy that a command uses.
 struct PolicyChoice: ParsableArguments {
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
-      "A policy by name instead of the layout's own, or a file laid over it; may be repeated.",
+      "A policy to use instead of the layout's own, by name, or a file to lay over the "
+        + "policy; may be repeated.",
       valueName: "name|file"))
   var policies: [ByteString] = []
 
-  /// Compiles the policy for a layout; where none is named that of an earlier decision, if it is
-  /// known here.
+  /// Compiles the policy for a layout. If none is named, `earlier` is used if it is known here.
   func compile(
     for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = [],
     orElse earlier: String? = nil
   ) throws -> CompiledPolicy {
-    // What is no text names no policy, and is told of as it is shown.
+    // An argument that is not UTF-8 names no policy; the error shows its description.
     let named = policies.last { !Self.isFile($0) }.map { $0.utf8 ?? $0.description }
     let library = try PolicyFiles.library(
       policy: named ?? earlier, layout: layout, extra: policies.filter(Self.isFile))
@@ -35,30 +35,32 @@ struct PolicyChoice: ParsableArguments {
   }
 }
 
-/// By which rules a command decides.
+/// The policy, patterns and platform version that a command uses.
 struct PolicyOptions: ParsableArguments {
   @OptionGroup var choice: PolicyChoice
 
   @Option(
     help: ArgumentHelp(
-      "Leave out what matches, by its path in the folder: x, or **/x at any depth; may be repeated.",
+      "Exclude entries whose path in the container matches: x, or **/x at any depth; may "
+        + "be repeated.",
       valueName: "pattern"))
   var exclude: [ByteString] = []
 
   @Option(
     help: ArgumentHelp(
-      "Keep what matches, whatever the policy and --exclude say; may be repeated.",
+      "Keep entries that match, regardless of the policy and of --exclude; may be "
+        + "repeated.",
       valueName: "pattern"))
   var include: [ByteString] = []
 
   @Option(
     help: ArgumentHelp(
-      "The platform's version, where the device does not tell.",
+      "The version of the platform (default: the device's).",
       valueName: "version"))
   var osVersion: String?
 
-  /// Compiles the policy for a device. A version that nothing tells counts as the newest, which is
-  /// said where a mark depends on it.
+  /// Compiles the policy for a device. An unknown version counts as the newest, with a note if a
+  /// mark depends on it.
   func compile(
     for device: Device, _ output: OutputOptions, _ console: Console,
     also patterns: [CommandLinePattern] = []
@@ -69,7 +71,7 @@ struct PolicyOptions: ParsableArguments {
       policy.markers.contains(where: { $0.versions != .all })
     {
       console.note(
-        "the device does not tell its OS version: the newest is assumed; '--os-version' says it")
+        "the device's OS version is unknown: the newest is assumed; '--os-version' sets it")
     }
     return policy
   }
@@ -87,7 +89,7 @@ struct PolicyOptions: ParsableArguments {
   private static func parsed(_ text: String) throws -> OSVersion {
     guard let version = OSVersion(text) else {
       throw UsageError(
-        "'\(ByteString(text))' is no version", hint: "write it as numbers with dots: 16.4")
+        "'\(ByteString(text))' is not a version", hint: "write numbers with dots, for example 16.4")
     }
     return version
   }

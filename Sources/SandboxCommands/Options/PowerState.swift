@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// When a backup is to be made.
+/// A condition for a backup.
 enum PowerState: String, CaseIterable, ExpressibleByArgument {
-  /// While the machine has mains power.
+  /// The machine has mains power.
   case onMains = "on-ac"
 }

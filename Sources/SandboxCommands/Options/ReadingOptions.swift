@@ -3,17 +3,19 @@ internal import ArgumentParser
 internal import Lifecycle
 internal import SystemIO
 
-/// How a command that reads a repository, and changes nothing, tells how far it is.
+/// The progress options of commands that only read a repository.
 struct ReadingOptions: ParsableArguments {
   @Flag(
     name: .shortAndLong,
-    help: "Say each minute how far it is, where no line on the terminal does.")
+    help: "Report progress every minute if there is no progress line on the terminal.")
   var verbose = false
 
-  /// Begins to show how far a reading is, until the command's words are out; a signal ends it.
+  /// Starts the progress display of a reading, until its results are printed. A signal ends the
+  /// reading.
   ///
-  /// No line is drawn where results go into a pipe: what reads it, as a pager does, may have the same
-  /// terminal, and may end the command by going away. Nor among bytes that go to a screen.
+  /// No progress line is drawn if the results go to a pipe: its reader, such as a pager, may use
+  /// the same terminal, and may end the command by exiting. Nor is one drawn if bytes go to a
+  /// terminal.
   func watch(
     _ repository: Repository, _ console: Console, of noun: String = "file", isQuiet: Bool,
     isBytes: Bool = false
@@ -29,7 +31,7 @@ struct ReadingOptions: ParsableArguments {
 }
 
 extension ReadingWatch {
-  /// Expects the bytes of what is to be dumped, where the snapshot says how many they are.
+  /// Sets the expected number of bytes of a dump, if the snapshot has it.
   func expect(_ source: SnapshotSource, at path: ByteString, of stored: StoredSnapshot) {
     counters.begin(path)
     switch source {
@@ -39,7 +41,7 @@ extension ReadingWatch {
     }
   }
 
-  /// Expects all files of a snapshot.
+  /// Sets the expected number of files to that of a snapshot.
   func expectAll(of stored: StoredSnapshot, bytes: UInt64 = 0) {
     counters.expect(files: Int(clamping: stored.snapshot.totals.files), bytes: bytes)
   }

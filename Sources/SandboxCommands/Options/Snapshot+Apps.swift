@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import SystemIO
 
 extension SnapshotHead {
-  /// Whether an app that a user may mean by a name is in it.
+  /// Whether the snapshot has an app of that name.
   func holds(_ name: String) -> Bool {
     apps.contains { app in
       (app.identifier == name || app.isCalled(name)) && !app.containers.isEmpty
@@ -11,9 +11,9 @@ extension SnapshotHead {
 }
 
 extension Snapshot {
-  /// The identifiers of the apps that a user names.
+  /// Returns the identifiers of the named apps.
   ///
-  /// - Throws: for a name that no app of the snapshot has, or several.
+  /// - Throws: `LifecycleError` for a name that matches no app of the snapshot, or several.
   func identifiers(of names: [String]) throws -> [String] {
     try names.map { try app(ByteString($0)).identifier }
   }

@@ -4,9 +4,9 @@ internal import SandboxModel
 internal import SystemIO
 
 extension Snapshot {
-  /// The logical path that a user means: a logical one, one in an app's data, or one of the device,
-  /// which is absolute, begins with a dot, or is that of something in the working directory; empty for
-  /// the whole snapshot.
+  /// Returns the logical path of an argument: a logical path, a path in an app's data, or a path of
+  /// the device, which is absolute, begins with a dot, or exists in the working directory. Empty
+  /// for the whole snapshot.
   func logicalPath(_ path: ByteString) throws -> ByteString {
     if path.isAbsolute { return try logicalPath(ofReal: path) }
     let parts = path.components
@@ -25,7 +25,7 @@ extension Snapshot {
     return Self.joined(["apps", ByteString(app.identifier), "data"] + parts.dropFirst())
   }
 
-  /// An absolute path as it was written, or, where it is there, as it is without links.
+  /// Returns the logical path of an absolute path, as written or with symbolic links resolved.
   private func logicalPath(ofReal path: ByteString) throws -> ByteString {
     let parts = path.components.filter { $0 != "." }
     let written = ByteString("/").appending(Self.joined(parts))
@@ -35,9 +35,9 @@ extension Snapshot {
     }
     throw LifecycleError(
       .notFound,
-      "cannot find '\(path)' in the snapshot: it lies in no container of the device "
+      "cannot find '\(path)' in the snapshot: it is not in a container of the device "
         + "'\(device.root)'",
-      hint: "'sandboxctl ls' shows logical paths, which have no slash at the beginning")
+      hint: "'sandboxctl ls' shows logical paths, which do not begin with a slash")
   }
 
   private func inContainer(_ path: ByteString) -> ByteString? {
@@ -49,25 +49,25 @@ extension Snapshot {
       ByteString(path.bytes.dropFirst(container.realPath.count).drop { $0 == 0x2f }))
   }
 
-  /// The app of a name: its identifier, else the last component of it or the display name, in any
-  /// case of letters, when only one app has it.
+  /// Returns the app of a name: its identifier, or the last component of it or its display name, in
+  /// any case, if only one app matches.
   func app(_ name: ByteString) throws -> AppRecord {
     if let app = apps.first(where: { ByteString($0.identifier) == name }) { return app }
     let found = apps.filter { app in name.utf8.map(app.isCalled) ?? false }
     guard let app = found.first else {
       let hint =
         apps.isEmpty
-        ? "logical paths begin with 'apps', 'groups' or 'directories'"
-        : "logical paths begin with 'apps', 'groups' or 'directories'; the snapshot's apps are "
+        ? "logical paths begin with 'apps', 'groups' or 'folders'"
+        : "logical paths begin with 'apps', 'groups' or 'folders'; the snapshot's apps are "
           + Self.listed(apps.map(\.identifier))
       throw LifecycleError(
-        .notFound, "cannot find '\(name)' in the snapshot: it is no app of it", hint: hint)
+        .notFound, "cannot find '\(name)' in the snapshot: it is not one of its apps", hint: hint)
     }
     guard found.count == 1 else {
       throw LifecycleError(
         .unclear,
-        "'\(name)' is not clear: several apps are called so: "
-          + Self.listed(found.map(\.identifier)), hint: "give the whole identifier")
+        "'\(name)' is ambiguous: it matches several apps: "
+          + Self.listed(found.map(\.identifier)), hint: "give the full identifier")
     }
     return app
   }
@@ -76,7 +76,7 @@ extension Snapshot {
     ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 
-  /// The first few of some names, in quotes.
+  /// Returns the first five names in quotes, and the number of the others.
   private static func listed(_ names: [String]) -> String {
     let shown = names.prefix(5).map { "'\(ByteString($0))'" }.joined(separator: ", ")
     return names.count > 5 ? "\(shown) and \(names.count - 5) more" : shown
@@ -84,8 +84,8 @@ extension Snapshot {
 }
 
 extension AppRecord {
-  /// Whether a user who says this may mean the app: its identifier, the last component of it or its
-  /// display name, in any case of letters.
+  /// Whether a text names the app: its identifier, the last component of it, or its display name,
+  /// in any case.
   func isCalled(_ text: String) -> Bool {
     let wanted = text.lowercased()
     let id = identifier.lowercased()

@@ -3,29 +3,29 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// Finds the snapshots that a command line names, all in one listing. What a user has to know of how
-/// they were chosen is told once.
+/// Finds the snapshots that a command line names, with a single listing. Each warning about the
+/// choice is printed once.
 final class SnapshotFinder {
   private let repository: Repository
   private let console: Console
   private var heads: SnapshotHeads?
-  /// The devices, by identity, of which it was told that they are not the only one.
+  /// The identities of the devices for which the warning about other devices was printed.
   private var toldDevices: Set<String> = []
 
   init(_ repository: Repository, _ console: Console) {
     (self.repository, self.console) = (repository, console)
   }
 
-  /// Finds a snapshot, and warns of those that cannot be read and may be the one that is meant, and
-  /// where other devices have one that may be.
+  /// Returns a snapshot. Warns about unreadable snapshots that may be the one meant, and about
+  /// matching snapshots of other devices.
   ///
-  /// The newest is one of the whole device, or with apps one that holds them; those that a restore
-  /// made of what it replaced are named by their ids.
+  /// `latest` and times name snapshots of a whole device, or with `apps` those that contain the
+  /// apps. Snapshots that a restore made are named only by their ids.
   func find(_ name: SnapshotName, holding apps: [String] = []) throws -> StoredSnapshot {
     let found = try choose(name, holding: apps)
     for (path, reason) in found.snapshot.unusableContainers {
       console.warning(
-        "the snapshot \(found.id.hex.prefix(8)) has a container that no device can have: "
+        "the snapshot \(found.id.hex.prefix(8)) has an invalid container: "
           + "'\(path)': \(reason)")
     }
     return found
@@ -50,8 +50,8 @@ final class SnapshotFinder {
     }
   }
 
-  /// Chooses by the heads, and reads the snapshot. One that is damaged may be the one that is meant:
-  /// it is named, and another is chosen.
+  /// Chooses by the heads and reads the snapshot. A damaged snapshot may be the one meant: it is
+  /// reported, and another is chosen.
   private func choose(
     named text: String, holding apps: [String], among isMeant: (SnapshotHead) -> Bool,
     _ choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
@@ -65,7 +65,7 @@ final class SnapshotFinder {
     return found
   }
 
-  /// The heads. A snapshot of which there is none, as it cannot be read, may be the one to choose.
+  /// Returns the heads. Reports snapshots without one, since they may be the one meant.
   private func headsForChoice() throws(StoreError) -> SnapshotHeads {
     if let heads { return heads }
     let heads = try repository.hostHeads()
@@ -74,8 +74,8 @@ final class SnapshotFinder {
     return heads
   }
 
-  /// Says of which device a snapshot is, where it might as well have been another's: no word of the
-  /// command line names one.
+  /// Warns about the device of a snapshot if other devices have a matching one, since no argument
+  /// names a device.
   private func tell(
     of found: SnapshotHead, named text: String, among all: [SnapshotHead]
   ) {
@@ -101,13 +101,13 @@ final class SnapshotFinder {
     if apps.isEmpty || isThere { return }
     let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
     throw LifecycleError(
-      .notFound, "cannot find \(names): no snapshot holds an app that is called so",
+      .notFound, "cannot find \(names): no snapshot has an app of that name",
       hint: "'sandboxctl snapshots show latest' lists its apps")
   }
 }
 
 extension SnapshotHead {
-  /// Its short id, and the device that it is of.
+  /// Returns the short id and the device.
   fileprivate func nameOfDevice(withHost: Bool) -> String {
     let host = withHost ? " on '\(ByteString(host))'" : ""
     return "\(id.hex.prefix(8)) of '\(device.root)'\(host)"

@@ -1,60 +1,58 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// `SNAP[:PATH]` as a command line gives it.
+/// `SNAP[:PATH]` on the command line.
 struct SnapshotPath {
   private let name: SnapshotName
-  /// What stands behind the colon.
+  /// The part after the colon.
   private let path: ByteString
 
-  /// How SNAP and PATH are written, for help texts.
+  /// The description of SNAP and PATH in help texts.
   static let help = """
-    SNAP is at least four characters of an id, latest, latest~2 for the second before it of \
-    the same device, or a time as 2026-11-01 or 2026-11-01T10.30, which means the newest that was \
-    not begun after that day or minute; all but an id name snapshots of a whole device. Where \
-    several devices have such snapshots a warning says whose it is; an id names another's. Where a \
-    damaged snapshot may be the one that is meant it is named and passed over, and the exit \
-    status is 13. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a \
-    path in its data, as app/Documents, or an absolute path of the device; without it the whole \
-    snapshot is meant.
+    SNAP is an id or its first characters (at least four), latest, latest~2, or a time such as \
+    2026-11-01 or 2026-11-01T10.30. PATH is a logical path \
+    (apps/com.example.app/data/Documents), a path in an app's data (app/Documents), or an \
+    absolute path of the device (default: the whole snapshot). See sandboxctl(1).
     """
 
   init(_ word: ByteString) throws {
-    // By bytes: a path may begin with a mark that makes one letter of the colon and itself.
+    // Split by bytes: a combining mark at the beginning of a path would form one character with the
+    // colon.
     let parts = word.bytes.split(
       separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, let text = ByteString(first).utf8, !text.isEmpty else {
       throw UsageError(
-        "'\(word)' names no snapshot",
-        hint: "write it as 'latest:apps/com.example.app/data', or 'latest'")
+        "'\(word)' does not name a snapshot",
+        hint: "write 'latest:apps/com.example.app/data', or 'latest'")
     }
     name = try SnapshotName(text)
     path = parts.count > 1 ? ByteString(parts[1]) : ""
   }
 
-  /// Finds the snapshot, as `SnapshotFinder` does it.
+  /// Returns the snapshot that `SnapshotFinder` finds.
   func find(
     in repository: Repository, holding apps: [String] = [], _ console: Console
   ) throws -> StoredSnapshot {
     try name.find(in: repository, holding: apps, console)
   }
 
-  /// Whether a path stands behind the colon.
+  /// Whether there is a path after the colon.
   var hasPath: Bool { !path.isEmpty }
 
-  /// The logical path in a snapshot, without a slash at either end; empty for all of it.
+  /// Returns the logical path in a snapshot, without a slash at either end; empty for the whole
+  /// snapshot.
   func logicalPath(in snapshot: Snapshot) throws -> ByteString {
     try snapshot.logicalPath(path)
   }
 }
 
-/// How a command line names a snapshot.
+/// The name of a snapshot on the command line.
 enum SnapshotName: Equatable {
-  /// So many before the newest of its device.
+  /// The snapshot `back` steps before the newest of its device.
   case latest(back: Int, text: String)
-  /// By its id, or how that begins.
+  /// An id, or its first characters.
   case id(String)
-  /// The newest before a moment.
+  /// The newest snapshot before a time.
   case before(Timestamp, text: String)
 
   init(_ text: String) throws {
@@ -66,23 +64,23 @@ enum SnapshotName: Equatable {
       self = .before(end, text: text)
     } else {
       throw UsageError(
-        "'\(ByteString(text))' names no snapshot",
+        "'\(ByteString(text))' does not name a snapshot",
         hint: """
-          give 'latest', 'latest~2', at least four characters of an id, or a time as '2026-11-01' or \
+          give 'latest', 'latest~2', at least four characters of an id, or a time such as '2026-11-01' or \
           '2026-11-01T10.30'
           """)
     }
   }
 
-  /// Finds the snapshot alone, as `SnapshotFinder` does it.
+  /// Returns the snapshot that a new `SnapshotFinder` finds.
   func find(
     in repository: Repository, holding apps: [String] = [], _ console: Console
   ) throws -> StoredSnapshot {
     try SnapshotFinder(repository, console).find(self, holding: apps)
   }
 
-  /// The first moment after the day, minute or second that a text names: by this host's clock, or
-  /// with a Z at its end by UTC.
+  /// Returns the end of the day, minute or second that a text names, in local time, or in UTC if it
+  /// ends with Z; nil if it is not a time.
   private static func end(of text: String) -> Timestamp? {
     let isUTC = text.hasSuffix("Z")
     let halves = text.dropLast(isUTC ? 1 : 0).split(
@@ -104,7 +102,8 @@ enum SnapshotName: Equatable {
     return Timestamp(end, isUTC: isUTC)
   }
 
-  /// Numbers of so many digits, with a separator between them; the last ones may be missing.
+  /// Returns numbers with the given counts of digits, separated by `separator`; the last ones may
+  /// be missing.
   private static func numbers(
     _ text: Substring, _ separator: Character, _ digits: [Int]
   ) -> [Int]? {

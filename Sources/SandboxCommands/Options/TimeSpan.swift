@@ -1,8 +1,7 @@
 internal import ArgumentParser
 internal import PolicyEngine
 
-/// A span of time as a command line gives it: `45s`, `10m`, `2h`, `1d`, `2w`; a bare number is
-/// seconds.
+/// A span of time on the command line: `45s`, `10m`, `2h`, `1d`, `2w`. A bare number is in seconds.
 struct TimeSpan: ExpressibleByArgument {
   let seconds: Double
 

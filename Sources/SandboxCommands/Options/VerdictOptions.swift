@@ -1,22 +1,22 @@
 internal import ArgumentParser
 internal import PolicyEngine
 
-/// Which of a policy's answers is asked for.
+/// The verdict to show.
 struct VerdictOptions: ParsableArguments {
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp(
-      "Where a backup would go: cloud or unencrypted; may be repeated. Without it: a local, "
-        + "encrypted repository.", valueName: "destination"))
+      "The destination of the backup: cloud or unencrypted; may be repeated (default: a "
+        + "local, encrypted repository).", valueName: "destination"))
   var destinations: [String] = []
 
-  @Flag(help: "Answer as the platform itself does, not as sandboxctl does.")
+  @Flag(help: "Show the platform's own decision instead of sandboxctl's.")
   var asPlatform = false
 
-  /// The view that is asked for.
+  /// The verdict's view.
   var view: VerdictView { asPlatform ? .platform : .keep }
 
-  /// The destination that is asked for.
+  /// The destination of the backup.
   var destination: Destination {
     get throws {
       var destination = Destination()

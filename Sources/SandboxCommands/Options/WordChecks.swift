@@ -1,26 +1,28 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// Mistakes in the words of a command line that the parser lets pass.
+/// Checks of the arguments that the parser does not make.
 enum WordChecks {
-  /// Refuses bytes that are not UTF-8 where a text is meant, as in a tag: what a command has as a
-  /// `ByteString` is of bytes, and every `String` of it is a text.
+  /// Refuses bytes that are not UTF-8 in a text argument, such as a tag. Arguments that may contain
+  /// other bytes are of type `ByteString`; each `String` is text.
   static func requireText(_ command: any ParsableCommand, _ words: [String]) throws {
     guard words.contains(where: \.hasEscapedBytes),
       let text = texts(in: command).first(where: \.hasEscapedBytes)
     else { return }
     throw UsageError(
-      "'\(ByteString(argument: text))' is no text that can be taken",
-      hint: "only paths, patterns and names may hold what is not UTF-8, or U+10FF00 and above")
+      "'\(ByteString(argument: text))' is not valid text",
+      hint:
+        "only paths, patterns and names may contain bytes that are not UTF-8, or U+10FF00 and above"
+    )
   }
 
-  /// All texts that a command was given, wherever its groups of options hold them.
+  /// Returns all text arguments of a command, including those in its option groups.
   private static func texts(in value: Any) -> [String] {
     if let text = value as? String { return [text] }
     return Mirror(reflecting: value).children.flatMap { texts(in: $0.value) }
   }
 
-  /// Refuses an option that takes one value and is given several times: the parser takes the last.
+  /// Refuses an option with one value that is given several times. The parser would use the last.
   static func requireOnce(_ words: [String]) throws {
     var seen: Set<String> = []
     let repeated = words.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }

@@ -3,10 +3,10 @@ internal import Codecs
 internal import SystemIO
 
 extension CheckFinding {
-  /// Whether it takes something from a snapshot, or may.
+  /// Whether the finding affects a snapshot, or may affect one.
   var isDamage: Bool { if case .remark = self { false } else { true } }
 
-  /// The finding for a person.
+  /// The finding as text.
   var text: String {
     switch self {
     case .damage(let object, let reason): return "damaged  \(object): \(reason)"
@@ -51,10 +51,10 @@ extension CheckReport {
     ]
   }
 
-  /// What a person is told at the end.
+  /// Returns the summary as text.
   func lines(_ reading: CheckReading) -> [String] {
     let what =
-      "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(trees, "folder")), "
+      "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(trees, "directory")), "
       + "\(Sizes.count(packs, "pack")) of \(Sizes.text(storedBytes))"
     let read =
       reading == .trees
@@ -65,13 +65,13 @@ extension CheckReport {
     if costs == 0 {
       return [
         looked,
-        "\(Sizes.count(damaged, "object")) damaged; every snapshot that can be read can be restored whole",
+        "\(Sizes.count(damaged, "object")) damaged; all readable snapshots can be restored completely",
       ]
     }
     return [
       looked,
       "\(Sizes.count(damaged, "object")) damaged, "
-        + "\(Sizes.count(costs, "path")) cannot be restored whole",
+        + "\(Sizes.count(costs, "path")) cannot be restored completely",
     ]
   }
 }

@@ -2,22 +2,24 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Where a command's words go: results to standard output, talk to standard error.
+/// The output of a command: results on standard output, messages on standard error.
 ///
-/// Errors of standard output end the command by a throw; those of standard error are ignored, since
-/// there is nowhere left to tell of them.
+/// An error of standard output is thrown. An error of standard error is ignored, since it cannot be
+/// reported.
 final class Console {
-  /// Whether notes, warnings and failures are JSON, as the results are: an object a line.
+  /// Whether notes, warnings and failures are printed as JSON, like the results: one object per
+  /// line.
   var isJSON = false
-  /// Whether something damaged was passed over.
+  /// Whether a damaged object was skipped.
   private(set) var hasSkipped = false
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
-  /// What went wrong with standard output while something was said.
+  /// The error of standard output while a message was printed.
   private var outputError: SystemError?
-  /// How far the reading is from which the results come, until all of them are out.
+  /// The progress display of the reading that produces the results.
   private var display: ProgressDisplay?
-  /// Whether results go to the screen on which that is drawn: then each goes there at once.
+  /// Whether the results and the progress line share a terminal. Each result is then written at
+  /// once.
   private var sharesScreen = false
 
   /// Writes a line of the result.
@@ -26,7 +28,7 @@ final class Console {
     if sharesScreen { try putOut() }
   }
 
-  /// Writes bytes of the result as they are: whole lines, where they share the screen.
+  /// Writes bytes of the result; whole lines if they share a terminal with the progress line.
   func result(bytes: Span<UInt8>) throws {
     try output.write(bytes)
     if sharesScreen { try putOut() }
@@ -47,45 +49,45 @@ final class Console {
     do throws(SystemError) { try output.flush() } catch { outputError = outputError ?? error }
   }
 
-  /// Whether the result goes to a person's screen.
+  /// Whether the results go to a terminal.
   var isTerminal: Bool { output.isTerminal }
 
-  /// Whether the result goes to a file.
+  /// Whether the results go to a regular file.
   var goesToFile: Bool { output.isFile }
 
-  /// Shows how far a reading is, until `end()`.
+  /// Shows the progress of a reading until `end()`.
   func show(_ watch: ReadingWatch, _ manner: ProgressDisplay.Manner) throws {
     sharesScreen = manner == .line && isTerminal
     display = try ProgressDisplay(
       watch.counters, manner, lastLine: text(Failure(watch.interruption)))
   }
 
-  /// Ends what is shown.
+  /// Ends the progress display.
   func end() { display?.end() }
 
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
 
-  /// Says something that is not the result.
+  /// Prints a message that is not a result.
   func note(_ text: String) { say(text, as: "note", after: "note: ") }
 
-  /// Says that something is amiss with which the work went on.
+  /// Prints a warning about a problem that did not end the work.
   func warning(_ text: String) { say(text, as: "warning", after: "sandboxctl: warning: ") }
 
-  /// Says what of a repository is amiss with which the work went on, and what to do about it.
+  /// Prints warnings about problems of a repository, and a hint.
   func warn(of remarks: [StoreError]) {
     for remark in remarks { warning(remark.description) }
     if let hint = remarks.lazy.compactMap(\.hint).first { self.hint(hint) }
   }
 
-  /// Says that something damaged was passed over: older data may stand for what was meant, so the
-  /// exit status has to tell of it, whatever the command finds.
+  /// Prints that a damaged object was skipped. The result may contain older data in its place, so
+  /// the exit status reports the damage regardless of the result.
   func skipped(_ what: String) {
     hasSkipped = true
-    warning("passed over: \(what)")
+    warning("skipped: \(what)")
   }
 
-  /// Says what can be done about what was said.
+  /// Prints a hint about the previous message.
   func hint(_ text: String) { say(text, as: "note", after: "sandboxctl: hint: ") }
 
   private func say(_ text: String, as name: String, after prefix: String) {
@@ -94,10 +96,10 @@ final class Console {
     say(line + "\n")
   }
 
-  /// Whether somebody can be asked: at a terminal, by a program that talks to people.
+  /// Whether the user can be asked: at a terminal, without JSON output.
   var canAsk: Bool { !isJSON && errors.isTerminal && StandardStream.isInputTerminal }
 
-  /// Asks a question that is answered by yes or no; anything but yes is no.
+  /// Asks a question and returns whether the answer is yes.
   func ask(_ question: String) throws -> Bool {
     try output.flush()
     try errors.write(question + " [y/N] ")
@@ -107,7 +109,7 @@ final class Console {
     return ["y", "yes"].contains(answer.filter { !$0.isWhitespace })
   }
 
-  /// Tells of a failure.
+  /// Prints a failure.
   func failure(_ failure: Failure) {
     say(text(failure) + "\n")
   }
@@ -118,8 +120,7 @@ final class Console {
     return "sandboxctl: error: \(failure.message.abbreviated)" + (hint ?? "")
   }
 
-  /// Says something after all results before it, so that a person who sees both reads them in the
-  /// order in which they came.
+  /// Prints a message after all results before it, to keep their order on a terminal.
   private func say(_ text: String) {
     flushOutput()
     DrawnLine.past {
@@ -128,7 +129,7 @@ final class Console {
     }
   }
 
-  /// Writes what has gathered.
+  /// Writes the buffered output.
   func flush() throws {
     try throwOutputError()
     try output.flush()

@@ -6,7 +6,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension DeviceRestorePlan {
-  /// What both the plan and the report say of what was asked for, and what the plan decided.
+  /// The members that the plan and the report share: the request, and the decisions of the plan.
   fileprivate var head: [JSON.Member] {
     [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(request.path)
       + JSON.path(request.device.root, named: "target")
@@ -25,7 +25,8 @@ extension DeviceRestorePlan {
       ]
   }
 
-  /// The plan as `restore --dry-run --json` tells it, with what it needs of which volume.
+  /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
+  /// volume.
   func json(_ needs: [VolumeNeed]) -> JSON {
     .object(
       head + [
@@ -56,7 +57,7 @@ extension RunningProcess {
 }
 
 extension DeviceRestoreReport {
-  /// The report as `restore --json` tells it.
+  /// Returns the report as `restore --json` prints it.
   func json(_ plan: DeviceRestorePlan) -> JSON {
     .object(
       plan.head + JSON.kept(saved, trash: trash) + [

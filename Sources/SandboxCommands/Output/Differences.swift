@@ -3,12 +3,12 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// Differences between snapshots, counted.
+/// Counts of the differences between snapshots.
 struct DifferenceSummary {
   private var counts: [SnapshotDifference.Kind: Int] = [:]
   private var addedBytes: UInt64 = 0
   private var removedBytes: UInt64 = 0
-  /// Directories that could not be compared.
+  /// The number of directories that could not be compared.
   var damaged = 0
 
   mutating func count(_ difference: SnapshotDifference) {
@@ -22,7 +22,7 @@ struct DifferenceSummary {
 
   private func of(_ kind: SnapshotDifference.Kind) -> Int { counts[kind] ?? 0 }
 
-  /// The last line for a person: `2 added (1.2 MiB), 1 modified`.
+  /// Returns the last line of text output: `2 added (1.2 MiB), 1 modified`.
   func text(listsMetadata: Bool) -> String {
     var parts: [String] = []
     if of(.added) > 0 {
@@ -35,12 +35,12 @@ struct DifferenceSummary {
     if of(.type) > 0 { parts.append("\(Sizes.count(of(.type))) of another type") }
     if of(.metadata) > 0 {
       let how = listsMetadata ? "" : " (--metadata lists them)"
-      parts.append("\(Sizes.count(of(.metadata))) in metadata alone\(how)")
+      parts.append("\(Sizes.count(of(.metadata))) in metadata only\(how)")
     }
     return parts.isEmpty ? "no differences" : parts.joined(separator: ", ")
   }
 
-  /// The last line for a program.
+  /// The last line of JSON output.
   var json: JSON {
     let members = SnapshotDifference.Kind.allCases.map { kind in
       JSON.Member(kind.rawValue, .integer(Int64(of(kind))))
@@ -55,7 +55,7 @@ struct DifferenceSummary {
 }
 
 extension SnapshotDifference {
-  /// The difference for a person: `M  apps/…/notes.md`.
+  /// The difference as text: `M  apps/…/notes.md`.
   var text: String {
     let suffix = (after ?? before)?.isDirectory == true ? "/" : ""
     let detail = kind == .metadata ? "  (\(aspects.map(\.rawValue).joined(separator: ", ")))" : ""

@@ -1,12 +1,11 @@
 internal import Synchronization
 internal import SystemIO
 
-/// The line that a terminal shows of how far the work is: there is one standard error, so there is one
-/// such line.
+/// The progress line on the terminal. There is only one, on standard error.
 enum DrawnLine {
   private static let isDrawn = Mutex<Bool>(false)
 
-  /// Draws it over what was drawn before. Where standard error is gone there is nobody to tell.
+  /// Draws the line over the previous one. Errors are ignored, since they cannot be reported.
   static func draw(_ text: String) {
     isDrawn.withLock { isDrawn in
       put("\r\(text)\u{1B}[K")
@@ -14,7 +13,7 @@ enum DrawnLine {
     }
   }
 
-  /// Erases it and writes something else, which ends with a line or is nothing.
+  /// Erases the line and calls `write`, which writes whole lines or nothing.
   static func past(_ write: () -> Void) {
     isDrawn.withLock { isDrawn in
       if isDrawn { put("\r\u{1B}[K") }
@@ -23,7 +22,7 @@ enum DrawnLine {
     }
   }
 
-  /// Erases it and writes a line to standard error.
+  /// Erases the line and writes another one to standard error.
   static func write(_ line: String) { past { put(line + "\n") } }
 
   private static func put(_ text: String) {

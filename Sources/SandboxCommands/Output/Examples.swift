@@ -1,15 +1,15 @@
-/// The commands that end each help text.
+/// The examples at the end of each help text.
 enum Examples {
   private static let title = "EXAMPLES:"
 
-  /// The part of a command's discussion that shows how it is used. Lines are kept under 76 columns,
-  /// so that they are not wrapped.
+  /// Returns the part of a discussion that shows examples. Lines have fewer than 76 columns, so
+  /// that the parser does not wrap them.
   static func text(_ commands: [String]) -> String {
     "\(title)\n" + commands.map { "  $ " + $0 }.joined(separator: "\n")
   }
 
-  /// A help text with the examples at its end, where the eye is when it has been printed, and not
-  /// before the options, where the parser puts the discussion.
+  /// Returns a help text with the examples moved to the end, where they are visible after printing.
+  /// The parser puts the discussion before the options.
   static func atEnd(of help: String) -> String {
     var lines = help.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     guard let start = lines.firstIndex(of: title) else { return help }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// How much of a long list text output shows.
+/// The length of lists in text output.
 struct ListOptions: ParsableArguments {
   @Flag(help: "List everything (default: the 20 largest, and a count of the others).")
   var all = false
@@ -12,17 +12,17 @@ struct ListOptions: ParsableArguments {
 struct ListExcerpt<Element> {
   /// The elements to show.
   let shown: [Element]
-  /// How many elements with a size are not shown.
+  /// The number of elements with a size that are not shown.
   let hidden: Int
   /// The sizes of the hidden elements, in bytes.
   let hiddenBytes: UInt64
-  /// How many elements of size 0 are not shown.
+  /// The number of elements of size 0 that are not shown.
   let empty: Int
 
-  /// The most elements that are shown.
+  /// The maximum number of elements to show.
   static var limit: Int { 20 }
 
-  /// Chooses by size in bytes; of equal ones the first in the list.
+  /// Selects the largest elements by size in bytes, and the first of equal ones.
   init(_ elements: [Element], all: Bool, size: (Element) -> UInt64) {
     guard !all, elements.count > Self.limit else {
       (shown, hidden, hiddenBytes, empty) = (elements, 0, 0, 0)
@@ -37,13 +37,14 @@ struct ListExcerpt<Element> {
     empty = elements.count - largest.count
   }
 
-  /// Shows the first elements of a list without sizes.
+  /// Selects the first elements of a list without sizes.
   init(_ elements: some Collection<Element>, all: Bool) {
     shown = Array(all ? elements[...] : elements.prefix(Self.limit))
     (hidden, hiddenBytes, empty) = (elements.count - shown.count, 0, 0)
   }
 
-  /// A line about what is not shown: "914 more, 12.1 MiB; 3 empty (--all lists them)"; nil if all is.
+  /// A line about the elements that are not shown: "914 more, 12.1 MiB; 3 empty (--all lists
+  /// them)"; nil if all are shown.
   var remainder: String? {
     var parts: [String] = []
     if hidden > 0 {
@@ -56,7 +57,7 @@ struct ListExcerpt<Element> {
 }
 
 extension Console {
-  /// Writes paths, a line each behind a word, or the first of them and a count of the others.
+  /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
   func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
     let excerpt = ListExcerpt(paths, all: all)
     for path in excerpt.shown { try result(word + path.description) }

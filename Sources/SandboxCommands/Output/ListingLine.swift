@@ -3,16 +3,17 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// Lines of a listing of entries, put together as bytes: a listing may have millions.
+/// Lines of a listing of entries, built as bytes for speed: a listing may have millions.
 struct ListingLine {
-  /// Names of owners and groups, where owners are to be shown.
+  /// The names of owners and groups; nil if they are not shown.
   private let names: OwnerNames?
   private(set) var bytes: [UInt8] = []
 
-  /// Mode, size, time and path; with `names` owner and group, too, sizes in bytes and seconds.
+  /// Creates lines with mode, size, time and path; with `names` also with owner and group, exact
+  /// sizes and seconds.
   init(names: OwnerNames? = nil) { self.names = names }
 
-  /// Makes the line of an entry, with a note at its end.
+  /// Builds the line of an entry, with a note at its end.
   mutating func set(_ entry: TreeEntry, at path: ByteString, note: String = "") {
     bytes.removeAll(keepingCapacity: true)
     appendMode(of: entry)
@@ -46,7 +47,7 @@ struct ListingLine {
     appendBlanks(max(0, width - text.utf8.count))
   }
 
-  /// The size, the blanks of its column before it.
+  /// Appends the size, aligned to the right.
   private mutating func appendSize(of entry: TreeEntry) {
     appendBlanks(2)
     let start = bytes.count
@@ -95,7 +96,7 @@ struct ListingLine {
   }
 }
 
-/// The names that numbers of owners and groups had when a snapshot was made.
+/// The names of owners and groups by number, at the time of the snapshot.
 struct OwnerNames {
   private let users: [UInt32: String]
   private let groups: [UInt32: String]
@@ -110,15 +111,15 @@ struct OwnerNames {
       records.map { ($0.id, ByteString($0.name).description) }, uniquingKeysWith: { $1 })
   }
 
-  /// The name, or the number where there is none.
+  /// Returns the user's name, or the number if there is none.
   func user(_ id: UInt32) -> String { users[id] ?? "\(id)" }
 
-  /// The name, or the number where there is none.
+  /// Returns the group's name, or the number if there is none.
   func group(_ id: UInt32) -> String { groups[id] ?? "\(id)" }
 }
 
 extension TreeEntry {
-  /// The kind as `ls` writes it.
+  /// The type as `ls` prints it.
   fileprivate var kindLetter: UInt8 {
     switch node {
     case .file: UInt8(ascii: "-")
@@ -131,9 +132,9 @@ extension TreeEntry {
     }
   }
 
-  /// Whether the entry was on no device: the directories above containers exist in snapshots only, and
-  /// bear no time. What bears the time 0 and lies in a container has been of that time; so the path
-  /// has to tell, which is looked at only then.
+  /// Whether the entry is a directory above the containers, which exists only in snapshots and has
+  /// no time. An entry in a container may have the time 0 as well, so the path decides; it is
+  /// parsed only for that time.
   fileprivate func isAboveContainers(_ path: ByteString) -> Bool {
     guard modified == Timestamp(seconds: 0), case .directory = node else { return false }
     return (try? LogicalPath(path))?.place == nil

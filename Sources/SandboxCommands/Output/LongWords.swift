@@ -1,6 +1,6 @@
 extension String {
-  /// The text with the middle left out of words that are longer than anybody reads, as paths may be
-  /// (PATH_MAX: 4,096 bytes): what remains fits some lines, and tells where it begins and ends.
+  /// The text without the middle of very long words, such as paths near PATH_MAX (4,096 bytes). The
+  /// rest fits on a few lines and shows both ends.
   var abbreviated: String {
     guard utf8.count > Self.longestWord else { return self }
     return split(separator: " ", omittingEmptySubsequences: false).map { word in
@@ -9,6 +9,6 @@ extension String {
     }.joined(separator: " ")
   }
 
-  /// Characters of a word that is shown whole.
+  /// The number of characters up to which a word is shown completely.
   private static let longestWord = 400
 }

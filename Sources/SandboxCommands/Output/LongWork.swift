@@ -3,16 +3,17 @@ internal import ArgumentParser
 internal import Synchronization
 internal import SystemIO
 
-/// How long work tells how far it is.
+/// The progress options of long operations.
 struct ProgressOptions: ParsableArguments {
   @Flag(
     name: .shortAndLong,
-    help: "Without a terminal, say each minute how far it is; with --json, each second.")
+    help: "Report progress without a terminal: every minute, or every second with --json.")
   var verbose = false
 
-  /// Runs work that takes long: it shows how far it is and ends early when a signal asks it to.
+  /// Runs a long operation with a progress display. A signal stops it early.
   ///
-  /// - Parameter body: asks often whether it is to stop; then it ends as `interrupted`.
+  /// - Parameter body: the operation. It calls `isStopping` often, and throws `interrupted` once
+  ///   that returns true.
   func run<Result>(
     _ counters: ProgressCounters, _ output: OutputOptions,
     _ body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
@@ -29,8 +30,8 @@ struct ProgressOptions: ParsableArguments {
 }
 
 extension ProgressDisplay.Manner {
-  /// How a person is shown it: by a line where the terminal can have one, else each minute if that is
-  /// wanted.
+  /// Selects a progress line if the terminal supports it; otherwise a line every minute if
+  /// requested.
   init(canDraw: Bool = true, isVerbose: Bool) {
     let isDumb = Host.environment("TERM").map { $0 == "dumb" } ?? true
     let isLine = canDraw && StandardStream.errors().isTerminal && !isDumb
@@ -38,7 +39,7 @@ extension ProgressDisplay.Manner {
   }
 }
 
-/// A flag that one thread sets and others see.
+/// A flag that one thread sets and others read.
 final class StopFlag: Sendable {
   private let flag = Atomic<Bool>(false)
 

@@ -1,8 +1,8 @@
 internal import SystemIO
 
-/// Paths as people read them.
+/// Paths in text output.
 enum Paths {
-  /// A path with `~` for the user's home.
+  /// Returns a path with `~` for the user's home.
   static func text(_ path: ByteString) -> String {
     guard let home = Host.environment("HOME"), home.isAbsolute, home.count > 1 else {
       return path.description
@@ -12,6 +12,6 @@ enum Paths {
     return "~\(ByteString(path.bytes.dropFirst(home.count)))"
   }
 
-  /// The volume that a path lies on, by where it is mounted.
+  /// Returns the mount point of a path's volume.
   static func volume(of path: ByteString) -> String { text(Host.mountPoint(of: path)) }
 }

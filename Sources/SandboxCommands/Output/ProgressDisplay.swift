@@ -2,31 +2,30 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Shows on standard error how far an operation is, by a thread of its own, till it is ended.
+/// Shows the progress of an operation on standard error, in a thread of its own, until it is ended.
 ///
-/// On a terminal one line is drawn over and over, at most ten times a second; elsewhere a line is
-/// written each minute if that is wanted, or to standard output each second an event in JSON. SIGUSR1
-/// writes a line once, wherever. Whoever writes to the terminal besides does so by `DrawnLine`, or ends
-/// the display first.
+/// On a terminal one line is redrawn at most ten times a second. Elsewhere a line is written every
+/// minute if requested, or a JSON event to standard output every second. SIGUSR1 writes a line at
+/// any time. Other code that writes to the terminal uses `DrawnLine`, or ends the display first.
 final class ProgressDisplay {
   private let thread: Workers
   private let isEnded: StopFlag
 
-  /// What is shown, and how often.
+  /// The form of the display, and its frequency.
   enum Manner: Sendable {
     case line
     case eachMinute
-    /// A line of JSON on standard output, each second.
+    /// A line of JSON on standard output, every second.
     case events
-    /// Only when it is asked for.
+    /// Only on SIGUSR1.
     case onRequest
   }
 
-  /// Begins to show what the counters say.
+  /// Starts to show the counters.
   ///
-  /// - Parameter lastLine: what is said where work that has nothing to bring to an end does not stop
-  ///   soon when it is asked to, as it waits for who reads its output; the program ends then. Work
-  ///   without it is waited for.
+  /// - Parameter lastLine: the message for work that can be abandoned, if it does not stop soon
+  ///   after a signal, for example because it waits for the reader of its output. The program ends
+  ///   after the message. Without one, the display waits for the work.
   init(_ counters: ProgressCounters, _ manner: Manner, lastLine: String? = nil) throws {
     try StopSignals.watch()
     thread = try Workers(count: 1, capacity: 1, name: "progress")
@@ -47,9 +46,9 @@ final class ProgressDisplay {
   }
 
   private static let stopping =
-    "sandboxctl: stopping: what is begun is brought to an end; a second signal ends at once"
+    "sandboxctl: stopping after the current step; a second signal ends the program at once"
 
-  /// How long work may take to stop that has nothing to bring to an end.
+  /// The time in which work that can be abandoned has to stop, in seconds.
   private static let patience = 1.0
 
   private static func end(saying line: String, unless isEnded: StopFlag) {
@@ -65,7 +64,7 @@ final class ProgressDisplay {
     }
   }
 
-  /// Ends the display; the line is erased.
+  /// Ends the display and erases the line.
   func end() {
     isEnded.set()
     StopSignals.wake()
@@ -75,7 +74,7 @@ final class ProgressDisplay {
   deinit { end() }
 }
 
-/// What the display's thread does.
+/// The work of the display's thread.
 private struct ProgressDrawing {
   private let errors = StandardStream.errors()
   private let output = StandardStream.output()
@@ -83,13 +82,13 @@ private struct ProgressDrawing {
   private var text = ProgressText()
   private var next: Double
 
-  /// Seconds between two looks.
+  /// The time between two updates, in seconds.
   private static let interval = 0.1
   private static let minute = 60.0
   private static let second = 1.0
 
   init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters) {
-    // A terminal that does not say how wide it is cannot be drawn on.
+    // A terminal of unknown width cannot be drawn on.
     self.manner = manner == .line && (errors.columns ?? 0) < 20 ? .onRequest : manner
     next = Host.monotonicSeconds() + Self.interval
     if manner == .eachMinute { next += Self.minute }
@@ -97,9 +96,9 @@ private struct ProgressDrawing {
     text.take(counters.progress, at: Host.monotonicSeconds())
   }
 
-  /// Waits for what comes next, shows it and tells what it was.
+  /// Waits for the next event, shows it and returns it.
   mutating func step(_ counters: ProgressCounters) -> StopSignals.Event {
-    // A second at most, should it not be woken.
+    // At most a second, in case a wake-up is lost.
     let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
     let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
     text.take(counters.progress, at: Host.monotonicSeconds())
@@ -133,8 +132,8 @@ private struct ProgressDrawing {
     DrawnLine.draw(text.line(columns: columns - 1))
   }
 
-  /// Writes an event in one call, so that it stands on a line of its own. Where standard output is
-  /// gone the result will say so.
+  /// Writes an event with one call, on a line of its own. An error of standard output is reported
+  /// with the result.
   private func tell() {
     try? output.write(text.progress.json.compact + "\n")
     try? output.flush()

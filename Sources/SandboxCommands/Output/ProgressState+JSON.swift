@@ -3,7 +3,7 @@ internal import Codecs
 internal import SystemIO
 
 extension ProgressState {
-  /// How far the work is, as a line of `--json --verbose` tells it.
+  /// The state as a line of `--json --verbose`.
   var json: JSON {
     var members: [JSON.Member] = [
       JSON.Member("event", "progress"),

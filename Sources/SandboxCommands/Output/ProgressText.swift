@@ -1,19 +1,19 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// How far an operation is, in words: what is done and to do, the speed, the time that is left, what
-/// went wrong, the file in hand.
+/// The progress of an operation in words: the amounts done and to do, the speed, the time left,
+/// errors, and the current file.
 struct ProgressText {
   private(set) var progress = ProgressState()
-  /// Bytes and files in a second, over about the last ten seconds.
+  /// Bytes and files per second, averaged over about ten seconds.
   private var byteSpeed = 0.0
   private var fileSpeed = 0.0
   private var last: Double?
 
-  /// Over how many seconds the speed is taken.
+  /// The period of the average, in seconds.
   private static let memory = 10.0
 
-  /// Takes how far it is at a moment of a clock that counts seconds.
+  /// Records the state at a time, in seconds.
   mutating func take(_ now: ProgressState, at time: Double) {
     defer {
       progress = now
@@ -28,18 +28,17 @@ struct ProgressText {
     fileSpeed += (max(0, files) / seconds - fileSpeed) * share
   }
 
-  /// All of it but the file in hand.
+  /// The text without the current file.
   var counts: String {
     var parts = amounts
-    if parts.isEmpty { return "looking at what there is" }
+    if parts.isEmpty { return "scanning" }
     if byteSpeed >= 1 { parts.append("\(Sizes.text(UInt64(byteSpeed)))/s") }
     if let left { parts.append("\(Times.duration(left)) left") }
     if progress.problems > 0 { parts.append(Sizes.count(progress.problems, "error")) }
     return parts.joined(separator: ", ")
   }
 
-  /// Bytes and files: some work is not counted by bytes, and of some it is not known how much there is
-  /// to do.
+  /// Bytes and files. Some work is not counted in bytes, and some has no known total.
   private var amounts: [String] {
     var amounts: [String] = []
     if progress.bytesToDo > 0 {
@@ -56,7 +55,7 @@ struct ProgressText {
     return amounts
   }
 
-  /// Seconds that are left at this speed, by bytes and by files: what takes longer.
+  /// The seconds left at this speed, by bytes or by files, whichever takes longer.
   private var left: Double? {
     let bytes = Double(progress.bytesToDo) - Double(progress.bytesDone)
     let files = Double(progress.filesToDo) - Double(progress.filesDone)
@@ -67,12 +66,13 @@ struct ProgressText {
     return seconds < 100 * 3600 ? seconds : nil
   }
 
-  /// The whole line, however long.
+  /// The whole line, of any length.
   var line: String {
     progress.active.isEmpty ? counts : "\(counts): \(progress.active)"
   }
 
-  /// The line in so many columns: the path loses its beginning, the counts their end.
+  /// Returns the line cut to a number of columns: the path loses its beginning, the counts their
+  /// end.
   func line(columns: Int) -> String {
     let counts = Self.fitted(counts, columns)
     let room = columns - Self.width(counts) - 2
@@ -98,8 +98,8 @@ struct ProgressText {
       })
   }
 
-  /// Columns that a text takes at most: two for each scalar that is not ASCII, since how wide a
-  /// terminal shows it cannot be known.
+  /// Returns the maximum width of a text: two columns for each scalar that is not ASCII, since its
+  /// width on the terminal is unknown.
   static func width(_ text: String) -> Int {
     text.unicodeScalars.reduce(0) { $0 + ($1.isASCII ? 1 : 2) }
   }

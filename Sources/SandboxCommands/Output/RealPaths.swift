@@ -6,18 +6,18 @@ internal import SystemIO
 /// The real paths of logical paths on a device, for remarks about them.
 struct RealPaths {
   private let device: Device
-  /// Containers that are not where the device has them, or not there yet, by logical path.
+  /// The targets of containers that are moved or created, by logical path.
   private let targets: [(path: ByteString, target: ByteString)]
 
   init(_ device: Device) { (self.device, targets) = (device, []) }
 
-  /// Those of a restore: where each container comes to.
+  /// Uses the targets of a restore.
   init(_ plan: DeviceRestorePlan) {
     device = plan.request.device
     targets = plan.parts.map { ($0.path, $0.target) }
   }
 
-  /// Nil for what is in no container, and for what is no logical path.
+  /// Returns the real path, or nil if the path is not a logical path or not in a container.
   func path(of logical: ByteString) -> ByteString? {
     for (path, target) in targets where logical.isWithin(path) {
       return target.appending(ByteString(logical.bytes.dropFirst(path.count).drop { $0 == 0x2f }))
@@ -26,13 +26,13 @@ struct RealPaths {
     return try? device.realPath(of: path)
   }
 
-  /// A remark as text: "apps/org.a/data/x (/home/u/…/x): permission denied".
+  /// Returns a remark as text: "apps/org.a/data/x (/home/u/…/x): permission denied".
   func text(_ remark: PathRemark) -> String {
     let place = path(of: remark.path).map { " (\($0))" } ?? ""
     return "\(remark.path)\(place): \(remark.remark)"
   }
 
-  /// Remarks as JSON, with `real_path` where it is known.
+  /// Returns remarks as JSON, with `real_path` if it is known.
   func json(_ remarks: [PathRemark]) -> JSON {
     .array(
       remarks.map { remark in

@@ -6,7 +6,7 @@ internal import SandboxModel
 internal import SystemIO
 
 extension Failure {
-  /// The failure as `--json` tells it.
+  /// The failure as `--json` prints it.
   var json: JSON {
     var members: [JSON.Member] = [
       JSON.Member("error", .string(message)),
@@ -26,8 +26,8 @@ extension PathRemark {
 }
 
 extension JSON {
-  /// Where what an operation replaced or removed is to be had: the snapshot that was made before it, and
-  /// what it has in the trash.
+  /// Returns the members that locate replaced and removed data: the snapshot made before the
+  /// operation, and its trash.
   static func kept(_ saved: StoredSnapshot?, trash: String?) -> [Member] {
     [
       Member("saved", saved.map { .string($0.id.hex) } ?? .null),
@@ -37,7 +37,7 @@ extension JSON {
 }
 
 extension BackupPlan {
-  /// The plan as `backup --dry-run --json` tells it.
+  /// The plan as `backup --dry-run --json` prints it.
   var json: JSON {
     .object(
       [
@@ -76,7 +76,7 @@ extension Exclusion {
 }
 
 extension BackupReport {
-  /// The report as `backup --json` tells it.
+  /// Returns the report as `backup --json` prints it.
   func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSON {
     [
       "snapshot": snapshot.map { .string($0.id.hex) } ?? .null,
@@ -96,7 +96,7 @@ extension BackupReport {
 }
 
 extension Scope {
-  /// The apps that a snapshot is of, null for a whole device.
+  /// The apps of a snapshot's scope; null for a whole device.
   fileprivate var json: JSON {
     if case .apps(let apps) = self { return .array(apps.map { .string($0) }) }
     return .null

@@ -14,7 +14,7 @@ extension RestoreTotals {
 }
 
 extension RestorePlan {
-  /// What both the plan and the report say of what was asked for.
+  /// The members that the plan and the report share.
   fileprivate var head: [JSON.Member] {
     [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(request.path)
       + JSON.path(request.target, named: "target")
@@ -25,7 +25,8 @@ extension RestorePlan {
       ]
   }
 
-  /// The plan as `restore --dry-run --json` tells it, with what it needs of which volume.
+  /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
+  /// volume.
   func json(_ needs: [VolumeNeed]) -> JSON {
     .object(
       head + [
@@ -43,7 +44,7 @@ extension RestorePlan {
 }
 
 extension RestoreReport {
-  /// The report as `restore --json` tells it.
+  /// Returns the report as `restore --json` prints it.
   func json(_ plan: RestorePlan) -> JSON {
     .object(
       plan.head + [

@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// Words as a POSIX shell reads them.
+/// Quoting for a POSIX shell.
 enum ShellWord {
-  /// A word of any bytes; where not all of them can be seen, in the quotes with escapes that POSIX has
-  /// since 2024, and bash, ksh and zsh before.
+  /// Returns a word of any bytes. If some of them are not printable, it is quoted as `$'…'`, which
+  /// POSIX has since 2024 and bash, ksh and zsh support.
   static func text(_ word: ByteString) -> String {
     let shown = word.description
     if word == ByteString(shown) { return text(shown) }
@@ -15,7 +15,7 @@ enum ShellWord {
     return "$'" + escaped.joined() + "'"
   }
 
-  /// The word, in single quotes where the shell would take it for something else.
+  /// Returns a word, in single quotes if the shell would interpret it.
   static func text(_ word: String) -> String {
     let isPlain = word.utf8.allSatisfy { byte in
       UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// The devices of some snapshots, by the names that people read.
+/// The devices of snapshots, with readable names.
 struct SnapshotDevices {
   private let identities: Set<String>
 
@@ -12,14 +12,14 @@ struct SnapshotDevices {
   /// Whether the snapshots are of more than one device.
   var areSeveral: Bool { identities.count > 1 }
 
-  /// "user@host:/path/of/the/device", as `snapshots list` shows it.
+  /// Returns the device's name as `snapshots list` shows it: "user@host:/path/of/the/device".
   func name(_ stored: StoredSnapshot) -> String {
     let snapshot = stored.snapshot
     return ByteString("\(snapshot.user)@\(snapshot.host):").description
       + snapshot.device.root.description
   }
 
-  /// The snapshots device by device, both in the order in which they were given.
+  /// Returns the snapshots grouped by device, in their order.
   func grouped(_ snapshots: [StoredSnapshot]) -> [[StoredSnapshot]] {
     var order: [String] = []
     var groups: [String: [StoredSnapshot]] = [:]

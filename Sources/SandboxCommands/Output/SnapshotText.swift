@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// All that a snapshot says, for a person.
+/// The text output of `snapshots show`.
 struct SnapshotText {
   private let stored: StoredSnapshot
   private let listsAll: Bool
@@ -14,14 +14,14 @@ struct SnapshotText {
 
   var lines: [String] {
     head + section("apps", apps) + section("data classes", classes)
-      + section("left out", excluded)
+      + section("excluded", excluded)
       + section("not in the snapshot: could not be read", notes(snapshot.unreadable))
       + section("warnings", notes(snapshot.warnings))
-      + section("mounts that were not entered", snapshot.mounts.map(\.description))
+      + section("mounts not entered", snapshot.mounts.map(\.description))
       + section("databases", snapshot.databases.map { "\($0.path): \(Self.shown($0.how))" })
   }
 
-  /// A text of a repository, which may be anybody's.
+  /// Returns a text of the repository for display. Repositories are not trusted.
   private static func shown(_ text: String) -> String { ByteString(text).description }
 
   private func section(_ title: String, _ lines: [String]) -> [String] {
@@ -68,8 +68,8 @@ struct SnapshotText {
   private var holds: String {
     let totals = snapshot.totals
     return "\(Sizes.text(totals.bytes)) in \(Sizes.count(Int(clamping: totals.files), "file")), "
-      + "\(Sizes.count(Int(clamping: totals.entries), "entry", plural: "entries")); "
-      + "\(Sizes.text(totals.stored)) were new"
+      + "\(Sizes.count(Int(clamping: totals.entries), "entry")); "
+      + "\(Sizes.text(totals.stored)) new"
   }
 
   private var apps: [String] {

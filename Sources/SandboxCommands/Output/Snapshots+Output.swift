@@ -4,7 +4,7 @@ internal import Lifecycle
 internal import SystemIO
 
 extension [SnapshotID] {
-  /// The snapshots behind something that they have: `  (83023a3e, fb294b20 and 3 more)`.
+  /// The short ids, to append to an object: `  (83023a3e, fb294b20 and 3 more)`.
   var shortNames: String {
     let names = prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
     return "  (\(names)\(count > 3 ? " and \(Sizes.count(count - 3)) more" : ""))"
@@ -15,7 +15,7 @@ extension [SnapshotID] {
 }
 
 extension Repository {
-  /// The snapshots that are named, or all when none is.
+  /// Returns the named snapshots, or all if none is named.
   func snapshots(
     named names: [SnapshotName], _ console: Console
   ) throws -> SnapshotListing {
@@ -26,7 +26,7 @@ extension Repository {
 }
 
 extension TreeEntry {
-  /// The entry as a line of `find --json`.
+  /// Returns the entry as a line of `find --json`.
   func json(at path: ByteString, in snapshots: [StoredSnapshot]) -> JSON {
     .object(
       JSON.path(path) + jsonMembers + [

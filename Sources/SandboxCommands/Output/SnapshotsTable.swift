@@ -2,10 +2,10 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Snapshots as a list for a person, a line each.
+/// The text output of `snapshots list`, a line for each snapshot.
 ///
-/// Why one was made and of which apps it is stands there only where it is not the same for all: a
-/// person has mostly snapshots of the whole device, made in one way.
+/// The columns for the reason and the scope are omitted if all snapshots were made by hand and of
+/// whole devices.
 struct SnapshotsTable {
   private let snapshots: [SnapshotHead]
 
@@ -51,12 +51,12 @@ struct SnapshotsTable {
     ]
   }
 
-  /// A text of a repository, which may be anybody's.
+  /// Returns a text of the repository for display. Repositories are not trusted.
   private static func shown(_ text: String) -> String { ByteString(text).description }
 }
 
 extension Scope {
-  /// "device", or the apps by identifier, the first of several with how many there are more.
+  /// "device", or the first app and the number of the others.
   fileprivate var text: String {
     guard case .apps(let apps) = self else { return "device" }
     guard let first = apps.first else { return "no app" }

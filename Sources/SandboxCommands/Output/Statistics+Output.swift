@@ -4,18 +4,18 @@ internal import Lifecycle
 internal import SystemIO
 
 extension RepositoryStatistics {
-  /// The counts for a person.
+  /// The statistics as text.
   var lines: [String] {
     var table = Table([("", .left), ("", .right), ("", .left)])
     let times = [oldest, newest].compactMap { $0 }.map { Times.text($0) }
     table.add(["snapshots", Sizes.count(snapshots), times.joined(separator: " to ")])
-    table.add(["they hold", Sizes.text(bytes), "in \(Sizes.count(Int(clamping: files), "file"))"])
+    table.add(["content", Sizes.text(bytes), "in \(Sizes.count(Int(clamping: files), "file"))"])
     table.add([
       "distinct", Sizes.text(data.bytes),
       "in \(Sizes.count(data.count, "blob")): \(Self.text(deduplication)) by deduplication",
     ])
     table.add([
-      "folders", Sizes.text(trees.bytes + lists.bytes),
+      "directories", Sizes.text(trees.bytes + lists.bytes),
       "in \(Sizes.count(trees.count + lists.count, "blob"))",
     ])
     table.add([
@@ -26,13 +26,13 @@ extension RepositoryStatistics {
     return Array(table.lines.dropFirst())
   }
 
-  /// A ratio for a person: `2.8 to 1`.
+  /// Returns a ratio as text: `2.8 to 1`.
   private static func text(_ ratio: Double) -> String {
     let tenths = Int(min(ratio * 10, 1e15).rounded())
     return "\(Sizes.count(tenths / 10)).\(tenths % 10) to 1"
   }
 
-  /// The counts as `stats --json` tells them.
+  /// The statistics as `stats --json` prints them.
   var json: JSON {
     [
       "snapshots": .integer(Int64(snapshots)),
@@ -55,7 +55,7 @@ extension RepositoryStatistics.BlobTotals {
 }
 
 extension SnapshotStatistics {
-  /// Files and bytes of each owner and class, the largest of an owner first, and the sum.
+  /// Files and bytes by owner and class, the largest of an owner first, and the total.
   var table: Table {
     var table = Table([("", .left), ("class", .left), ("files", .right), ("size", .right)])
     var last: ByteString?
@@ -67,13 +67,13 @@ extension SnapshotStatistics {
       last = row.owner
     }
     table.add([
-      "all", "", Sizes.count(rows.reduce(0) { $0 + $1.files }),
+      "total", "", Sizes.count(rows.reduce(0) { $0 + $1.files }),
       Sizes.text(rows.lazy.map(\.bytes).clampedSum),
     ])
     return table
   }
 
-  /// The counts as `stats SNAP --json` tells them.
+  /// Returns the statistics as `stats SNAP --json` prints them.
   func json(_ stored: StoredSnapshot) -> JSON {
     let rows = rows.map { row -> JSON in
       .object(

@@ -1,6 +1,6 @@
-/// Columns of text, each as wide as its widest cell.
+/// A table of text. Each column is as wide as its widest cell.
 struct Table {
-  /// On which side a column's cells stand.
+  /// The side to which the cells of a column are aligned.
   enum Alignment {
     case left
     case right
@@ -9,19 +9,19 @@ struct Table {
   private let alignments: [Alignment]
   private var rows: [[String]]
 
-  /// Makes a table with a head line.
+  /// Creates a table with a header line.
   init(_ columns: [(title: String, alignment: Alignment)]) {
     alignments = columns.map(\.alignment)
     rows = [columns.map(\.title)]
   }
 
-  /// Whether there is only the head line.
+  /// Whether there is only the header line.
   var isEmpty: Bool { rows.count == 1 }
 
   /// Adds a row with a cell for each column.
   mutating func add(_ cells: [String]) { rows.append(cells) }
 
-  /// The lines, without blanks at their ends.
+  /// The lines, without trailing blanks.
   var lines: [String] {
     let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
     return rows.map { row in

@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// Moments and durations as people read them.
+/// Times and durations in text output.
 enum Times {
-  /// A moment by this host's clock: `2026-11-01 10:30`.
+  /// Returns a time in the local time zone: `2026-11-01 10:30`.
   static func text(_ time: Timestamp) -> String {
     var bytes: [UInt8] = []
     append(time, to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Appends the text of a moment, with seconds if they are wanted.
+  /// Appends the text of a time, optionally with seconds.
   static func append(_ time: Timestamp, seconds: Bool = false, to bytes: inout [UInt8]) {
     guard let local = time.local else {
       bytes.append(contentsOf: "\(time.seconds) s since 1970".utf8)
@@ -39,7 +39,7 @@ enum Times {
     bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
   }
 
-  /// How long ago a moment was: `3 h ago`; a moment to come is `in the future`.
+  /// Returns the age of a time: `3 h ago`; for a later time `in the future`.
   static func ago(_ time: Timestamp, now: Timestamp = Host.now()) -> String {
     let seconds = Int(now.since(time))
     switch seconds {
@@ -51,7 +51,7 @@ enum Times {
     }
   }
 
-  /// A duration: `0.4 s`, `24 s`, `3 min 20 s`, `2 h 5 min`.
+  /// Returns a duration: `0.4 s`, `24 s`, `3 min 20 s`, `2 h 5 min`.
   static func duration(_ seconds: Double) -> String {
     if seconds < 0.1 { return "under 0.1 s" }
     if seconds < 9.95 {

@@ -3,13 +3,13 @@ internal import Codecs
 internal import SystemIO
 
 extension TreeEntry {
-  /// The bytes of a file, nil for what is none.
+  /// The size of a regular file in bytes; nil for other entries.
   var contentSize: UInt64? {
     if case .file(let content) = node { return content.size }
     return nil
   }
 
-  /// The kind as JSON names it.
+  /// The type in JSON.
   var kindName: String {
     switch node {
     case .file: "file"
@@ -22,10 +22,10 @@ extension TreeEntry {
     }
   }
 
-  /// The entry as a line of `ls --json`.
+  /// Returns the entry as a line of `ls --json`.
   func json(at path: ByteString) -> JSON { .object(JSON.path(path) + jsonMembers) }
 
-  /// What `ls --json` says of an entry besides its path.
+  /// The members of a line of `ls --json`, except the path.
   var jsonMembers: [JSON.Member] {
     var members = [JSON.Member("type", .string(kindName))]
     if let size = contentSize {
@@ -43,7 +43,7 @@ extension TreeEntry {
 }
 
 extension JSON {
-  /// A path's members: `path`, and `path_b64` with its bytes where they are not UTF-8.
+  /// Returns a path's members: `path`, and `path_b64` with its bytes if they are not UTF-8.
   static func path(_ path: ByteString, named name: String = "path") -> [JSON.Member] {
     if let text = path.utf8 { return [JSON.Member(name, .string(text))] }
     return [

@@ -2,12 +2,12 @@ internal import ArgumentParser
 internal import PolicyEngine
 internal import SystemIO
 
-/// A word where a command is expected that names none.
+/// An unknown word in the place of a command.
 struct UnknownCommand {
   private let words: [String]
   private let known: [String]
 
-  /// Follows the words down the commands; nil when they name one, or an option comes before.
+  /// Follows the words down the commands. Nil if they name a command, or if an option comes first.
   init?(_ arguments: [String]) {
     var commands = CommandName.all(below: SandboxctlCommand.configuration)
     var words: [String] = []
@@ -24,7 +24,7 @@ struct UnknownCommand {
     return nil
   }
 
-  /// What is said of it.
+  /// The error.
   var error: UsageError {
     let nearest = Resemblance.nearest(to: words.last ?? "", among: known)
     let above = (["sandboxctl"] + words.dropLast()).joined(separator: " ")

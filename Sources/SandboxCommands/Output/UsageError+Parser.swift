@@ -3,9 +3,8 @@ internal import PolicyEngine
 internal import SystemIO
 
 extension UsageError {
-  /// A mistake that the parser of the command line found, in this program's form: what is wrong,
-  /// begun small and without a full stop, and as the hint what the parser advises and which help
-  /// shows more.
+  /// Creates an error from a message of the argument parser: in lower case, without a full stop,
+  /// and with the parser's advice and the command's help as the hint.
   init(parser message: String, _ fullMessage: String) {
     let parts = message.showingBytes.split(separator: ". ", maxSplits: 1).map {
       Self.begunSmall($0)
@@ -18,7 +17,7 @@ extension UsageError {
 
   private static func begunSmall(_ sentence: Substring) -> String {
     let text = sentence.last == "." ? sentence.dropLast() : sentence
-    // A word in capitals is a name, as PATH.
+    // A word in capitals is a name, for example PATH.
     guard let first = text.first, text.dropFirst().first?.isLowercase == true else {
       return String(text)
     }

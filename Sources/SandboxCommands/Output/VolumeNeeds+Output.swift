@@ -4,7 +4,7 @@ internal import Lifecycle
 internal import SystemIO
 
 extension VolumeNeed {
-  /// The need as `restore --dry-run --json` tells it.
+  /// The need as `restore --dry-run --json` prints it.
   var json: JSON {
     .object(
       JSON.path(directory) + [
@@ -20,20 +20,20 @@ extension VolumeNeed {
 }
 
 extension Console {
-  /// Says what may not fit, and is tried all the same.
+  /// Warns about volumes that may lack room. The operation is tried nevertheless.
   func warn(ofPerhapsTooMuch needs: [VolumeNeed]) {
     for need in needs where need.verdict == .uncertain {
       warning(
-        "there may be no room in '\(need.directory)': \(need.shortage ?? ""), if what is there now "
-          + "stays and nothing is compressed")
+        "there may be no room in '\(need.directory)': \(need.shortage ?? ""), if existing files "
+          + "stay and nothing is compressed")
     }
   }
 
-  /// Says what would be refused, for want of room.
+  /// Warns about volumes that lack room, for which the operation would be refused.
   func warn(ofTooMuch needs: [VolumeNeed]) {
     for need in needs where need.verdict == .lacksRoom {
       warning(
-        "it would be refused: in '\(need.directory)' \(need.shortage ?? ""); \(RestorePlan.roomHint)"
+        "would be refused: in '\(need.directory)' \(need.shortage ?? ""); \(RestorePlan.roomHint)"
       )
     }
   }

@@ -3,19 +3,19 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The policy files: those in the program, the machine's, the user's, and those of the command line.
+/// The policy files: built in, of the system, of the user, and of the command line.
 enum PolicyFiles {
-  /// All of them; `extra` are the files named on the command line, `drafts` those that stand in for
-  /// policies of their names while they are checked.
+  /// Returns a library of all policies. `extra` are files named on the command line; `drafts`
+  /// replace the policies of their names while they are checked.
   static func library(extra: [ByteString], drafts: [ByteString] = []) throws -> PolicyLibrary {
     PolicyLibrary(
       builtin + (try others(extra)),
       replacements: try drafts.map { try file($0, .commandLine) })
   }
 
-  /// Those that take part in a policy, of a name or the layout's own. Where there are no others than
-  /// the program's, it reads no more of these than the policy builds upon: to read all takes an eighth
-  /// of a small backup's time.
+  /// Returns a library of the policies that a policy needs, selected by name or by layout. If there
+  /// are only built-in policies, only those that it extends are read: to read all of them takes an
+  /// eighth of the time of a small backup.
   static func library(policy: String?, layout: Layout, extra: [ByteString]) throws -> PolicyLibrary
   {
     let others = try others(extra)
@@ -23,7 +23,7 @@ enum PolicyFiles {
     return PolicyLibrary(others.isEmpty && !needed.isEmpty ? sources(needed) : builtin + others)
   }
 
-  /// Those in the program.
+  /// The built-in policies.
   static var builtin: [PolicySource] { sources(BuiltinPolicies.files) }
 
   private static func sources(_ files: [BuiltinPolicies.File]) -> [PolicySource] {
@@ -38,7 +38,7 @@ enum PolicyFiles {
     return sources + (try extra.map { try file($0, .commandLine) })
   }
 
-  /// Reads one file; of a larger one than a policy may be only so much that this is seen.
+  /// Reads one file. If it exceeds the maximum size, one byte more than that is returned.
   static func file(_ path: ByteString, _ origin: PolicyOrigin) throws -> PolicySource {
     let file = try Descriptor.open(path: path)
     let limit = PolicySource.maximumSize

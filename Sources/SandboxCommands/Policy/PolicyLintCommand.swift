@@ -3,14 +3,14 @@ internal import Codecs
 internal import PolicyEngine
 internal import SystemIO
 
-/// The policies that a check is about.
+/// The policies to check.
 struct PolicyArguments: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "Files, or names of policies; without any, all that there are.", valueName: "file|name"))
+      "Policy files, or names of policies (default: all policies).", valueName: "file|name"))
   var policies: [ByteString] = []
 
-  /// The library with the files in it, and the names of the sources that are meant.
+  /// Returns the library with the files in it, and the names of the sources to check.
   func load() throws -> (library: PolicyLibrary, sources: [String?]) {
     let named = try PolicyFiles.library(extra: [])
     let names = policies.map { $0.utf8.flatMap(named.policy)?.source.name }
@@ -26,10 +26,10 @@ struct PolicyLintCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "lint",
-      abstract: "Name every mistake in policies, with line and column",
+      abstract: "Check policies and report mistakes with line and column",
       discussion: """
-        A file is checked with what it extends, and its examples are run. The exit status is 5 when \
-        there is a mistake.
+        A file is checked together with the policies that it extends, and its examples are run. The \
+        exit status is 5 if there is a mistake.
 
         \(Examples.text(["sandboxctl policy lint", "sandboxctl policy lint ios --json"]))
         """)
@@ -47,7 +47,7 @@ struct PolicyLintCommand: SandboxCommand {
     let isWrong = issues.contains { $0.severity == .error }
     if !isWrong, !output.json, !output.quiet {
       let count = sources == [nil] ? library.documents.count : sources.count
-      try console.result("\(Sizes.count(count, "file")): no mistake")
+      try console.result("\(Sizes.count(count, "file")): no mistakes")
     }
     return isWrong ? .goalNotMet : .done
   }
@@ -58,9 +58,9 @@ struct PolicyTestCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "test",
-      abstract: "Run the examples that policies bring as their own tests",
+      abstract: "Run the examples in policies",
       discussion: """
-        The exit status is 5 when an example comes out otherwise than it says.
+        An example is a path with the expected decision. The exit status is 5 if an example fails.
 
         \(Examples.text(["sandboxctl policy test", "sandboxctl policy test flatpak"]))
         """)
@@ -78,7 +78,7 @@ struct PolicyTestCommand: SandboxCommand {
       if let first = broken.first {
         throw UsageError(
           "cannot run the examples: \(first.location): \(first.problem)",
-          hint: "'sandboxctl policy lint' names every mistake")
+          hint: "'sandboxctl policy lint' lists all mistakes")
       }
       let result = library.test(source)
       count += result.count
@@ -102,7 +102,7 @@ struct PolicyTestCommand: SandboxCommand {
 }
 
 extension PolicyIssue {
-  /// A line of `policy lint --json`.
+  /// The issue as a line of `policy lint --json`.
   var json: JSON {
     [
       "file": .string(location.file), "line": .integer(Int64(location.line)),

@@ -8,7 +8,7 @@ struct PolicyListCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "list",
-      abstract: "List the policies and overlays that there are",
+      abstract: "List the policies and overlays",
       discussion: Examples.text(["sandboxctl policy list", "sandboxctl policy list --json"]))
   }
 
@@ -37,7 +37,7 @@ struct PolicyListCommand: SandboxCommand {
 }
 
 extension PolicyDocument {
-  /// How many rules and marks the file has.
+  /// The number of rules and marks in the file.
   fileprivate var ruleCount: Int {
     rules.count + apps.reduce(0) { $0 + $1.rules.count }
       + groups.reduce(0) { $0 + $1.rules.count } + finalRules.count + markers.count

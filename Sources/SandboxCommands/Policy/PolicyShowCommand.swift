@@ -11,13 +11,13 @@ struct PolicyShowCommand: SandboxCommand {
       commandName: "show",
       abstract: "Print a policy's file",
       discussion: """
-        Prints the file as it is, to read or to begin one's own with.
+        Prints the file unchanged, to read it or to use it as a template.
 
         \(Examples.text(["sandboxctl policy show everything"]))
         """)
   }
 
-  @Argument(help: ArgumentHelp("The policy.", valueName: "name"))
+  @Argument(help: ArgumentHelp("The name of the policy.", valueName: "name"))
   var name: String
 
   @OptionGroup var output: OutputOptions

@@ -3,29 +3,23 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl check`: whether everything in a repository is as it was written.
+/// `sandboxctl check`: checks a repository for damage.
 struct CheckCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "check",
-      abstract: "Check a repository for damage, and tell what it costs",
+      abstract: "Check a repository for damage and list the affected files",
       usage: "sandboxctl check [--read-data | --read-data-subset <part>] [<options>]",
       discussion: """
-        Reads every snapshot, every directory in them and the index, and finds whether all packs that \
-        hold their data are there. With --read-data every pack is read to its last byte, too, and \
-        each piece of a file is held against its checksum.
+        Reads all snapshots, their directories and the index, and checks that the packs with their \
+        data exist. With --read-data also reads all packs completely and verifies the checksum of \
+        each piece of a file.
 
-        Exit status 13 says that something is damaged: each damaged object is named, then each path \
-        that cannot be restored from which snapshots. All else can still be restored. Remarks (what \
-        an interrupted backup left, empty directories that a copy left out) are no damage. 130 says \
-        that the check was interrupted.
+        Each damaged object is listed, then each path that cannot be restored, with the affected \
+        snapshots. All other paths can be restored. Damaged packs are recorded: later backups \
+        store their content again from the source.
 
-        Damaged packs are recorded in the repository: later backups do not use what they hold, and \
-        store it again from the source.
-
-        With --json each finding is a line: finding (damage, cost, remark), object or path and \
-        snapshots, reason. The last line is the summary. With --verbose, before them a line each \
-        second, how far the reading of data is.
+        See sandboxctl-check(1) for the JSON output and the exit statuses.
 
         \(Examples.text([
           "sandboxctl check --repo repo", "sandboxctl check --read-data --repo repo",
@@ -34,13 +28,13 @@ struct CheckCommand: SandboxCommand {
         """)
   }
 
-  @Flag(help: "Read all data, too.")
+  @Flag(help: "Read and verify all data.")
   var readData = false
 
   @Option(
     help: ArgumentHelp(
-      "Read a part of the data: 10% chosen by chance, or 2/7 for the second of seven groups that "
-        + "together are all.", valueName: "part"))
+      "Read and verify part of the data: 10% for a random sample, or 2/7 for the second "
+        + "of seven groups, which together are all data.", valueName: "part"))
   var readDataSubset: String?
 
   @OptionGroup var repository: RepositoryOptions
@@ -77,22 +71,22 @@ struct CheckCommand: SandboxCommand {
   private func hint(_ report: CheckReport, _ console: Console) {
     if report.isIndexDamaged {
       console.hint(
-        "'sandboxctl repair index\(repository.suffix)' makes the index anew from the packs")
+        "'sandboxctl repair index\(repository.suffix)' rebuilds the index from the packs")
     }
     if report.arePacksDamaged, !output.json {
       console.hint(
-        "back up again: what the damaged packs hold is stored again where the source has it; then "
-          + "'sandboxctl repair packs\(repository.suffix)' saves what is whole in them")
+        "back up again to store the content of damaged packs that the source still has; then "
+          + "'sandboxctl repair packs\(repository.suffix)' saves their intact data")
     }
   }
 
-  /// Records the damage for later backups; a repository that cannot be written to is no failure of the
+  /// Records the damage for later backups. A repository that cannot be written to does not fail the
   /// check.
   private func record(_ result: CheckResult, _ console: Console) {
     do throws(StoreError) {
       try result.recordDamage()
     } catch {
-      console.warning("the damaged packs are not recorded, so backups go on using them: \(error)")
+      console.warning("cannot record the damaged packs, so later backups use them: \(error)")
     }
   }
 
@@ -112,7 +106,7 @@ struct CheckCommand: SandboxCommand {
       return .fraction(percent / 100)
     }
     throw UsageError(
-      "'\(ByteString(part))' is no part of the data",
-      hint: "write it as '10%', or as '2/7' for the second of seven groups")
+      "'\(ByteString(part))' is not a part of the data",
+      hint: "write '10%', or '2/7' for the second of seven groups")
   }
 }

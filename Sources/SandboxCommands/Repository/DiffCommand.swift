@@ -4,23 +4,21 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl diff SNAP SNAP [PATH]`: what has changed from one snapshot to another.
+/// `sandboxctl diff SNAP SNAP [PATH]`: shows the differences between two snapshots.
 struct DiffCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "diff",
-      abstract: "Tell what differs between two snapshots",
+      abstract: "Show the differences between two snapshots",
       usage: "sandboxctl diff <snap> <snap> [<path>] [--metadata] [<options>]",
       discussion: """
-        Lists, for all of both snapshots or for a logical path, what was added (+), removed (-), \
-        modified (M, its content) or replaced by something of another type (T). With --metadata also \
-        what has the same content under another mode, owner, time, flag or attribute (U). Directories \
-        that are the same in both are not read. Of several devices latest is the one that was backed \
-        up last, which is said, and latest~1 the one before it of the same device.
+        Lists the entries that were added (+), removed (-), modified (M, content) or replaced by \
+        an entry of another type (T), in the whole snapshots or below a logical path. With \
+        --metadata also lists entries with equal content but another mode, owner, time, flag or \
+        attribute (U). Directories that are equal in both are not read.
 
-        With --json each difference is a line: path, change (added, removed, content, metadata, \
-        type), differs (content, mode, owner, group, modified, attributes, flags, links), before and \
-        after as 'ls --json' has them, without the path. The last line is the summary.
+        'latest' is the snapshot that was made last, of any device; latest~1 is the one before it \
+        of the same device.
 
         \(Examples.text([
           "sandboxctl backup --root device --repo repo", "sandboxctl sample device --day 1",
@@ -37,10 +35,10 @@ struct DiffCommand: SandboxCommand {
   @Argument(help: ArgumentHelp("The snapshot to compare with.", valueName: "snap"))
   var second: String
 
-  @Argument(help: "The logical path to compare; without it all is compared.")
+  @Argument(help: "The logical path to compare (default: the whole snapshots).")
   var path: ByteString?
 
-  @Flag(name: .shortAndLong, help: "List what differs in metadata alone, too.")
+  @Flag(name: .shortAndLong, help: "Also list differences in metadata only.")
   var metadata = false
 
   @OptionGroup var repository: RepositoryOptions

@@ -4,7 +4,8 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl dump SNAP:PATH`: a stored file, or a directory as an archive, to standard output.
+/// `sandboxctl dump SNAP:PATH`: writes a stored file, or a directory as an archive, to standard
+/// output.
 struct DumpCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -14,19 +15,9 @@ struct DumpCommand: SandboxCommand {
       discussion: """
         \(SnapshotPath.help)
 
-        A file's bytes are written as they were. A directory is written as a POSIX tar archive of what \
-        is in it, which 'tar -x' gives back with owners, times to the nanosecond, links, devices and \
-        (with --xattrs) attributes; an archive is never written to a terminal. Everything is verified \
-        before it is written: what is damaged is left out and named, and the exit status is 13. \
-        A file of an archive that can no longer be read when it is written ends the archive there, \
-        with an error.
-
-        A database in use keeps what was written last in a log beside it (-wal, -journal). Where \
-        there is one it is named on standard error, and --tar writes both. --merge-log writes one \
-        file, which is what SQLite makes of them when it opens the database: what was committed to a \
-        write-ahead log is in it, and what a transaction did that was broken off is not. SQLite is \
-        not needed for this, nor an encrypted database's key. The log is read and verified before \
-        the first byte is written, by way of a file in the directory of caches.
+        The content of a file is written unchanged, a directory as a POSIX tar archive. A database \
+        may have its latest changes in a log beside it: --tar writes both, --merge-log one merged \
+        database. See sandboxctl-dump(1).
 
         \(Examples.text([
           "sandboxctl dump latest:apps --repo repo > apps.tar",
@@ -38,16 +29,18 @@ struct DumpCommand: SandboxCommand {
   @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
   var what: ByteString
 
-  @Flag(help: "Write an archive of a file, too; a database's log is in it.")
+  @Flag(help: "Write a file as an archive too, with the log of a database.")
   var tar = false
 
-  @Flag(help: "Write a database with what its log holds in it.")
+  @Flag(help: "Write a database merged with its log.")
   var mergeLog = false
 
-  @Flag(name: .shortAndLong, help: "Say nothing of logs and of what an archive cannot hold.")
+  @Flag(
+    name: .shortAndLong,
+    help: "Omit notes about logs and about entries that an archive cannot contain.")
   var quiet = false
 
-  // `ConfiguredCommandLine` takes it from the words.
+  // Read by `ConfiguredCommandLine`.
   @Option(help: OutputOptions.profileHelp)
   var profile: String?
 
@@ -79,7 +72,7 @@ struct DumpCommand: SandboxCommand {
     case .folder where mergeLog:
       throw UsageError(
         "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a directory",
-        hint: "name the database itself")
+        hint: "give the path of the database")
     case .single(let entry) where !tar:
       let logs = try logs(beside: top, stored, reader, console)
       if !quiet { tell(of: logs.found.map(\.path), console) }
@@ -109,7 +102,7 @@ struct DumpCommand: SandboxCommand {
     let merged = try MergedDump(
       of: content, at: path, in: stored, from: reader, cache: Host.cacheDirectory)
     for log in quiet ? [] : merged.unused {
-      console.note("the database's log '\(log)' changes nothing in it")
+      console.note("the database's log '\(log)' has no changes for it")
     }
     try merged.write(to: sink)
     return .done
@@ -119,7 +112,7 @@ struct DumpCommand: SandboxCommand {
     guard console.isTerminal else { return }
     throw UsageError(
       "cannot write an archive to a terminal",
-      hint: "send it on: 'sandboxctl dump … | tar -t', or '> archive.tar'")
+      hint: "redirect it: 'sandboxctl dump … | tar -t', or '> archive.tar'")
   }
 
   private func content(of entry: TreeEntry, at path: ByteString) throws -> Content {
@@ -129,7 +122,8 @@ struct DumpCommand: SandboxCommand {
       hint: "'--tar' writes it as an archive")
   }
 
-  /// The logs beside a file, and whether damage hides none; what it may hide is told.
+  /// Returns the logs beside a file, and whether these are all. Damage that may hide others is
+  /// reported.
   private func logs(
     beside path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader,
     _ console: Console
@@ -145,7 +139,8 @@ struct DumpCommand: SandboxCommand {
   private func tell(of logs: [ByteString], _ console: Console) {
     for log in logs {
       console.note(
-        "the database's log '\(log)' is not in this: '--tar' writes both, '--merge-log' one file")
+        "the database's log '\(log)' is not included: '--tar' writes both, '--merge-log' one merged file"
+      )
     }
   }
 

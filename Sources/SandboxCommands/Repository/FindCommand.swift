@@ -5,7 +5,7 @@ internal import Lifecycle
 internal import PolicyEngine
 internal import SystemIO
 
-/// `sandboxctl find PATTERN`: where something is in the snapshots.
+/// `sandboxctl find PATTERN`: finds names and paths in the snapshots.
 struct FindCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -13,13 +13,13 @@ struct FindCommand: SandboxCommand {
       abstract: "Find names or paths in the snapshots",
       usage: "sandboxctl find <pattern> [--snapshot <snap> ...] [--ignore-case] [<options>]",
       discussion: """
-        A pattern without a slash is held against names, one with a slash against whole logical \
-        paths. * stands for any characters but a slash, ** as a component for any components, ? for \
-        one byte, [a-z] for one of a set, {a,b} for one of several texts; a backslash takes a \
-        character as it is (sandboxctl-policy(5), Patterns).
+        A pattern without a slash matches names, one with a slash whole logical paths. * matches \
+        any characters except a slash, ** as a component any number of components, ? one byte, \
+        [a-z] one of a set, {a,b} one of several texts; a backslash quotes a character. See \
+        Patterns in sandboxctl-policy(5).
 
-        Each distinct entry is listed once for all snapshots that have it at its path, with their \
-        ids. With --json it is a line: what 'ls --json' says, and snapshots.
+        Each distinct entry is listed once, with the ids of all snapshots that have it at its \
+        path. With --json an entry is a line with the members of 'ls --json' and 'snapshots'.
 
         \(Examples.text([
           "sandboxctl find '*.md' --repo repo",
@@ -29,16 +29,16 @@ struct FindCommand: SandboxCommand {
         """)
   }
 
-  @Argument(help: "What to look for.")
+  @Argument(help: "The pattern to search for.")
   var pattern: ByteString
 
   @Option(
     name: .customLong("snapshot"),
     help: ArgumentHelp(
-      "Look in this snapshot alone; may be repeated. Without it: in all.", valueName: "snap"))
+      "Search only this snapshot; may be repeated (default: all snapshots).", valueName: "snap"))
   var chosen: [String] = []
 
-  @Flag(name: .shortAndLong, help: "Take letters of ASCII in either case.")
+  @Flag(name: .shortAndLong, help: "Ignore the case of ASCII letters.")
   var ignoreCase = false
 
   @OptionGroup var repository: RepositoryOptions
@@ -74,7 +74,7 @@ struct FindCommand: SandboxCommand {
         console.warning("damaged: \(place)\(snapshots.map(\.id).shortNames): \(error.reason)")
       }
     }
-    if found == 0, !output.json, !output.quiet { console.note("nothing is called so") }
+    if found == 0, !output.json, !output.quiet { console.note("no matches") }
     return damaged == 0 ? .done : .damaged
   }
 
@@ -83,8 +83,8 @@ struct FindCommand: SandboxCommand {
       return try Pattern(parsing: PatternText(pattern), ignoringCase: ignoreCase)
     } catch {
       throw UsageError(
-        "cannot look for '\(pattern)': \(error)",
-        hint: "write it as '*.md' for names, or 'apps/*/data/**/*.md' for logical paths")
+        "cannot search for '\(pattern)': \(error)",
+        hint: "write '*.md' for names, or 'apps/*/data/**/*.md' for logical paths")
     }
   }
 }

@@ -4,21 +4,21 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl init [REPO]`: makes a repository, and the one that is used from then on.
+/// `sandboxctl init [REPO]`: creates a repository and makes it the default.
 struct InitCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "init",
-      abstract: "Make a repository, the place where backups live",
+      abstract: "Create a repository for backups",
       discussion: """
-        A repository is a directory of ordinary archives; its README.txt says how to recover them by \
-        hand. Whether it is encrypted has to be decided here: --plain stores as it is, and is all that \
-        there is yet. On a terminal init asks when that is not said; else it ends with status 2.
+        Creates a repository: a directory of ordinary archives, with a README.txt that describes \
+        how to recover them by hand. Encryption is not available yet; --plain confirms that. \
+        Without it, init asks on a terminal, and otherwise ends with status 2.
 
-        The new repository is written into the configuration file, so that 'sandboxctl backup' alone \
-        stores in it from then on; a repository that the file names already stays, which is said. \
-        Without REPO the user's own is made, in $XDG_DATA_HOME/sandboxctl/repository. It lies on the \
-        disk of the data, of which each backup reminds, unless --accept-same-disk was given once.
+        The repository is written to the configuration file as the default, unless the file \
+        already names one. Without REPO the user's own repository is created, in \
+        $XDG_DATA_HOME/sandboxctl/repository. It is on the same disk as the data, which each \
+        backup notes unless --accept-same-disk was given.
 
         \(Examples.text(["sandboxctl init repo --plain"]))
         """)
@@ -26,17 +26,18 @@ struct InitCommand: SandboxCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The directory to make it in, new or empty; else the user's own.", valueName: "repo"),
+      "The directory to create, new or empty (default: the user's own repository).",
+      valueName: "repo"),
     completion: .directory)
   var repository: ByteString?
 
-  @Flag(help: "Store without encryption: whoever can read the directory can read the data.")
+  @Flag(help: "Store without encryption: anyone who can read the directory can read the data.")
   var plain = false
 
-  @Flag(help: "Remind no more that the user's own repository is on the same disk as the data.")
+  @Flag(help: "Omit the note that the user's own repository is on the same disk as the data.")
   var acceptSameDisk = false
 
-  @Flag(help: "Write nothing into the configuration file.")
+  @Flag(help: "Do not write to the configuration file.")
   var noDefault = false
 
   @OptionGroup var output: OutputOptions
@@ -51,7 +52,8 @@ struct InitCommand: SandboxCommand {
     let storage = try LocalStorage.create(path: place.path)
     let made = try Repository.create(in: storage, program: Version.text)
     if !output.json, !output.quiet {
-      try console.result("repository \(made.id.hex.prefix(8)) made in \(made.place), plain")
+      try console.result(
+        "created repository \(made.id.hex.prefix(8)) in \(made.place), not encrypted")
     }
     let file = try enter(place, console)
     if acceptSameDisk { try accept(console) }
@@ -67,34 +69,35 @@ struct InitCommand: SandboxCommand {
     return .done
   }
 
-  /// Whether the repository is encrypted is nobody's to decide but the user's.
+  /// Asks whether to store without encryption, unless `--plain` is given. Only the user decides
+  /// that.
   private func requireDecision(_ place: RepositoryLocation, _ console: Console) throws {
     if plain { return }
     guard console.canAsk, !output.quiet else {
       throw UsageError(
-        "cannot make the repository '\(place.path)': nobody said how it is to be kept",
-        hint: "give '--plain' to store without encryption")
+        "cannot create the repository '\(place.path)': '--plain' is not given",
+        hint: "add '--plain' to store without encryption")
     }
     console.note(
-      "a repository cannot be encrypted yet, by this version of the program: whoever "
-        + "can read '\(place.path)' will be able to read all that is stored in it")
-    if try console.ask("Make a repository without encryption?") { return }
+      "this version cannot encrypt a repository: anyone who can read '\(place.path)' will be able "
+        + "to read all data in it")
+    if try console.ask("Create a repository without encryption?") { return }
     throw LifecycleError(
-      .failed, "the repository '\(place.path)' was not made: it was not wanted without encryption",
-      hint: "on a disk that is encrypted as a whole '--plain' gives nothing away")
+      .failed, "the repository '\(place.path)' was not created: encryption is not available yet",
+      hint: "use '--plain' on a disk that is encrypted as a whole")
   }
 
   private func place() throws -> RepositoryLocation {
     if let repository { return RepositoryLocation(path: repository, isStandard: false) }
     guard let standard = RepositoryLocation.standard else {
       throw UsageError(
-        "there is no directory of this user's data: HOME is not set",
-        hint: "name a directory for the repository")
+        "cannot find the user's data directory: HOME is not set",
+        hint: "give a directory for the repository")
     }
     return standard
   }
 
-  /// Writes the repository into the configuration; gives the file when it names the repository now.
+  /// Writes the repository to the configuration. Returns the file if it names the repository.
   private func enter(_ place: RepositoryLocation, _ console: Console) throws -> ByteString? {
     if noDefault || place.isStandard { return nil }
     guard let path = try Host.realPath(place.path).utf8 else {
@@ -103,13 +106,13 @@ struct InitCommand: SandboxCommand {
       return nil
     }
     return try set(ConfigurationEdit.Line("repo", path: path), console) {
-      "'sandboxctl backup' stores in it from now on: \($0)"
+      "it is now the default repository: \($0)"
     }
   }
 
   private func accept(_ console: Console) throws {
     _ = try set(ConfigurationEdit.Line(flag: "accept-same-disk"), console) {
-      "the same disk is accepted from now on: \($0)"
+      "the note about the same disk is now disabled: \($0)"
     }
   }
 
@@ -117,12 +120,12 @@ struct InitCommand: SandboxCommand {
     _ line: ConfigurationEdit.Line, _ console: Console, _ done: (String) -> String
   ) throws -> ByteString? {
     guard let edit = ConfigurationEdit(program: KnownCommand.program()) else { return nil }
-    let byHand = "to change that, write '\(line.name): \(line.value)'"
+    let byHand = "to change it, write '\(line.name): \(line.value)'"
     let outcome: ConfigurationEdit.Outcome
     do {
       outcome = try edit.set(line)
     } catch let error as SystemError {
-      console.warning("the configuration stays as it is: \(error); \(byHand) there")
+      console.warning("cannot change the configuration: \(error); \(byHand) there")
       return nil
     }
     switch outcome {
@@ -132,10 +135,10 @@ struct InitCommand: SandboxCommand {
     case .present(let file): return file
     case .otherwise(let place, let value):
       if output.quiet { return nil }
-      console.note("\(place) has '\(ByteString(value))', which stays: \(byHand) there")
+      console.note("\(place) is set to '\(ByteString(value))' and was not changed: \(byHand) there")
     case .refused(let file, let reason):
       if output.quiet { return nil }
-      console.note("\(file) stays as it is, since \(reason): \(byHand) there")
+      console.note("\(file) was not changed, because \(reason): \(byHand) there")
     }
     return nil
   }

@@ -4,22 +4,18 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl ls SNAP[:PATH]`: what is in a snapshot.
+/// `sandboxctl ls SNAP[:PATH]`: lists the contents of a snapshot.
 struct ListCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "ls",
-      abstract: "List what is in a snapshot",
+      abstract: "List the contents of a snapshot",
       usage: "sandboxctl ls <snap[:path]> [--recursive] [--long] [<options>]",
       discussion: """
         \(SnapshotPath.help)
 
-        A directory's entries are listed with mode, size, time and path, with --recursive all that is \
-        below it. A directory that cannot be read is named, and the exit status is 13.
-
-        With --json each entry is a line: path (and path_b64 where its bytes are not UTF-8), type \
-        (file, directory, symlink, fifo, socket, character-device, block-device), size, target, mode \
-        (a number), uid, gid, modified, link_group.
+        Lists the entries of a directory with mode, size, time and path, with --recursive all \
+        entries below it. A directory that cannot be read is reported, and the exit status is 13.
 
         \(Examples.text([
           "sandboxctl ls latest --repo repo", "sandboxctl ls latest:apps --recursive --repo repo",
@@ -31,10 +27,10 @@ struct ListCommand: SandboxCommand {
   @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
   var what: ByteString
 
-  @Flag(name: .shortAndLong, help: "List all that is below the path.")
+  @Flag(name: .shortAndLong, help: "List all entries below the path.")
   var recursive = false
 
-  @Flag(name: .shortAndLong, help: "Show owner and group, too, sizes in bytes and seconds.")
+  @Flag(name: .shortAndLong, help: "Also show owner, group, sizes in bytes and seconds.")
   var long = false
 
   @OptionGroup var repository: RepositoryOptions
@@ -50,7 +46,7 @@ struct ListCommand: SandboxCommand {
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
-    // Asked for once: an option's wrapper costs as much as a part of a line.
+    // Read once, since the wrapper of an option is slow.
     let (isJSON, visit) = (output.json, recursive ? WalkStep.enter : .skip)
     let show = { (entry: TreeEntry, path: ByteString) throws in
       if isJSON { return try console.result(entry.json(at: path)) }

@@ -3,25 +3,20 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl repair index`: the index made anew from the packs.
+/// `sandboxctl repair index`: rebuilds the index from the packs.
 struct RepairIndexCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "index",
-      abstract: "Make the index anew where it is damaged or gone",
+      abstract: "Rebuild damaged or missing parts of the index",
       usage: "sandboxctl repair index [--dry-run] [<options>]",
       discussion: """
-        Each pack says itself what it holds. Those that no usable index object names are read (their \
-        tables alone, not their data), and an index object is written for them. Damaged index objects \
-        are removed when that is done; they stay where a pack that they may have named cannot be \
-        read, and so do those of a later version of the program. Snapshots and packs are not touched.
+        Reads the tables, but not the data, of packs that no usable index object lists, and writes \
+        an index object for them. Damaged index objects are then removed, unless a pack that they \
+        may list cannot be read. Index objects of a later version of the program are kept. \
+        Snapshots and packs are not changed.
 
-        Exit status 13 says that packs cannot be read: what only they hold is lost, as 'sandboxctl \
-        check' tells. 11 says that another program removes objects from the repository just now, 130 \
-        that it was interrupted, with nothing changed.
-
-        With --json the answer is one object; with --verbose, before it a line each second, how far \
-        it is.
+        See sandboxctl-repair-index(1) for the JSON output and the exit statuses.
 
         \(Examples.text([
           "sandboxctl repair index --repo repo --dry-run", "sandboxctl repair index --repo repo",
@@ -29,7 +24,7 @@ struct RepairIndexCommand: SandboxCommand {
         """)
   }
 
-  @Flag(name: .shortAndLong, help: "Say what would be done and do nothing.")
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
   @OptionGroup var repository: RepositoryOptions
@@ -55,14 +50,14 @@ struct RepairIndexCommand: SandboxCommand {
 }
 
 extension IndexRepair.Report {
-  /// What a person is told.
+  /// Returns the report as text.
   fileprivate func lines(isDry: Bool) -> [String] {
-    if isIdle { return ["the index is whole: nothing to repair"] }
+    if isIdle { return ["the index is intact: nothing to repair"] }
     var lines: [String] = []
     if packs > 0 {
       lines.append(
-        "\(isDry ? "would name" : "named") \(Sizes.count(packs, "pack")) with "
-          + "\(Sizes.count(blobs, "blob")) in the index again")
+        "\(isDry ? "would index" : "indexed") \(Sizes.count(packs, "pack")) with "
+          + Sizes.count(blobs, "blob"))
     }
     if !removed.isEmpty {
       lines.append(
@@ -70,7 +65,8 @@ extension IndexRepair.Report {
           + Sizes.count(removed.count, "damaged index object"))
     }
     if !kept.isEmpty {
-      lines.append("\(Sizes.count(kept.count, "index object")) that cannot be used stays as it is")
+      lines.append(
+        "\(isDry ? "would keep" : "kept") \(Sizes.count(kept.count, "unusable index object"))")
     }
     if !unreadable.isEmpty {
       lines.append("\(Sizes.count(unreadable.count, "pack")) cannot be read")
@@ -78,7 +74,7 @@ extension IndexRepair.Report {
     return lines
   }
 
-  /// The report as `repair index --json` answers it.
+  /// Returns the report as `repair index --json` prints it.
   fileprivate func json(isDry: Bool) -> JSON {
     [
       "dry_run": .bool(isDry), "packs": .integer(Int64(packs)), "blobs": .integer(Int64(blobs)),

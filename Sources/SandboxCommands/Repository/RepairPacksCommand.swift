@@ -3,25 +3,21 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl repair packs`: what is whole in damaged packs stored again.
+/// `sandboxctl repair packs`: stores the intact data of damaged packs again.
 struct RepairPacksCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "packs",
-      abstract: "Save what is whole in damaged packs, and remove them from the index",
+      abstract: "Save the intact data of damaged packs and remove them from the index",
       usage: "sandboxctl repair packs [--dry-run] [<options>]",
       discussion: """
-        Reads the packs that 'sandboxctl check' recorded as damaged, and those of another size than \
-        the index has. What is whole in them is stored again. Then they move to the directory 'damaged' \
-        of the repository, and the index names neither them nor packs that are missing any more. \
-        Nothing is deleted. Snapshots are not touched: 'sandboxctl check' tells what they have lost, \
-        and the next backup stores it again where the source still has it.
+        Reads the packs that 'sandboxctl check' recorded as damaged, and those whose size differs \
+        from the index, and stores their intact data again. The packs then move to the directory \
+        'damaged' of the repository, and the index no longer lists them, nor missing packs. \
+        Nothing is deleted. Snapshots are not changed: 'sandboxctl check' lists what they lost, \
+        and the next backup stores it again if the source still has it.
 
-        Exit status 13 says that blobs were lost. 11 says that another program removes objects from \
-        the repository just now, 130 that it was interrupted.
-
-        With --json the answer is one object; with --verbose, before it a line each second, how far \
-        it is.
+        See sandboxctl-repair-packs(1) for the JSON output and the exit statuses.
 
         \(Examples.text([
           "sandboxctl check --read-data --repo repo", "sandboxctl repair packs --repo repo --dry-run",
@@ -30,7 +26,7 @@ struct RepairPacksCommand: SandboxCommand {
         """)
   }
 
-  @Flag(name: .shortAndLong, help: "Say what would be done and do nothing.")
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
   @OptionGroup var repository: RepositoryOptions
@@ -57,14 +53,14 @@ struct RepairPacksCommand: SandboxCommand {
       console.hint("'sandboxctl check --read-data\(repository.suffix)' finds damaged packs")
     } else if report.lostBlobs > 0 {
       console.hint(
-        "a backup stores what is lost again where the source has it; "
-          + "'sandboxctl check\(repository.suffix)' tells which files of snapshots are lost")
+        "the next backup stores lost data again if the source still has it; "
+          + "'sandboxctl check\(repository.suffix)' lists the affected files")
     }
   }
 }
 
 extension PackRepair.Report {
-  /// What a person is told: a line for each pack, and their sum.
+  /// Returns the report as text: a line for each pack, and totals.
   fileprivate func lines(isDry: Bool) -> [String] {
     if isIdle { return ["no pack is damaged or missing: nothing to repair"] }
     let saved = packs.reduce(0) { $0 + $1.savedBlobs }
@@ -73,7 +69,7 @@ extension PackRepair.Report {
     var lines = packs.map { pack in
       let found =
         pack.state == .whole
-        ? "whole again"
+        ? "intact again"
         : "\(pack.state), \(Sizes.count(pack.savedBlobs, "blob")) saved, \(pack.lostBlobs) lost"
       return "pack \(pack.id.hex.prefix(8)): \(found)"
     }
@@ -88,7 +84,7 @@ extension PackRepair.Report {
     return lines
   }
 
-  /// The report as `repair packs --json` answers it.
+  /// Returns the report as `repair packs --json` prints it.
   fileprivate func json(isDry: Bool) -> JSON {
     [
       "dry_run": .bool(isDry),

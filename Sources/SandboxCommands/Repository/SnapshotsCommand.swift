@@ -1,13 +1,13 @@
 internal import ArgumentParser
 
-/// `sandboxctl snapshots`: what backups there are, and what each says of itself.
+/// `sandboxctl snapshots`: lists and shows snapshots.
 struct SnapshotsCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "snapshots",
       abstract: "List the snapshots of a repository",
       discussion: """
-        Without a further word the snapshots are listed, with the options of 'snapshots list'.
+        Without a subcommand the snapshots are listed, with the options of 'snapshots list'.
 
         \(Examples.text([
           "sandboxctl snapshots --repo repo", "sandboxctl snapshots show latest --repo repo",

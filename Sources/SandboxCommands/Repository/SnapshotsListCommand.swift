@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl snapshots [list]`: the snapshots, the oldest first.
+/// `sandboxctl snapshots [list]`: lists the snapshots.
 struct SnapshotsListCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -11,16 +11,13 @@ struct SnapshotsListCommand: SandboxCommand {
       abstract: "List the snapshots of a repository",
       usage: "sandboxctl snapshots [list] [--app <app>] [--tag <tag>] [--host <host>] [<options>]",
       discussion: """
-        The oldest first. A snapshot that cannot be read is named, and the exit status is 13. One \
-        that was read before and has not changed since is not read again: 'sandboxctl check' reads \
-        all.
+        Lists the snapshots, oldest first. A snapshot that cannot be read is reported, and the \
+        exit status is 13. Snapshots that were read before are listed from a cache if their files \
+        did not change; 'sandboxctl check' reads all of them.
 
-        Where some were not made by hand there is a column that says why each was: manual, \
-        scheduled, pre-restore. Where some are not of a whole device there is one that says of \
-        which apps they are; only those of a device are 'latest', unless an app is named.
-
-        With --json each snapshot is a line: id, time, host, user, device, layout, root, scope, \
-        reason, policy, apps, files, bytes, stored_bytes, parent, tags.
+        The column 'reason' is shown if some snapshots were not made by hand, and 'scope' if some \
+        are not of a whole device. 'latest' names only snapshots of a whole device, unless an app \
+        is given.
 
         \(Examples.text([
           "sandboxctl snapshots --app notebook --last 3 --repo repo"
@@ -30,19 +27,23 @@ struct SnapshotsListCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Only those that hold this app: its identifier, the last part of it, or its name.",
+      "List only snapshots with this app: its identifier, the last component of it, or "
+        + "its display name.",
       valueName: "app"))
   var app: String?
 
   @Option(
     name: .customLong("tag"),
-    help: ArgumentHelp("Only those with this tag; repeated: with one of them.", valueName: "tag"))
+    help: ArgumentHelp(
+      "List only snapshots with this tag; if repeated, with one of the tags.", valueName: "tag"))
   var tags: [String] = []
 
-  @Option(help: ArgumentHelp("Only those of this host.", valueName: "host"))
+  @Option(help: ArgumentHelp("List only snapshots of this host.", valueName: "host"))
   var host: String?
 
-  @Option(help: ArgumentHelp("Only the newest so many of the others.", valueName: "number"))
+  @Option(
+    help: ArgumentHelp(
+      "The number of newest snapshots to list (default: all).", valueName: "number"))
   var last: Int?
 
   @OptionGroup var repository: RepositoryOptions
@@ -50,7 +51,7 @@ struct SnapshotsListCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     if let last, last < 1 {
-      throw UsageError("'--last \(last)' means no snapshot", hint: "give a number from 1 on")
+      throw UsageError("'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
     }
     let listing = try repository.open().repository.hostHeads()
     let meant = listing.heads.filter(isMeant)
@@ -76,6 +77,6 @@ struct SnapshotsListCommand: SandboxCommand {
   private static func none(of listing: SnapshotHeads) -> String {
     listing.heads.isEmpty
       ? "there is no snapshot yet: 'sandboxctl backup' makes one"
-      : "none of \(Sizes.count(listing.heads.count, "snapshot")) is so"
+      : "none of \(Sizes.count(listing.heads.count, "snapshot")) matches"
   }
 }

@@ -3,20 +3,20 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl snapshots show SNAP`: all that a snapshot says of itself.
+/// `sandboxctl snapshots show SNAP`: shows the details of a snapshot.
 struct SnapshotsShowCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "show",
-      abstract: "Show all that a snapshot says of itself",
+      abstract: "Show the details of a snapshot",
       usage: "sandboxctl snapshots show <snap> [<options>]",
       discussion: """
-        What it was made of, when and by which policy; the apps and the bytes of each data class in \
-        it; what was left out by which rule, what could not be read, warnings, mounts that were not \
-        entered, and how each database was captured.
+        Prints the snapshot's device, time and policy, its apps and the size of each data class, \
+        the data that was excluded with the rule, entries that could not be read, warnings, mounts \
+        not entered, and how each database was captured.
 
-        With --json it is the stored document (docs/repository-format.md, Snapshot) with the id \
-        before it.
+        With --json prints the stored document (Snapshot in docs/repository-format.md), preceded \
+        by the id.
 
         \(Examples.text(["sandboxctl snapshots show latest --repo repo"]))
         """)

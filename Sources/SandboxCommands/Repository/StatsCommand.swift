@@ -4,20 +4,19 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl stats [SNAP]`: what takes how much.
+/// `sandboxctl stats [SNAP]`: shows the size of a repository or a snapshot.
 struct StatsCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "stats",
-      abstract: "Tell how much the snapshots hold and what storing them takes",
+      abstract: "Show the size of the snapshots and of the repository",
       usage: "sandboxctl stats [<snap>] [<options>]",
       discussion: """
-        Of the whole repository: what all snapshots hold together, what is distinct in that, and \
-        what is stored, with the ratios that deduplication and compression give. Of one snapshot: \
-        files and bytes of each app (group, directory) and data class.
+        For the whole repository: the size of all snapshots together, of the distinct data in \
+        them, and of the stored data, with the ratios of deduplication and compression. For one \
+        snapshot: files and bytes of each app (or group or directory) and data class.
 
-        With --json the answer is one object; for a snapshot with rows of owner, class, files and \
-        bytes.
+        With --json prints one object; for a snapshot with rows of owner, class, files and bytes.
 
         \(Examples.text([
           "sandboxctl stats --repo repo", "sandboxctl stats latest --repo repo",
@@ -25,7 +24,8 @@ struct StatsCommand: SandboxCommand {
         """)
   }
 
-  @Argument(help: ArgumentHelp("The snapshot to count, and not the repository.", valueName: "snap"))
+  @Argument(
+    help: ArgumentHelp("The snapshot to show (default: the whole repository).", valueName: "snap"))
   var snapshot: String?
 
   @OptionGroup var repository: RepositoryOptions

@@ -4,21 +4,20 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl versions PATH`: the forms that a path has had.
+/// `sandboxctl versions PATH`: lists the versions of a path.
 struct VersionsCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "versions",
-      abstract: "Tell which versions of a file or directory the snapshots have",
+      abstract: "List the versions of a file or directory in the snapshots",
       usage: "sandboxctl versions <path> [<options>]",
       discussion: """
-        Lists each distinct version of a path (logical, as app/Documents in an app's data, or absolute \
-        on the device) with the first snapshot that has it, when that \
-        was made, how many have it, size, time of modification and the content's id: equal ids mean \
-        equal content.
+        Lists each distinct version of a path with the first snapshot that has it, the time of \
+        that snapshot, the number of snapshots that have it, its size, its time of modification \
+        and the id of its content. Equal ids mean equal content.
 
-        With --json each version is a line: what 'ls --json' says, content, the snapshots that have \
-        it, the oldest first, and the times of the first and the last of them.
+        With --json each version is a line with the members of 'ls --json', 'content', the \
+        snapshots that have it, oldest first, and the times of the first and the last of these.
 
         \(Examples.text([
           "sandboxctl versions apps/org.example.notebook/data/Documents --repo repo"
@@ -26,7 +25,7 @@ struct VersionsCommand: SandboxCommand {
         """)
   }
 
-  @Argument(help: "The path: logical, in an app's data, or an absolute one of the device.")
+  @Argument(help: "A logical path, a path in an app's data, or an absolute path of the device.")
   var path: ByteString
 
   @OptionGroup var repository: RepositoryOptions
@@ -36,8 +35,8 @@ struct VersionsCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     if path.components.isEmpty {
       throw UsageError(
-        "there is no path to look for",
-        hint: "name a logical path, as 'apps/com.example.app/data/Documents'")
+        "no path given",
+        hint: "give a logical path, for example 'apps/com.example.app/data/Documents'")
     }
     let repository = try repository.open().repository
     let watch = try progress.watch(repository, console, of: "snapshot", isQuiet: output.quiet)
@@ -54,7 +53,7 @@ struct VersionsCommand: SandboxCommand {
     let isWhole = listing.damaged.isEmpty && history.damaged.isEmpty
     if history.versions.isEmpty, isWhole { throw unclear ?? Self.notFound(path) }
     if let unclear {
-      console.warning("not all snapshots were looked at: \(unclear.description)")
+      console.warning("not all snapshots were searched: \(unclear.description)")
       if let hint = unclear.hint { console.hint(hint) }
     }
     if output.json {
@@ -65,8 +64,8 @@ struct VersionsCommand: SandboxCommand {
     return isWhole ? .done : .damaged
   }
 
-  /// The path in a snapshot that has its app. One in which several apps are called so does not lack
-  /// the path, so the first of these mistakes is kept.
+  /// Returns the path in a snapshot that has its app. If the name matches several apps, the
+  /// snapshot may have the path: the first such error is kept.
   private static func logicalPath(
     _ path: ByteString, in snapshot: Snapshot, _ unclear: inout LifecycleError?
   ) -> ByteString? {
@@ -81,10 +80,11 @@ struct VersionsCommand: SandboxCommand {
   private static func notFound(_ path: ByteString) -> LifecycleError {
     LifecycleError(
       .notFound, "cannot find '\(path)': no snapshot has it",
-      hint: "'sandboxctl find' looks for a name or a pattern in all of them")
+      hint: "'sandboxctl find' searches all snapshots for a name or a pattern")
   }
 
-  /// A version a row; of snapshots of several devices with the device, a row for each.
+  /// Returns a table with a row for each version; with several devices, for each version and
+  /// device.
   private static func table(_ versions: [PathVersion]) -> Table {
     let devices = SnapshotDevices(versions.flatMap(\.snapshots))
     var table = Table(

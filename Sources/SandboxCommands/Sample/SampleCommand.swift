@@ -3,27 +3,29 @@ internal import Codecs
 internal import SampleDevice
 internal import SystemIO
 
-/// `sandboxctl sample DIR`: a device to try everything on.
+/// `sandboxctl sample DIR`: creates a sample device.
 struct SampleCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "sample",
-      abstract: "Make a small sample device to try everything on",
+      abstract: "Create a small sample device",
       discussion: """
-        Makes a device in the layout of an iOS simulator: four apps, an extension, a group that two \
-        apps share, databases, property lists, marks, caches and more. The same on every machine. \
-        With --day, a sample that is there already lives through a day of use instead.
+        Creates a device with the layout of an iOS simulator, to try the program on: four apps, an \
+        extension, a group that two apps share, databases, property lists, marks, caches and more. \
+        It is the same on every machine. --day applies a day of use to an existing sample instead.
 
         \(Examples.text(["sandboxctl sample device", "sandboxctl sample device --day 1"]))
         """)
   }
 
-  @Argument(help: ArgumentHelp("The directory to make it in: new or empty.", valueName: "dir"))
+  @Argument(
+    help: ArgumentHelp(
+      "The directory of the sample: new or empty, unless --day is given.", valueName: "dir"))
   var directory: ByteString
 
   @Option(
     help: ArgumentHelp(
-      "Change the sample as this day of use does, 1 to \(SampleDevice.lastDay).", valueName: "n"))
+      "Apply this day of use to an existing sample, 1 to \(SampleDevice.lastDay).", valueName: "n"))
   var day: Int?
 
   @OptionGroup var output: OutputOptions

@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// When a job runs, as the five fields of crontab(5) or a word such as `@daily` say it.
+/// The times of a job, as the five fields of crontab(5) or a word such as `@daily`.
 struct CronTime {
   private let minutes: Set<Int>
   private let hours: Set<Int>
   private let days: Set<Int>
   private let months: Set<Int>
-  /// 0 for Sunday to 6.
+  /// 0 (Sunday) to 6.
   private let weekdays: Set<Int>
-  /// Whether a day has to be both one of the month's days and one of the week's: when one of the two
-  /// fields begins with a star. Else one of them is enough.
+  /// Whether a day has to match both the day of the month and the day of the week, which is the
+  /// case if one of these fields begins with a star. Otherwise one match is enough.
   private let needsBoth: Bool
 
   private static let words = [
@@ -22,7 +22,7 @@ struct CronTime {
   ]
   private static let dayNames = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 
-  /// Reads the fields; nil when they say no times, as `@reboot`.
+  /// Parses the fields; nil if they have no times, for example `@reboot`.
   init?(_ text: String) {
     let fields = (Self.words[text] ?? text).split(separator: " ")
     guard fields.count == 5, let minutes = Self.values(fields[0], 0...59),
@@ -35,7 +35,7 @@ struct CronTime {
     needsBoth = fields[2].hasPrefix("*") || fields[4].hasPrefix("*")
   }
 
-  /// The numbers of a field: `*`, `*/5`, `1-5`, `1-30/10`, `mon`, with commas between.
+  /// Returns the numbers of a field: `*`, `*/5`, `1-5`, `1-30/10`, `mon`, separated by commas.
   private static func values(
     _ field: Substring, _ range: ClosedRange<Int>, _ names: [String] = [], from first: Int = 0
   ) -> Set<Int>? {
@@ -59,8 +59,8 @@ struct CronTime {
     return found
   }
 
-  /// The first minute after a moment, by this host's clock; nil when there is none in nine years, as
-  /// for the 30th of February.
+  /// Returns the first matching minute after a time, in local time; nil if there is none within
+  /// nine years, for example for February 30.
   func next(after now: Timestamp) -> Timestamp? {
     guard let today = now.local else { return nil }
     for offset in 0..<(9 * 366) {

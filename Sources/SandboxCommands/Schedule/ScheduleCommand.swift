@@ -1,12 +1,12 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// `sandboxctl schedule`: what is done again and again.
+/// `sandboxctl schedule`: schedules backups and purges.
 struct ScheduleCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "schedule",
-      abstract: "Make backups, or purge, again and again",
+      abstract: "Schedule recurring backups or purges",
       discussion: """
         \(Examples.text([
           "sandboxctl schedule install --systemd --dry-run",
@@ -19,18 +19,18 @@ struct ScheduleCommand: ParsableCommand {
   }
 }
 
-/// By which program something is done again and again.
+/// The scheduler to use.
 struct SchedulerOptions: ParsableArguments {
-  @Flag(help: "By this user's systemd: a service and a timer.")
+  @Flag(help: "Use this user's systemd: a service and a timer.")
   var systemd = false
 
-  @Flag(help: "By cron: a line in this user's crontab.")
+  @Flag(help: "Use cron: a line in this user's crontab.")
   var cron = false
 }
 
-/// Which schedule is meant.
+/// The names of schedules.
 enum ScheduleName {
-  /// The name of a profile's schedule, or of the one without a profile.
+  /// Returns the name of a profile's schedule, or of the schedule without a profile.
   static func of(_ work: ScheduledJob.Work, profile: String?) throws -> String {
     guard let profile else { return work.prefix }
     guard profile.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil else {

@@ -2,27 +2,23 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl schedule install`: begins to do something again and again.
+/// `sandboxctl schedule install`: installs a schedule for backups or purges.
 struct ScheduleInstallCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "install",
-      abstract: "Begin to back up, or to purge, again and again",
+      abstract: "Install a schedule for backups or purges",
       usage:
         "sandboxctl schedule install (--systemd | --cron) [--purge] [<options>] [-- <its options>]",
       discussion: """
-        With --systemd a service and a timer of this user are written and started; with --cron a \
-        line of this user's crontab is. They run 'sandboxctl backup --quiet', which says nothing \
-        when all went well, with little claim to processor and disk, and with what stands behind --. \
-        A schedule that is there already is replaced; with --profile each profile has its own.
+        With --systemd, a service and a timer of this user are written and started; with --cron, a \
+        line is added to the user's crontab. They run 'sandboxctl backup --quiet' with low \
+        priority and the options after --. An existing schedule is replaced; each --profile has \
+        its own.
 
-        Every day unless another time is given. --calendar takes systemd's words (systemd.time(7)) \
-        or cron's five fields. What a missed timer of systemd should have run is run at the next \
-        start; cron's is not.
-
-        With --purge it is 'sandboxctl purge' that is scheduled, besides the backups. systemd runs \
-        'purge --watch --yes' all the time, as a service that needs no timer; cron runs 'purge --yes \
-        --quiet', which does nothing where space is not short, every hour unless another time is given.
+        Backups run once a day by default. systemd runs a missed backup at the next start, cron \
+        does not. With --purge, systemd runs 'purge --watch' permanently, and cron runs 'purge \
+        --yes --quiet' once an hour by default.
 
         \(Examples.text([
           "sandboxctl schedule install --systemd --dry-run",
@@ -34,48 +30,52 @@ struct ScheduleInstallCommand: SandboxCommand {
 
   @OptionGroup var scheduler: SchedulerOptions
 
-  @Flag(help: "Purge when space is short, instead of backing up.")
+  @Flag(help: "Schedule purges instead of backups.")
   var purge = false
 
-  @Flag(help: "Every hour.")
+  @Flag(help: "Run every hour (default for purges by cron).")
   var hourly = false
 
-  @Flag(help: "Every day, which is usual for backups.")
+  @Flag(help: "Run every day (default for backups).")
   var daily = false
 
-  @Flag(help: "Every week.")
+  @Flag(help: "Run every week.")
   var weekly = false
 
   @Option(
     help: ArgumentHelp(
-      "When: 'Mon..Fri 12:30' for systemd, '30 12 * * 1-5' for cron.", valueName: "time"))
+      "The times to run at: 'Mon..Fri 12:30' for systemd, '30 12 * * 1-5' for cron.",
+      valueName: "time"))
   var calendar: String?
 
   @Option(
-    help: ArgumentHelp("Begin later by chance, at most by so much, as 30m.", valueName: "time"))
+    help: ArgumentHelp(
+      "The maximum of a random delay, for example 30m (default: no delay).", valueName: "time"))
   var randomDelay: TimeSpan?
 
   @Option(
-    help: ArgumentHelp("Only then: on-ac, while the machine has mains power.", valueName: "state"))
+    help: ArgumentHelp(
+      "Run only if this condition holds: on-ac, the machine has mains power.", valueName: "state"))
   var when: PowerState?
 
   @Option(
     help: ArgumentHelp(
-      "A line for the shell that is run when it fails.", valueName: "command"))
+      "A shell command to run if a run fails.", valueName: "command"))
   var onFailure: String?
 
   @Option(
     help: ArgumentHelp(
-      "A file for Prometheus' textfile collector that each run writes.", valueName: "file"))
+      "A file that each run writes metrics to, for Prometheus' textfile collector.",
+      valueName: "file"))
   var metrics: String?
 
-  @Flag(name: .shortAndLong, help: "Print what would be written and write nothing.")
+  @Flag(name: .shortAndLong, help: "Print what would be written, without writing.")
   var dryRun = false
 
   @Argument(
     parsing: .postTerminator,
     help: ArgumentHelp(
-      "What 'sandboxctl backup', or 'purge', gets besides.", valueName: "its options"))
+      "Options of 'sandboxctl backup' or 'purge'.", valueName: "its options"))
   var options: [String] = []
 
   @OptionGroup var output: OutputOptions
@@ -83,18 +83,18 @@ struct ScheduleInstallCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     guard scheduler.systemd != scheduler.cron else {
       throw UsageError(
-        "it is not clear by which program it is to be done",
-        hint: "give '--systemd' or '--cron', one of them")
+        "exactly one scheduler is required",
+        hint: "give '--systemd' or '--cron'")
     }
     let job = try job()
     return try scheduler.systemd ? installUnits(job, console) : installJob(job, console)
   }
 
-  // MARK: - What is run
+  // MARK: - The job
 
   private var work: ScheduledJob.Work { purge ? .purge : .backup }
 
-  /// Whether it runs all the time.
+  /// Whether it runs permanently.
   private var isWatch: Bool { purge && scheduler.systemd }
 
   private func job() throws -> ScheduledJob {
@@ -107,12 +107,12 @@ struct ScheduleInstallCommand: SandboxCommand {
       // A schedule runs in another directory.
       let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
       guard let text = value.utf8 else {
-        throw UsageError("'\(name)' is not UTF-8", hint: "a schedule cannot hold it: change it")
+        throw UsageError("'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it")
       }
       environment.append((name, text))
     }
     guard let program = try Host.programPath().utf8 else {
-      throw UsageError("the path of this program is not UTF-8", hint: "move it")
+      throw UsageError("the path of this program is not UTF-8", hint: "move the program")
     }
     return ScheduledJob(
       work: work, name: try ScheduleName.of(work, profile: output.profile), program: program,
@@ -122,7 +122,7 @@ struct ScheduleInstallCommand: SandboxCommand {
       onFailure: onFailure)
   }
 
-  /// What has no meaning for a purge is refused rather than passed over.
+  /// Refuses options that have no meaning for a purge.
   private func checkPurge() throws {
     guard purge else { return }
     let misplaced =
@@ -131,9 +131,9 @@ struct ScheduleInstallCommand: SandboxCommand {
       + (isWatch && (hourly || daily || weekly || calendar != nil) ? ["a time"] : [])
     guard misplaced.isEmpty else {
       throw UsageError(
-        "\(misplaced.joined(separator: " and ")) does not go with '--purge'",
+        "\(misplaced.joined(separator: " and ")) cannot be used with '--purge'",
         hint: isWatch
-          ? "the watch looks by itself: '-- --interval 5m' says how often" : "leave it out")
+          ? "'-- --interval 5m' sets the interval of the watch" : "remove it")
     }
   }
 
@@ -146,7 +146,7 @@ struct ScheduleInstallCommand: SandboxCommand {
     if let metrics {
       guard metrics.hasPrefix("/") else {
         throw UsageError(
-          "'\(ByteString(metrics))' depends on where the program is run",
+          "'\(ByteString(metrics))' is not an absolute path",
           hint: "give an absolute path to '--metrics'")
       }
       words += ["--metrics", metrics]
@@ -168,7 +168,7 @@ struct ScheduleInstallCommand: SandboxCommand {
     let chosen = [hourly, daily, weekly, calendar != nil].count { $0 }
     guard chosen <= 1 else {
       throw UsageError(
-        "several times are given", hint: "give one of --hourly, --daily, --weekly and --calendar")
+        "several times given", hint: "give one of --hourly, --daily, --weekly and --calendar")
     }
     if let calendar { return .custom(calendar) }
     return hourly ? .hourly : weekly ? .weekly : daily || !purge ? .daily : .hourly
@@ -193,13 +193,13 @@ struct ScheduleInstallCommand: SandboxCommand {
     guard let failure else {
       if Lingering.isOff {
         console.warning(
-          "it runs only while this user is logged in, as lingering is off: "
-            + "'loginctl enable-linger' lets it run always")
+          "it runs only while this user is logged in, because lingering is off: "
+            + "'loginctl enable-linger' turns it on")
       }
       return .done
     }
     console.warning(
-      "the unit is written but not started: \(failure); when this user's systemd runs: "
+      "the unit is written but not started: \(failure); when this user's systemd is running, run: "
         + "systemctl --user daemon-reload; systemctl --user enable --now \(unit)")
     return .doneInPart
   }

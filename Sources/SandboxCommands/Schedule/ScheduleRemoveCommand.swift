@@ -2,17 +2,17 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl schedule remove`: ends what `install` began.
+/// `sandboxctl schedule remove`: removes a schedule.
 struct ScheduleRemoveCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "remove",
-      abstract: "Back up, or purge, no more by schedule",
+      abstract: "Remove a schedule for backups or purges",
       usage: "sandboxctl schedule remove [--systemd] [--cron] [--purge] [<options>]",
       discussion: """
-        Takes out what 'schedule install' wrote, and nothing else: the units, or the line of the \
-        crontab; both unless one is named. With --purge it is that of purges, else that of backups. \
-        Snapshots stay.
+        Removes what 'schedule install' wrote, and nothing else: the units, the line of the \
+        crontab, or both if no scheduler is given. With --purge the schedule of purges is removed, \
+        otherwise that of backups. Snapshots are kept.
 
         \(Examples.text(["sandboxctl schedule remove --systemd"]))
         """)
@@ -20,7 +20,7 @@ struct ScheduleRemoveCommand: SandboxCommand {
 
   @OptionGroup var scheduler: SchedulerOptions
 
-  @Flag(help: "The schedule of purges, not of backups.")
+  @Flag(help: "Remove the schedule of purges instead of that of backups.")
   var purge = false
 
   @OptionGroup var output: OutputOptions
@@ -32,7 +32,7 @@ struct ScheduleRemoveCommand: SandboxCommand {
     if scheduler.systemd || isAny {
       let directory = try SystemdDirectory()
       for schedule in try directory.schedules() where schedule.name == name {
-        // Where systemd does not run there is nothing to stop.
+        // Fails if systemd is not running. There is nothing to stop then.
         _ = Systemctl.fails(["disable", "--now", schedule.unit])
       }
       if try directory.remove(name) {
@@ -55,7 +55,8 @@ struct ScheduleRemoveCommand: SandboxCommand {
     return .done
   }
 
-  /// A machine without cron has nothing to remove, unless cron was named.
+  /// Removes the job from the crontab and returns whether there was one. A machine without cron has
+  /// none, unless `isWanted`.
   private func isRemovedFromCrontab(_ name: String, isWanted: Bool) throws -> Bool {
     guard var crontab = isWanted ? try Crontab.read() : try? Crontab.read() else { return false }
     guard crontab.remove(name) else { return false }

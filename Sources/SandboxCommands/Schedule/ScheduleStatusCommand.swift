@@ -3,21 +3,21 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl schedule status`: what is scheduled.
+/// `sandboxctl schedule status`: shows the installed schedules.
 struct ScheduleStatusCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "status",
-      abstract: "Show what is scheduled",
+      abstract: "Show the installed schedules",
       usage: "sandboxctl schedule status [--systemd] [--cron] [<options>]",
       discussion: """
-        Shows each schedule of this user that 'schedule install' made: by which program, when, \
-        whether its timer or service runs, when it ran last and runs next, and the command. What systemd does \
-        not tell of the last run is looked up in the repository: the newest snapshot that a schedule \
-        of this user on this host made. What nobody tells is unknown.
+        Shows each schedule of this user that 'schedule install' made: scheduler, times, whether \
+        the timer or service is active, last and next run, and command. If systemd does not know \
+        the last run, it is the time of the newest snapshot in the repository that a schedule of \
+        this user made on this host. Unknown values are shown as 'unknown'.
 
-        With --json each is a line: scheduler, name, calendar (empty for what runs all the time), \
-        active, last, next (each null where it is unknown), command.
+        With --json each schedule is a line: scheduler, name, calendar (empty for a permanent \
+        service), active, last, next (each null if unknown), command.
 
         \(Examples.text(["sandboxctl schedule status"]))
         """)
@@ -27,7 +27,7 @@ struct ScheduleStatusCommand: SandboxCommand {
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var output: OutputOptions
 
-  /// A schedule as it is shown.
+  /// A row of the output.
   private struct Row {
     let scheduler: String
     let name: String
@@ -37,7 +37,7 @@ struct ScheduleStatusCommand: SandboxCommand {
     let next: Timestamp?
     let command: String
 
-    /// The command as a shell has it; its control characters do not reach the terminal.
+    /// The command in shell syntax, with control characters escaped.
     var shownCommand: String {
       let isPlain = command.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
       return isPlain ? command : ByteString(command).description
@@ -61,7 +61,7 @@ struct ScheduleStatusCommand: SandboxCommand {
     }
     if rows.isEmpty {
       if !output.quiet {
-        console.note("nothing is scheduled: 'sandboxctl schedule install' does it")
+        console.note("nothing is scheduled: 'sandboxctl schedule install' schedules backups")
       }
       return .done
     }
@@ -90,14 +90,14 @@ struct ScheduleStatusCommand: SandboxCommand {
     guard !rows.isEmpty, let made = lastScheduled() else { return rows }
     let ours = try ScheduleName.of(.backup, profile: output.profile)
     for index in rows.indices where rows[index].name == ours {
-      // A schedule that names a repository itself may store in another one.
+      // A schedule with a '--repo' of its own may use another repository.
       let isElsewhere = repository.repo == nil && rows[index].command.contains("--repo")
       if !isElsewhere { rows[index].last = max(made, rows[index].last ?? made) }
     }
     return rows
   }
 
-  /// When the newest snapshot was made that a schedule of this user on this host made.
+  /// Returns the time of the newest snapshot that a schedule of this user made on this host.
   private func lastScheduled() -> Timestamp? {
     let user = Host.userName(Host.userID) ?? String(Host.userID)
     let all = (try? repository.open().repository.hostHeads().heads) ?? []
@@ -127,7 +127,7 @@ struct ScheduleStatusCommand: SandboxCommand {
         return Row(
           scheduler: "cron", name: job.name, calendar: calendar, isActive: nil, last: nil,
           next: CronTime(calendar)?.next(after: Host.now()),
-          // What cron(8) makes of it before the shell reads it.
+          // The command as cron(8) passes it to the shell.
           command: fields.dropFirst(count).joined(separator: " ").replacing("\\%", with: "%"))
       }
     }

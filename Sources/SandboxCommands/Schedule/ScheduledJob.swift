@@ -2,50 +2,50 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// What is to be done again and again: what is run, when, and what happens when it fails.
+/// A recurring job: its command and times, and the handling of failures.
 struct ScheduledJob {
   let work: Work
-  /// What tells it from other schedules of this user: `sandboxctl-backup`, or that and a profile.
+  /// The name among the schedules of this user: `sandboxctl-backup`, or that and a profile.
   let name: String
   /// The absolute path of this program.
   let program: String
-  /// The words after the program's path.
+  /// The arguments of the program.
   let words: [String]
-  /// What of this process's environment it needs: where settings, data and caches lie.
+  /// The environment variables that it needs: the locations of settings, data and caches.
   let environment: [(name: String, value: String)]
-  /// Nothing for what runs all the time and knows itself when there is something to do.
+  /// The times; nil for a service that runs permanently.
   let calendar: ScheduleCalendar?
-  /// Seconds by which it begins later at most, by chance.
+  /// The maximum of the random delay, in seconds.
   let randomDelay: Int
-  /// Only on mains power.
+  /// Whether it runs only on mains power.
   let isOnMainsOnly: Bool
-  /// A line for `/bin/sh` when it fails.
+  /// A command for `/bin/sh` to run if it fails.
   let onFailure: String?
 
-  /// What a schedule is for.
+  /// The work of a schedule.
   enum Work: String, CaseIterable {
     case backup
     case purge
 
-    /// What the names of its schedules begin with.
+    /// The prefix of the names of its schedules.
     var prefix: String { "sandboxctl-" + rawValue }
   }
 
-  /// The variables that say where the program finds things, and that a cron job has not.
+  /// The environment variables with the program's locations, which a cron job does not have.
   static let variables = [
     "SANDBOXCTL_REPOSITORY", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
   ]
 }
 
-/// How often, and when.
+/// The times of a schedule.
 enum ScheduleCalendar {
   case hourly
   case daily
   case weekly
-  /// In the words of systemd.time(7), or of crontab(5).
+  /// In the syntax of systemd.time(7) or crontab(5).
   case custom(String)
 
-  /// As `OnCalendar=` takes it (systemd.time(7)).
+  /// The value of `OnCalendar=` (systemd.time(7)).
   var systemd: String {
     switch self {
     case .hourly: "hourly"
@@ -55,8 +55,9 @@ enum ScheduleCalendar {
     }
   }
 
-  /// The five fields of crontab(5). The minute, and for days and weeks the hour between 1 and 5, come
-  /// from a text, so that many machines do not begin at once and each always at the same time.
+  /// Returns the five fields of crontab(5). The minute, and for daily and weekly jobs the hour from
+  /// 1 to 4, are derived from a text, so that machines start at different times, and each always at
+  /// the same.
   func cron(spreadBy text: String) throws -> String {
     let bytes = Blake2b.hash(Array(text.utf8)).bytes
     let minute = Int(bytes[0]) % 60
@@ -75,8 +76,9 @@ enum ScheduleCalendar {
     let isPlain = fields.allSatisfy { $0.wholeMatch(of: /[0-9A-Za-z*\/,-]+/) != nil }
     guard isWord != nil || fields.count == 5 && isPlain else {
       throw UsageError(
-        "'\(ByteString(text))' is no time of cron's",
-        hint: "give five fields: minute, hour, day, month, day of the week, as '30 2 * * *'")
+        "'\(ByteString(text))' is not a time for cron",
+        hint:
+          "give five fields: minute, hour, day, month, day of the week, for example '30 2 * * *'")
     }
     return fields.joined(separator: " ")
   }

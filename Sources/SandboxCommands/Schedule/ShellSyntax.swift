@@ -1,11 +1,10 @@
 internal import SystemIO
 
-/// Whether sh(1) can parse a text: a crontab line with a syntax error would never run, and nobody
-/// would know.
+/// The syntax check of sh(1). A crontab line with a syntax error would never run, without notice.
 enum ShellSyntax {
-  /// Refuses a text that the shell cannot parse; says nothing where there is no shell.
+  /// Refuses a text that the shell cannot parse. Accepts any text if there is no shell.
   ///
-  /// - Parameter subject: what the text is, for the message.
+  /// - Parameter subject: the name of the text, for the message.
   static func require(_ text: String, of subject: String) throws(UsageError) {
     guard let ending = try? ChildProgram.run(["sh", "-n"], input: Array(text.utf8 + [0x0A])),
       ending.code != 0
@@ -13,13 +12,13 @@ enum ShellSyntax {
     let said = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first ?? ""
     throw UsageError(
       "the shell cannot parse \(subject): \(ByteString(String(said)))",
-      hint: "try it by 'sh -n', and quote what the shell takes for something else")
+      hint: "try it with 'sh -n', and quote special characters")
   }
 }
 
-/// Whether this user's systemd goes on after the last logout (loginctl(1), "enable-linger").
+/// The lingering of this user's systemd after the last logout (loginctl(1), "enable-linger").
 enum Lingering {
-  /// Whether it is known to end then, and the timers with it.
+  /// Whether systemd is known to end with the last logout, and the timers with it.
   static var isOff: Bool {
     let words = ["loginctl", "show-user", "\(Host.userID)", "--property=Linger"]
     let ending = try? ChildProgram.run(words.map { ByteString($0) })

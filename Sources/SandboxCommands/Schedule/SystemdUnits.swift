@@ -1,19 +1,19 @@
 internal import Lifecycle
 internal import SystemIO
 
-/// The units of systemd(1) that do something again and again for this user: a service, its timer but
-/// for what runs all the time, and a service for its failure where one is wanted.
+/// The systemd(1) units of a recurring job of this user: a service, a timer unless the service runs
+/// permanently, and a service for failures if one is requested.
 struct SystemdUnits {
-  /// By file name.
+  /// The units by file name.
   let files: [(name: String, text: String)]
 
-  /// The first line of each, by which they are known to be ours.
+  /// The first line of each unit, which identifies it as a unit of this program.
   static let mark = "# Written by 'sandboxctl schedule install'."
 
   init(_ job: ScheduledJob) throws {
     let lines = [job.program, job.onFailure ?? "", job.calendar?.systemd ?? ""] + job.words
     guard !lines.contains(where: { $0.contains("\n") }) else {
-      throw UsageError("a line of a unit cannot hold a newline", hint: "leave it out")
+      throw UsageError("a unit line cannot contain a newline", hint: "remove the newline")
     }
     var files = [(job.name + ".service", Self.service(job))]
     if let calendar = job.calendar { files.append((job.unit, Self.timer(job, calendar))) }
@@ -38,12 +38,13 @@ struct SystemdUnits {
     text += "ExecStart=\(words.joined(separator: " "))\n"
     text += "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
     guard job.calendar == nil else { return text }
-    // Wrong words do not come right by trying again.
+    // A usage error does not disappear with a restart.
     text += "Restart=on-failure\nRestartSec=60\nRestartPreventExitStatus=2\n"
     return text + "\n[Install]\nWantedBy=default.target\n"
   }
 
-  /// Names a man page where it is installed beside the program: systemd-analyze(1) asks man(1) for it.
+  /// Returns the line for a man page that is installed beside the program. systemd-analyze(1) looks
+  /// it up with man(1).
   private static func documentation(_ page: String, of job: ScheduledJob) -> String {
     let directory = ByteString(job.program).parent.parent.appending("share/man/man1")
     let isThere = ["", ".gz"].contains { suffix in
@@ -53,7 +54,7 @@ struct SystemdUnits {
   }
 
   private static func timer(_ job: ScheduledJob, _ calendar: ScheduleCalendar) -> String {
-    var text = mark + "\n[Unit]\nDescription=\(job.work.description) again and again\n"
+    var text = mark + "\n[Unit]\nDescription=\(job.work.description) (timer)\n"
     text += documentation("sandboxctl-schedule-install", of: job)
     text += "\n[Timer]\nOnCalendar=\(calendar.systemd)\nPersistent=true\n"
     if job.randomDelay > 0 { text += "RandomizedDelaySec=\(job.randomDelay)\n" }
@@ -62,11 +63,11 @@ struct SystemdUnits {
 
   private static func failure(_ job: ScheduledJob, _ command: String) -> String {
     mark
-      + "\n[Unit]\nDescription=What is run when the \(job.work.rawValue) of this user's apps fails\n"
+      + "\n[Unit]\nDescription=Run after a failed \(job.work.rawValue) of this user's apps\n"
       + "\n[Service]\nType=oneshot\nExecStart=/bin/sh -c \(word(command, isCommand: true))\n"
   }
 
-  /// A word as unit files quote it (systemd.service(5), "Command lines"; systemd.unit(5),
+  /// Returns a word quoted for unit files (systemd.service(5), "Command lines"; systemd.unit(5),
   /// "Specifiers").
   private static func word(_ text: String, isCommand: Bool) -> String {
     var escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
@@ -75,7 +76,7 @@ struct SystemdUnits {
     return ShellWord.text(text) == text && escaped == text ? text : "\"\(escaped)\""
   }
 
-  /// The words of a line that `word` made, as a shell reads them.
+  /// Returns a line of words quoted by `word` in shell syntax.
   static func shellLine(_ line: String) -> String {
     var words: [String] = []
     var (word, isQuoted, isEscaped) = ("", false, false)
@@ -101,12 +102,12 @@ struct SystemdUnits {
 }
 
 extension ScheduledJob {
-  /// The unit that is started and enabled.
+  /// The unit to start and enable.
   var unit: String { name + (calendar == nil ? ".service" : ".timer") }
 }
 
 extension ScheduledJob.Work {
-  /// What a unit says of itself.
+  /// The description in the unit.
   fileprivate var description: String {
     switch self {
     case .backup: "Back up this user's apps"
@@ -115,18 +116,21 @@ extension ScheduledJob.Work {
   }
 }
 
-/// The directory of this user's units, and the units of ours in it.
+/// The directory of this user's units, and the units of this program in it.
 struct SystemdDirectory {
   let path: ByteString
 
   init() throws {
     guard let configuration = Host.configurationDirectory else {
-      throw UsageError("there is no directory for units: HOME is not set", hint: "set HOME")
+      throw UsageError(
+        "cannot find the directory of systemd's units: HOME is not set", hint: "set HOME")
     }
     path = configuration.appending("systemd/user")
   }
 
-  /// Writes units; what is there under their names and not ours is refused.
+  /// Writes units.
+  ///
+  /// - Throws: `LifecycleError` if a unit of one of the names is not one of this program.
   func write(_ units: SystemdUnits) throws {
     let directory = try Directory.make(path: path, permissions: 0o755)
     for unit in units.files { _ = try isOurs(ByteString(unit.name), in: directory) }
@@ -136,7 +140,7 @@ struct SystemdDirectory {
     }
   }
 
-  /// Removes the units of a schedule; false when there are none.
+  /// Removes the units of a schedule. Returns false if there are none.
   func remove(_ name: String) throws -> Bool {
     var isRemoved = false
     guard let directory = try present() else { return false }
@@ -150,17 +154,17 @@ struct SystemdDirectory {
     return isRemoved
   }
 
-  /// A schedule that is there.
+  /// An installed schedule.
   struct Schedule {
     let name: String
-    /// The unit that is enabled: a timer, or the service itself where that runs all the time.
+    /// The enabled unit: a timer, or the service itself if it runs permanently.
     let unit: String
-    /// When; empty for a service.
+    /// The times; empty for a service.
     let calendar: String
     let command: String
   }
 
-  /// The schedules that are there.
+  /// Returns the installed schedules.
   func schedules() throws -> [Schedule] {
     guard let directory = try present() else { return [] }
     let files = try directory.names().compactMap { $0.utf8 }.sorted()
@@ -198,21 +202,24 @@ struct SystemdDirectory {
     }
   }
 
-  /// Whether there is a unit of ours of that name; somebody else's is an error.
+  /// Whether there is a unit of this program with that name.
+  ///
+  /// - Throws: `LifecycleError` if the unit of that name is not one of this program.
   private func isOurs(_ name: ByteString, in directory: borrowing Directory) throws -> Bool {
     guard try directory.statusIfPresent(name) != nil else { return false }
     guard try text(name, in: directory)?.hasPrefix(SystemdUnits.mark) == true else {
       throw LifecycleError(
-        .failed, "'\(path.appending(name))' was not written by this program: it stays as it is",
-        hint: "move it away, or choose another name by '--profile'")
+        .failed,
+        "cannot change '\(path.appending(name))': it was not written by this program",
+        hint: "move it away, or choose another name with '--profile'")
     }
     return true
   }
 }
 
-/// The user's own systemd, by systemctl(1).
+/// The user's systemd, through systemctl(1).
 enum Systemctl {
-  /// When a timer ran last and when it runs next, as far as systemd tells.
+  /// Returns the times of a timer's last and next run, as far as systemd knows them.
   static func times(ofTimer name: String) -> (last: Timestamp?, next: Timestamp?) {
     let words = [
       "systemctl", "--user", "show", name + ".timer", "--timestamp=unix",
@@ -230,7 +237,7 @@ enum Systemctl {
     return (time("LastTriggerUSec"), time("NextElapseUSecRealtime"))
   }
 
-  /// Runs a command of it; nil when it succeeds, else why not.
+  /// Runs a command of systemctl. Returns nil if it succeeds, otherwise the reason.
   static func fails(_ words: [String]) -> String? {
     do {
       let ending = try ChildProgram.run(
@@ -238,7 +245,7 @@ enum Systemctl {
       if ending.code == 0 { return nil }
       let said = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first
       return said.map { ByteString(String($0)).description }
-        ?? "systemctl ended with \(ending.code)"
+        ?? "systemctl ended with status \(ending.code)"
     } catch { return "\(error)" }
   }
 }

@@ -1,11 +1,11 @@
 internal import SystemIO
 
-/// What an Info.plist says of a bundle.
+/// The data of a bundle's Info.plist.
 struct BundleInfo {
   var identifier: BundleIdentifier?
   var displayName: ByteString?
   var version: ByteString?
   var build: ByteString?
-  /// The name of the program in the bundle.
+  /// The name of the bundle's executable.
   var executable: ByteString?
 }

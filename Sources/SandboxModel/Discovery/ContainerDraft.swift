@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// A container as it was found, before the others are known.
+/// A container as found, before all containers of the device are known.
 struct ContainerDraft {
   var kind: ContainerKind
   let path: ByteString
@@ -8,19 +8,20 @@ struct ContainerDraft {
   /// The name of its own directory.
   var uuid: ByteString
   var isReadable = true
-  /// The only entry of the directory that is the container's.
+  /// The only entry of the directory that belongs to the container.
   var member: ByteString?
   var metadata: ContainerMetadata?
-  /// Whose container it is by its place, where the layout names containers by identifier.
+  /// The identifier given by the container's location, if the layout names containers by
+  /// identifier.
   var named: BundleIdentifier?
-  /// The snap's revision that it belongs to.
+  /// The snap revision to which it belongs.
   var revision: ByteString?
-  /// Since when that is the one in use, where a link says so.
+  /// The time since which that revision is current, if a link records it.
   var inUseSince: Timestamp?
-  /// Whether it is the system's and not the user's.
+  /// Whether it belongs to the system and not to the user.
   var isOfSystem = false
-  /// The names of property lists in `Library/Preferences`, without their ending; looked for only
-  /// where there is no identifier in the metadata.
+  /// The names of the property lists in `Library/Preferences`, without extension; read only if the
+  /// metadata contains no identifier.
   var preferences: [ByteString] = []
   var bundle: BundleFacts?
 
@@ -29,25 +30,25 @@ struct ContainerDraft {
   var owner: BundleIdentifier?
 }
 
-/// What the platform's container manager wrote into a container.
+/// The metadata that the platform's container manager writes into a container.
 struct ContainerMetadata {
-  /// Its file in containers of iOS.
+  /// The file name in iOS containers.
   static let fileName: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
-  /// Its file in containers of macOS.
+  /// The file name in macOS containers.
   static let desktopFile: ByteString = ".com.apple.containermanagerd.metadata.plist"
 
   var identifier: BundleIdentifier?
   var uuid: ByteString?
 }
 
-/// What the bundle in a container says.
+/// The data of the bundle in a container.
 struct BundleFacts {
-  /// Its folder: `Example.app`.
+  /// The bundle's directory, `Example.app`.
   let directory: ByteString
   let info: BundleInfo?
   let extensions: [AppExtension]
-  /// The groups of the app and its extensions, each once.
+  /// The groups of the app and its extensions, without duplicates.
   let groups: [GroupMembership]
-  /// Whether the app's own entitlements could be read, so that other groups are not guessed.
+  /// Whether the app's own entitlements could be read. If so, no further groups are guessed.
   let hasKnownGroups: Bool
 }

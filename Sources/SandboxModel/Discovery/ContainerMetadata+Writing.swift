@@ -1,22 +1,22 @@
 public import SystemIO
 
-/// The files that a platform writes into a container, made anew where a container is made.
+/// The metadata files that the platform writes into a container, recreated for a new container.
 public enum MadeMetadata {
-  /// The files of a container, by name, for the directory of that name; none for layouts that write
-  /// none.
+  /// Returns the metadata files of a container, by name; empty for layouts without such files.
   ///
-  /// What is stored of the file stays, but for the UUID where the directory is another: a container that
-  /// is made in another directory is another one. Without a stored file it has the identifier, the UUID and, of an app's data,
-  /// the content class (docs/platforms in the design: only that number is told by a guide).
+  /// A stored file is preserved except for the UUID, which is replaced if the container has a new
+  /// directory. Without a stored file, the result contains the identifier, the UUID and, for an
+  /// app's data, the content class (docs/platforms in the design: the platform guide documents only
+  /// that number).
   ///
-  /// - Throws: where an identifier cannot be written.
+  /// - Throws: `ModelError` if an identifier cannot be written.
   public static func files(
     of kind: ContainerKind, identifier: ByteString?, uuid: ByteString, layout: Layout,
     stored: [UInt8]?, isSameDirectory: Bool
   ) throws(ModelError) -> [ByteString: [UInt8]] {
     guard layout == .coreSimulator else { return [:] }
     let list = stored.flatMap { try? PropertyList(reading: $0) }
-    // As it was stored, with its times: nothing is written anew.
+    // The restored file remains unchanged, including its times.
     if stored != nil, isSameDirectory { return [:] }
     if let members = list?.dictionaryValue {
       let others = members.filter { $0.key != "MCMMetadataUUID" }
@@ -32,7 +32,7 @@ public enum MadeMetadata {
     return [ContainerMetadata.fileName: try PropertyList.dictionary(members).binary()]
   }
 
-  /// The names of such files, which a snapshot may hold.
+  /// Returns the names of the metadata files of a layout, which snapshots can contain.
   public static func names(of layout: Layout) -> [ByteString] {
     layout == .coreSimulator ? [ContainerMetadata.fileName] : []
   }

@@ -3,9 +3,9 @@ internal import SystemIO
 /// Finds the containers of a CoreSimulator device or of an iOS device's file system.
 ///
 /// Below the bases (`Containers` of a simulator's data; `mobile/Containers` and `containers` of a
-/// device's `/private/var`) containers lie by class: `Bundle/Application`, `Data/Application`,
-/// `Data/PluginKitPlugin`, `Data/VPNPlugin`, `Shared/AppGroup`. All other classes (`Data/System`,
-/// `Shared/SystemGroup`, …) are the system's: counted, left alone.
+/// device's `/private/var`), containers are grouped by class: `Bundle/Application`,
+/// `Data/Application`, `Data/PluginKitPlugin`, `Data/VPNPlugin`, `Shared/AppGroup`. All other
+/// classes (`Data/System`, `Shared/SystemGroup`, …) belong to the system and are only counted.
 struct CoreSimulatorFinder {
   private static let kinds: [ByteString: ContainerKind] = [
     "Bundle/Application": .bundle, "Data/Application": .data, "Data/PluginKitPlugin": .extension,
@@ -15,7 +15,7 @@ struct CoreSimulatorFinder {
   private(set) var drafts: [ContainerDraft] = []
   private(set) var system: [SystemContainers] = []
 
-  /// Looks at all classes below a base.
+  /// Scans all classes below a base.
   mutating func look(
     below base: [ByteString], of root: borrowing Directory, _ survey: inout Survey
   ) {
@@ -58,7 +58,7 @@ struct CoreSimulatorFinder {
 // MARK: - Apps
 
 extension CoreSimulatorFinder {
-  /// The apps that identified containers claim, with the facts of their bundles and their groups.
+  /// Returns the apps of identified containers, with the data of their bundles and their groups.
   static func apps(of drafts: [ContainerDraft], _ containers: [Container]) -> [App] {
     var bundles: [BundleIdentifier: BundleFacts] = [:]
     let facts = Dictionary(

@@ -1,24 +1,24 @@
 public import SystemIO
 
-/// A device that can be chosen by its name, known by its own records alone: its apps and containers
-/// are not looked at.
+/// A device that can be selected by name. Only the device's own records have been read, not its
+/// apps and containers.
 public struct DeviceCandidate: Sendable, Hashable {
-  /// The directory that was found to be one, which `DeviceFinder.find(_:)` takes.
+  /// The directory identified as a device, the argument for `DeviceFinder.find(_:)`.
   public let directory: ByteString
-  /// The root that the device has when it is found there.
+  /// The root of the device found in the directory.
   public let root: ByteString
   public let layout: Layout
-  /// The name that its owner gave it, where the layout keeps one.
+  /// The name that the owner gave the device, if the layout stores one.
   public let name: ByteString?
   public let identity: DeviceIdentity
 }
 
 extension DeviceFinder {
-  /// The devices at a place, sorted by path: those that the directory itself is, one for each of its
-  /// layouts, else those among the directories in it, as a Mac keeps its simulators. No link in it is
-  /// followed.
+  /// Returns the devices at a location, sorted by path: the directory itself, once for each of its
+  /// layouts; if it has none, the devices among its subdirectories, as with the simulators on a Mac.
+  /// Links in the directory are not followed.
   ///
-  /// - Throws: `system` where the directory cannot be read.
+  /// - Throws: `system` if the directory cannot be read.
   public func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
     do throws(SystemError) {
       let directory = try Directory.open(path: try Host.realPath(place))
@@ -33,11 +33,11 @@ extension DeviceFinder {
       }
     } catch {
       throw ModelError(
-        .system, "look for devices in", on: error.path, error.reason, hint: error.hint)
+        .system, "find devices in", on: error.path, error.reason, hint: error.hint)
     }
   }
 
-  /// One for each layout that a directory has.
+  /// Returns a candidate for each layout of a directory.
   private func candidates(at directory: borrowing Directory) -> [DeviceCandidate] {
     var found: [DeviceCandidate] = []
     for layout in self.layout.map({ [$0] }) ?? Layout.allCases {
@@ -63,7 +63,7 @@ extension DeviceFinder {
       identity: identity(layout, root, udid: facts.udid))
   }
 
-  /// The root of the device that is found at a place in a directory.
+  /// Returns the root of the device at a location in a directory.
   private static func root(
     of place: Location, _ directory: ByteString
   ) throws(SystemError) -> ByteString {
@@ -77,10 +77,10 @@ extension DeviceFinder {
 }
 
 extension [DeviceCandidate] {
-  /// The device that a user means: by its UDID, its identity or its path; else by its name or that
-  /// of its directory, in any case of letters, when only one device has it.
+  /// Returns the device with a UDID, an identity or a path; otherwise the only device with that
+  /// name or directory name, ignoring case.
   ///
-  /// - Throws: `noDevice` when there is none, `ambiguousDevice` when there are several; the hint lists
+  /// - Throws: `noDevice` if there is none, `ambiguousDevice` if there are several. The hint lists
   ///   them.
   public func device(_ name: ByteString) throws(ModelError) -> DeviceCandidate {
     var found = filter { $0.isExactly(name) }
@@ -89,17 +89,17 @@ extension [DeviceCandidate] {
     if found.isEmpty {
       throw ModelError(
         .noDevice, "find the device", on: name,
-        isEmpty ? "no device is there" : "no device that is there is called so",
+        isEmpty ? "there are no devices" : "no device has this name",
         hint: isEmpty
-          ? "name the directory that it lies in with '--root', or its layout with '--layout'"
+          ? "specify its directory with '--root' or its layout with '--layout'"
           : "choose one of \(listed)")
     }
     throw ModelError(
-      .ambiguousDevice, "find the device", on: name, "several devices are called so",
-      hint: "give the UDID, or the path, of one of \(found.listed)")
+      .ambiguousDevice, "find the device", on: name, "several devices have this name",
+      hint: "specify the UDID or path of one of \(found.listed)")
   }
 
-  /// The first few of them, as a person is to choose among them.
+  /// The first few candidates, for an error hint.
   public var listed: String {
     let shown = prefix(Self.shownCount).map(\.words).joined(separator: ", ")
     return count > Self.shownCount ? "\(shown) and \(count - Self.shownCount) more" : shown
@@ -109,7 +109,7 @@ extension [DeviceCandidate] {
 }
 
 extension DeviceCandidate {
-  /// Whether the name is one that no other device has.
+  /// Whether the word is an identity, a path or a UDID of this device.
   fileprivate func isExactly(_ word: ByteString) -> Bool {
     if [directory, root].contains(word) || ByteString(identity.description) == word { return true }
     guard case .udid(let udid) = identity else { return false }
@@ -120,7 +120,7 @@ extension DeviceCandidate {
     [name, directory.lastComponent].contains { $0?.folded == word.folded }
   }
 
-  /// The name with the UDID, or the path, and the layout.
+  /// The name, the UDID or path, and the layout.
   fileprivate var words: String {
     let place = if case .udid(let udid) = identity { "\(udid)" } else { "'\(root)'" }
     guard let name else { return "\(place) (\(layout.rawValue))" }

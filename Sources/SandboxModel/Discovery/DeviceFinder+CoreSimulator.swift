@@ -1,7 +1,7 @@
 internal import SystemIO
 
 extension DeviceFinder {
-  /// Looks at a device of the layout coresimulator.
+  /// Scans a device with the layout coresimulator.
   func coreSimulator(_ root: borrowing Directory, _ place: SimulatorLocation) -> Device {
     var survey = Survey(root: root.path)
     let facts = survey.simulatorFacts(of: root, place)
@@ -10,7 +10,7 @@ extension DeviceFinder {
     if place == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
       survey.warn(
         .unsupported, "private/var/mobile/Applications",
-        "containers as iOS 7 and earlier have them are not read")
+        "containers of iOS 7 and earlier are not supported")
     }
     var drafts = finder.drafts
     Identification.identify(&drafts, &survey)
@@ -33,7 +33,7 @@ extension DeviceFinder {
   }
 }
 
-/// What a device's own records say of it.
+/// The data of a device's own records.
 struct DeviceFacts {
   var platform: ByteString?
   var version: ByteString?
@@ -42,14 +42,14 @@ struct DeviceFacts {
 }
 
 extension Survey {
-  /// Reads `device.plist` of a simulator, or `SystemVersion.plist` of a device.
+  /// Reads `device.plist` of a simulator or `SystemVersion.plist` of a device.
   mutating func simulatorFacts(
     of root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation
   ) -> DeviceFacts {
     switch place {
     case .device: return devicePropertyList(in: root, as: "device.plist")
     case .data:
-      // The record lies beside the data directory, outside the root: it need not be there.
+      // The record is beside the data directory, outside the root, and may be missing.
       let parts = root.path.components
       guard parts.last == "data", let above = outside(Self.parent(of: root.path)) else {
         return DeviceFacts()
@@ -77,7 +77,7 @@ extension Survey {
     let parts = last.split(separator: UInt8(ascii: "-"))
     let isNumbered = parts.dropFirst().allSatisfy { $0.allSatisfy { (0x30...0x39).contains($0) } }
     guard let platform = parts.first, parts.count > 1, isNumbered else {
-      warn(.wrongValue, path, "its runtime '\(runtime)' names no platform and version")
+      warn(.wrongValue, path, "its runtime '\(runtime)' does not name a platform and a version")
       return facts
     }
     facts.platform = ByteString(platform)

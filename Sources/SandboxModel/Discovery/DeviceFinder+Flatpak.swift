@@ -1,18 +1,18 @@
 internal import SystemIO
 
 extension DeviceFinder {
-  /// Looks at the apps of a home; the directory `.var/app` in it becomes the root.
+  /// Scans the apps of a home directory; the root is its directory `.var/app`.
   func flatpak(home: borrowing Directory, asked: ByteString) throws(SystemError) -> Device {
     let apps = try Directory.open(path: try Host.realPath(home.path.appending(".var/app")))
     var survey = Survey(root: apps.path)
     let named = home.path.appending(".var/app")
     if apps.path != named {
-      survey.note(.linkFollowed, named, "it leads to '\(apps.path)', which is followed")
+      survey.note(.linkFollowed, named, "it is a link to '\(apps.path)' and was followed")
     }
     return flatpak(apps, home: home.path, survey)
   }
 
-  /// Looks at the directory of all apps, in a home where it is in one.
+  /// Scans the directory of all apps, with the home directory that contains it, if any.
   func flatpak(_ apps: borrowing Directory, home: ByteString?) -> Device {
     flatpak(apps, home: home, Survey(root: apps.path))
   }
@@ -33,9 +33,9 @@ extension DeviceFinder {
       findings: survey.findings.sorted())
   }
 
-  /// The home that a path to a directory of a layout is in; nil for directories elsewhere.
+  /// Returns the home directory that contains a layout's directory, or nil if there is none.
   ///
-  /// - Parameter folders: the names of the directory and of those above it up to the home.
+  /// - Parameter directories: The names from the home directory to the layout's directory.
   func home(
     of asked: ByteString, above directories: [ByteString] = [".var", "app"]
   ) throws(SystemError) -> ByteString? {
@@ -50,7 +50,8 @@ extension DeviceFinder {
     return nil
   }
 
-  /// Flatpak's installation of a home; of this user's own, where the environment says it is.
+  /// Returns the Flatpak installation of a home directory; for the current user, environment
+  /// variables take precedence.
   static func installation(of home: ByteString) -> ByteString {
     let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
     if own == home {

@@ -1,27 +1,27 @@
 internal import SystemIO
 
 extension DeviceFinder {
-  /// What a directory was found to be.
+  /// The location of a device in a directory.
   enum Location {
     case coreSimulator(SimulatorLocation)
-    /// The directory `.var/app`.
+    /// The directory is `.var/app`.
     case flatpakApps
-    /// A home with `.var/app` in it.
+    /// The directory is a home directory with `.var/app`.
     case flatpakHome
-    /// The directory of all snaps' data.
+    /// The directory contains the data of all snaps.
     case snapDirectory
-    /// A home with such a directory of that name in it.
+    /// The directory is a home directory; the associated value is the path of its snap directory.
     case snapHome(ByteString)
-    /// A home with `Library/Containers` in it.
+    /// The directory is a home directory with `Library/Containers`.
     case macOSHome
-    /// The directory `Library/Containers` of this home.
+    /// The directory is `Library/Containers` of the given home directory.
     case macOSContainers(ByteString)
     case folder
   }
 
-  /// The three shapes of the layout coresimulator.
+  /// The three forms of the layout coresimulator.
   enum SimulatorLocation {
-    /// A simulator's folder: `device.plist` beside `data`.
+    /// A simulator's directory: `device.plist` beside `data`.
     case device
     /// A simulator's `data` directory.
     case data
@@ -29,25 +29,26 @@ extension DeviceFinder {
     case fileSystem
   }
 
-  /// Finds out by looking, or checks that the directory has the layout that was asked for.
+  /// Detects the layout of the directory, or checks that it has the requested one.
   func place(of directory: borrowing Directory, asked: ByteString) throws(ModelError) -> Location {
     guard let layout else {
       for layout in Layout.allCases {
         if let place = Self.place(of: directory, layout, isAsked: false) { return place }
       }
       throw ModelError(
-        .noDevice, "find a device in", on: asked, "no known layout of apps is in this directory",
+        .noDevice, "find a device in", on: asked, "this directory has no known app layout",
         hint:
-          "name another with '--root', keep a plain directory with '--layout folder', or make a "
-          + "sample device with 'sandboxctl sample DIR'")
+          "specify another with '--root', use a plain directory with '--layout folder', or create "
+          + "a sample device with 'sandboxctl sample DIR'")
     }
     if let place = Self.place(of: directory, layout, isAsked: true) { return place }
     let (lacks, hint) = Self.refusal(layout)
     throw ModelError(
-      .noDevice, "find a device of the layout \(layout.rawValue) in", on: asked, lacks, hint: hint)
+      .noDevice, "find a device with the layout \(layout.rawValue) in", on: asked, lacks, hint: hint
+    )
   }
 
-  /// The layouts that a directory has by the looks of it.
+  /// Returns the layouts that the directory appears to have.
   static func layouts(of directory: borrowing Directory) -> [Layout] {
     var layouts: [Layout] = []
     for layout in Layout.allCases where place(of: directory, layout, isAsked: false) != nil {
@@ -56,9 +57,9 @@ extension DeviceFinder {
     return layouts
   }
 
-  /// Where in a directory a device of a layout is.
+  /// Returns the location of a device with a layout in a directory.
   ///
-  /// - Parameter isAsked: whether the user says that it is one, so that less has to tell it.
+  /// - Parameter isAsked: Whether the user requested the layout, so that fewer signs suffice.
   static func place(
     of directory: borrowing Directory, _ layout: Layout, isAsked: Bool
   ) -> Location? {
@@ -83,31 +84,31 @@ extension DeviceFinder {
     }
   }
 
-  /// Why a directory is no device of a layout, and what to name.
+  /// Returns the reason why a directory is not a device with a layout, and a hint.
   private static func refusal(_ layout: Layout) -> (reason: String, hint: String) {
     switch layout {
     case .coreSimulator:
       (
         "it has no 'data' directory beside a device.plist, no 'Containers' directory, and no "
           + "'private/var/mobile/Containers'",
-        "name a simulator's directory, its 'data' directory, or the root of an iOS file system"
+        "specify a simulator's directory, its 'data' directory, or the root of an iOS file system"
       )
     case .flatpak:
       (
         "it has no '.var/app' directory, and its directories are not those of Flatpak apps",
-        "name a home directory or its '.var/app'"
+        "specify a home directory or its '.var/app'"
       )
     case .snap:
       (
         "it has no 'snap' directory, and its directories are not those of snaps",
-        "name a home directory or its 'snap'"
+        "specify a home directory or its 'snap'"
       )
     case .macOS:
       (
         "it has no 'Library/Containers' and no 'Library/Group Containers'",
-        "name the home directory of a macOS user"
+        "specify the home directory of a macOS user"
       )
-    case .folder: ("it is no directory", "name a directory")
+    case .folder: ("it is not a directory", "specify a directory")
     }
   }
 
@@ -121,8 +122,8 @@ extension DeviceFinder {
     return bases.contains { has($0, in: directory) } ? .fileSystem : nil
   }
 
-  /// A directory that ends in `.var/app`, or one whose directories are named as apps are and have what
-  /// Flatpak makes in them.
+  /// Whether a directory is `.var/app`, or contains directories with app identifiers as names and
+  /// Flatpak's subdirectories.
   private static func isFlatpak(_ directory: borrowing Directory) -> Bool {
     let parts = directory.path.components
     if parts.suffix(2) == [".var", "app"] { return true }
@@ -136,13 +137,13 @@ extension DeviceFinder {
     }
   }
 
-  /// Whether a path ends as that of snapd's directory in a home does.
+  /// Whether a path ends with one of `snapDirectories`.
   private static func isSnapDirectory(_ parts: [ByteString]) -> Bool {
     snapDirectories.contains { parts.suffix($0.components.count) == $0.components[...] }
   }
 
-  /// A home with snapd's directory of that name in it; the name alone is not enough unless it is asked
-  /// for, because a directory `snap` may be anybody's.
+  /// Whether a home directory has a snap directory with the given name. Unless the layout was
+  /// requested, the name is not sufficient, because a directory `snap` can have other purposes.
   private static func isSnapHome(
     _ home: borrowing Directory, _ name: ByteString, isAsked: Bool
   ) -> Bool {
@@ -150,8 +151,8 @@ extension DeviceFinder {
     return isAsked || isSnap(directory)
   }
 
-  /// A directory with a snap's data in it: `common` beside a link `current` to a revision; one of both is
-  /// enough in a directory that has the name of snapd's.
+  /// Whether a directory contains a snap's data: `common` beside a link `current` to a revision.
+  /// One of both suffices if the directory has the name of snapd's directory.
   private static func isSnap(_ directory: borrowing Directory) -> Bool {
     let isNamed = isSnapDirectory(directory.path.components)
     for name in (try? directory.names()) ?? [] {
@@ -167,7 +168,7 @@ extension DeviceFinder {
     return false
   }
 
-  /// Whether something is at a path below the directory, links followed.
+  /// Whether an entry exists at a path below the directory; follows links.
   private static func has(_ path: ByteString, in directory: borrowing Directory) -> Bool {
     (try? directory.statusFollowing(path)) != nil
   }

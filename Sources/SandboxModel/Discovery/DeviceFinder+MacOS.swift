@@ -1,7 +1,7 @@
 internal import SystemIO
 
 extension DeviceFinder {
-  /// Looks at a macOS user's home.
+  /// Scans the home directory of a macOS user.
   func macOS(_ home: borrowing Directory) -> Device {
     var survey = Survey(root: home.path)
     var finder = MacOSFinder()

@@ -1,24 +1,24 @@
 internal import SystemIO
 
 extension DeviceFinder {
-  /// Where snapd keeps a user's data below the home: by default, and where the home is to show no
-  /// directory of it (snapd, dirs.UserHomeSnapDir and HiddenSnapDataHomeDir).
+  /// The locations of a user's snap data below the home directory: the default, and the hidden one
+  /// (snapd, dirs.UserHomeSnapDir and HiddenSnapDataHomeDir).
   static let snapDirectories: [ByteString] = ["snap", ".snap/data"]
-  /// Where installed snaps are mounted below the system's root (snapd, dirs.SnapMountDir).
+  /// The mount points of installed snaps below the system's root (snapd, dirs.SnapMountDir).
   private static let snapMounts: [ByteString] = ["snap", "var/lib/snapd/snap"]
 
-  /// Looks at the directory of all snaps' data in a home, which becomes the root.
+  /// Scans the directory of all snaps' data in a home directory, which becomes the root.
   func snap(home: borrowing Directory, _ name: ByteString) throws(SystemError) -> Device {
     let named = home.path.appending(name)
     let snaps = try Directory.open(path: try Host.realPath(named))
     var survey = Survey(root: snaps.path)
     if snaps.path != named {
-      survey.note(.linkFollowed, named, "it leads to '\(snaps.path)', which is followed")
+      survey.note(.linkFollowed, named, "it is a link to '\(snaps.path)' and was followed")
     }
     return snap(snaps, system: system(ofHome: home.path, below: "home"), survey)
   }
 
-  /// Looks at the directory of all snaps' data.
+  /// Scans the directory of all snaps' data.
   func snap(_ snaps: borrowing Directory, home: ByteString?) -> Device {
     snap(
       snaps, system: home.flatMap { system(ofHome: $0, below: "home") } ?? systemRoot,
@@ -48,7 +48,7 @@ extension DeviceFinder {
       findings: survey.findings.sorted())
   }
 
-  /// All snaps that have data, and those that are installed and bring programs.
+  /// Returns all snaps that have data, or that are installed and provide programs.
   private static func apps(
     _ drafts: [ContainerDraft], _ installed: [BundleIdentifier: InstalledSnap]
   ) -> [App] {
@@ -59,9 +59,9 @@ extension DeviceFinder {
     }
   }
 
-  /// The root of the system that a home belongs to: the machine's own for this user's home, else what
-  /// is above `home/<user>` (`Users/<user>`) or `root`, which may be another system's disk; nil where the path
-  /// does not tell.
+  /// Returns the root of the system to which a home directory belongs, or nil if the path does not
+  /// determine it. For `home/<user>` (`Users/<user>`) or `root`, it is the directory above, which
+  /// may be another system's disk; for the current user's home directory it is `/`.
   func system(ofHome home: ByteString, below users: ByteString) -> ByteString? {
     if let systemRoot { return systemRoot }
     let parts = home.components

@@ -1,25 +1,26 @@
 public import SystemIO
 
-/// Looks at a directory and finds the device that it is: its layout, apps and containers.
+/// Finds the device in a directory: its layout, apps and containers.
 ///
-/// Nothing is changed and nothing stays open. One thing that cannot be read never hides the others:
-/// it becomes a finding. Only a root that is no device throws.
+/// Changes nothing and leaves nothing open. An unreadable part is reported as a finding and does
+/// not prevent access to the others. Throws only if the root is not a device.
 public struct DeviceFinder: Sendable {
-  /// The layout to look for; nil to find it by looking.
+  /// The layout to look for, or nil to detect it.
   public var layout: Layout?
-  /// The name that the user gives the device, which then is its identity.
+  /// The name that the user gives the device, which becomes its identity.
   public var name: ByteString?
-  /// This machine's id, part of the identity of devices that have none of their own.
+  /// The machine ID, part of the identity of devices without an identity of their own.
   public var machineID: String?
-  /// The user's Flatpak installation; nil for the one of the home that the device is in.
+  /// The user's Flatpak installation, or nil for that of the home directory that contains the
+  /// device.
   public var userFlatpak: ByteString?
-  /// The system's Flatpak installation; nil to look at none.
+  /// The system's Flatpak installation, or nil for none.
   public var systemFlatpak: ByteString?
-  /// The root of the system that the home belongs to, where a snap's system data and what is
-  /// installed are; nil to tell it by the home's path.
+  /// The root of the system to which the home directory belongs, with snap system data and the
+  /// installed apps, or nil to derive it from the path of the home directory.
   public var systemRoot: ByteString?
 
-  /// Makes a finder for this machine.
+  /// Creates a finder for this machine.
   public init(
     layout: Layout? = nil, name: ByteString? = nil, machineID: String? = Host.machineID,
     userFlatpak: ByteString? = nil, systemFlatpak: ByteString? = "/var/lib/flatpak",
@@ -33,10 +34,10 @@ public struct DeviceFinder: Sendable {
     self.systemRoot = systemRoot
   }
 
-  /// Finds the device at `root`, a path that may lead through links.
+  /// Finds the device at `root`, following links in the path.
   ///
-  /// - Throws: `system` when the directory cannot be opened, `noDevice` when it is no device, or none
-  ///   of the layout that was asked for.
+  /// - Throws: `system` if the directory cannot be opened; `noDevice` if it is not a device, or not
+  ///   one with the requested layout.
   public func find(_ root: ByteString) throws(ModelError) -> Device {
     do {
       let real = try Host.realPath(root)
@@ -49,7 +50,7 @@ public struct DeviceFinder: Sendable {
     } catch let error as ModelError {
       throw error
     } catch {
-      throw ModelError(.noDevice, "look at the device", on: root, "\(error)")
+      throw ModelError(.noDevice, "read the device", on: root, "\(error)")
     }
   }
 
@@ -71,7 +72,8 @@ public struct DeviceFinder: Sendable {
     }
   }
 
-  /// The device that a plain directory will be that is not there yet, at an absolute path without links.
+  /// Returns the device for a plain directory that does not exist yet, at an absolute path without
+  /// links.
   public func missingDirectory(_ path: ByteString) -> Device { plain(path) }
 
   private func plain(_ path: ByteString) -> Device {
@@ -95,23 +97,24 @@ public struct DeviceFinder: Sendable {
 }
 
 extension Device {
-  /// The device with a note of each other layout that its directory has, too.
+  /// Returns the device with a note about each other layout of its directory.
   fileprivate func noting(others layouts: [Layout]) -> Device {
     var device = self
     for other in layouts where other != layout {
       device.findings.append(
         Finding(
           .note, .anotherLayout, root,
-          "the directory has the layout \(other.rawValue), too: '--layout \(other.rawValue)' is that device"
+          "the directory also has the layout \(other.rawValue); select it with '--layout "
+            + "\(other.rawValue)'"
         ))
     }
     device.findings.sort()
     return device
   }
 
-  /// Finds the device at `root` on this machine, its layout by looking unless it is given.
+  /// Finds the device at `root` on this machine and detects its layout unless it is given.
   ///
-  /// - Throws: what `DeviceFinder.find(_:)` throws.
+  /// - Throws: The errors of `DeviceFinder.find(_:)`.
   public static func find(root: ByteString, layout: Layout? = nil) throws(ModelError) -> Device {
     try DeviceFinder(layout: layout).find(root)
   }

@@ -1,16 +1,16 @@
 internal import SystemIO
 
-/// What Flatpak's own record of a deployment says, as far as it is read: the file `deploy`, a
-/// serialised GVariant of the type `(ssasta{sv})`: origin, commit, and further facts by name.
+/// The part of Flatpak's deployment record that is used: the file `deploy`, a serialized GVariant
+/// with the type `(ssasta{sv})`: origin, commit, and further data by name.
 ///
-/// Only what can be told without the type's framing: the two strings it begins with, and text values
-/// of the dictionary behind them, which lie at the next multiple of eight behind their key.
+/// The framing of the type is not parsed. The record begins with two strings, and text values of
+/// the dictionary start at the next multiple of 8 after their key.
 struct FlatpakDeployment {
   let origin: ByteString
   let commit: ByteString
   private let bytes: [UInt8]
 
-  /// Reads a record; nil when it does not begin with two strings.
+  /// Reads a record, or returns nil if it does not begin with two strings.
   init?(_ bytes: [UInt8]) {
     guard let first = bytes.firstIndex(of: 0), first > 0, first < 256,
       let second = bytes[(first + 1)...].firstIndex(of: 0), second > first + 1,
@@ -21,7 +21,7 @@ struct FlatpakDeployment {
     self.bytes = bytes
   }
 
-  /// The text under a key of the dictionary: `appdata-name`, `appdata-version`.
+  /// Returns the text for a key of the dictionary: `appdata-name`, `appdata-version`.
   func text(_ key: StaticString) -> ByteString? {
     let wanted = key.withUTF8Buffer { Array($0) } + [0]
     var at = 0

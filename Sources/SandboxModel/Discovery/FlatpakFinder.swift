@@ -1,12 +1,12 @@
 internal import SystemIO
 
-/// Finds the apps of a user's Flatpak: their data in `.var/app/<id>`, their settings (the overrides),
-/// and what is installed.
+/// Finds the apps of a Flatpak user: their data in `.var/app/<id>`, their settings (the overrides),
+/// and the installed apps.
 struct FlatpakFinder {
   private(set) var drafts: [ContainerDraft] = []
   private(set) var installed: [BundleIdentifier: FlatpakApp] = [:]
 
-  /// Looks at the directory of all apps' data.
+  /// Scans the directory of all apps' data.
   mutating func lookAtData(in apps: borrowing Directory, _ survey: inout Survey) {
     for name in survey.names(in: apps, as: "") where !OwnNames.has(name) {
       if let draft = survey.container(.data, name, of: name, in: apps, as: name) {
@@ -15,8 +15,8 @@ struct FlatpakFinder {
     }
   }
 
-  /// Looks at the overrides of an installation and at its apps; what was found in an earlier one
-  /// holds.
+  /// Scans the overrides and apps of an installation. Apps found in an earlier installation take
+  /// precedence.
   mutating func lookAtInstallation(
     _ directory: ByteString, _ scope: FlatpakInstallation.Scope, _ survey: inout Survey
   ) {
@@ -26,7 +26,8 @@ struct FlatpakFinder {
     guard let overrides = survey.outside(path) else { return }
     for name in survey.names(in: overrides, as: path) {
       if name == "global" {
-        survey.note(.unsupported, path.appending(name), "it holds for all apps, and is no app's")
+        survey.note(
+          .unsupported, path.appending(name), "it applies to all apps and belongs to none")
       } else if survey.kind(of: name, in: overrides, as: path.appending(name)) == .file {
         var draft = ContainerDraft(
           kind: .settings, path: path, absolutePath: overrides.path, uuid: name)
@@ -36,7 +37,7 @@ struct FlatpakFinder {
     }
   }
 
-  /// All apps that are installed or have data or settings.
+  /// Returns all apps that are installed or have data or settings.
   func apps() -> [App] {
     Set(installed.keys).union(drafts.compactMap(\.identifier)).sorted().map { identifier in
       let app = installed[identifier]

@@ -1,14 +1,14 @@
 internal import SystemIO
 
-/// Tells whose containers are: bundles by their Info.plist, the others by their metadata, else by
-/// the property lists in their preferences, which is a guess.
+/// Determines the identifiers and owners of containers: for bundles by their Info.plist, for the
+/// others by their metadata or otherwise, as a guess, by the property lists in their preferences.
 struct Identification {
   /// The identifiers of all bundles.
   let apps: Set<BundleIdentifier>
-  /// The app of each extension that a bundle brings.
+  /// The app of each extension in a bundle.
   let extensions: [BundleIdentifier: BundleIdentifier]
 
-  /// Identifies the bundles, then the others with what the bundles tell.
+  /// Identifies the bundles first, then the other containers with their help.
   static func identify(_ drafts: inout [ContainerDraft], _ survey: inout Survey) {
     for place in drafts.indices where drafts[place].kind == .bundle {
       identifyBundle(&drafts[place], &survey)
@@ -23,7 +23,7 @@ struct Identification {
     for place in drafts.indices {
       drafts[place].owner = known.owner(of: drafts[place], among: apps)
       if drafts[place].identifier == nil {
-        survey.note(.unidentified, drafts[place].path, "nothing tells whose container it is")
+        survey.note(.unidentified, drafts[place].path, "the container cannot be identified")
       }
     }
   }
@@ -48,7 +48,7 @@ struct Identification {
       if let said, said != identifier {
         survey.warn(
           .contradiction, draft.path,
-          "its metadata names '\(said)', its Info.plist '\(identifier)', which holds")
+          "its metadata names '\(said)', its Info.plist '\(identifier)', which takes precedence")
       }
     } else if let said {
       draft.identifier = said
@@ -69,9 +69,9 @@ struct Identification {
     }
   }
 
-  /// The identifier that the names in the preferences tell: the one that a bundle of this device
-  /// has; else the only one; else the one that all others begin with. Apple's own names count only
-  /// when there are no others, a group's only for groups.
+  /// Returns the identifier indicated by the names in the preferences: the one that a bundle of
+  /// this device has, or the only one, or a prefix of all others. Apple's names are used only if
+  /// there are no others, a group's only for groups.
   private func guess(_ draft: ContainerDraft) -> BundleIdentifier? {
     let isGroup = draft.kind == .group
     let named = draft.preferences.compactMap { BundleIdentifier($0) }
@@ -84,7 +84,7 @@ struct Identification {
     return Self.stem(of: others.isEmpty ? named : others)
   }
 
-  /// The identifier that all others have as their beginning; the only one, when there is one.
+  /// Returns the only identifier, or the one that is a prefix of all others, or nil.
   private static func stem(of names: [BundleIdentifier]) -> BundleIdentifier? {
     guard let shortest = names.min(by: { $0.bytes.count < $1.bytes.count }) else { return nil }
     return names.allSatisfy { $0 == shortest || shortest.isPrefix(of: $0) } ? shortest : nil
@@ -96,8 +96,8 @@ struct Identification {
     }
   }
 
-  /// The app that a container belongs to: an extension's by the bundle that brings it, else the app
-  /// with the longest identifier that the extension's begins with.
+  /// Returns the app to which a container belongs: for an extension, the app whose bundle contains
+  /// it or, failing that, the app with the longest identifier that is a prefix of the extension's.
   private func owner(
     of draft: ContainerDraft, among apps: Set<BundleIdentifier>
   ) -> BundleIdentifier? {

@@ -1,12 +1,12 @@
 public import SystemIO
 
-/// A file of groups and keys, as Flatpak's metadata, OSTree's configuration and desktop entries are:
-/// `[Group]`, `Key=value`, comments with `#`.
+/// A file of groups and keys such as Flatpak's metadata, OSTree's configuration and desktop
+/// entries: `[Group]`, `Key=value`, comments with `#`.
 public struct KeyFile: Sendable {
   private var values: [ByteString: [ByteString: ByteString]] = [:]
 
-  /// Reads the lines; those that are neither group, key nor comment are passed over. Of two values
-  /// under one key the first holds.
+  /// Parses the lines and ignores those that are not a group, key or comment. The first of several
+  /// values for a key takes precedence.
   public init(_ bytes: [UInt8]) {
     var group: ByteString = ""
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
@@ -23,7 +23,7 @@ public struct KeyFile: Sendable {
     }
   }
 
-  /// The value under a key, nil when there is none or it is empty.
+  /// Returns the value for a key, or nil if it is missing or empty.
   public func value(_ key: ByteString, in group: ByteString) -> ByteString? {
     values[group]?[key].flatMap { $0.isEmpty ? nil : $0 }
   }

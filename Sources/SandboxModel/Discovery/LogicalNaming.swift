@@ -1,17 +1,17 @@
 internal import SystemIO
 
-/// Gives each container its logical name, unique in the device.
+/// Gives each container a logical name, unique in the device.
 ///
-/// The container that is identified most surely has the plain name (`apps/com.example.app/data`),
-/// among equals the one whose directory's name comes first, so that the choice does not change from
-/// one look to the next while the containers stay. Each other that claims the same name has its
-/// directory's name behind the identifier (`apps/com.example.app~<UUID>/data`), one that nothing
-/// identifies only that (`apps/~<UUID>/data`). An extension of no known app is named as its own
-/// app's.
+/// The container with the most reliable identification has the plain name
+/// (`apps/com.example.app/data`); among equals, the one with the first directory name, so the
+/// choice is stable as long as the containers exist. Every other container with the same identifier
+/// has the directory name as a suffix (`apps/com.example.app~<UUID>/data`), an unidentified one has
+/// the suffix alone (`apps/~<UUID>/data`). An extension without a known app is named as if it were
+/// its own app.
 struct LogicalNaming {
   private var used: [LogicalContainer: ByteString] = [:]
 
-  /// Makes containers of drafts, sorted by logical path.
+  /// Returns the containers for drafts, sorted by logical path.
   static func containers(of drafts: [ContainerDraft], _ survey: inout Survey) -> [Container] {
     var naming = LogicalNaming()
     let ordered = drafts.sorted {
@@ -41,8 +41,8 @@ struct LogicalNaming {
       guard let first = used[plain] else { return plain }
       survey.warn(
         .claimedTwice, draft.path,
-        "it claims to be the \(draft.kind.rawValue) container of '\(identifier)', as '\(first)' "
-          + "does; both are kept")
+        "it is the \(draft.kind.rawValue) container of '\(identifier)', and so is '\(first)'; "
+          + "both are included")
     }
     let own = LogicalName(draft.identifier?.bytes ?? "", instance: draft.uuid)
     let named = Self.logical(draft, own)
@@ -74,7 +74,7 @@ struct LogicalNaming {
 }
 
 extension ContainerDraft {
-  /// The name of its own directory, where that is not the identifier that the layout goes by.
+  /// The name of the container's own directory, or nil if it is the identifier used by the layout.
   fileprivate var ownName: ByteString? {
     identification == .layout || member != nil || uuid == identifier?.bytes ? nil : uuid
   }

@@ -1,10 +1,11 @@
 internal import SystemIO
 
 /// Finds the containers of a macOS user's sandboxed apps: `Library/Containers/<id>/Data` and
-/// `Library/Group Containers/<id>` of the home, and the bundles of these apps.
+/// `Library/Group Containers/<id>` in the home directory, and the bundles of these apps.
 ///
-/// Containers are known by their metadata, else by their directories' names. Of bundles only those count
-/// whose app, or an extension of it, has a container: other programs are in no sandbox.
+/// Containers are identified by their metadata or, without it, by their directory names. A bundle
+/// is included only if the app or one of its extensions has a container; other programs are not
+/// sandboxed.
 struct MacOSFinder {
   private static let dataDirectory: ByteString = "Data"
   private static let containers: ByteString = "Library/Containers"
@@ -12,7 +13,7 @@ struct MacOSFinder {
 
   private(set) var drafts: [ContainerDraft] = []
 
-  /// Looks at the containers of a home.
+  /// Scans the containers of a home directory.
   mutating func lookAtContainers(in home: borrowing Directory, _ survey: inout Survey) {
     guard
       case .folder(let directory) = survey.descend(Self.containers.components, from: home, as: "")
@@ -39,7 +40,7 @@ struct MacOSFinder {
     case .folder(let container):
       let metadata = metadata(in: container, name, as: path, of: nil, &survey)
       guard var draft = survey.opened(.data, Self.dataDirectory, in: container, as: data) else {
-        return survey.note(.stray, path, "it has no directory Data, and is left out")
+        return survey.note(.stray, path, "it has no directory 'Data' and is excluded")
       }
       draft.uuid = name
       draft.metadata = metadata
@@ -48,7 +49,7 @@ struct MacOSFinder {
     }
   }
 
-  /// Looks at the containers that apps share.
+  /// Scans the containers that apps share.
   mutating func lookAtGroups(in home: borrowing Directory, _ survey: inout Survey) {
     guard case .folder(let directory) = survey.descend(Self.groups.components, from: home, as: "")
     else { return }
@@ -58,7 +59,7 @@ struct MacOSFinder {
       draft.named = Self.identifier(ofDirectory: name)
       if let container = try? Directory.open(path: draft.absolutePath) {
         let metadata = metadata(in: container, name, as: path, of: .group, &survey)
-        // The apps of the group can write this file, and cannot name their directory.
+        // The apps of the group can write this file, but cannot choose the name of its directory.
         if draft.named == nil { draft.metadata = metadata }
       }
       drafts.append(draft)
@@ -74,14 +75,15 @@ struct MacOSFinder {
     if let said = metadata?.identifier, let named = Self.identifier(ofDirectory: name),
       said != named
     {
-      let holder = kind == .group ? "its directory's name holds" : "it holds"
+      let holder = kind == .group ? "the directory" : "the metadata"
       survey.warn(
-        .contradiction, path, "its metadata names '\(said)', not as its directory does: \(holder)")
+        .contradiction, path,
+        "its metadata names '\(said)', unlike its directory; \(holder) takes precedence")
     }
     return metadata
   }
 
-  /// What a directory's name says, unless it is a UUID, which says nothing.
+  /// Returns the identifier that is a directory's name, or nil for a UUID.
   private static func identifier(ofDirectory name: ByteString) -> BundleIdentifier? {
     let lengths = name.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
       .map(\.count)
@@ -92,7 +94,8 @@ struct MacOSFinder {
 // MARK: - Bundles
 
 extension MacOSFinder {
-  /// Looks at a directory of apps, after the containers; extensions' containers become known as such.
+  /// Scans a directory of apps. Called after the containers are scanned, to mark those of
+  /// extensions.
   mutating func lookAtBundles(
     in applications: borrowing Directory, as path: ByteString, _ survey: inout Survey
   ) {

@@ -1,8 +1,9 @@
 internal import SystemIO
 
-/// AppStream metainfo, of which only the newest release is looked for.
+/// Reads AppStream metainfo, only for the newest release.
 enum Metainfo {
-  /// The version of the first release that the file lists, which by AppStream's rule is the newest.
+  /// Returns the version of the first release in the file, which is the newest one according to
+  /// AppStream.
   static func newestRelease(in bytes: [UInt8]) -> ByteString? {
     guard let text = String(validating: bytes, as: UTF8.self),
       let list = text.firstRange(of: "<releases"),

@@ -1,22 +1,22 @@
 public import SystemIO
 
-/// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` below a directory of all
-/// snaps, the user's (`~/snap`) or the system's (`/var/snap`).
+/// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` in a directory of
+/// all snaps, the user's (`~/snap`) or the system's (`/var/snap`).
 ///
-/// `common` is the data, the revision that `current` points to is in use, and each other is an old
-/// one. Where `current` does not tell, nothing says which revision holds what the user made last:
-/// then each is taken as one in use, and none is left out for being old.
+/// `common` is the data, the target of `current` is the current revision, and all others are old.
+/// If `current` does not identify a revision, the one with the user's latest data is unknown. Then
+/// each revision is treated as current and none is excluded as old.
 struct SnapFinder {
   private static let common: ByteString = "common"
 
   private(set) var drafts: [ContainerDraft] = []
 
-  /// Looks at a directory of all snaps.
+  /// Scans a directory of all snaps.
   ///
   /// - Parameters:
-  ///   - base: what findings call it: empty for the device's root.
-  ///   - isOfSystem: whether it is the system's, of which only what is this process's own counts, or
-  ///     all of it for the superuser.
+  ///   - base: The path of the directory in findings; empty for the device's root.
+  ///   - isOfSystem: Whether it is the system's directory, from which only data of the current user
+  ///     is used, or all data for root.
   mutating func look(
     in snaps: borrowing Directory, as base: ByteString, isOfSystem: Bool, _ survey: inout Survey
   ) {
@@ -25,12 +25,13 @@ struct SnapFinder {
       switch survey.enter(name, in: snaps, as: path) {
       case .none: continue
       case .closed:
-        // What is in it cannot be told: its data is kept in mind as unreadable.
+        // Its content is unknown, so its data is recorded as unreadable.
         if !isOfSystem { drafts.append(closed(name, in: snaps, as: path, &survey)) }
       case .folder(let directory):
         guard !isOfSystem || Self.isOwn(directory) else {
           survey.note(
-            .unsupported, path, "the system's data of this snap is another user's, and is left out")
+            .unsupported, path,
+            "the system data of this snap belongs to another user and is excluded")
           continue
         }
         look(at: SnapHome(name: name, path: path, isOfSystem: isOfSystem), in: directory, &survey)
@@ -68,7 +69,7 @@ struct SnapFinder {
       } else if name != SnapHome.current {
         survey.warn(
           .excluded, home.path.appending(name),
-          "it is neither a revision of the snap nor 'common', and is in no backup")
+          "it is neither a revision of the snap nor 'common' and is not backed up")
       }
     }
   }
@@ -89,28 +90,28 @@ struct SnapFinder {
   }
 }
 
-/// The directory of a snap's data, the user's or the system's.
+/// The directory of a snap's data, for the user or the system.
 struct SnapHome {
   static let current: ByteString = "current"
 
-  /// The snap's name, with its instance's key (`name_key`) where it has one.
+  /// The snap's name, with the instance key if any (`name_key`).
   let name: ByteString
   let path: ByteString
   let isOfSystem: Bool
 
-  /// The names in it that are revisions': numbers, `x` and a number for a snap that is not from the
-  /// store, either with `.old` behind it while a refresh has put it aside (snapd, snap.Revision and
-  /// backend/snapdata.go).
+  /// Returns the names of revisions in the directory: numbers, or `x` and a number for a snap that
+  /// was not installed from the store, with the suffix `.old` if a refresh moved it aside (snapd,
+  /// snap.Revision and backend/snapdata.go).
   func revisions(in directory: borrowing Directory, _ survey: inout Survey) -> Set<ByteString> {
     Set(survey.names(in: directory, as: path).filter { Self.isRevision($0) || Self.isPutAside($0) })
   }
 
-  /// Whether a name is that of a revision.
+  /// Whether a name is the name of a revision.
   static func isRevision(_ name: ByteString) -> Bool {
     name.isSnapRevision
   }
 
-  /// Whether a name is that of a revision which a refresh has put aside.
+  /// Whether a name is the name of a revision that a refresh moved aside.
   static func isPutAside(_ name: ByteString) -> Bool {
     let ending = Array(".old".utf8)
     return name.bytes.suffix(ending.count).elementsEqual(ending)
@@ -118,13 +119,13 @@ struct SnapHome {
   }
 }
 
-/// Which revision of a snap is in use.
+/// The current revision of a snap.
 enum UsedRevision: Equatable {
   case named(ByteString, since: Timestamp)
-  /// Nothing tells it.
+  /// The current revision is unknown.
   case untold
 
-  /// Whether another revision than one that may be in use.
+  /// Whether a revision is certain not to be current.
   func isOld(_ name: ByteString) -> Bool {
     switch self {
     case .named(let used, _): name != used
@@ -134,15 +135,15 @@ enum UsedRevision: Equatable {
 }
 
 extension Survey {
-  /// Whether a name is no link, or one that leads out of the device: what it leads to in the device is
-  /// a container of its own, or none, which was told of already, as when it leads nowhere.
+  /// Whether a name is not a link, or is a link that leads out of the device. A target in the
+  /// device is a container of its own or has already been reported, as has a dangling link.
   fileprivate func leadsOut(_ name: ByteString, of directory: borrowing Directory) -> Bool {
     guard (try? directory.status(name))?.kind == .symlink else { return true }
     guard let real = try? Host.realPath(directory.path.appending(name)) else { return false }
     return !real.isWithin(root) && !real.isWithin(directory.path)
   }
 
-  /// The revision that `current` names, among those that are there.
+  /// Returns the revision that `current` names among the existing ones.
   mutating func currentRevision(
     of home: SnapHome, in directory: borrowing Directory, among revisions: Set<ByteString>
   ) -> UsedRevision {
@@ -150,14 +151,14 @@ extension Survey {
     do {
       guard let status = try directory.statusIfPresent(SnapHome.current) else {
         if !revisions.isEmpty {
-          warn(.contradiction, path, "it is missing, and no revision is taken for an old one")
+          warn(.contradiction, path, "it is missing, so no revision is treated as old")
         }
         return .untold
       }
       guard status.kind == .symlink else {
         warn(
           .contradiction, path,
-          "it is no link to the revision in use, and no revision is taken for an old one")
+          "it is not a link to the current revision, so no revision is treated as old")
         return .untold
       }
       let target = try directory.target(of: SnapHome.current)
@@ -166,15 +167,16 @@ extension Survey {
       }
       warn(
         .danglingLink, path,
-        "it is a link to '\(target)', which is no revision here, and none is taken for an old one")
+        "it is a link to '\(target)', which is not a revision here, so none is treated as old")
     } catch {
       warn(.unreadable, path, "it cannot be read: \(error.reason)")
     }
     return .untold
   }
 
-  /// The revision that a target of `current` means: one beside it, by name or by where it leads; or,
-  /// in a copy of another home, the one of the same snap that is here.
+  /// Returns the revision that the target of `current` identifies: a directory beside it, by name
+  /// or real path; or, in a copy of another home directory, the revision of the same snap that
+  /// exists here.
   private mutating func revision(
     _ target: ByteString, of home: SnapHome, in directory: borrowing Directory,
     among revisions: Set<ByteString>
@@ -195,13 +197,13 @@ extension Survey {
     else { return nil }
     note(
       .linkFollowed, path,
-      "it is a link to '\(target)', which is not there; the revision beside it is taken")
+      "it is a link to '\(target)', which does not exist; the revision beside it is used")
     return last
   }
 }
 
 extension ByteString {
-  /// Whether it is the name of a snap's revision: digits, or `x` and digits for one that was not
+  /// Whether it is the name of a snap revision: digits, or `x` and digits if the snap was not
   /// installed from the store.
   public var isSnapRevision: Bool {
     let digits = bytes.first == UInt8(ascii: "x") ? bytes.dropFirst() : bytes

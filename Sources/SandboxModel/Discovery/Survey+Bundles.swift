@@ -1,16 +1,16 @@
 internal import SystemIO
 
 extension Survey {
-  /// Looks at the bundle in a bundle's container.
+  /// Reads the bundle in a bundle container.
   mutating func bundle(in container: borrowing Directory, as path: ByteString) -> BundleFacts? {
     let apps = directories(ending: ".app", in: container, as: path)
     guard let name = apps.first else {
-      warn(.noSingleBundle, path, "no directory ending in .app is in this bundle's container")
+      warn(.noSingleBundle, path, "this bundle container has no .app directory")
       return nil
     }
     if apps.count > 1 {
       let names = apps.map { "'\($0)'" }.joined(separator: ", ")
-      warn(.noSingleBundle, path, "it holds several bundles (\(names)); the first is looked at")
+      warn(.noSingleBundle, path, "it contains several bundles (\(names)); the first is used")
     }
     let here = path.appending(name)
     guard let directory = child(name, of: container, as: here) else {
@@ -20,7 +20,7 @@ extension Survey {
     return facts(of: directory, named: name, as: here, .flat)
   }
 
-  /// Looks at a bundle.
+  /// Reads the data of a bundle.
   mutating func facts(
     of directory: borrowing Directory, named name: ByteString, as path: ByteString,
     _ shape: BundleShape
@@ -52,7 +52,7 @@ extension Survey {
     return (info, entitlements(of: directory, executable: info?.executable, as: programs))
   }
 
-  /// Looks at the extensions that a bundle brings, adding the groups they belong to.
+  /// Reads the extensions in a bundle and adds their groups.
   private mutating func extensions(
     of bundle: borrowing Directory, named name: ByteString, as path: ByteString,
     _ shape: BundleShape,
@@ -78,7 +78,7 @@ extension Survey {
     return extensions.sorted { ($0.identifier, $0.path) < ($1.identifier, $1.path) }
   }
 
-  /// The directories in a directory whose names have an ending, sorted.
+  /// Returns the subdirectories with a name extension, sorted.
   mutating func directories(
     ending: StaticString, in directory: borrowing Directory, as path: ByteString
   ) -> [ByteString] {
@@ -93,7 +93,7 @@ extension Survey {
     return found
   }
 
-  /// Opens a directory inside a container: links are not followed there.
+  /// Opens a directory inside a container, where links are not followed.
   mutating func child(
     _ name: ByteString, of directory: borrowing Directory, as path: ByteString
   ) -> Directory? {

@@ -1,7 +1,7 @@
 internal import SystemIO
 
 extension Survey {
-  /// Looks at one container; nil when nothing is there that could be one.
+  /// Reads a container, or returns nil if the entry cannot be one.
   mutating func container(
     _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) -> ContainerDraft? {
@@ -25,7 +25,7 @@ extension Survey {
     }
   }
 
-  /// Looks at a container that the layout names by its app; nil when nothing is there that could be
+  /// Reads a container that the layout names after its app, or returns nil if the entry cannot be
   /// one.
   mutating func container(
     _ kind: ContainerKind, _ name: ByteString, of app: ByteString, in parent: borrowing Directory,
@@ -34,7 +34,7 @@ extension Survey {
     opened(kind, name, in: parent, as: path).map { named($0, after: app) }
   }
 
-  /// Opens what may be a container, of which nothing tells yet whose it is.
+  /// Opens a possible container that is not identified yet.
   mutating func opened(
     _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) -> ContainerDraft? {
@@ -51,7 +51,7 @@ extension Survey {
       kind: kind, path: path, absolutePath: real, uuid: name, isReadable: isReadable)
   }
 
-  /// The draft of a container that is its app's by its place.
+  /// Returns the draft with the app that its location identifies.
   mutating func named(_ draft: ContainerDraft, after app: ByteString) -> ContainerDraft {
     var draft = draft
     draft.identifier = BundleIdentifier(app)
@@ -63,10 +63,11 @@ extension Survey {
     return draft
   }
 
-  /// Reads what the container manager wrote; nil, with a warning where it cannot be used, when there
-  /// is nothing.
+  /// Reads the container manager's metadata, or returns nil, with a warning if the file is not
+  /// usable.
   ///
-  /// - Parameter kind: what the place says that it is; nil where the place does not tell.
+  /// - Parameter kind: The container kind according to the location, or nil if the location does
+  ///   not determine it.
   mutating func metadata(
     _ name: ByteString, of kind: ContainerKind?, in directory: borrowing Directory,
     as path: ByteString
@@ -82,8 +83,8 @@ extension Survey {
       identifier: identifier, uuid: string("MCMMetadataUUID", of: list, as: file))
   }
 
-  /// Holds the content class against the place. Only 2, an app's data, is told by the platform's
-  /// guide; the numbers of the other classes are not built on.
+  /// Compares the content class with the location. The platform guide documents only the number 2,
+  /// an app's data; the numbers of other classes are not used.
   private mutating func checkContentClass(
     _ list: PropertyList, of kind: ContainerKind, as file: ByteString
   ) {
@@ -91,8 +92,8 @@ extension Survey {
     if (number == 2) != (kind == .data) {
       warn(
         .contradiction, file,
-        "MCMMetadataContentClass is \(number), and its place is that of kind \(kind.rawValue), "
-          + "which holds")
+        "MCMMetadataContentClass is \(number), but its location is that of kind \(kind.rawValue), "
+          + "which takes precedence")
     }
   }
 

@@ -1,33 +1,33 @@
 internal import SystemIO
 
 extension Survey {
-  /// The most bytes of a property list that says what an app or a container is.
+  /// The maximum size of a property list that describes an app or a container, in bytes.
   static let propertyListLimit = 8 << 20
-  /// The most bytes of a text file of Flatpak's.
+  /// The maximum size of one of Flatpak's text files, in bytes.
   static let textLimit = 1 << 20
 
-  /// Reads a file of a folder: nil when there is none, and, with a warning, when it cannot be read or
-  /// has more than `limit` bytes. Links are not followed.
+  /// Reads a file of a directory, or returns nil if it is missing and, with a warning, if it cannot
+  /// be read or exceeds `limit` bytes. Does not follow links.
   mutating func bytes(
     of name: ByteString, in directory: borrowing Directory, as path: ByteString, limit: Int
   ) -> [UInt8]? {
     do {
       guard let status = try directory.statusIfPresent(name) else { return nil }
       guard status.kind == .file else {
-        warn(.unusableFile, path, "it is no regular file, and is not read")
+        warn(.unusableFile, path, "it is not a regular file and was not read")
         return nil
       }
       if let bytes = try directory.fileUntouched(name).readAll(limit: limit) { return bytes }
       warn(
         .unusableFile, path,
-        "it has \(status.size) bytes, and at most \(limit) are read of such a file")
+        "it has \(status.size) bytes, more than the limit of \(limit)")
     } catch {
       warn(.unusableFile, path, "it cannot be read: \(error.reason)")
     }
     return nil
   }
 
-  /// Reads a property list that must be a dictionary.
+  /// Reads a property list, which must be a dictionary.
   mutating func dictionary(
     _ name: ByteString, in directory: borrowing Directory, as path: ByteString
   ) -> PropertyList? {
@@ -41,7 +41,7 @@ extension Survey {
     return dictionary(bytes, as: path)
   }
 
-  /// Reads the bytes of a property list that must be a dictionary.
+  /// Parses a property list, which must be a dictionary.
   mutating func dictionary(_ bytes: [UInt8], as path: ByteString) -> PropertyList? {
     do {
       let value = try PropertyList(reading: bytes, limits: .init(bytes: Self.propertyListLimit))
@@ -49,12 +49,12 @@ extension Survey {
       warn(.wrongValue, path, "it is a property list of the type \(value.kind), not a dictionary")
     } catch {
       let place = error.place.map { " (\($0))" } ?? ""
-      warn(.unusableFile, path, "it is no usable property list\(place): \(error.reason)")
+      warn(.unusableFile, path, "it is not a usable property list\(place): \(error.reason)")
     }
     return nil
   }
 
-  /// A string member of a property list; nil, with a warning, when it has another type.
+  /// Returns a string member of a property list, or nil, with a warning if it has another type.
   mutating func string(
     _ key: ByteString, of list: PropertyList, as path: ByteString
   ) -> ByteString? {
@@ -66,7 +66,7 @@ extension Survey {
     return text.isEmpty ? nil : text
   }
 
-  /// A version: a string, or the number that some builds write in its place, as a string.
+  /// Returns a version: a string, or a number, which some builds write instead.
   private mutating func version(
     _ key: ByteString, of list: PropertyList, as path: ByteString
   ) -> ByteString? {
@@ -78,28 +78,28 @@ extension Survey {
     }
   }
 
-  /// A string member that is an identifier; nil, with a warning, when it cannot be one.
+  /// Returns an identifier member of a property list, or nil, with a warning if it is invalid.
   mutating func identifier(
     _ key: ByteString, of list: PropertyList, as path: ByteString
   ) -> BundleIdentifier? {
     guard let text = string(key, of: list, as: path) else { return nil }
     guard let fault = BundleIdentifier.fault(of: text) else { return BundleIdentifier(text) }
-    warn(.unusableName, path, "\(key) is '\(text)', which cannot be an identifier: \(fault)")
+    warn(.unusableName, path, "\(key) is '\(text)', which is not a valid identifier: \(fault)")
     return nil
   }
 
-  /// What an Info.plist says; nil, with a warning, when it cannot be used.
+  /// Reads an Info.plist, or returns nil, with a warning if it is not usable.
   mutating func bundleInfo(in directory: borrowing Directory, as path: ByteString) -> BundleInfo? {
     let file = path.appending("Info.plist")
     guard (try? directory.statusIfPresent("Info.plist")) != .some(nil) else {
-      warn(.unusableFile, file, "it is missing, and the bundle is unnamed without it")
+      warn(.unusableFile, file, "it is missing, so the bundle has no identifier")
       return nil
     }
     guard let list = dictionary("Info.plist", in: directory, as: file) else { return nil }
     return bundleInfo(of: list, as: file)
   }
 
-  /// What the dictionary of an Info.plist says.
+  /// Returns the data in the dictionary of an Info.plist.
   mutating func bundleInfo(of list: PropertyList, as file: ByteString) -> BundleInfo {
     let identifier = identifier("CFBundleIdentifier", of: list, as: file)
     if identifier == nil, list["CFBundleIdentifier"] == nil {

@@ -1,14 +1,14 @@
 internal import SystemIO
 
-/// A Flatpak app that is installed: what is deployed and what it is called.
+/// An installed Flatpak app.
 struct FlatpakApp {
   let info: BundleInfo
   let installation: FlatpakInstallation
 }
 
 extension Survey {
-  /// The apps of a Flatpak installation (`~/.local/share/flatpak`, `/var/lib/flatpak`), by identifier;
-  /// none when there is no such directory.
+  /// Returns the apps of a Flatpak installation (`~/.local/share/flatpak`, `/var/lib/flatpak`), by
+  /// identifier; empty if the directory does not exist.
   mutating func flatpakApps(
     of installation: ByteString, _ scope: FlatpakInstallation.Scope
   ) -> [BundleIdentifier: FlatpakApp] {
@@ -51,8 +51,8 @@ extension Survey {
         remoteURL: url, runtime: metadata.value("runtime", in: "Application")))
   }
 
-  /// The app's name and version: by the deployment's record, else by the desktop entry and the
-  /// newest release in the metainfo.
+  /// Returns the app's name and version from the deployment record or, if it lacks them, from the
+  /// desktop entry and the newest release in the metainfo.
   private mutating func flatpakInfo(
     _ name: ByteString, _ record: FlatpakDeployment?, in deployed: borrowing Directory,
     as path: ByteString

@@ -1,8 +1,9 @@
 internal import SystemIO
 
-// What lies outside the device's root: installations, which say what is installed.
+// Access to installations outside the device's root.
 extension Survey {
-  /// Reads a text file some directories down without following links; nil when there is none.
+  /// Reads a text file in nested directories without following links, or returns nil if it does not
+  /// exist.
   mutating func text(
     _ name: ByteString, _ directories: [ByteString], of parent: borrowing Directory,
     as path: ByteString
@@ -15,7 +16,8 @@ extension Survey {
     return bytes(of: name, in: directory, as: here.appending(name), limit: Self.textLimit)
   }
 
-  /// The components of a link's target, when it is a link of that many plain ones.
+  /// Returns the components of a link's target, or nil, with a warning unless it has the expected
+  /// number of plain components.
   mutating func linked(
     _ name: ByteString, in directory: borrowing Directory, as path: ByteString, components: Int
   ) -> [ByteString]? {
@@ -24,14 +26,14 @@ extension Survey {
       let target = try directory.target(of: name)
       let parts = target.components
       if parts.count == components, !target.isAbsolute, !parts.contains("..") { return parts }
-      warn(.wrongValue, path.appending(name), "it is a link to '\(target)', which is not expected")
+      warn(.wrongValue, path.appending(name), "it is a link to '\(target)', which is unexpected")
     } catch {
       warn(.unreadable, path.appending(name), "it cannot be read: \(error.reason)")
     }
     return nil
   }
 
-  /// Opens a directory outside the root; nil when there is none.
+  /// Opens a directory outside the root, or returns nil if it does not exist.
   mutating func outside(_ path: ByteString) -> Directory? {
     do {
       return try Directory.open(path: path)
@@ -41,7 +43,7 @@ extension Survey {
     }
   }
 
-  /// Opens a directory some levels down without following links; nil when there is none.
+  /// Opens a nested directory without following links, or returns nil if it does not exist.
   mutating func inner(
     _ names: [ByteString], of parent: borrowing Directory, as path: ByteString
   ) -> Directory? {

@@ -1,15 +1,16 @@
 internal import Codecs
 internal import SystemIO
 
-/// A snap that is installed.
+/// An installed snap.
 struct InstalledSnap {
   let info: BundleInfo
-  /// Whether it brings programs: what other snaps are built upon is not listed.
+  /// Whether it provides programs; snaps that only support others are not listed.
   let hasPrograms: Bool
 }
 
 extension Survey {
-  /// The snaps that are mounted below a directory (`/snap`), by name; none when there is no such directory.
+  /// Returns the snaps mounted below a directory (`/snap`), by name; empty if the directory does
+  /// not exist.
   mutating func snaps(in mounts: ByteString) -> [BundleIdentifier: InstalledSnap] {
     guard let directory = outside(mounts) else { return [:] }
     var snaps: [BundleIdentifier: InstalledSnap] = [:]
@@ -22,7 +23,7 @@ extension Survey {
     return snaps
   }
 
-  /// What `meta/snap.yaml` of the revision in use says (snapcraft.io, The snap format).
+  /// Reads `meta/snap.yaml` of the current revision (snapcraft.io, The snap format).
   private mutating func snap(
     _ identifier: BundleIdentifier, in home: borrowing Directory, as path: ByteString
   ) -> InstalledSnap? {
@@ -40,7 +41,7 @@ extension Survey {
       info.build = revision
       return InstalledSnap(info: info, hasPrograms: node["apps"]?.mapping?.isEmpty == false)
     } catch {
-      warn(.unusableFile, file, "it is no usable YAML: \(error.reason)")
+      warn(.unusableFile, file, "it is not usable YAML: \(error.reason)")
       return InstalledSnap(info: BundleInfo(identifier: identifier), hasPrograms: false)
     }
   }

@@ -1,15 +1,16 @@
 internal import SystemIO
 
-/// What a look at a device collects on its way, and how it looks: directories of the layout are entered
-/// through links and onto other file systems, once and said; files are read whole and bounded.
+/// The access to a device's files, with the findings collected on the way. Directories of the
+/// layout are entered through links and on other file systems, with a note; files are read whole,
+/// up to a size limit.
 struct Survey {
   /// The device's root, absolute and without links.
   let root: ByteString
   private(set) var findings: [Finding] = []
-  /// Directories taken as containers already, by device and inode.
+  /// The directories already used as containers, by device and inode.
   private var taken: [FileIdentity: ByteString] = [:]
 
-  /// The user whose rights the program has.
+  /// The effective user ID of the process.
   private let user: UInt32
 
   init(root: ByteString, user: UInt32 = Host.userID) {
@@ -29,18 +30,18 @@ struct Survey {
 // MARK: - Directories
 
 extension Survey {
-  /// What stands under a name where the layout has a directory.
+  /// The entry at a location where the layout has a directory.
   enum Standing: ~Copyable {
     case folder(Directory)
-    /// A directory or a link to one that cannot be opened: it is there, and nobody can look.
+    /// A directory, or a link to one, that exists but cannot be opened.
     case closed
-    /// Nothing, or nothing that is a directory.
+    /// No entry, or one that is not a directory.
     case none
   }
 
   /// Opens a directory of the layout or a container's root, following a link in its place.
   ///
-  /// - Parameter path: what findings call it, relative to the root.
+  /// - Parameter path: The path in findings, relative to the root.
   mutating func enter(
     _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) -> Standing {
@@ -49,19 +50,19 @@ extension Survey {
       switch status.kind {
       case .directory:
         if status.isMountPoint {
-          note(.mountEntered, path, "it is on another file system, which is entered")
+          note(.mountEntered, path, "it is on another file system, which was entered")
         }
         return .folder(try parent.directory(name))
       case .symlink:
         if let owner = foreignOwner(of: status) {
           warn(
             .foreignLink, path,
-            "it is a link that belongs to user \(owner): root does not follow the links of others")
+            "it is a link owned by user \(owner); root does not follow links of other users")
           return .none
         }
         return try follow(name, in: parent, as: path)
       default:
-        note(.stray, path, "it is no directory, and is left out")
+        note(.stray, path, "it is not a directory and is excluded")
         return .none
       }
     } catch {
@@ -70,8 +71,8 @@ extension Survey {
     }
   }
 
-  /// The owner of a link that is not followed: root would read, or write, where the user who made the
-  /// link cannot.
+  /// Returns the owner of a link that must not be followed: as root, the program would read or
+  /// write where the link's owner has no access.
   private func foreignOwner(of link: FileStatus) -> UInt32? {
     user == 0 && link.user != 0 ? link.user : nil
   }
@@ -85,23 +86,23 @@ extension Survey {
       real = try Host.realPath(parent.path.appending(name))
     } catch {
       guard error.isMissing || error.isLink else { throw error }
-      let reason = error.isLink ? "which leads in a circle" : "which does not exist"
+      let reason = error.isLink ? "which forms a loop" : "which does not exist"
       warn(.danglingLink, path, "it is a link to '\(target)', \(reason)")
       return .none
     }
     if root.isWithin(real) || parent.path.isWithin(real) {
-      warn(.repeatedDirectory, path, "it is a link to '\(target)', which holds it or the device")
+      warn(.repeatedDirectory, path, "it is a link to '\(target)', which contains it or the device")
       return .none
     }
     guard try parent.statusFollowing(name).kind == .directory else {
-      note(.stray, path, "it is a link to '\(target)', which is no directory, and is left out")
+      note(.stray, path, "it is a link to '\(target)', which is not a directory, and is excluded")
       return .none
     }
-    note(.linkFollowed, path, "it is a link to '\(target)', which is followed")
+    note(.linkFollowed, path, "it is a link to '\(target)' and was followed")
     return .folder(try Directory.open(path: real))
   }
 
-  /// Opens a directory some levels down, each as `enter` does.
+  /// Opens a nested directory, with the rules of `enter` at each level.
   mutating func descend(
     _ names: [ByteString], from parent: borrowing Directory, as path: ByteString
   ) -> Standing {
@@ -116,7 +117,7 @@ extension Survey {
     }
   }
 
-  /// The names in a directory, sorted; none, with a warning, when it cannot be listed.
+  /// Returns the names in a directory, sorted; empty, with a warning, if it cannot be listed.
   mutating func names(in directory: borrowing Directory, as path: ByteString) -> [ByteString] {
     do {
       return try directory.names()
@@ -126,23 +127,25 @@ extension Survey {
     }
   }
 
-  /// What kind of thing a name is, a link's own; nil, with a warning, when it cannot be looked at.
+  /// Returns the kind of an entry without following links, or nil, with a warning if it cannot be
+  /// determined.
   mutating func kind(
     of name: ByteString, in directory: borrowing Directory, as path: ByteString
   ) -> FileKind? {
     do {
       return try directory.statusIfPresent(name)?.kind
     } catch {
-      warn(.unreadable, path, "it cannot be looked at: \(error.reason)")
+      warn(.unreadable, path, "its status cannot be read: \(error.reason)")
       return nil
     }
   }
 
-  /// Takes a directory as a container; false, with a warning, when it is one already by another path.
+  /// Registers a directory as a container. Returns false, with a warning, if another path already
+  /// leads to it.
   mutating func take(_ directory: borrowing Directory, as path: ByteString) -> Bool {
     guard let identity = try? directory.status().identity else { return true }
     if let other = taken[identity] {
-      warn(.repeatedDirectory, path, "it is the same directory as '\(other)', and is left out")
+      warn(.repeatedDirectory, path, "it is the same directory as '\(other)' and is excluded")
       return false
     }
     taken[identity] = path

@@ -1,20 +1,20 @@
 public import SystemIO
 
-/// Bytes that are read at given places: a file's, a packed file's or a test's.
+/// Random access to bytes: of a file, a compressed file or a test.
 public protocol ByteSource: ~Copyable {
-  /// Reads `count` bytes at `offset`; gives fewer only where the bytes end.
+  /// Reads `count` bytes at `offset`. Returns fewer bytes only at the end.
   func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8]
 }
 
 extension Descriptor: ByteSource {}
 
 extension [UInt8] {
-  /// The unsigned number in the four bytes at `offset`; nil beyond the end.
+  /// Returns the unsigned number in the four bytes at `offset`, or nil beyond the end.
   func number32(at offset: Int, bigEndian: Bool = false) -> UInt32? {
     number(at: offset, size: 4, bigEndian: bigEndian).map { UInt32(truncatingIfNeeded: $0) }
   }
 
-  /// The unsigned number in the eight bytes at `offset`; nil beyond the end.
+  /// Returns the unsigned number in the eight bytes at `offset`, or nil beyond the end.
   func number64(at offset: Int, bigEndian: Bool = false) -> UInt64? {
     number(at: offset, size: 8, bigEndian: bigEndian)
   }

@@ -1,13 +1,13 @@
 internal import SystemIO
 
-/// The embedded code signature of a Mach-O slice: a "super blob" of blobs, all numbers big-endian.
+/// The embedded code signature of a Mach-O slice: a "super blob" of blobs with big-endian numbers.
 enum CodeSignature {
   private static let superBlob: UInt32 = 0xfade_0cc0
   private static let entitlementsBlob: UInt32 = 0xfade_7171
   private static let entitlementsSlot: UInt32 = 5
   private static let maximumBlobs: UInt32 = 256
 
-  /// The entitlements' property list; nil when the signature has none or is broken.
+  /// Returns the property list of the entitlements, or nil if the signature has none or is damaged.
   static func entitlements<Source: ByteSource & ~Copyable>(
     in source: borrowing Source, at signature: FileExtent, from start: UInt64
   ) throws(SystemError) -> [UInt8]? {
@@ -36,7 +36,7 @@ enum CodeSignature {
     return content.count == Int(length) - 8 ? content : nil
   }
 
-  /// Some bytes of the signature; none when they are too many or reach beyond it.
+  /// Returns a range of the signature; empty if it is too long or exceeds the signature.
   private static func part<Source: ByteSource & ~Copyable>(
     of signature: FileExtent, _ offset: UInt64, _ length: UInt64, _ source: borrowing Source,
     _ start: UInt64

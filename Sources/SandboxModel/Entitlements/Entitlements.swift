@@ -1,20 +1,20 @@
 internal import SystemIO
 
-/// What a bundle's entitlements say of its groups.
+/// The groups in a bundle's entitlements.
 ///
-/// Looked at in this order: the program's code signature, its section of entitlements, the archived
-/// entitlements, the provisioning profile. The first that names groups holds. When some could be
-/// read and none names groups, the bundle is known to have none; when none could be read, nothing
-/// is known.
+/// Sources, in order of precedence: the executable's code signature, its entitlements section, the
+/// archived entitlements, the provisioning profile. The first one that names groups is used. If at
+/// least one could be read and none names groups, the bundle is known to have none; if none could
+/// be read, its groups are unknown.
 struct Entitlements {
-  /// The most bytes of a property list of entitlements, or of a provisioning profile.
+  /// The maximum size of a property list with entitlements or of a provisioning profile, in bytes.
   static let limit = 1 << 20
 
   private(set) var groups: [(group: BundleIdentifier, source: EntitlementSource)] = []
   /// Whether any entitlements could be read.
   private(set) var isKnown = false
 
-  /// Adds a property list of entitlements, unless groups are known from an earlier one.
+  /// Adds a property list with entitlements, unless an earlier one named groups.
   mutating func add(_ list: PropertyList, from source: EntitlementSource) {
     isKnown = true
     guard groups.isEmpty, let named = list["com.apple.security.application-groups"] else { return }
@@ -24,7 +24,8 @@ struct Entitlements {
     }
   }
 
-  /// The property list in a provisioning profile, which is a signed message around it.
+  /// Returns the property list in a provisioning profile, which is a signed message that contains
+  /// it.
   static func propertyList(inProfile bytes: [UInt8]) -> [UInt8]? {
     guard let start = find("<?xml", in: bytes, from: 0),
       let end = find("</plist>", in: bytes, from: start)

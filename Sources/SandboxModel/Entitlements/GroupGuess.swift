@@ -1,18 +1,18 @@
 internal import SystemIO
 
-/// Guesses the apps of a group from identifiers, where no entitlements could be read.
+/// Guesses the apps of a group from identifiers if no entitlements could be read.
 ///
-/// A group's identifier is taken without its head (`group.`, or a team's ten letters and digits
-/// and `groups.`), and compared with an app's component by component, in any case of ASCII letters.
-/// The apps that share the most leading components are guessed to be members, if these are at least
-/// two and not just those of a place where many unrelated apps are at home, such as `com.apple` or
-/// `io.github`. A guess never removes anything.
+/// The prefix of the group's identifier (`group.`, or a team's ten letters and digits and
+/// `groups.`) is removed, and the rest is compared with the app's identifier component by
+/// component, ignoring ASCII case. The apps that share the most leading components are taken as
+/// members, if there are at least two such components and not only a prefix shared by unrelated
+/// apps, such as `com.apple` or `io.github`. A guess never removes anything.
 enum GroupGuess {
   private static let shared: [[String]] = [
     ["com", "apple"], ["io", "github"], ["com", "github"], ["io", "gitlab"], ["com", "gitlab"],
   ]
 
-  /// The apps that look like members of the group.
+  /// Returns the apps that are probably members of the group.
   static func members(
     of group: BundleIdentifier, among apps: [BundleIdentifier]
   ) -> [BundleIdentifier] {

@@ -1,11 +1,10 @@
-// Entitlements in a program for Apple's platforms: the property list in its code signature, or the
-// one in the section `__TEXT,__entitlements` that builds for the simulator have.
+// Entitlements in an executable for Apple's platforms: the property list in its code signature, or
+// the one in the section `__TEXT,__entitlements` of simulator builds.
 //
-// Thin 64-bit files and universal ones are read, by offsets that the file itself gives: each is
-// checked against the file's bounds, each length against a limit, and what does not fit is "no
-// entitlements", never an error: a program that cannot be read says nothing about groups. The
-// signature is not verified. Layouts: Apple's <mach-o/loader.h>, <mach-o/fat.h> and
-// <kern/cs_blobs.h>.
+// Thin 64-bit files and universal ones are read. All offsets in the file are checked against its
+// size, all lengths against a limit; invalid ones count as "no entitlements" and not as an error,
+// since an unreadable executable contains no information about groups. The signature is not
+// verified. Layouts: Apple's <mach-o/loader.h>, <mach-o/fat.h> and <kern/cs_blobs.h>.
 internal import SystemIO
 
 /// Finds entitlements in Mach-O files.
@@ -15,28 +14,29 @@ enum MachO {
   private static let universal64: UInt32 = 0xcafe_babf
   private static let maximumSlices: UInt32 = 32
 
-  /// A property list of entitlements, not yet parsed, and where it was.
+  /// An unparsed property list with entitlements, and its source.
   struct Found: Equatable {
     let source: EntitlementSource
     let propertyList: [UInt8]
   }
 
-  /// What a program's slice says.
+  /// The data of an executable's slice.
   struct Facts: Equatable {
-    /// Its entitlements, the signature's first.
+    /// Its entitlements, those of the signature first.
     var entitlements: [Found] = []
-    /// Whether its code is encrypted for the device that it was bought for (FairPlay).
+    /// Whether its code is encrypted for the device of its buyer (FairPlay).
     var isEncrypted = false
   }
 
-  /// All entitlements of the first slice that has any: the signature's first.
+  /// Returns the entitlements of the first slice that has any, those of the signature first.
   static func entitlements<Source: ByteSource & ~Copyable>(
     in source: borrowing Source
   ) throws(SystemError) -> [Found] {
     try facts(of: source).entitlements
   }
 
-  /// What the first slice says that has entitlements; where none has, whether any is encrypted.
+  /// Returns the data of the first slice with entitlements or, if there is none, whether any slice
+  /// is encrypted.
   static func facts<Source: ByteSource & ~Copyable>(
     of source: borrowing Source
   ) throws(SystemError) -> Facts {
@@ -87,7 +87,7 @@ enum MachO {
     return found
   }
 
-  /// The bytes of an extent; nil when it is too long or ends beyond the file.
+  /// Returns the bytes of an extent, or nil if it is too long or exceeds the file.
   static func content<Source: ByteSource & ~Copyable>(
     of extent: FileExtent, in source: borrowing Source, from start: UInt64
   ) throws(SystemError) -> [UInt8]? {
@@ -100,7 +100,7 @@ enum MachO {
   }
 }
 
-/// A run of bytes of a Mach-O slice, from the slice's start on.
+/// A range of bytes in a Mach-O slice, relative to the slice's start.
 struct FileExtent: Equatable {
   let offset: UInt64
   let length: UInt64

@@ -1,4 +1,4 @@
-/// The load commands of a 64-bit Mach-O slice, as far as entitlements are concerned.
+/// The load commands of a 64-bit Mach-O slice that are relevant for entitlements.
 enum MachOCommands {
   static let headerSize = 32
   private static let segmentSize = 72
@@ -7,12 +7,13 @@ enum MachOCommands {
   private static let signatureCommand: UInt32 = 0x1d
   private static let encryptionCommand: UInt32 = 0x2c
 
-  /// How many load commands a header announces, and their bytes.
+  /// The number of load commands in a header, and their size in bytes.
   struct Extent {
     let count: Int
     let size: Int
 
-    /// Reads a header; nil for more than 4,096 commands or 1 MiB, which no linker makes.
+    /// Reads a header, or returns nil for more than 4,096 commands or 1 MiB, which linkers do not
+    /// produce.
     init?(_ header: [UInt8]) {
       guard let count = header.number32(at: 16), let size = header.number32(at: 20),
         count <= 4096, size <= 1 << 20
@@ -22,8 +23,8 @@ enum MachOCommands {
     }
   }
 
-  /// What the commands say: where the code signature and the section of entitlements lie, and
-  /// whether the code is encrypted.
+  /// The locations of the code signature and the entitlements section, and whether the code is
+  /// encrypted.
   struct Places {
     var signature: FileExtent?
     var section: FileExtent?
@@ -52,7 +53,7 @@ enum MachOCommands {
     return places
   }
 
-  /// The section `__TEXT,__entitlements` of a segment command.
+  /// Returns the section `__TEXT,__entitlements` of a segment command.
   private static func section(of commands: [UInt8], from start: Int, to end: Int) -> FileExtent? {
     guard let count = commands.number32(at: start + 64) else { return nil }
     var at = start + segmentSize

@@ -1,7 +1,7 @@
 internal import SystemIO
 
 extension Survey {
-  /// Reads the entitlements of a bundle (an app or an extension) from all places that have them.
+  /// Reads the entitlements of a bundle (an app or an extension) from all sources.
   mutating func entitlements(
     of bundle: borrowing Directory, executable: ByteString?, as path: ByteString
   ) -> Entitlements {
@@ -34,19 +34,19 @@ extension Survey {
     }
   }
 
-  /// Whether a name can be that of a program in a bundle; if not, with a warning.
+  /// Whether a name is valid for an executable in a bundle; adds a warning if it is not.
   mutating func isProgramName(_ name: ByteString, as path: ByteString) -> Bool {
     if name.components == [name], name != "..", name != ".", !name.hasNUL { return true }
-    warn(.wrongValue, path, "CFBundleExecutable is no file name")
+    warn(.wrongValue, path, "CFBundleExecutable is not a file name")
     return false
   }
 
-  /// Adds a property list of entitlements that was read.
+  /// Adds a property list with entitlements.
   mutating func add(
     _ bytes: [UInt8], from source: EntitlementSource, as path: ByteString,
     to entitlements: inout Entitlements
   ) {
-    // The archived form begins with the head of a signature's blob in old builds.
+    // In old builds the archived form begins with the header of a signature blob.
     let list = bytes.starts(with: [0xfa, 0xde, 0x71, 0x71]) ? Array(bytes.dropFirst(8)) : bytes
     if let value = dictionary(list, as: path) { entitlements.add(value, from: source) }
   }
@@ -66,12 +66,12 @@ extension Survey {
     profile bytes: [UInt8], as path: ByteString, to entitlements: inout Entitlements
   ) {
     guard let text = Entitlements.propertyList(inProfile: bytes) else {
-      warn(.unusableFile, path, "it holds no property list")
+      warn(.unusableFile, path, "it contains no property list")
       return
     }
     guard let value = dictionary(text, as: path) else { return }
     guard let named = value["Entitlements"], named.dictionaryValue != nil else {
-      warn(.wrongValue, path, "it has no dictionary Entitlements")
+      warn(.wrongValue, path, "it has no dictionary 'Entitlements'")
       return
     }
     entitlements.add(named, from: .provisioningProfile)

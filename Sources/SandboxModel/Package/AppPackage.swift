@@ -1,34 +1,34 @@
 public import SystemIO
 
-/// An app as it comes: what a `.app` directory or an `.ipa` says of itself.
+/// An app for installation, described by the content of a `.app` directory or an `.ipa`.
 public struct AppPackage: Hashable, Sendable {
-  /// Where it was read from.
+  /// The origin of the package.
   public let origin: PackageOrigin
-  /// The bundle's folder: `Example.app`.
+  /// The bundle's directory, `Example.app`.
   public let bundleDirectory: ByteString
-  /// How the bundle is laid out, which tells iOS's from macOS's.
+  /// The bundle's structure, which distinguishes iOS from macOS.
   public let shape: BundleShape
   public let identifier: BundleIdentifier
-  /// The name that people see.
+  /// The display name.
   public let displayName: ByteString?
-  /// The version that people see (`CFBundleShortVersionString`).
+  /// The displayed version (`CFBundleShortVersionString`).
   public let version: ByteString?
   /// The build (`CFBundleVersion`).
   public let build: ByteString?
-  /// The extensions that it brings, sorted by identifier, with their paths in the package.
+  /// Its extensions, sorted by identifier, with their paths in the package.
   public let extensions: [AppExtension]
-  /// The groups that entitlements name for the app or an extension, sorted: all are known.
+  /// The groups that the entitlements of the app or an extension name, sorted; none is guessed.
   public let groups: [GroupMembership]
   /// Whether the app's own entitlements could be read, so that it has no other groups.
   public let hasKnownGroups: Bool
-  /// What moves into a container when it is first made.
+  /// The data that moves into a container when it is first created.
   public let migration: ContainerMigration?
-  /// How much it holds.
+  /// The size of the content.
   public let size: PackageSize
-  /// What is odd and worth knowing, as that its program is encrypted.
+  /// Notes and warnings, for example that the executable is encrypted.
   public let findings: [Finding]
 
-  /// Makes a package's description; who makes it has read the package.
+  /// Creates the description of a package that the caller has read.
   public init(
     origin: PackageOrigin, bundleDirectory: ByteString, shape: BundleShape,
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
@@ -52,43 +52,44 @@ public struct AppPackage: Hashable, Sendable {
   }
 }
 
-/// Where a package was read from.
+/// The origin of a package.
 public struct PackageOrigin: Hashable, Sendable {
-  /// The path that was given.
+  /// The path as given.
   public let path: ByteString
   public let form: Form
 
-  /// What a package may be.
+  /// The form of a package.
   public enum Form: String, Hashable, Sendable {
-    /// A directory that is the bundle.
+    /// A bundle directory.
     case folder
-    /// A zip archive: an `.ipa`, or a bundle that was zipped.
+    /// A zip archive: an `.ipa`, or a zipped bundle.
     case archive
   }
 
-  /// Makes an origin.
+  /// Creates an origin.
   public init(path: ByteString, form: Form) {
     self.path = path
     self.form = form
   }
 }
 
-/// How much a package holds.
+/// The size of a package.
 public struct PackageSize: Hashable, Sendable {
-  /// Directories, files and links, the bundle's own directory among them.
+  /// The number of directories, files and links, including the bundle's directory.
   public var entries: Int
-  /// Bytes of all files.
+  /// The size of all files in bytes.
   public var bytes: UInt64
-  /// Bytes that it takes of a volume: each file in whole blocks of 4 KiB, and one for each directory.
+  /// The space on a volume in bytes: whole blocks of 4 KiB for each file, and one block for each
+  /// directory.
   public private(set) var allocated: UInt64 = 0
 
-  /// Makes a size; what it takes of a volume is not known by it.
+  /// Creates a size; `allocated` is 0.
   public init(entries: Int = 0, bytes: UInt64 = 0) {
     self.entries = entries
     self.bytes = bytes
   }
 
-  /// Adds what an entry takes of a volume.
+  /// Adds the space that an entry takes on a volume.
   public mutating func allocate(_ kind: PackageEntry.Kind) {
     let block: UInt64 = 4096
     switch kind {

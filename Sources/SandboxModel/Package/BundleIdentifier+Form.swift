@@ -1,17 +1,17 @@
 internal import SystemIO
 
 extension BundleIdentifier {
-  /// Why this is no identifier that a platform gives: nil when it is one. Letters, digits, `-`, `_`
-  /// and dots between parts that are not empty, at most 155 bytes.
+  /// The reason why this is not a valid platform identifier, or nil if it is one. Valid are
+  /// letters, digits, `-`, `_`, and dots between non-empty parts, at most 155 bytes.
   ///
-  /// Source: Information Property List Key Reference, CFBundleIdentifier; underscores are seen in
-  /// older apps and in groups. What passes is safe as the name of a directory.
+  /// Source: Information Property List Key Reference, CFBundleIdentifier; underscores occur in
+  /// older apps and in groups. A valid identifier is safe as a directory name.
   public var fault: String? {
     if bytes.count > 155 { return "it has \(bytes.count) bytes, and at most 155 are allowed" }
     if bytes.bytes.contains(UInt8(ascii: "$")) {
-      return "it holds a variable that the build should have replaced"
+      return "it contains a variable that the build should have replaced"
     }
-    if components.contains(where: \.isEmpty) { return "a part between its dots is empty" }
+    if components.contains(where: \.isEmpty) { return "it has an empty part between dots" }
     let isFine = bytes.bytes.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -21,6 +21,6 @@ extension BundleIdentifier {
       default: false
       }
     }
-    return isFine ? nil : "it has other characters than letters, digits, '-', '_' and '.'"
+    return isFine ? nil : "it has characters other than letters, digits, '-', '_' and '.'"
   }
 }

@@ -1,15 +1,15 @@
 internal import SystemIO
 
-/// How a bundle is laid out (Bundle Programming Guide, Bundle Structures).
+/// The structure of a bundle (Bundle Programming Guide, Bundle Structures).
 public enum BundleShape: String, Hashable, Sendable {
-  /// All at its top, as on iOS.
+  /// Files at the top level, as on iOS.
   case flat
-  /// In `Contents`, as on macOS.
+  /// Files in `Contents`, as on macOS.
   case contents
 
   static let contentsDirectory: ByteString = "Contents"
 
-  /// The directories of its extensions.
+  /// The directories with extensions.
   var extensionDirectories: [ByteString] {
     switch self {
     case .flat: ["PlugIns", "Extensions"]

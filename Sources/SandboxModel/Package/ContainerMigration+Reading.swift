@@ -1,20 +1,21 @@
 // The property list container-migration.plist of a macOS app, `Contents/Resources`:
 //
-//   Move      array; each a path, or an array of two: from where and to where
+//   Move      array; each element a path, or an array of two: source and destination
 //   Symlink   array of paths
 //
-// A path begins with a variable that names a directory of a home; ${BundleId} may stand anywhere. What
-// names no such variable, leaves its directory, is a whole directory of the user's, or lies in containers
-// is refused, and with it the whole list: a migration by half would lose what belongs together.
+// A path begins with a variable that names a directory in the home directory; ${BundleId} can occur
+// anywhere. If a path lacks such a variable, leaves its directory, is a complete directory of the
+// user, or lies in containers, the whole list is refused: a partial migration would separate data
+// that belongs together.
 internal import SystemIO
 
 extension ContainerMigration {
-  private static let attempt = "read the container's migration"
+  private static let attempt = "read the container migration"
 
-  /// Reads the bytes of a container-migration.plist.
+  /// Parses a container-migration.plist.
   ///
-  /// - Throws: `propertyList` or `limit` for bytes that are no property list, `package` for one that
-  ///   says what no migration may.
+  /// - Throws: `propertyList` or `limit` for an invalid property list, `package` for an invalid
+  ///   migration.
   public init(reading bytes: [UInt8], for app: BundleIdentifier) throws(ModelError) {
     let list = try PropertyList(reading: bytes, limits: .init(bytes: 1 << 20, objects: 100_000))
     guard list.dictionaryValue != nil else {
@@ -57,30 +58,30 @@ extension ContainerMigration {
     return Move(source: try reader.path(source), destination: try reader.path(destination))
   }
 
-  /// Refuses two that meet: which one came first would decide what is lost.
+  /// Refuses overlapping paths: the data lost would depend on their order.
   private func check() throws(ModelError) {
-    try Self.refuseMeeting(moves.map(\.source) + links, "takes")
-    try Self.refuseMeeting(moves.map(\.destination) + links, "makes")
+    try Self.refuseMeeting(moves.map(\.source) + links, "uses")
+    try Self.refuseMeeting(moves.map(\.destination) + links, "creates")
   }
 
   private static func refuseMeeting(_ paths: [ByteString], _ verb: String) throws(ModelError) {
-    // Below a path come first those within it, when slashes sort before all other bytes.
+    // Sorted by components, a path directly precedes the paths within it.
     let sorted = paths.map { ($0, $0.components) }.sorted {
       $0.1.lexicographicallyPrecedes($1.1)
     }
     for (one, next) in zip(sorted, sorted.dropFirst()) where next.0.isWithin(one.0) {
-      throw fault("it \(verb) '\(next.0)' twice, or as a part of '\(one.0)'")
+      throw fault("it \(verb) '\(next.0)' twice, or as part of '\(one.0)'")
     }
   }
 
   static func fault(_ reason: String) -> ModelError { ModelError(.package, attempt, reason) }
 }
 
-/// Reads the paths of a migration.
+/// Resolves the paths of a migration.
 struct MigrationPath {
   let app: BundleIdentifier
 
-  /// The directories of a home that variables name.
+  /// The directories in the home directory, by variable.
   private static let directories: [ByteString: ByteString] = [
     "ApplicationSupport": "Library/Application Support",
     "AutosavedInformation": "Library/Autosave Information",
@@ -89,10 +90,10 @@ struct MigrationPath {
     "Home": "",
     "Library": "Library",
   ]
-  /// Whole directories that belong to no one app, and what is a container's already.
+  /// Directories that are shared by apps or belong to containers.
   private static let refused: [ByteString] = ["Library/Containers", "Library/Group Containers"]
 
-  /// A path relative to a home, with its variables replaced.
+  /// Returns a path relative to the home directory, with its variables replaced.
   func path(_ text: ByteString) throws(ModelError) -> ByteString {
     let parts = text.bytes.split(
       separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
@@ -100,20 +101,20 @@ struct MigrationPath {
     guard let first = parts.first, let variable = Self.variable(first),
       let directory = Self.directories[variable]
     else {
-      throw fault(text, "does not begin with a variable that names a directory, as ${Library} does")
+      throw fault(text, "does not begin with a directory variable such as ${Library}")
     }
     var path = directory
     for part in parts.dropFirst() { path = path.appending(try component(part, of: text)) }
     if path == directory || Self.directories.values.contains(path) {
-      throw fault(text, "is a whole directory of the user's, and not the app's alone")
+      throw fault(text, "is a complete directory of the user and not specific to the app")
     }
     if Self.refused.contains(where: { path.isWithin($0) }) {
-      throw fault(text, "lies in containers, which no migration may touch")
+      throw fault(text, "is inside the containers, where migrations are not permitted")
     }
     return path
   }
 
-  /// The name of `${name}`; nil for anything else.
+  /// Returns the name in `${name}`, or nil for any other text.
   private static func variable(_ part: ByteString) -> ByteString? {
     guard part.bytes.starts(with: "${".utf8), part.bytes.last == UInt8(ascii: "}") else {
       return nil
@@ -130,7 +131,7 @@ struct MigrationPath {
     }
     if name.bytes.contains(UInt8(ascii: "/")) { throw fault(text, "names another directory") }
     if name.count > 255 { throw fault(text, "has a name of more than 255 bytes") }
-    if Self.holdsVariable(name) { throw fault(text, "has a variable that is not known there") }
+    if Self.holdsVariable(name) { throw fault(text, "has an unknown variable") }
     return name
   }
 

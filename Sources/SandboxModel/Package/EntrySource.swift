@@ -1,17 +1,17 @@
-/// The entries of a package, one after another: once, forwards, whatever it is made of.
+/// The entries of a package of any form, read once and in sequence.
 ///
-/// A directory comes before what is in it, and each path once. No path leads through a link of the
-/// package, and no link out of the bundle.
+/// A directory precedes its content, and each path occurs once. No path leads through a link of the
+/// package, and no link leads out of the bundle.
 public protocol EntrySource: ~Copyable {
-  /// The next entry; nil behind the last one. What was not read of a file before is passed over.
+  /// Returns the next entry, or nil after the last one. Skips the unread part of the previous file.
   ///
-  /// - Throws: `package` for a package that is damaged or is not what it was when it was opened,
-  ///   `system` for a failed call.
+  /// - Throws: `package` if the package is damaged or has changed since it was opened, `system` for
+  ///   a failed system call.
   mutating func next() throws(ModelError) -> PackageEntry?
 
-  /// Reads on in the file that `next` gave last: fills `buffer` from its start and gives how many
-  /// bytes came, fewer than it has only at the file's end, and 0 from then on.
+  /// Reads from the file that `next` returned last into `buffer`, and returns the number of bytes
+  /// read: less than the buffer's size only at the end of the file, and 0 after it.
   ///
-  /// All bytes that a file has come, as many as its entry says, or it throws.
+  /// Throws if the file's content does not have the size given in its entry.
   mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int
 }

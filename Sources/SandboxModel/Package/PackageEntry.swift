@@ -1,25 +1,27 @@
 public import SystemIO
 
-/// A directory, file or link of an app's package.
+/// A directory, file or link in an app's package.
 public struct PackageEntry: Hashable, Sendable {
-  /// Where it belongs, relative to the directory that holds the bundle: `Example.app/Info.plist`. No
-  /// component is empty, `.` or `..` or holds a NUL, and the first one is the bundle's directory.
+  /// The path relative to the directory that contains the bundle: `Example.app/Info.plist`. No
+  /// component is empty, `.` or `..` or contains a NUL, and the first one is the bundle's
+  /// directory.
   public let path: ByteString
   public let kind: Kind
-  /// The permission bits, at most 0o777: set-user-id and its like are never taken over.
+  /// The permission bits, at most 0o777: set-user-ID, set-group-ID and sticky bits are not
+  /// preserved.
   public let permissions: UInt16
   public let modified: Timestamp
 
-  /// What it is.
+  /// The kind of an entry.
   public enum Kind: Hashable, Sendable {
     case folder
-    /// A file with so many bytes.
+    /// A file with its size in bytes.
     case file(size: UInt64)
-    /// A symbolic link, which leads to somewhere in the bundle.
+    /// A symbolic link to a target in the bundle.
     case link(target: ByteString)
   }
 
-  /// Makes an entry; who makes it has checked the path.
+  /// Creates an entry with a path that the caller has checked.
   public init(path: ByteString, kind: Kind, permissions: UInt16, modified: Timestamp) {
     self.path = path
     self.kind = kind

@@ -1,9 +1,9 @@
 internal import SystemIO
 
 extension PackageInspection {
-  /// The package's description, of what was given.
+  /// Returns the description of the package from the files added.
   ///
-  /// - Throws: `package` when the app or an extension has no identifier or none that is valid.
+  /// - Throws: `package` if the app or an extension has no valid identifier.
   public consuming func description(size: PackageSize) throws(ModelError) -> AppPackage {
     guard let app = parts.first else { throw fault("its bundle '\(bundle)' was not read") }
     let identifier = try identifier(of: app)
@@ -31,12 +31,13 @@ extension PackageInspection {
         $0.path == file && [.wrongValue, .unusableName].contains($0.code)
       }
       throw fault(
-        "its '\(file)' names no app: \(found?.reason ?? "its CFBundleIdentifier is empty")",
+        "its '\(file)' does not identify an app: "
+          + "\(found?.reason ?? "its CFBundleIdentifier is empty")",
         hint: "set CFBundleIdentifier to an identifier such as com.example.app")
     }
     if let reason = identifier.fault {
       throw fault(
-        "its '\(file)' has the CFBundleIdentifier '\(identifier)', which is none: \(reason)",
+        "its '\(file)' has the CFBundleIdentifier '\(identifier)', which is invalid: \(reason)",
         hint: "set CFBundleIdentifier to an identifier such as com.example.app")
     }
     return identifier
@@ -62,7 +63,7 @@ extension PackageInspection {
     return directory.appending(PackageLocations.info)
   }
 
-  /// The entitlements of a bundle, in the order that `Entitlements` states.
+  /// Returns the entitlements of a bundle, in the order given by `Entitlements`.
   private mutating func entitlements(of part: Part) -> Entitlements {
     var entitlements = Entitlements()
     for found in part.facts?.entitlements ?? [] {
@@ -78,7 +79,7 @@ extension PackageInspection {
     return entitlements
   }
 
-  /// Takes the groups that may be ones: a wildcard of a profile (`TEAM.*`) names none.
+  /// Adds the groups with valid identifiers: a wildcard in a profile (`TEAM.*`) is not a group.
   private mutating func take(
     _ entitlements: Entitlements, of part: Part,
     _ groups: inout [(group: BundleIdentifier, source: EntitlementSource)]
@@ -87,7 +88,7 @@ extension PackageInspection {
       if let reason = group.fault {
         survey.warn(
           .wrongValue, part.bundle,
-          "\(source.rawValue) names the group '\(group)', which is left out: \(reason)")
+          "\(source.rawValue) names the group '\(group)', which is excluded: \(reason)")
       } else {
         groups.append((group, source))
       }
@@ -104,7 +105,7 @@ extension PackageInspection {
     do {
       return try ContainerMigration(reading: bytes, for: app)
     } catch {
-      survey.warn(.unusableFile, path, "nothing is moved by it: \(error.reason)")
+      survey.warn(.unusableFile, path, "it is ignored: \(error.reason)")
       return nil
     }
   }

@@ -1,69 +1,69 @@
-// What a package's own files say of the app: its Info.plist, those of its extensions, and
-// entitlements wherever they lie. Whoever reads the package gives the files that `wants` names, then
-// the programs that `programs()` names, then takes the description. Nothing is opened here, and what
-// is held is bounded.
+// The information about an app in its package: its Info.plist, those of its extensions, and
+// entitlements from all sources. The caller adds the files that `wants` selects, then examines the
+// executables that `programs()` returns, then requests the description. This type opens no files,
+// and its memory use is bounded.
 public import SystemIO
 
-/// Gathers what tells of the app in a package.
+/// Collects the information about the app in a package.
 public struct PackageInspection {
-  /// The most bytes that the telling files of a package may have together; real ones have less than
-  /// one megabyte.
+  /// The maximum total size in bytes of the files that `wants` selects; real packages have less
+  /// than one megabyte.
   public static let limit = 64 << 20
 
   let origin: PackageOrigin
-  /// The bundle's folder: `Example.app`.
+  /// The bundle's directory, `Example.app`.
   let bundle: ByteString
   var survey: Survey
   private(set) var files: [ByteString: [UInt8]] = [:]
   private var held = 0
-  /// The bundles: the app's first, then its extensions' by path.
+  /// The bundles: the app's first, then its extensions' sorted by path.
   private(set) var parts: [Part] = []
 
-  /// A bundle of the package: the app's own or an extension's.
+  /// A bundle in the package: that of the app or of an extension.
   struct Part {
     let bundle: ByteString
     let shape: BundleShape
     let info: BundleInfo
     var facts: MachO.Facts?
-    /// The directory of its program and of what lies beside it.
+    /// The directory of its executable.
     var programs: ByteString {
       shape == .contents
         ? bundle.appending(BundleShape.contentsDirectory).appending(PackageLocations.programs)
         : bundle
     }
-    /// Its program's path; nil when none is named.
+    /// The path of its executable, or nil if it names none.
     var program: ByteString? { info.executable.map { programs.appending($0) } }
   }
 
-  /// Begins with the bundle's folder: `Example.app`.
+  /// Creates an inspection; `bundle` is the bundle's directory, `Example.app`.
   public init(of origin: PackageOrigin, bundle: ByteString) {
     self.origin = origin
     self.bundle = bundle
     survey = Survey(root: origin.path)
   }
 
-  /// Whether the bytes of this file are wanted.
+  /// Whether the inspection needs the content of this file.
   public func wants(_ path: ByteString) -> Bool { PackageLocations.isTelling(path) }
 
-  /// The most bytes that such a file may have; a larger one is told of by `skip`.
+  /// The maximum size of such a file in bytes; larger ones are reported with `skip`.
   public static var fileLimit: Int { Survey.propertyListLimit }
 
-  /// Takes the bytes of a file that `wants` named.
+  /// Adds the content of a file that `wants` selected.
   ///
-  /// - Throws: `package` when these files have more than `limit` bytes together.
+  /// - Throws: `package` if these files together exceed `limit` bytes.
   public mutating func add(_ path: ByteString, _ bytes: [UInt8]) throws(ModelError) {
     held += bytes.count
     guard held <= Self.limit else {
-      throw fault("the files that say what it is have more than \(Self.limit) bytes together")
+      throw fault("the files that describe it have more than \(Self.limit) bytes in total")
     }
     files[path] = bytes
   }
 
-  /// Is told of a wanted file that is too large to be read.
+  /// Reports a file that `wants` selected and that is too large to read.
   ///
-  /// - Throws: `package` when the file is the app's own Info.plist.
+  /// - Throws: `package` if the file is the app's Info.plist.
   public mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
-    let reason = "it has \(size) bytes, and at most \(Self.fileLimit) are read of such a file"
+    let reason = "it has \(size) bytes, more than the limit of \(Self.fileLimit)"
     survey.warn(.unusableFile, path, reason)
     let place = PackageLocations.place(of: path)
     if place.bundle == bundle, place.inner == [PackageLocations.info] {
@@ -71,9 +71,9 @@ public struct PackageInspection {
     }
   }
 
-  /// Reads the files and gives the paths of the programs that may tell of entitlements.
+  /// Evaluates the files and returns the paths of the executables to examine for entitlements.
   ///
-  /// - Throws: `package` when the app's Info.plist is missing or cannot be used.
+  /// - Throws: `package` if the app's Info.plist is missing or invalid.
   public mutating func programs() throws(ModelError) -> [ByteString] {
     parts = [try app()]
     for path in files.keys.sorted() {
@@ -89,9 +89,9 @@ public struct PackageInspection {
     }
   }
 
-  /// Looks at a program that `programs()` named.
+  /// Reads the entitlements of an executable that `programs()` returned.
   ///
-  /// - Throws: what reading it throws.
+  /// - Throws: The errors of the source.
   public mutating func examine<Source: ByteSource & ~Copyable>(
     _ program: ByteString, _ source: borrowing Source
   ) throws(SystemError) {
@@ -100,7 +100,7 @@ public struct PackageInspection {
     if facts.isEncrypted {
       survey.note(
         .encrypted, program,
-        "the program is encrypted (FairPlay): it runs only where its buyer's key is")
+        "the executable is encrypted (FairPlay): it runs only on devices with the buyer's key")
     }
   }
 
@@ -112,7 +112,7 @@ public struct PackageInspection {
     guard files[path] != nil else {
       throw fault(
         "its bundle '\(bundle)' has no Info.plist",
-        hint: "give a whole .app, as it lies in DerivedData or in an .ipa")
+        hint: "specify a complete .app directory, such as one from DerivedData or an .ipa")
     }
     guard let info = info(at: path) else {
       throw fault(

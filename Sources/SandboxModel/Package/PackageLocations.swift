@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// Where the files lie that say what a package is.
+/// The locations of the files that describe a package.
 enum PackageLocations {
   static let info: ByteString = "Info.plist"
   static let archived: ByteString = "archived-expanded-entitlements.xcent"
@@ -10,17 +10,17 @@ enum PackageLocations {
   private static let extensionDirectories: Set<ByteString> = ["PlugIns", "Extensions"]
   private static let named: Set<ByteString> = [info, archived, profile]
 
-  /// A bundle in the package and what of it a path names.
+  /// A bundle in the package, and a path relative to it.
   struct Location {
-    /// The bundle's folder: `Example.app`, or `Example.app/PlugIns/Share.appex`.
+    /// The bundle's directory: `Example.app`, or `Example.app/PlugIns/Share.appex`.
     let bundle: ByteString
-    /// Whether the bundle is laid out as on macOS.
+    /// The bundle's structure.
     let shape: BundleShape
     /// The path below the bundle, or below its `Contents`.
     let inner: [ByteString]
   }
 
-  /// Reads a path of a package.
+  /// Splits a path of a package.
   static func place(of path: ByteString) -> Location {
     let parts = path.components
     var inner = parts.dropFirst()
@@ -37,7 +37,7 @@ enum PackageLocations {
     return Location(bundle: ByteString(bundle), shape: shape, inner: Array(inner))
   }
 
-  /// Whether a file says something of the package.
+  /// Whether a file describes the package.
   static func isTelling(_ path: ByteString) -> Bool {
     let place = place(of: path)
     if place.shape == .contents, place.inner == migration { return true }

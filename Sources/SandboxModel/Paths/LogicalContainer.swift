@@ -1,6 +1,6 @@
 public import SystemIO
 
-/// A container as logical paths name it, whatever its UUID and place on this device:
+/// A container in a logical path, independent of its UUID and location on the device:
 ///
 /// | container | prefix |
 /// | --- | --- |
@@ -28,7 +28,7 @@ public enum LogicalContainer: Hashable, Sendable {
   case group(LogicalName)
   case folder(LogicalName)
 
-  /// The kind that policies go by.
+  /// The container kind used by policies.
   public var kind: ContainerKind {
     switch self {
     case .bundle: .bundle
@@ -44,7 +44,7 @@ public enum LogicalContainer: Hashable, Sendable {
     }
   }
 
-  /// The app's name, of the kinds that belong to one.
+  /// The app's name, or nil for kinds that belong to no single app.
   public var app: LogicalName? {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
@@ -55,7 +55,7 @@ public enum LogicalContainer: Hashable, Sendable {
     }
   }
 
-  /// The path of the container's root.
+  /// The logical path of the container's root.
   public var prefix: ByteString {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
@@ -79,7 +79,7 @@ public enum LogicalContainer: Hashable, Sendable {
     ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 
-  /// Reads the container off a path's components; gives how many of them name it.
+  /// Parses the container at the start of a path; sets `length` to the number of components used.
   init?(_ parts: [ByteString], length: inout Int) {
     guard parts.count >= 2, let first = LogicalName(component: parts[1]) else { return nil }
     length = 2
@@ -91,7 +91,7 @@ public enum LogicalContainer: Hashable, Sendable {
     }
   }
 
-  /// Reads the container of an app off the components behind the app's name.
+  /// Parses an app's container from the components after the app's name.
   private init?(of app: LogicalName, _ parts: ArraySlice<ByteString>, length: inout Int) {
     guard let kind = parts.first else { return nil }
     length = 3

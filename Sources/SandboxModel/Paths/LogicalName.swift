@@ -1,26 +1,26 @@
 public import SystemIO
 
-/// The component of a logical path that names an app, an extension, a group or a directory.
+/// A component of a logical path that names an app, an extension, a group or a directory.
 ///
-/// It is an identifier, and where that alone does not tell two containers of a device apart, the
-/// name of the container's own directory (its UUID): `com.example.app`, `com.example.app~<UUID>` for
-/// a second container that claims the same app, `~<UUID>` for one that nothing identifies. In
-/// both parts `/`, NUL, `%` and `~` are written as `%2F %00 %25 %7E`, and of `.` and `..` the
-/// first dot as `%2E`; so any bytes give one component, and the component gives the bytes back.
+/// It is an identifier and, if that does not distinguish two containers of a device, the name of
+/// the container's directory (its UUID): `com.example.app`, `com.example.app~<UUID>` for a second
+/// container with the same identifier, `~<UUID>` for an unidentified one. In both parts `/`, NUL,
+/// `%` and `~` are written as `%2F %00 %25 %7E`, and the first dot of `.` and `..` as `%2E`. Any
+/// bytes therefore form one component, which can be converted back.
 public struct LogicalName: Hashable, Sendable {
-  /// The identifier; empty when nothing identifies the container.
+  /// The identifier; empty for an unidentified container.
   public let identifier: ByteString
-  /// The container's own directory, where the identifier alone does not name it.
+  /// The name of the container's directory, if the identifier alone is not unique.
   public let instance: ByteString?
 
-  /// Makes a name. One of an empty identifier and no instance is no path component: it names
-  /// nothing, and `LogicalPath` refuses it.
+  /// Creates a name. With an empty identifier and no instance it is not a valid component, and
+  /// `LogicalPath` refuses it.
   public init(_ identifier: ByteString, instance: ByteString? = nil) {
     self.identifier = identifier
     self.instance = instance
   }
 
-  /// Reads a component; nil when it is not what `component` would write.
+  /// Parses a component, or returns nil if it is not in the form that `component` produces.
   public init?(component: ByteString) {
     let parts = component.bytes.split(
       separator: Self.tilde, maxSplits: 1, omittingEmptySubsequences: false)
@@ -79,6 +79,6 @@ public struct LogicalName: Hashable, Sendable {
 }
 
 extension LogicalName: CustomStringConvertible {
-  /// The component for a person, with escapes where it is not printable.
+  /// The component for output, with escapes for unprintable characters.
   public var description: String { component.description }
 }

@@ -1,9 +1,10 @@
 public import SystemIO
 
-/// A path that outlives container UUIDs and devices: `apps/com.example.app/data/Documents/x`.
+/// A path that is independent of container UUIDs and devices:
+/// `apps/com.example.app/data/Documents/x`.
 ///
-/// It is relative, and no component is empty, `.` or `..` or holds a NUL: such a path can neither
-/// leave the tree it is resolved in nor mean two things. It need not name anything that exists.
+/// It is relative, and no component is empty, `.` or `..` or contains a NUL, so it is unambiguous
+/// and cannot leave the tree in which it is resolved. It need not name an existing entry.
 public struct LogicalPath: Hashable, Comparable, Sendable {
   /// The components joined with `/`; empty for the root.
   public let bytes: ByteString
@@ -13,10 +14,10 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
 
   private init(checked bytes: ByteString) { self.bytes = bytes }
 
-  /// Reads a path; the empty one is the root.
+  /// Creates a path; the empty one is the root.
   ///
-  /// - Throws: `logicalPath` for a path that is absolute or has an empty component (a slash at the
-  ///   end, too), `.`, `..` or a NUL.
+  /// - Throws: `logicalPath` for a path that is absolute, ends with a slash, or has an empty
+  ///   component, `.`, `..` or a NUL.
   public init(_ bytes: ByteString) throws(ModelError) {
     if let reason = Self.fault(of: bytes) {
       throw ModelError(
@@ -38,7 +39,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   private static func fault(of path: ByteString) -> String? {
     if path.isEmpty { return nil }
     if path.isAbsolute { return "it is absolute, and logical paths are relative" }
-    if path.hasNUL { return "it holds a NUL byte" }
+    if path.hasNUL { return "it contains a NUL byte" }
     let slash = UInt8(ascii: "/")
     for part in path.bytes.split(separator: slash, omittingEmptySubsequences: false) {
       if part.isEmpty { return "it has an empty component" }
@@ -48,8 +49,8 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
     return nil
   }
 
-  /// The container that the path is in and the path in it (empty for its root); nil above any
-  /// container (`apps/com.example.app`) and for paths of no known form.
+  /// The container and the path in it (empty for its root), or nil for paths above a container
+  /// (`apps/com.example.app`) and unknown forms.
   public var place: (container: LogicalContainer, inner: ByteString)? {
     let parts = bytes.components
     var length = 0
@@ -58,7 +59,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
     return (container, ByteString(inner))
   }
 
-  /// The path one component up; the root's is the root.
+  /// The parent path; the root is its own parent.
   public var parent: LogicalPath {
     let parts = bytes.components.dropLast().map(\.bytes)
     return LogicalPath(checked: ByteString(parts.joined(separator: [UInt8(ascii: "/")])))
@@ -71,6 +72,6 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
 }
 
 extension LogicalPath: CustomStringConvertible {
-  /// The path for a person, with escapes where it is not printable.
+  /// The path for output, with escapes for unprintable characters.
   public var description: String { bytes.description }
 }

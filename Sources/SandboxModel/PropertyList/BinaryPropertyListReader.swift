@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// Reads one binary property list ("bplist00"): objects, a table of their offsets, a trailer.
+/// Reads a binary property list ("bplist00"): objects, a table of their offsets, a trailer.
 ///
-/// Every object lies between the header and the offset table; a reference counts against the limit
-/// on objects each time it is followed, so that a small file cannot unfold without bound.
+/// Every object lies between the header and the offset table. Each use of a reference counts
+/// towards the limit on objects, so the expansion of a small file is bounded.
 struct BinaryPropertyListReader {
   static let magic = Array("bplist0".utf8)
   private static let headerSize = 8
@@ -15,18 +15,18 @@ struct BinaryPropertyListReader {
   private let referenceSize: Int
   private let count: Int
   private let top: Int
-  /// Where the offset table begins and the objects end.
+  /// The offset of the offset table, which is the end of the objects.
   private let tableStart: Int
 
   private var objects = 0
-  /// The arrays and dictionaries around the one being read.
+  /// The arrays and dictionaries that contain the current one.
   private var around: [Int] = []
-  /// Strings and data already read: what is referred to often is held once.
+  /// The strings and data already read, stored once even if referenced repeatedly.
   private var leaves: [Int: PropertyList] = [:]
 
   init(_ bytes: [UInt8], limits: PropertyList.Limits) throws(ModelError) {
     let start = bytes.count - Self.trailerSize
-    guard start >= Self.headerSize else { throw Self.failure("it is cut off", bytes.count) }
+    guard start >= Self.headerSize else { throw Self.failure("it is truncated", bytes.count) }
     func number(_ offset: Int, _ size: Int) -> UInt64 {
       bytes[(start + offset)..<(start + offset + size)].reduce(0) { $0 << 8 | UInt64($1) }
     }
@@ -34,20 +34,20 @@ struct BinaryPropertyListReader {
     self.limits = limits
     (offsetSize, referenceSize) = (Int(bytes[start + 6]), Int(bytes[start + 7]))
     guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
-      throw Self.failure("its trailer gives impossible sizes", start + 6)
+      throw Self.failure("its trailer contains invalid sizes", start + 6)
     }
     guard let table = Int(exactly: number(24, 8)), table > Self.headerSize, table <= start else {
-      throw Self.failure("its offset table lies outside the file", start + 24)
+      throw Self.failure("its offset table is outside the file", start + 24)
     }
     guard let count = Int(exactly: number(8, 8)), count > 0, count <= (start - table) / offsetSize
-    else { throw Self.failure("its offset table is cut off", start + 8) }
+    else { throw Self.failure("its offset table is truncated", start + 8) }
     guard let top = Int(exactly: number(16, 8)), top < count else {
       throw Self.failure("its first object does not exist", start + 16)
     }
     (self.count, self.top, tableStart) = (count, top, table)
   }
 
-  /// Reads the value.
+  /// Reads the root value.
   mutating func document() throws(ModelError) -> PropertyList { try object(top) }
 
   private mutating func object(_ index: Int) throws(ModelError) -> PropertyList {
@@ -70,7 +70,7 @@ struct BinaryPropertyListReader {
     case 8 where low < 8: return .uid(try unsigned(offset + 1, low + 1))
     case 10, 13: return try container(index, offset, isDictionary: marker >> 4 == 13)
     default:
-      throw Self.failure("an object of unknown kind 0x\(String(marker, radix: 16))", offset)
+      throw Self.failure("an object of unknown type 0x\(String(marker, radix: 16))", offset)
     }
   }
 
@@ -113,9 +113,11 @@ struct BinaryPropertyListReader {
   private mutating func container(
     _ index: Int, _ offset: Int, isDictionary: Bool
   ) throws(ModelError) -> PropertyList {
-    guard !around.contains(index) else { throw Self.failure("an object that holds itself", offset) }
+    guard !around.contains(index) else {
+      throw Self.failure("an object that contains itself", offset)
+    }
     guard around.count < limits.depth else {
-      throw Self.failure("it is nested more than \(limits.depth) deep", offset, code: .limit)
+      throw Self.failure("it is nested more than \(limits.depth) levels deep", offset, code: .limit)
     }
     around.append(index)
     defer { around.removeLast() }
@@ -133,7 +135,7 @@ struct BinaryPropertyListReader {
     for place in 0..<length {
       let key = try object(try reference(start + place * referenceSize))
       guard case .string(let name) = key else {
-        throw Self.failure("a key that is no string but \(key.kind)", offset)
+        throw Self.failure("a key of type \(key.kind), not string", offset)
       }
       members.add(name, try object(try reference(start + (length + place) * referenceSize)))
     }
@@ -146,7 +148,7 @@ struct BinaryPropertyListReader {
     let entry = tableStart + index * offsetSize
     let value = bytes[entry..<(entry + offsetSize)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     guard let offset = Int(exactly: value), offset >= Self.headerSize, offset < tableStart else {
-      throw Self.failure("an object's offset lies outside the objects", entry)
+      throw Self.failure("an object's offset is outside the objects", entry)
     }
     return offset
   }
@@ -158,15 +160,16 @@ struct BinaryPropertyListReader {
     return index
   }
 
-  /// An object's length, in its marker or in the integer behind it, and where its content begins.
+  /// Returns the start of an object's content and its length, from the marker or the integer after
+  /// it.
   private func length(_ offset: Int) throws(ModelError) -> (start: Int, length: Int) {
     let short = Int(bytes[offset] & 15)
     if short < 15 { return (offset + 1, short) }
     let marker = try unsigned(offset + 1, 1)
-    guard marker >= 0x10, marker <= 0x13 else { throw Self.failure("a bad length", offset) }
+    guard marker >= 0x10, marker <= 0x13 else { throw Self.failure("an invalid length", offset) }
     let size = 1 << Int(marker & 15)
     guard let length = Int(exactly: try unsigned(offset + 2, size)) else {
-      throw Self.failure("a bad length", offset)
+      throw Self.failure("an invalid length", offset)
     }
     return (offset + 2 + size, length)
   }
@@ -175,14 +178,14 @@ struct BinaryPropertyListReader {
     _ start: Int, _ length: Int, unit: Int, of offset: Int
   ) throws(ModelError) -> Range<Int> {
     guard start <= tableStart, length <= (tableStart - start) / unit else {
-      throw Self.failure("an object that reaches beyond the objects", offset)
+      throw Self.failure("an object that extends beyond the objects", offset)
     }
     return start..<(start + length * unit)
   }
 
   private func unsigned(_ offset: Int, _ size: Int) throws(ModelError) -> UInt64 {
     guard offset <= tableStart - size else {
-      throw Self.failure("an object that reaches beyond the objects", offset)
+      throw Self.failure("an object that extends beyond the objects", offset)
     }
     return bytes[offset..<(offset + size)].reduce(0) { $0 << 8 | UInt64($1) }
   }

@@ -1,10 +1,11 @@
 internal import SystemIO
 
 extension PropertyList {
-  /// The value as a binary property list; the same value gives the same bytes. Each value is written
-  /// where it occurs, so that equal ones are not shared.
+  /// Returns the value as a binary property list; equal values produce equal bytes. Each occurrence
+  /// of a value is written separately.
   ///
-  /// - Throws: for a string that is not UTF-8, and a value nested deeper than the reader's 64.
+  /// - Throws: `propertyList` for a string that is not UTF-8, `limit` for a value nested deeper
+  ///   than 64 levels, the reader's limit.
   public func binary() throws(ModelError) -> [UInt8] {
     var writer = BinaryPropertyListWriter()
     _ = writer.reserve(self)
@@ -13,13 +14,13 @@ extension PropertyList {
   }
 }
 
-/// Collects the objects of a binary property list, each container before what it holds.
+/// Collects the objects of a binary property list, each container before its content.
 private struct BinaryPropertyListWriter {
-  /// Each object's bytes; those of arrays and dictionaries without their references.
+  /// The bytes of each object; for arrays and dictionaries without their references.
   private var heads: [[UInt8]] = []
   private var references: [[Int]] = []
 
-  /// Takes the next number for a value.
+  /// Reserves the next number for a value.
   mutating func reserve(_ value: PropertyList) -> Int {
     heads.append([])
     references.append([])
@@ -85,7 +86,7 @@ private struct BinaryPropertyListWriter {
     return [0x10 | UInt8(size.trailingZeroBitCount)] + bigEndian(number, size)
   }
 
-  /// Bytes that the number needs: 1, 2, 4 or 8.
+  /// Returns the number of bytes that a number needs: 1, 2, 4 or 8.
   private static func width(_ number: UInt64) -> Int {
     number <= 0xff ? 1 : number <= 0xffff ? 2 : number <= 0xffff_ffff ? 4 : 8
   }
@@ -94,7 +95,7 @@ private struct BinaryPropertyListWriter {
     (0..<size).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * (size - 1 - $0))) }
   }
 
-  /// Header, objects, offset table, trailer.
+  /// Returns the file: header, objects, offset table, trailer.
   func file() -> [UInt8] {
     var output = Array("bplist00".utf8)
     let referenceSize = Self.width(UInt64(heads.count - 1))

@@ -1,16 +1,16 @@
 internal import SystemIO
 
 extension PropertyList {
-  /// What a property list may cost; more is refused.
+  /// The limits for reading a property list.
   public struct Limits: Hashable, Sendable {
-    /// Bytes of the file.
+    /// The maximum size of the file in bytes.
     public var bytes: Int
-    /// Arrays and dictionaries inside one another.
+    /// The maximum nesting depth of arrays and dictionaries.
     public var depth: Int
-    /// Values and keys in all, each counted as often as it is referred to.
+    /// The maximum number of values and keys, counted once for each reference.
     public var objects: Int
 
-    /// Makes limits; the defaults suit any property list that an app's container should hold.
+    /// Creates limits; the defaults are sufficient for property lists in an app's container.
     public init(bytes: Int = 16 << 20, depth: Int = 64, objects: Int = 1_000_000) {
       self.bytes = bytes
       self.depth = depth
@@ -20,12 +20,12 @@ extension PropertyList {
 
   static let reading = "read the property list"
 
-  /// Reads an XML or a binary property list, whichever the bytes are.
+  /// Reads an XML or binary property list.
   public init(reading bytes: [UInt8], limits: Limits = Limits()) throws(ModelError) {
     guard bytes.count <= limits.bytes else {
       throw ModelError(
         .limit, Self.reading,
-        "it has \(bytes.count) bytes, and at most \(limits.bytes) are read")
+        "it has \(bytes.count) bytes, more than the limit of \(limits.bytes)")
     }
     if bytes.starts(with: BinaryPropertyListReader.magic) {
       var reader = try BinaryPropertyListReader(bytes, limits: limits)

@@ -2,10 +2,12 @@ internal import Codecs
 internal import SystemIO
 
 extension PropertyList {
-  /// The value as an XML property list, indented with tabs; the same value gives the same bytes.
+  /// Returns the value as an XML property list, indented with tabs; equal values produce equal
+  /// bytes.
   ///
-  /// - Throws: what XML cannot hold: control characters, bytes that are not UTF-8, a date outside
-  ///   the years 0 to 9999; and a value nested deeper than the reader's 64.
+  /// - Throws: `propertyList` for values that XML cannot represent: control characters, bytes that
+  ///   are not UTF-8, a date outside the years 0 to 9999. `limit` for a value nested deeper than 64
+  ///   levels, the reader's limit.
   public func xml() throws(ModelError) -> [UInt8] {
     var writer = XMLPropertyListWriter()
     try writer.add(self, depth: 0)
@@ -24,7 +26,7 @@ extension PropertyList {
   static func checkDepth(_ depth: Int) throws(ModelError) {
     let limit = Limits().depth
     if depth >= limit {
-      throw ModelError(.limit, writing, "it is nested more than \(limit) deep")
+      throw ModelError(.limit, writing, "it is nested more than \(limit) levels deep")
     }
   }
 }
@@ -85,7 +87,7 @@ private struct XMLPropertyListWriter {
   private mutating func date(_ seconds: Double, _ depth: Int) throws(ModelError) {
     guard let text = PropertyListDate.text(of: seconds) else {
       throw ModelError(
-        .propertyList, PropertyList.writing, "a date outside the years that XML can hold")
+        .propertyList, PropertyList.writing, "a date outside the years 0 to 9999")
     }
     line("<date>\(text)</date>", depth)
   }
@@ -115,7 +117,7 @@ private struct XMLPropertyListWriter {
       case _ where scalar.value < 0x20:
         throw ModelError(
           .propertyList, PropertyList.writing,
-          "'\(text)' has a control character, which XML cannot hold")
+          "'\(text)' has a control character, which XML cannot represent")
       default: result.unicodeScalars.append(scalar)
       }
     }

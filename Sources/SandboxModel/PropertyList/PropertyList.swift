@@ -1,39 +1,39 @@
-// Property lists, XML and binary, read and written without Foundation.
+// XML and binary property lists, read and written without Foundation.
 //
-// Reading is for files that nobody vouches for: the size, the depth (64) and the number of objects
-// are bounded before memory is taken, every offset is checked, an object that holds itself is
-// refused, no entity but XML's own five is known and nothing outside the file is ever looked at.
-// Writing gives the same bytes for the same value: members in their order, nothing shared.
+// The reader is designed for untrusted files: size, depth (64) and number of objects are checked
+// before memory is allocated, every offset is checked, an object that contains itself is refused,
+// no entities other than the five of XML are supported, and nothing outside the file is accessed.
+// Equal values are written as equal bytes: members in order, nothing shared.
 //
-// Not kept: which of two members with one key came first (the last holds, as in Apple's readers),
-// comments and white space, and in XML the fraction of a date's second. Old-style lists
-// ("{ a = b; }") are not read. Strings are UTF-8; one with half a surrogate pair is refused.
+// Not preserved: all but the last of several members with the same key (as in Apple's readers),
+// comments and white space, and in XML the fractional seconds of dates. Old-style lists ("{ a = b;
+// }") are not supported. Strings are UTF-8; an unpaired surrogate is refused.
 public import SystemIO
 
-/// A property list: the value that Info.plist and its like hold.
+/// A property list: a value as stored in Info.plist.
 public enum PropertyList: Hashable, Sendable {
-  /// Text, as UTF-8.
+  /// Text in UTF-8.
   case string(ByteString)
   case integer(Int64)
-  /// A whole number above `Int64.max`; smaller ones are always `integer`.
+  /// An integer greater than `Int64.max`; smaller ones are always `integer`.
   case unsigned(UInt64)
   case real(Double)
   case bool(Bool)
-  /// Seconds since 2001-01-01T00:00:00Z.
+  /// The time in seconds since 2001-01-01T00:00:00Z.
   case date(Double)
   case data([UInt8])
   case array([PropertyList])
-  /// Members in the order in which they are stored; no key comes twice in what was read.
+  /// The members in stored order; keys are unique in a value that was read.
   case dictionary([Member])
   /// A reference in a keyed archive.
   case uid(UInt64)
 
-  /// A key of a dictionary and its value.
+  /// A dictionary's key with its value.
   public struct Member: Hashable, Sendable {
     public let key: ByteString
     public let value: PropertyList
 
-    /// Makes a member.
+    /// Creates a member.
     public init(_ key: ByteString, _ value: PropertyList) {
       self.key = key
       self.value = value
@@ -42,32 +42,32 @@ public enum PropertyList: Hashable, Sendable {
 }
 
 extension PropertyList {
-  /// The member's value under `key`, when this is a dictionary that has it.
+  /// The value for `key`, or nil if this is not a dictionary or does not contain the key.
   public subscript(key: ByteString) -> PropertyList? {
     dictionaryValue?.last { $0.key == key }?.value
   }
 
-  /// The text, when this is a string.
+  /// The text, or nil if this is not a string.
   public var stringValue: ByteString? {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// The number, when this is an integer that `Int64` holds.
+  /// The number, or nil if this is not an integer in the range of `Int64`.
   public var integerValue: Int64? {
     if case .integer(let value) = self { value } else { nil }
   }
 
-  /// The elements, when this is an array.
+  /// The elements, or nil if this is not an array.
   public var arrayValue: [PropertyList]? {
     if case .array(let value) = self { value } else { nil }
   }
 
-  /// The members, when this is a dictionary.
+  /// The members, or nil if this is not a dictionary.
   public var dictionaryValue: [Member]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
 
-  /// The kind of value in a word, for messages.
+  /// The name of the value's type, for messages.
   public var kind: String {
     switch self {
     case .string: "string"

@@ -3,7 +3,8 @@ enum PropertyListDate {
   private static let secondsBefore2001: Int64 = 978_307_200
   private static let secondsADay: Int64 = 86_400
 
-  /// The seconds that a text of exactly the form `YYYY-MM-DDTHH:MM:SSZ` says.
+  /// Returns the seconds for a text of exactly the form `YYYY-MM-DDTHH:MM:SSZ`, or nil for any
+  /// other text.
   static func seconds(of text: ArraySlice<UInt8>) -> Double? {
     let form = Array("dddd-dd-ddTdd:dd:ddZ".utf8)
     guard text.count == form.count else { return nil }
@@ -25,7 +26,7 @@ enum PropertyListDate {
     return Double(dayNumber(year, month, day) * secondsADay + time - secondsBefore2001)
   }
 
-  /// The text of a moment, its fraction of a second cut off; nil outside the years 0 to 9999.
+  /// Returns the text for a time, without fractional seconds, or nil outside the years 0 to 9999.
   static func text(of seconds: Double) -> String? {
     guard seconds.isFinite, abs(seconds) < 1e12 else { return nil }
     let all = Int64(seconds.rounded(.down)) + secondsBefore2001
@@ -51,7 +52,8 @@ enum PropertyListDate {
     return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
   }
 
-  /// Days since 1970-01-01 in the Gregorian calendar, counted in eras of 400 years from March on.
+  /// Returns the days since 1970-01-01 in the Gregorian calendar, with 400-year eras that start in
+  /// March.
   private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let (era, yearOfEra) = floorDivided(month <= 2 ? year - 1 : year, by: 400)
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1

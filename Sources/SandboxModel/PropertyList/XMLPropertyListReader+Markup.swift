@@ -1,5 +1,5 @@
 extension XMLPropertyListReader {
-  /// Reads what stands before `<plist>`: the declaration, comments, Apple's document type.
+  /// Reads everything before `<plist>`: the declaration, comments, Apple's document type.
   mutating func prolog() throws(ModelError) {
     if has("<?xml") { try declaration() }
     try skipMiscellany()
@@ -19,16 +19,16 @@ extension XMLPropertyListReader {
     guard let quote = rest.first else { return }
     let encoding = rest.dropFirst().prefix { $0 != quote }.lowercased()
     guard ["utf-8", "utf8", "us-ascii", "utf-16"].contains(encoding) else {
-      throw failure("its encoding '\(encoding)' is not read, only UTF-8 and UTF-16", at: start)
+      throw failure("its encoding '\(encoding)' is not supported, only UTF-8 and UTF-16", at: start)
     }
   }
 
-  /// Skips `<!DOCTYPE plist PUBLIC "-//Apple…" "…">` and its old SYSTEM form; refuses all others,
-  /// above all those with declarations of their own.
+  /// Skips `<!DOCTYPE plist PUBLIC "-//Apple…" "…">` and its old SYSTEM form. Refuses all others,
+  /// in particular those with declarations.
   private mutating func documentType() throws(ModelError) {
     let start = at
     guard let end = bytes[at...].firstIndex(of: UInt8(ascii: ">")) else {
-      throw failure("the document type does not end")
+      throw failure("the document type is not terminated")
     }
     let text = String(decoding: bytes[start..<end], as: UTF8.self)
     let words = text.split { $0.isWhitespace }
@@ -57,11 +57,11 @@ extension XMLPropertyListReader {
     }
   }
 
-  /// Reads `<name …>` or `<name …/>`; attributes are passed over.
+  /// Reads `<name …>` or `<name …/>` and ignores attributes.
   mutating func openTag() throws(ModelError) -> (element: Element, isEmpty: Bool) {
     let start = at
     guard has("<") else {
-      throw failure(at < bytes.count ? "text stands where an element is expected" : "it ends early")
+      throw failure(at < bytes.count ? "expected an element, found text" : "unexpected end of file")
     }
     at += 1
     let element = try elementName(start)
@@ -79,7 +79,7 @@ extension XMLPropertyListReader {
         break
       }
     }
-    throw failure("the tag does not end", at: start)
+    throw failure("the tag is not terminated", at: start)
   }
 
   /// Reads `</name>`.
@@ -88,13 +88,13 @@ extension XMLPropertyListReader {
     guard has("</") else {
       throw failure(
         at < bytes.count
-          ? "</\(element.rawValue)> is expected here" : "</\(element.rawValue)> is missing")
+          ? "expected </\(element.rawValue)>" : "</\(element.rawValue)> is missing")
     }
     at += 2
     let found = try elementName(start)
     while at < bytes.count, Self.isSpace(bytes[at]) { at += 1 }
     guard found == element, has(">") else {
-      throw failure("</\(element.rawValue)> is expected here", at: start)
+      throw failure("expected </\(element.rawValue)>", at: start)
     }
     at += 1
   }
@@ -106,12 +106,12 @@ extension XMLPropertyListReader {
     let isWhole =
       at < bytes.count && (Self.isSpace(bytes[at]) || bytes[at] == 0x2f || bytes[at] == 0x3e)
     guard isWhole, let element = Element(rawValue: text) else {
-      throw failure("this is no element of a property list", at: start)
+      throw failure("unknown element", at: start)
     }
     return element
   }
 
-  /// Whether the bytes here are `text`.
+  /// Whether the input continues with `text`.
   func has(_ text: StaticString) -> Bool {
     guard bytes.count - at >= text.utf8CodeUnitCount else { return false }
     return text.withUTF8Buffer { bytes[at..<(at + $0.count)].elementsEqual($0) }
@@ -126,7 +126,7 @@ extension XMLPropertyListReader {
       }
       at += 1
     }
-    throw failure("\(what) does not end", at: start)
+    throw failure("\(what) is not terminated", at: start)
   }
 
   static func isSpace(_ byte: UInt8) -> Bool {

@@ -2,7 +2,7 @@ internal import Codecs
 internal import SystemIO
 
 extension XMLPropertyListReader {
-  /// Makes a value of an element's text.
+  /// Returns the value for an element's text.
   func scalar(_ element: Element, _ text: [UInt8], _ start: Int) throws(ModelError) -> PropertyList
   {
     switch element {
@@ -17,7 +17,7 @@ extension XMLPropertyListReader {
     default: break
     }
     let shown = ByteString(text.prefix(40))
-    throw failure("'\(shown)' is no valid <\(element.rawValue)>", at: start)
+    throw failure("'\(shown)' is not a valid <\(element.rawValue)>", at: start)
   }
 
   private static func trimmed(_ text: [UInt8]) -> ArraySlice<UInt8> {
@@ -26,7 +26,7 @@ extension XMLPropertyListReader {
     return rest
   }
 
-  /// A sign, then decimal digits or `0x` and hexadecimal ones.
+  /// Parses an optional sign and decimal digits, or `0x` and hexadecimal digits.
   private static func integer(_ text: ArraySlice<UInt8>) -> PropertyList? {
     var digits = text
     let isNegative = digits.first == UInt8(ascii: "-")

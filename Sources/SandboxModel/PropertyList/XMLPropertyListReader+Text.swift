@@ -1,7 +1,7 @@
 internal import SystemIO
 
 extension XMLPropertyListReader {
-  /// Reads text, character data sections and entities up to the closing tag, and that tag.
+  /// Reads text, character data sections and entities up to and including the closing tag.
   mutating func text(of element: Element) throws(ModelError) -> [UInt8] {
     var text: [UInt8] = []
     while at < bytes.count {
@@ -12,7 +12,7 @@ extension XMLPropertyListReader {
       } else if byte == UInt8(ascii: "&") {
         try entity(into: &text)
       } else if byte == 0 {
-        throw failure("a NUL byte stands in the text")
+        throw failure("the text contains a NUL byte")
       } else {
         text.append(byte)
         at += 1
@@ -32,12 +32,12 @@ extension XMLPropertyListReader {
     let start = at
     let body = bytes[(at + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
     guard body.endIndex < bytes.count, bytes[body.endIndex] == UInt8(ascii: ";") else {
-      throw failure("'&' begins no entity", at: start)
+      throw failure("'&' does not begin an entity", at: start)
     }
     at = body.endIndex + 1
     let name = String(decoding: body, as: UTF8.self)
     guard let scalar = Self.scalar(named: name) else {
-      throw failure("the entity '\(ByteString(name))' is not known", at: start)
+      throw failure("unknown entity '\(ByteString(name))'", at: start)
     }
     text.append(contentsOf: String(scalar).utf8)
   }
@@ -60,7 +60,7 @@ extension XMLPropertyListReader {
     return Unicode.Scalar(value)
   }
 
-  /// An error here or at an earlier place, by line and column.
+  /// Returns an error at the current or another position, with line and column.
   func failure(
     _ reason: String, at place: Int? = nil, code: ModelError.Code = .propertyList
   ) -> ModelError {
@@ -75,7 +75,7 @@ extension XMLPropertyListReader {
     return ModelError(code, PropertyList.reading, at: .line(line, column: column), reason)
   }
 
-  /// The document as UTF-8 without a byte order mark, whatever its mark said.
+  /// Returns the document in UTF-8 without a byte order mark.
   static func utf8(_ bytes: [UInt8]) throws(ModelError) -> [UInt8] {
     if bytes.starts(with: [0xfe, 0xff]) || bytes.starts(with: [0xff, 0xfe]) {
       let high = bytes[0] == 0xfe ? 0 : 1

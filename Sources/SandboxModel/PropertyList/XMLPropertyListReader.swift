@@ -1,13 +1,13 @@
 internal import SystemIO
 
-/// Reads one XML property list: Apple's document type only, no entities but XML's own.
+/// Reads an XML property list. Supports only Apple's document type and XML's own entities.
 struct XMLPropertyListReader {
   let bytes: [UInt8]
   let limits: PropertyList.Limits
   var at = 0
   var objects = 0
 
-  /// The elements that a property list has.
+  /// The elements of a property list.
   enum Element: String {
     case plist, dict, array, key, string, integer, real, date, data
     case yes = "true"
@@ -19,7 +19,7 @@ struct XMLPropertyListReader {
     self.limits = limits
   }
 
-  /// Reads prolog, value and what may follow it.
+  /// Reads the prolog and the value up to the end of the document.
   mutating func document() throws(ModelError) -> PropertyList {
     try prolog()
     guard try openTag() == (.plist, false) else {
@@ -30,11 +30,11 @@ struct XMLPropertyListReader {
     try skipMiscellany()
     try closeTag(.plist)
     try skipMiscellany()
-    if at < bytes.count { throw failure("there is something after </plist>") }
+    if at < bytes.count { throw failure("unexpected content after </plist>") }
     return value
   }
 
-  /// Reads the element that begins here.
+  /// Reads the element at the current position.
   mutating func value(depth: Int) throws(ModelError) -> PropertyList {
     let start = at
     try count(start)
@@ -43,7 +43,7 @@ struct XMLPropertyListReader {
     case .dict: return try dictionary(isEmpty: isEmpty, depth: try deeper(depth, start))
     case .array: return try array(isEmpty: isEmpty, depth: try deeper(depth, start))
     case .plist, .key:
-      throw failure("<\(element.rawValue)> stands where a value is expected", at: start)
+      throw failure("expected a value, found <\(element.rawValue)>", at: start)
     case .yes, .no:
       if !isEmpty { try closeTag(element) }
       return .bool(element == .yes)
@@ -55,7 +55,7 @@ struct XMLPropertyListReader {
 
   private func deeper(_ depth: Int, _ start: Int) throws(ModelError) -> Int {
     if depth >= limits.depth {
-      throw failure("it is nested more than \(limits.depth) deep", at: start, code: .limit)
+      throw failure("it is nested more than \(limits.depth) levels deep", at: start, code: .limit)
     }
     return depth + 1
   }
@@ -89,7 +89,7 @@ struct XMLPropertyListReader {
       try count(start)
       let (element, isEmptyKey) = try openTag()
       guard element == .key else {
-        throw failure("<\(element.rawValue)> stands where a <key> is expected", at: start)
+        throw failure("expected <key>, found <\(element.rawValue)>", at: start)
       }
       let key = ByteString(isEmptyKey ? [] : try text(of: .key))
       try skipMiscellany()
@@ -100,7 +100,7 @@ struct XMLPropertyListReader {
     return Self.reference(members.members) ?? .dictionary(members.members)
   }
 
-  /// A keyed archive's reference, which XML writes as `{CF$UID: number}`.
+  /// Returns the reference of a keyed archive, which XML represents as `{CF$UID: number}`.
   private static func reference(_ members: [PropertyList.Member]) -> PropertyList? {
     guard members.count == 1, let member = members.first, member.key == "CF$UID",
       case .integer(let number) = member.value, number >= 0
@@ -109,7 +109,7 @@ struct XMLPropertyListReader {
   }
 }
 
-/// Collects members in their order; a later one with the same key takes the earlier one's place.
+/// Collects members in order; a later member replaces an earlier one with the same key.
 struct MemberCollector {
   private(set) var members: [PropertyList.Member] = []
   private var places: [ByteString: Int] = [:]

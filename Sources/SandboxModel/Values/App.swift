@@ -1,21 +1,21 @@
 public import SystemIO
 
-/// An app of a device: an identifier that a bundle, a data container or an installation claims.
+/// An app of a device: an identifier found in a bundle, a data container or an installation.
 public struct App: Hashable, Sendable {
   public let identifier: BundleIdentifier
-  /// Whether its bundle is there; data without an app has none.
+  /// Whether its bundle exists; data can remain without one.
   public let isInstalled: Bool
-  /// The name that people see, where the bundle tells.
+  /// The display name, if the bundle contains one.
   public let displayName: ByteString?
-  /// The version that people see (`CFBundleShortVersionString`).
+  /// The displayed version (`CFBundleShortVersionString`).
   public let version: ByteString?
   /// The build (`CFBundleVersion`).
   public let build: ByteString?
-  /// The extensions that the bundle brings, sorted by identifier.
+  /// The extensions in the bundle, sorted by identifier.
   public let extensions: [AppExtension]
-  /// The groups that the app or an extension of it belongs to, sorted by identifier.
+  /// The groups of the app and its extensions, sorted by identifier.
   public internal(set) var groups: [GroupMembership]
-  /// Where a Flatpak app was installed from.
+  /// The source of a Flatpak app's installation.
   public let installation: FlatpakInstallation?
 
   init(
@@ -34,7 +34,7 @@ public struct App: Hashable, Sendable {
   }
 }
 
-/// An extension that an app's bundle brings.
+/// An extension in an app's bundle.
 public struct AppExtension: Hashable, Sendable {
   public let identifier: BundleIdentifier
   public let displayName: ByteString?
@@ -43,7 +43,7 @@ public struct AppExtension: Hashable, Sendable {
   /// Its directory in the bundle's container: `Example.app/PlugIns/Share.appex`.
   public let path: ByteString
 
-  /// Makes an extension.
+  /// Creates an extension.
   public init(
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
     build: ByteString? = nil, path: ByteString
@@ -56,44 +56,45 @@ public struct AppExtension: Hashable, Sendable {
   }
 }
 
-/// That an app belongs to a group, and how that is known.
+/// An app's membership in a group, and its source.
 public struct GroupMembership: Hashable, Sendable {
   public let group: BundleIdentifier
   public let basis: Basis
 
-  /// Makes a membership.
+  /// Creates a membership.
   public init(group: BundleIdentifier, basis: Basis) {
     self.group = group
     self.basis = basis
   }
 
-  /// What says so. Only what is known may remove anything; a guess is shown as one.
+  /// The source of a membership. Only known memberships can cause a removal; guesses are shown as
+  /// such.
   public enum Basis: Hashable, Sendable {
-    /// The entitlement `com.apple.security.application-groups`, in this kind of place.
+    /// The entitlement `com.apple.security.application-groups`, from the given source.
     case known(EntitlementSource)
-    /// A policy names the app among the group's members.
+    /// A policy lists the app as a member of the group.
     case stated
-    /// The identifiers are alike: see `GroupGuess`.
+    /// The identifiers are similar; see `GroupGuess`.
     case guessed
   }
 
-  /// Whether an entitlement or a policy says so.
+  /// Whether an entitlement or a policy states the membership.
   public var isKnown: Bool { basis != .guessed }
 }
 
-/// Where a bundle's entitlements were read.
+/// The source of a bundle's entitlements.
 public enum EntitlementSource: String, Hashable, Sendable {
-  /// The code signature of the bundle's program.
+  /// The code signature of the bundle's executable.
   case signature = "code-signature"
-  /// The section `__TEXT,__entitlements` of a program built for the simulator.
+  /// The section `__TEXT,__entitlements` of an executable built for the simulator.
   case section = "entitlements-section"
   case archivedEntitlements = "archived-expanded-entitlements.xcent"
   case provisioningProfile = "embedded.mobileprovision"
 }
 
-/// Where a Flatpak app was installed from, and what is deployed.
+/// The source of a Flatpak app's installation, and the deployed version.
 public struct FlatpakInstallation: Hashable, Sendable {
-  /// For whom it is installed.
+  /// The scope of the installation.
   public enum Scope: String, Hashable, Sendable { case user, system }
 
   public let scope: Scope
@@ -101,10 +102,10 @@ public struct FlatpakInstallation: Hashable, Sendable {
   public let branch: ByteString
   /// The checksum of the deployed commit.
   public let commit: ByteString
-  /// The name of the remote it came from, where the deployment's record tells.
+  /// The name of the remote, if the deployment record contains it.
   public let origin: ByteString?
-  /// The remote's address in the installation's configuration.
+  /// The URL of the remote in the installation's configuration.
   public let remoteURL: ByteString?
-  /// The runtime it runs on: `org.gnome.Platform/x86_64/46`.
+  /// The runtime, `org.gnome.Platform/x86_64/46`.
   public let runtime: ByteString?
 }

@@ -1,29 +1,29 @@
 public import SystemIO
 
-/// The identifier of an app, an extension or a group, as the platform's own records give it.
+/// The identifier of an app, an extension or a group in the platform's records.
 ///
-/// It is compared by its bytes. It may come from a file that an app wrote, and layouts name
-/// directories by it: so it is always one plain path component (`ByteString.nameFault`), whatever
-/// its other bytes are.
+/// Identifiers are compared by their bytes. They can come from a file written by an app and serve
+/// as directory names, so every identifier is a plain path component (`ByteString.nameFault`).
 public struct BundleIdentifier: Hashable, Comparable, Sendable {
   public let bytes: ByteString
 
-  /// The most bytes that an identifier may have; Apple's own limit for app identifiers is 155.
+  /// The maximum length of an identifier in bytes; Apple's limit for app identifiers is 155.
   public static let maximumLength = 200
 
-  /// Makes an identifier; nil if `fault(of:)` has a reason against it.
+  /// Creates an identifier, or returns nil if `fault(of:)` returns a reason.
   public init?(_ bytes: ByteString) {
     guard Self.fault(of: bytes) == nil else { return nil }
     self.bytes = bytes
   }
 
-  /// Why bytes are no identifier: they are no plain path component, one of this program's own names
-  /// (`OwnNames`), or more than `maximumLength`.
+  /// Returns the reason why bytes are not a valid identifier: they are not a plain path component,
+  /// are one of this program's own names (`OwnNames`), or exceed `maximumLength`. Returns nil if
+  /// they are valid.
   public static func fault(of bytes: ByteString) -> String? {
     if let fault = bytes.nameFault { return fault }
-    if OwnNames.has(bytes) { return "it is a name of this program's own directories" }
+    if OwnNames.has(bytes) { return "it is the name of one of this program's own directories" }
     return bytes.count > maximumLength
-      ? "it has \(bytes.count) bytes, more than the \(maximumLength) of an identifier" : nil
+      ? "it has \(bytes.count) bytes, more than the limit of \(maximumLength)" : nil
   }
 
   /// The parts between dots.
@@ -31,10 +31,11 @@ public struct BundleIdentifier: Hashable, Comparable, Sendable {
     bytes.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
   }
 
-  /// What follows the last dot: `Foo` of `org.gnome.Foo`.
+  /// The part after the last dot: `Foo` in `org.gnome.Foo`.
   public var lastComponent: ByteString { ByteString(components.last ?? []) }
 
-  /// Whether `other` is this identifier with further components: an app's extension, say.
+  /// Whether `other` is this identifier with further components, such as that of an app's
+  /// extension.
   public func isPrefix(of other: BundleIdentifier) -> Bool {
     other.bytes.count > bytes.count && other.bytes.bytes.starts(with: bytes.bytes)
       && other.bytes.bytes[other.bytes.bytes.startIndex + bytes.count] == UInt8(ascii: ".")
@@ -44,6 +45,6 @@ public struct BundleIdentifier: Hashable, Comparable, Sendable {
 }
 
 extension BundleIdentifier: CustomStringConvertible {
-  /// The identifier for a person, with escapes where it is not printable.
+  /// The identifier for output, with escapes for unprintable characters.
   public var description: String { bytes.description }
 }

@@ -1,34 +1,35 @@
 public import SystemIO
 
-/// One of an app's homes on a device, or a directory that is kept whole.
+/// A container of an app on a device, or a directory that is backed up as a whole.
 public struct Container: Hashable, Sendable {
   public let kind: ContainerKind
-  /// The app, extension or group it says it is; nil when nothing tells.
+  /// The identifier of the app, extension or group, or nil if it is unknown.
   public let identifier: BundleIdentifier?
   public let identification: Identification
-  /// The app it belongs to; nil for groups, directories, and what no app can be found for.
+  /// The app to which it belongs, or nil for groups, directories and containers without a known
+  /// app.
   public let owner: BundleIdentifier?
-  /// Where it is, relative to the device's root and as the layout names it; absolute (with a slash
-  /// first) for what lies outside the root, as Flatpak's settings do.
+  /// The path relative to the device's root, as named by the layout; absolute for containers
+  /// outside the root, such as Flatpak's settings.
   public let path: ByteString
-  /// Where it is, with all links followed.
+  /// The real path, with all links resolved.
   public let absolutePath: ByteString
-  /// The only entry of the directory that belongs to the container, where not all of it does: a
-  /// Flatpak app's settings are one file in a directory with those of other apps.
+  /// The entry that belongs to the container, or nil if the whole directory does: a Flatpak app's
+  /// settings are one file in a directory shared with other apps.
   public let member: ByteString?
-  /// The name of its own directory, which is a UUID where the platform made it; nil for layouts that
-  /// name containers by identifier.
+  /// The name of its own directory, a UUID if the platform created it, or nil for layouts that name
+  /// containers by identifier.
   public let uuid: ByteString?
-  /// The name of a snap's revision: `42`, or `x1` of one that was not installed from the store.
+  /// The name of a snap's revision: `42`, or `x1` for a snap that was not installed from the store.
   public let revision: ByteString?
-  /// When it was said that this revision is the one in use, before the app could change anything in
-  /// it: the older of the times of the link that says so. Nil where nothing says it.
+  /// The time since which this revision is current, at the latest before the app could change its
+  /// data: the older of the times of the link `current`. Nil if there is no such link.
   public let inUseSince: Timestamp?
-  /// The UUID in its metadata, which need not be the directory's name.
+  /// The UUID in its metadata, which can differ from the directory's name.
   public let metadataUUID: ByteString?
-  /// The app's directory in a bundle's container: `Example.app`.
+  /// The app's directory in a bundle container: `Example.app`.
   public let bundleDirectory: ByteString?
-  /// What logical paths call it: unique in the device.
+  /// The name in logical paths, unique in the device.
   public let logical: LogicalContainer
   /// Whether its root could be opened.
   public let isReadable: Bool
@@ -36,20 +37,20 @@ public struct Container: Hashable, Sendable {
   /// The logical path of its root: `apps/com.example.app/data`.
   public let logicalPrefix: ByteString
 
-  /// What told whose container it is.
+  /// The source of a container's identification.
   public enum Identification: String, Hashable, Sendable, Comparable {
     /// The container's own metadata.
     case metadata
     /// The Info.plist of the bundle in it.
     case infoPlist = "info-plist"
-    /// Its place: the layout names containers by identifier.
+    /// Its location: the layout names containers by identifier.
     case layout
-    /// The name of a property list in its `Library/Preferences`: a guess.
+    /// The name of a property list in its `Library/Preferences`, a guess.
     case preferences
-    /// Nothing.
+    /// The container is not identified.
     case none
 
-    /// The surer one is the smaller.
+    /// Orders by reliability, the most reliable first.
     public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     private var rank: Int {

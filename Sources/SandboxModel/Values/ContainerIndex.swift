@@ -1,10 +1,10 @@
 internal import SystemIO
 
-/// Finds the containers of a device by their directories and by their logical names, so that mapping a
-/// path costs its own length and not the number of containers.
+/// Finds the containers of a device by directory and by logical name. The cost of mapping a path
+/// depends on its length and not on the number of containers.
 struct ContainerIndex: Sendable {
-  /// The containers' places in the device's list by their directories' absolute paths, with links
-  /// followed and as the layout names them.
+  /// The indexes of the containers by the absolute paths of their directories, both real and as
+  /// named by the layout.
   private var homes: [ByteString: [Int]] = [:]
   private var names: [LogicalContainer: Int] = [:]
 
@@ -16,11 +16,10 @@ struct ContainerIndex: Sendable {
     }
   }
 
-  /// The container of that name.
+  /// Returns the index of the container with a logical name.
   func place(of name: LogicalContainer) -> Int? { names[name] }
 
-  /// The containers whose directory is the path or above it, the nearest first, with the rest of the
-  /// path.
+  /// Returns the containers at the path or above it, the nearest first, with the rest of the path.
   func containers(around path: ByteString) -> [(place: Int, inner: ByteString)] {
     var found: [(place: Int, inner: ByteString)] = []
     let slash = UInt8(ascii: "/")

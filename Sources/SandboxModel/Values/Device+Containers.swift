@@ -1,12 +1,12 @@
 public import SystemIO
 
 extension Device {
-  /// The containers of an app but for the groups it shares, sorted by logical path.
+  /// Returns the containers of an app without shared groups, sorted by logical path.
   public func containers(of app: App) -> [Container] {
     containers.filter { $0.owner == app.identifier }
   }
 
-  /// The group containers that an app may use, by what is known and what is guessed.
+  /// Returns the group containers that an app may use, both known and guessed.
   public func groups(of app: App) -> [(container: Container, basis: GroupMembership.Basis)] {
     containers.compactMap { container in
       guard container.kind == .group,
@@ -16,7 +16,7 @@ extension Device {
     }
   }
 
-  /// The apps that belong to a group's container, with what says so.
+  /// Returns the apps that belong to a group's container, with the source of each membership.
   public func members(of group: Container) -> [(app: App, basis: GroupMembership.Basis)] {
     apps.compactMap { app in
       guard let found = app.groups.first(where: { $0.group == group.identifier }) else {
@@ -26,29 +26,28 @@ extension Device {
     }
   }
 
-  /// The containers that belong to no app: groups and directories aside, those of which nothing tells
-  /// the app.
+  /// The containers without a known app, except groups and directories.
   public var containersWithoutApp: [Container] {
     containers.filter { $0.owner == nil && $0.kind != .group && $0.kind != .folder }
   }
 
-  /// The container of that name, nil when this device has none.
+  /// Returns the container with a logical name, or nil if this device has none.
   public func container(_ logical: LogicalContainer) -> Container? {
     index.place(of: logical).map { containers[$0] }
   }
 }
 
 extension Device {
-  /// Where a logical path is on this device: its container and the path in it.
+  /// Returns the container of a logical path and the path in it.
   ///
-  /// - Throws: `logicalPath` when the path names no container, or none that this device has, or a
-  ///   part of its directory that is not the container's.
+  /// - Throws: `logicalPath` if the path does not name a container, or this device does not have
+  ///   it, or the path leads to an entry of its directory that belongs to another container.
   public func resolve(
     _ path: LogicalPath
   ) throws(ModelError) -> (container: Container, inner: ByteString) {
     guard let (logical, inner) = path.place else {
       throw ModelError(
-        .logicalPath, "find", on: path.bytes, "it names no container",
+        .logicalPath, "find", on: path.bytes, "it does not name a container",
         hint: "write it as 'apps/com.example.app/data/Documents'")
     }
     guard let container = container(logical), inner.isEmpty || container.has(inner) else {
@@ -59,18 +58,18 @@ extension Device {
     return (container, inner)
   }
 
-  /// The absolute path of a logical path, whether or not anything is there.
+  /// Returns the real path of a logical path, whether or not it exists.
   ///
-  /// - Throws: what `resolve(_:)` throws.
+  /// - Throws: The errors of `resolve(_:)`.
   public func realPath(of path: LogicalPath) throws(ModelError) -> ByteString {
     let (container, inner) = try resolve(path)
     return container.absolutePath.appending(inner)
   }
 
-  /// The logical path of an absolute path, with or without the links above containers followed; nil
-  /// when it is in no container.
+  /// Returns the logical path of an absolute path, or nil if it is in no container. Links above
+  /// containers may be resolved or not.
   ///
-  /// - Throws: `logicalPath` for a path in a container that has `.`, `..` or a NUL in it.
+  /// - Throws: `logicalPath` for a path in a container that contains `.`, `..` or a NUL.
   public func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
     for (place, inner) in index.containers(around: path) where containers[place].has(inner) {
       return try LogicalPath(containers[place].logical, inner)
@@ -80,7 +79,8 @@ extension Device {
 }
 
 extension Container {
-  /// Whether a path below its directory is the container's own: all are but where there is a `member`.
+  /// Whether a path below its directory belongs to the container; false only for entries other than
+  /// `member`.
   func has(_ inner: ByteString) -> Bool {
     member.map { inner.isWithin($0) } ?? true
   }

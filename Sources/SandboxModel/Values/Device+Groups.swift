@@ -1,8 +1,8 @@
 public import SystemIO
 
 extension Device {
-  /// The device with what somebody knows of its groups: the members of each, by identifiers. What
-  /// entitlements say stays; of a group that is named nothing is guessed any more.
+  /// Returns the device with the given members of groups, by identifier. Memberships from
+  /// entitlements remain; guesses about the given groups are removed.
   public func stating(members: [ByteString: Set<ByteString>]) -> Device {
     var device = self
     for index in apps.indices { device.apps[index] = apps[index].stating(members) }

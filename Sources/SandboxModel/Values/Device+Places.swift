@@ -1,37 +1,38 @@
 public import SystemIO
 
-/// Where a container is to be: below one of the layout's own directories, by names of one component
-/// each. There is no other way to make one, so that no identifier, UUID or revision that an app, a
-/// snapshot or a package says leads out of that directory (SECURITY.md).
+/// The location of a container to create: names of one component each below one of the layout's
+/// directories. All new containers are created with this type, so that no identifier, UUID or
+/// revision from an app, a snapshot or a package can lead out of that directory (SECURITY.md).
 public struct ContainerLocation: Hashable, Sendable {
-  /// The directory that the container's own is in, or for a container that is one file the file;
-  /// absolute, with the links that the layout's directories may be resolved.
+  /// The directory that contains the container's own directory or, for a single-file container, the
+  /// file. Absolute, with links in the layout's directories resolved.
   public let parent: ByteString
-  /// The name in it.
+  /// The name in `parent`.
   public let name: ByteString
 
   /// The absolute path.
   public var path: ByteString { parent.appending(name) }
 
   /// - Parameters:
-  ///   - directory: the layout's directory.
-  ///   - names: each one component below the one before.
-  /// - Throws: `containerName` for a name that is no plain component, or one of this program's own, and
-  ///   for a directory to which only a link of another user leads, which root does not follow.
+  ///   - directory: The layout's directory.
+  ///   - names: The components of the path below it.
+  /// - Throws: `containerName` if a name is not a plain component or is one of this program's own,
+  ///   and if the directory is reached through another user's link, which root does not follow.
   init(
     in directory: ByteString, _ names: ByteString..., of container: LogicalContainer
   ) throws(ModelError) {
     for name in names {
       if let fault = name.nameFault { throw .containerName(name, of: container, fault) }
       if OwnNames.has(name) {
-        throw .containerName(name, of: container, "it is one of this program's own directories")
+        throw .containerName(
+          name, of: container, "it is the name of one of this program's own directories")
       }
     }
     if let link = ForeignLink.first(in: directory) {
       throw ModelError(
         .containerName, "use the container", on: container.prefix,
-        "'\(link.path)' is a link of user \(link.owner), and root does not follow the links of others",
-        hint: "run as the user whose device it is")
+        "'\(link.path)' is a link of user \(link.owner); root does not follow links of other users",
+        hint: "run the command as the owner of the device")
     }
     let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
     (parent, name) = (path.parent, names.last ?? "")
@@ -44,18 +45,19 @@ extension ModelError {
   ) -> ModelError {
     ModelError(
       .containerName, "use the container", on: container.prefix,
-      "its name '\(name)' is not one that a platform gives: \(fault)",
+      "its name '\(name)' is not a valid platform name: \(fault)",
       hint: "its files can be restored to a directory: 'sandboxctl restore SNAP:PATH --to DIR'")
   }
 }
 
 extension Device {
-  /// Where the layout has a container that the device lacks; nil where it can have none of the kind.
+  /// Returns the location for a container that the device lacks, or nil if the layout has no
+  /// containers of that kind.
   ///
-  /// - Parameter name: the UUID of its directory, where the layout names directories so, a new one unless
-  ///   given; or the number of a snap's revision.
-  /// - Throws: `containerName` if the layout would name a directory by what is not one plain component,
-  ///   no UUID or no revision.
+  /// - Parameter name: The UUID of its directory, if the layout names directories by UUID (default:
+  ///   a new one), or the number of a snap's revision.
+  /// - Throws: `containerName` if the directory's name would not be a plain component, a UUID or a
+  ///   revision, as the layout requires.
   public func place(
     forNew container: LogicalContainer, named name: ByteString? = nil
   ) throws(ModelError) -> ContainerLocation? {
@@ -68,10 +70,12 @@ extension Device {
     }
   }
 
-  /// A UUID as platforms name containers by: version 4 of RFC 9562, in capitals.
+  /// Returns a new UUID in the form used for container names: version 4 of RFC 9562, in capital
+  /// letters.
   static func newUUID() -> ByteString { uuid(ofDigits: Host.randomHex(bytes: 16)) }
 
-  /// The UUID of that form that the first 16 of some bytes make; there must be as many.
+  /// Returns a UUID in that form from the first 16 bytes of a sequence, which must have at least
+  /// 16.
   public static func uuid(of bytes: some Sequence<UInt8>) -> ByteString {
     let digits = bytes.prefix(16).map { byte in
       let text = String(byte, radix: 16)
@@ -92,7 +96,7 @@ extension Device {
   private func simulatorLocation(
     forNew container: LogicalContainer, _ name: ByteString
   ) throws(ModelError) -> ContainerLocation? {
-    guard name.isUUID else { throw .containerName(name, of: container, "it is no UUID") }
+    guard name.isUUID else { throw .containerName(name, of: container, "it is not a UUID") }
     let kind = container.kind
     guard let directory = try? Directory.open(path: root),
       let place = DeviceFinder.simulatorLocation(of: directory)
@@ -117,7 +121,7 @@ extension Device {
       in: root.appending(base).appending(family), name, of: container)
   }
 
-  /// Containers of macOS are named after what they are of; a bundle comes with its installation.
+  /// Containers of macOS are named by identifier; bundles are installed separately.
   private func desktopLocation(
     forNew container: LogicalContainer
   ) throws(ModelError) -> ContainerLocation? {
@@ -133,8 +137,8 @@ extension Device {
     }
   }
 
-  /// The user's data of a snap; the system's is for snapd to bring back, and old revisions are in no
-  /// backup.
+  /// Returns the location of a snap's user data. System data is restored by snapd, and old
+  /// revisions are not backed up.
   private func snapLocation(
     forNew container: LogicalContainer, revision: ByteString?
   ) throws(ModelError) -> ContainerLocation? {
@@ -144,7 +148,7 @@ extension Device {
     case .revision(let app):
       guard let revision else { return nil }
       guard SnapHome.isRevision(revision) else {
-        throw .containerName(revision, of: container, "it is no revision")
+        throw .containerName(revision, of: container, "it is not a revision")
       }
       return try ContainerLocation(in: root, app.identifier, revision, of: container)
     default: return nil
@@ -165,7 +169,7 @@ extension Device {
 }
 
 extension Device {
-  /// The directories in which the layout has containers, with the links in them resolved.
+  /// The directories in which the layout has containers, with links resolved.
   public var containerDirectories: [ByteString] {
     let directories: [ByteString?] =
       switch layout {
@@ -182,15 +186,16 @@ extension Device {
 }
 
 extension LogicalName {
-  /// The name of a directory that the platform calls by its container's identifier: that of one which
-  /// nothing identifies is a UUID, which a snapshot has as its instance.
+  /// The name of a directory that the platform names by identifier; for an unidentified container,
+  /// the UUID stored as its instance.
   fileprivate var ownDirectory: ByteString {
     identifier.isEmpty && instance?.isUUID == true ? instance ?? "" : identifier
   }
 }
 
 extension DeviceFinder {
-  /// The directory of a user's overrides, for the directory `.var/app` of the home; nil elsewhere.
+  /// Returns the directory of a user's overrides, given the directory `.var/app` of the home
+  /// directory, or nil for other directories.
   static func overrides(ofAppsIn root: ByteString) -> ByteString? {
     guard let home = try? DeviceFinder().home(of: root) else { return nil }
     return installation(of: home).appending("overrides")

@@ -1,11 +1,10 @@
 public import SystemIO
 
 extension Device {
-  /// The app that a user means: by its identifier; else by the last component of it or by its
-  /// display name, in any case of letters, when only one app has it.
+  /// Returns the app with an identifier, or the only app whose identifier, last identifier
+  /// component or display name matches, ignoring case.
   ///
-  /// - Throws: `noApp` when there is none, `ambiguousApp` with the candidates when there are
-  ///   several.
+  /// - Throws: `noApp` if there is none, `ambiguousApp` with the candidates if there are several.
   public func app(_ name: ByteString) throws(ModelError) -> App {
     if let app = apps.first(where: { $0.identifier.bytes == name }) { return app }
     let wanted = name.folded
@@ -22,15 +21,15 @@ extension Device {
     if candidates.count > 1 {
       let names = candidates.map(\.identifier.description).joined(separator: ", ")
       throw ModelError(
-        .ambiguousApp, "find the app", on: name, "several apps are called so: \(names)",
-        hint: "give the whole identifier")
+        .ambiguousApp, "find the app", on: name, "several apps match: \(names)",
+        hint: "specify the full identifier")
     }
     return app
   }
 }
 
 extension ByteString {
-  /// The name with its letters in lower case: all of Unicode's where it is UTF-8, else ASCII's.
+  /// The name in lower case: in Unicode if it is valid UTF-8, otherwise for ASCII letters.
   var folded: ByteString {
     if let text = utf8 { return ByteString(text.lowercased()) }
     return ByteString(

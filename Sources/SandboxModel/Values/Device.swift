@@ -1,36 +1,36 @@
-// A device: a directory laid out as a platform lays out its apps, and what was found in it.
+// A device: a directory with the layout of a platform, and the apps and containers found in it.
 //
-// `Device.find(root:layout:)` looks once and gives values: nothing stays open, nothing is changed,
-// and what is true may be another thing a moment later. Every directory that is an app's container is
-// in `containers`, whether or not anything identifies it: nothing is left out in silence. Each has
-// its place (`path` below `root`, `absolutePath` with links followed) and its `logical` name,
-// which is unique in the device. `apps` are the identifiers that containers claim, with the facts
-// of their bundles. What was odd is in `findings`; what is the system's own in `systemContainers`.
-// Not found: files beside containers, and what lies behind links inside them.
+// `Device.find(root:layout:)` reads the device once and returns values. Nothing stays open, nothing
+// is changed, and the device can change afterwards. `containers` has every directory that is an
+// app's container, including unidentified ones, so none is excluded silently. Each has its location
+// (`path` below `root`, `absolutePath` with links resolved) and its `logical` name, which is unique
+// in the device. `apps` has the identifiers of the containers, with the data of their bundles.
+// Unexpected observations are in `findings`, the system's containers in `systemContainers`. Files
+// beside containers and the targets of links inside them are not included.
 public import SystemIO
 
-/// A directory laid out as a platform lays out its apps: its root, layout, apps and containers.
+/// A directory with the layout of a platform: its root, layout, apps and containers.
 public struct Device: Sendable {
-  /// The absolute path without links. For Flatpak it is the directory `.var/app`, also when the home
+  /// The absolute path without links. For Flatpak it is the directory `.var/app`, even if the home
   /// directory was given.
   public let root: ByteString
   public let layout: Layout
-  /// The platform as its own records name it (`iOS`, `watchOS`), nil where nothing tells.
+  /// The platform's name in its own records (`iOS`, `watchOS`), or nil if it is unknown.
   public let platform: ByteString?
-  /// The platform's version (`16.4`), nil where nothing tells.
+  /// The platform's version (`16.4`), or nil if it is unknown.
   public let osVersion: ByteString?
-  /// What the device is called by its owner, where the layout keeps a name.
+  /// The name that the owner gave the device, if the layout stores one.
   public let name: ByteString?
   public let identity: DeviceIdentity
-  /// Sorted by identifier.
+  /// The apps, sorted by identifier.
   public internal(set) var apps: [App]
-  /// Sorted by logical path.
+  /// The containers, sorted by logical path.
   public let containers: [Container]
-  /// Directories of containers that belong to the system and are left alone, sorted by path.
+  /// The directories with containers of the system, which are not used, sorted by path.
   public let systemContainers: [SystemContainers]
-  /// What was odd on the way, sorted by path.
+  /// The findings, sorted by path.
   public internal(set) var findings: [Finding]
-  /// The containers by place and by name.
+  /// The containers by path and by name.
   let index: ContainerIndex
 
   init(
@@ -52,26 +52,26 @@ public struct Device: Sendable {
   }
 }
 
-/// A directory that holds containers of the system's own, which are counted and left alone.
+/// A directory with containers of the system, which are counted and not used.
 public struct SystemContainers: Hashable, Sendable {
   /// The directory, relative to the device's root: `private/var/containers/Shared/SystemGroup`.
   public let path: ByteString
-  /// How many containers lie in it.
+  /// The number of containers in it.
   public let count: Int
 }
 
-/// What tells this device from others in a repository.
+/// The identity of a device in a repository.
 public enum DeviceIdentity: Hashable, Sendable {
   /// The name that the user gave it.
   case named(ByteString)
   /// The identifier in the device's own records (a simulator's UDID).
   case udid(ByteString)
-  /// The machine's id, where it has one, the layout, and the absolute path without links.
+  /// The machine ID, if available, the layout, and the absolute path without links.
   case place(machine: ByteString?, Layout, root: ByteString)
 }
 
 extension DeviceIdentity: CustomStringConvertible {
-  /// The identity in one line, with escapes where it is not printable: `udid:…`, `name:…`,
+  /// The identity as one line, with escapes for unprintable characters: `udid:…`, `name:…`,
   /// `place:<machine>:<layout>:<root>`. Different identities have different lines.
   public var description: String {
     switch self {

@@ -1,63 +1,63 @@
 public import SystemIO
 
-/// Something odd that was met while looking at a device: where, and why it matters.
+/// An unexpected observation while reading a device.
 public struct Finding: Hashable, Sendable {
   public let severity: Severity
   public let code: Code
-  /// Where, relative to the device's root; absolute for what lies outside it.
+  /// The path relative to the device's root, or absolute if it is outside the root.
   public let path: ByteString
-  /// What is odd, as a sentence without its first word being the path.
+  /// The description, a sentence about the path without its subject.
   public let reason: String
 
-  /// How much it matters.
+  /// The severity of a finding.
   public enum Severity: String, Hashable, Sendable {
-    /// Said, because it may surprise.
+    /// Information that the user may not expect.
     case note
-    /// Something is damaged, missing or not as the platform makes it.
+    /// Something is damaged, missing or unlike what the platform creates.
     case warning
   }
 
-  /// What kind of oddity it is, for those who count or filter.
+  /// The kind of finding, for counting and filtering.
   public enum Code: String, Hashable, Sendable, CaseIterable {
-    /// A link stood for a directory of the layout or a container's root, and was followed.
+    /// A link in place of a directory of the layout or a container's root was followed.
     case linkFollowed = "link-followed"
-    /// A directory of the layout or a container's root is on another file system, and was entered.
+    /// A directory of the layout or a container's root is on another file system and was entered.
     case mountEntered = "mount-entered"
     /// A link of another user, which root does not follow.
     case foreignLink = "foreign-link"
-    /// A link leads nowhere.
+    /// A link whose target does not exist.
     case danglingLink = "dangling-link"
-    /// A link leads to a directory that holds the device, or to one that is a container already.
+    /// A link to a directory that contains the device, or a second path to the same container.
     case repeatedDirectory = "repeated-folder"
     /// A directory could not be read.
     case unreadable
-    /// A file that says whose container it is, or what the app is, could not be used.
+    /// A file that identifies a container or describes an app is not usable.
     case unusableFile = "unusable-file"
-    /// A value in such a file is missing or of another type than it should be.
+    /// A value in such a file is missing or has the wrong type.
     case wrongValue = "wrong-value"
-    /// An identifier that cannot be one, as it would lead somewhere as a path.
+    /// An invalid identifier, for example one that would lead elsewhere as a path.
     case unusableName = "unusable-name"
-    /// The metadata says another thing than the bundle, or than the place.
+    /// The metadata contradicts the bundle or the location.
     case contradiction
-    /// Two containers claim to be the same one of the same app.
+    /// Two containers have the same kind and identifier.
     case claimedTwice = "claimed-twice"
-    /// Nothing tells whose container it is.
+    /// The container is not identified.
     case unidentified
-    /// Something lies where only containers should.
+    /// An entry that is not a container in a directory of containers.
     case stray
-    /// Something of the user's that nothing says how to keep, and that no backup holds.
+    /// User data that belongs to no container and is not backed up.
     case excluded = "left-out"
-    /// The directory is a device of another layout, too.
+    /// The directory also has another layout.
     case anotherLayout = "another-layout"
-    /// A bundle's container holds no bundle, or several.
+    /// A bundle container contains no bundle, or several.
     case noSingleBundle = "no-single-bundle"
-    /// The device has something that is not read.
+    /// The device contains data that is not supported.
     case unsupported
-    /// A program is encrypted for the device that it was bought for.
+    /// An executable is encrypted for the device of its buyer.
     case encrypted
   }
 
-  /// Makes a finding.
+  /// Creates a finding.
   public init(_ severity: Severity, _ code: Code, _ path: ByteString, _ reason: String) {
     self.severity = severity
     self.code = code
@@ -73,6 +73,6 @@ extension Finding: Comparable {
 }
 
 extension Finding: CustomStringConvertible {
-  /// The sentence: "warning: 'data/…/Info.plist': it is empty".
+  /// The message: "warning: 'data/…/Info.plist': it is empty".
   public var description: String { "\(severity.rawValue): '\(path)': \(reason)" }
 }

@@ -1,12 +1,12 @@
 import SystemIO
 
-/// A link of another user's on the way to a directory. Root follows none: it would read, or write, where
-/// the user who made the link cannot.
+/// Another user's link in a path to a directory. Root does not follow it: the program would read or
+/// write where the link's owner has no access.
 struct ForeignLink: Equatable {
   let path: ByteString
   let owner: UInt32
 
-  /// The first one on the way to an absolute path, for root; nil for other users.
+  /// Returns the first such link in an absolute path if `user` is root; otherwise nil.
   static func first(in path: ByteString, for user: UInt32 = Host.userID) -> ForeignLink? {
     guard user == 0 else { return nil }
     var above: ByteString = "/"

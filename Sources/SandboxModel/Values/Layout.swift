@@ -1,20 +1,20 @@
-/// The way in which a platform lays out its apps' containers below a device's root.
+/// The layout of a platform's app containers below a device's root.
 ///
-/// The rules about what lies in a container are the policies'; a layout only says where containers
-/// are and how they are called.
+/// Policies define the rules for the content of containers; a layout defines only their locations
+/// and names.
 public enum Layout: String, CaseIterable, Sendable, Hashable {
   /// A CoreSimulator device, or the file system of an iOS device.
   case coreSimulator = "coresimulator"
   /// The per-user data of Flatpak apps, `~/.var/app`.
   case flatpak
-  /// A macOS user's home: the containers of its sandboxed apps.
+  /// The home directory of a macOS user: the containers of sandboxed apps.
   case macOS = "macos"
   /// The data of a user's snaps, `~/snap`.
   case snap
-  /// Any directory, as one container that is kept whole.
+  /// Any directory, as one container that is backed up as a whole.
   case folder
 
-  /// The kinds of containers that devices of this layout have.
+  /// The container kinds in devices with this layout.
   public var containerKinds: [ContainerKind] {
     switch self {
     case .coreSimulator: [.bundle, .data, .extension, .group]
@@ -26,7 +26,7 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
   }
 }
 
-/// What a container is for; the word a policy's `in:` and `containers:` use.
+/// The purpose of a container, used in `in:` and `containers:` of policies.
 public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
   /// The app's own code and resources, as installed.
   case bundle
@@ -36,15 +36,15 @@ public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable 
   case `extension`
   /// Data that several apps share.
   case group
-  /// What the platform keeps about the app outside its data, such as Flatpak's overrides.
+  /// The platform's data about the app outside its containers, such as Flatpak's overrides.
   case settings
-  /// The data of the revision of a snap that is in use, as the user's.
+  /// The user's data for the current revision of a snap.
   case revision
-  /// The data of another revision of a snap: what a refresh copied, or kept for going back.
+  /// The data for another revision of a snap, which a refresh copied or kept for a revert.
   case oldRevision = "old-revision"
-  /// The data that a snap keeps for the whole system, whatever its revision.
+  /// The system-wide data of a snap, independent of its revision.
   case systemData = "system-data"
-  /// The system's data of the revision of a snap that is in use.
+  /// The system-wide data for the current revision of a snap.
   case systemRevision = "system-revision"
   /// A plain directory.
   case folder

@@ -1,26 +1,26 @@
 public import SystemIO
 
-/// Data that a restore brought to a device whose app is not installed there: it waits, at logical
-/// paths below `.sandboxctl/safe-harbor` in the device's root, until the app is, and is never
-/// dropped by age alone.
+/// Data restored to a device on which its app is not installed. It is stored at logical paths below
+/// `.sandboxctl/safe-harbor` in the device's root until the app is installed, and is never deleted
+/// because of age alone.
 public struct SafeHarbor: Hashable, Sendable {
-  /// The app whose data waits.
+  /// The app that owns the data.
   public let app: ByteString
   /// Its directory, absolute.
   public let path: ByteString
-  /// The logical paths of the containers that wait.
+  /// The logical paths of the stored containers.
   public let containers: [ByteString]
-  /// When something last came into it.
+  /// The time of the last change to the directory.
   public let since: Timestamp
 
   private static let place = OwnNames.directory.appending("safe-harbor")
 
-  /// Where a container of an app that is not there waits.
+  /// Returns the path at which a container is stored until its app is installed.
   public static func path(for container: ByteString, root: ByteString) -> ByteString {
     root.appending(place).appending(container)
   }
 
-  /// What waits on a device; what cannot be read is left out.
+  /// Returns all data stored on a device, except what cannot be read.
   public static func all(on device: Device) -> [SafeHarbor] {
     let top = path(for: "apps", root: device.root)
     guard let apps = try? Directory.open(path: top), let names = try? apps.names() else {
@@ -32,15 +32,15 @@ public struct SafeHarbor: Hashable, Sendable {
       else { return nil }
       let logical = ByteString("apps").appending(name)
       let waiting = containers(directory, logical)
-      // What an app has adopted waits no more.
+      // The containers that an app has adopted are no longer here.
       if waiting.isEmpty { return nil }
       return SafeHarbor(
         app: app.identifier, path: top.appending(name), containers: waiting, since: status.modified)
     }
   }
 
-  /// Removes the directories of an app in which nothing waits any more, and what an interrupted operation of this
-  /// program left in them; what holds something stays.
+  /// Removes an app's directories that contain no more containers, with the remains of interrupted
+  /// operations of this program. Directories with other content remain.
   public static func removeEmpty(of app: ByteString, root: ByteString) {
     let top = path(for: "apps", root: root)
     let name = LogicalName(app).component

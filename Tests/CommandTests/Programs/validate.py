@@ -1,7 +1,8 @@
-"""Holds lines of JSON against schemas: validate.py FOLDER < answers
+"""Validates lines of JSON against schemas: validate.py DIRECTORY < answers
 
-Standard input is an array of objects: `schema`, a name of a file FOLDER/<schema>.schema.json, `line`,
-and `run`, whence the line came. A line is written for each fault; schemas that are none are faults.
+Standard input is an array of objects: `schema`, the name of a file DIRECTORY/<schema>.schema.json;
+`line`; and `run`, the command that printed the line. Prints one line for each error; an invalid schema
+is an error.
 """
 
 import json
@@ -13,30 +14,30 @@ warnings.simplefilter("ignore")
 import jsonschema  # Debian's python3-jsonschema
 
 
-def validators(folder):
-    """A validator for each schema of a folder, which may refer to one another."""
-    schemas = {file.name: json.loads(file.read_text()) for file in folder.glob("*.schema.json")}
-    store = {(folder / name).as_uri(): schema for name, schema in schemas.items()}
+def validators(directory):
+    """A validator for each schema of a directory; schemas may refer to one another."""
+    schemas = {file.name: json.loads(file.read_text()) for file in directory.glob("*.schema.json")}
+    store = {(directory / name).as_uri(): schema for name, schema in schemas.items()}
     made = {}
     for name, schema in schemas.items():
         jsonschema.Draft202012Validator.check_schema(schema)
-        resolver = jsonschema.RefResolver((folder / name).as_uri(), schema, store=store)
+        resolver = jsonschema.RefResolver((directory / name).as_uri(), schema, store=store)
         made[name.removesuffix(".schema.json")] = jsonschema.Draft202012Validator(
             schema, resolver=resolver)
     return made
 
 
 def fault(validator, line):
-    """What is wrong with a line, in a few words."""
+    """A short description of the error in a line, or None."""
     try:
         value = json.loads(line)
     except ValueError as error:
-        return f"no JSON: {error}"
+        return f"invalid JSON: {error}"
     found = jsonschema.exceptions.best_match(validator.iter_errors(value))
     if found is None:
         return None
     place = "/".join(str(part) for part in found.absolute_path)
-    return f"{place or 'all of it'}: {found.message[:400]}"
+    return f"{place or 'the whole line'}: {found.message[:400]}"
 
 
 def main():

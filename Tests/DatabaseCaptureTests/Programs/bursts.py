@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Commits numbers to a SQLite database in bursts, as an app does that never expects to be held up.
+"""Commits numbers to a SQLite database in bursts, like an app that does not expect to be blocked.
 
-usage: bursts.py FOLDER MODE SEED
+usage: bursts.py DIRECTORY MODE SEED
 
-FOLDER/db, as writer.py has prepared it, in a journal mode (wal, delete, truncate, persist). After COMMIT
-has returned the number stands in FOLDER/bursts. Between bursts it checkpoints, of each kind in turn, or
-closes the database and opens it again. It waits for a lock at most a minute, and anything that
-SQLite refuses ends it with a message and the exit code 1. It ends with its standard input; then it
-writes how many numbers it has committed and what it did.
+The database is DIRECTORY/db, as prepared by writer.py, in a journal mode (wal, delete, truncate,
+persist). After COMMIT has returned, the number is written to DIRECTORY/bursts. Between bursts the
+program runs a checkpoint, each kind in turn, or closes the database and opens it again. It waits at
+most a minute for a lock; any error of SQLite ends it with a message and the exit code 1. It ends
+with its standard input, and then prints the number of commits and what it did.
 """
 
 import os
@@ -20,7 +20,7 @@ KINDS = ["PASSIVE", "FULL", "RESTART", "TRUNCATE"]
 
 
 def connect(path, mode):
-    """A connection with a small cache, so that pages are written before the commit, too."""
+    """A connection with a small cache, so that pages are also written before the commit."""
     connection = sqlite3.connect(path, timeout=60, isolation_level=None)
     found = connection.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
     if found != mode:
@@ -45,7 +45,7 @@ def commit(connection, number, rows):
 
 
 def ended(wait):
-    """Whether the standard input has ended, waiting for it so long."""
+    """Whether the standard input ends within `wait` seconds."""
     return bool(select.select([sys.stdin], [], [], wait)[0])
 
 

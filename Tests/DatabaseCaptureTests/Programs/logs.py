@@ -1,9 +1,9 @@
-"""Makes databases with logs that count, as a program leaves them that is killed.
+"""Makes databases with valid logs, as a killed program leaves them.
 
-usage: logs.py FOLDER
+usage: logs.py DIRECTORY
 
-Writes FOLDER/log (a write-ahead log) and FOLDER/journal-N (a rollback journal of one segment, of
-several, and one that was never synced), each with a file `db`.
+Writes DIRECTORY/log (a write-ahead log) and DIRECTORY/journal-N (a rollback journal of one segment,
+of several, and one that was never synced), each with a file `db`.
 """
 
 import os
@@ -17,7 +17,7 @@ def connect(path):
 
 
 def keep(path, place):
-    """Copies a database with what lies beside it."""
+    """Copies a database with its logs."""
     os.makedirs(place)
     for name in os.listdir(os.path.dirname(path)):
         if name in ("db", "db-wal", "db-journal"):
@@ -40,7 +40,7 @@ def log(folder):
     connection.execute("CREATE TABLE t (n, pad)")
     fill(connection, 40)
     connection.execute("PRAGMA wal_checkpoint(RESTART)")
-    # The log is started anew: behind its end stands what was there before.
+    # The log is restarted: old frames remain after its end.
     fill(connection, 8)
     connection.execute("DELETE FROM t WHERE n < 500")
     connection.execute("VACUUM")

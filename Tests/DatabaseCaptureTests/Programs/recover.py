@@ -1,4 +1,4 @@
-"""Has SQLite recover databases: reads paths from standard input, and writes for each `ok`, or why not."""
+"""Has SQLite recover the databases named on standard input; prints `ok` or an error for each."""
 
 import sqlite3
 import sys

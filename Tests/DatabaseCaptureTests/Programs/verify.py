@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Opens captured databases, which recovers them, and checks them.
 
-Reads lines from its standard input: a folder with `db` and what belongs to it, then WRITER=NUMBER for
-each transaction that was committed before the capture began. Prints a line for each fault.
+Reads lines from its standard input: a directory with `db` and its logs, then WRITER=NUMBER for each
+transaction that was committed before the capture began. Prints a line for each fault.
 """
 
 import os

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes to a SQLite database without rest, as apps do, and logs what it has committed.
+"""Writes to a SQLite database continuously, as apps do, and logs its commits.
 
-usage: writer.py FOLDER WRITER MODE SEED
+usage: writer.py DIRECTORY WRITER MODE SEED
 
-The database is FOLDER/db. After each commit the number of the transaction stands in FOLDER/WRITER:
-whoever captures the database afterwards must find it. A transaction inserts one row with its number,
-changes some rows of before, and keeps the sum of the numbers, so that half a transaction shows.
+The database is DIRECTORY/db. After each commit the number of the transaction is written to
+DIRECTORY/WRITER: a later capture of the database must have it. A transaction inserts one row with
+its number, changes some older rows, and updates the sum of the numbers, so that a partial
+transaction shows.
 
-MODE is a journal mode (wal, delete, truncate, persist), with `-exclusive` behind it for a connection
-that never lets go, or `checkpoint`: no transactions, but checkpoints of every kind. It ends with its
-standard input. WRITER may be `prepare`, which makes the database with SEED rows and ends.
+MODE is a journal mode (wal, delete, truncate, persist), followed by `-exclusive` for a connection
+that never releases its lock, or `checkpoint`: no transactions, but checkpoints of every kind. The
+program ends with its standard input. WRITER may be `prepare`, which creates the database with SEED
+rows and ends.
 """
 
 import os
@@ -21,7 +23,7 @@ import time
 
 
 def connect(path, mode):
-    """A connection with small caches and a small log, so that much is written all the time."""
+    """A connection with small caches and a small log, so that it writes frequently."""
     connection = sqlite3.connect(path, timeout=20, isolation_level=None)
     kind, _, exclusive = mode.partition("-")
     if exclusive:
@@ -35,7 +37,7 @@ def connect(path, mode):
 
 
 def prepare(path, mode, rows):
-    """Makes the tables and the first rows."""
+    """Creates the tables and the first rows."""
     connection = connect(path, mode)
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, writer TEXT,"
@@ -50,7 +52,7 @@ def prepare(path, mode, rows):
 
 
 def transaction(connection, writer, number):
-    """One transaction; true when it was committed."""
+    """One transaction. Returns whether it was committed."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("INSERT INTO entries (writer, number, pad) VALUES (?, ?, ?)",
@@ -76,11 +78,11 @@ def checkpoint(connection):
     try:
         connection.execute(f"PRAGMA wal_checkpoint({kind})").fetchall()
     except sqlite3.OperationalError:
-        pass  # somebody writes just now
+        pass  # another connection is writing
 
 
 def ended(wait):
-    """Whether the standard input has ended, waiting for it so long."""
+    """Whether the standard input ends within `wait` seconds."""
     return bool(select.select([sys.stdin], [], [], wait)[0])
 
 

@@ -2,7 +2,9 @@ import Testing
 
 @testable import PolicyEngine
 
-/// A text with `¶` before the place at which a mistake must be named.
+/// A text with `
+///
+/// ` before the expected position of an issue.
 struct MarkedText {
   let text: String
   let line: Int
@@ -17,8 +19,8 @@ struct MarkedText {
   }
 }
 
-/// Expects that lint names a mistake of a kind at the marked place, or the one given, with words of
-/// what is wrong and of what was expected, and that it names nothing else.
+/// Expects that lint reports an issue of a kind at the marked position, or the given one, with
+/// parts of its problem and expected text, and that it reports nothing else.
 func expectIssue(
   _ marked: String, _ kind: PolicyIssue.Kind, problem: String, expected: String,
   severity: PolicyIssue.Severity = .error, at place: PolicyLocation? = nil,
@@ -41,7 +43,7 @@ func expectIssue(
   #expect(issue.expected.contains(expected), "\(issue)", sourceLocation: sourceLocation)
 }
 
-/// A policy of rules, each on a line of its own.
+/// A policy with the given rules, each on its own line.
 func policy(_ rules: String..., head: String = "") -> String {
   "policy: test\nschema: 1\n\(head)rules:\n" + rules.map { "  - \($0)\n" }.joined()
 }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import PolicyEngine
 
-/// Makes a library of texts, all of them built in unless an origin is given.
+/// Creates a library of texts, which are built in unless an origin is given.
 func library(
   _ files: KeyValuePairs<String, String>, origin: PolicyOrigin = .builtin
 ) -> PolicyLibrary {
   PolicyLibrary(files.map { PolicySource(name: $0.key, text: $0.value, origin: origin) })
 }
 
-/// Compiles one policy of a text; its mistakes are the test's.
+/// Compiles a text with one policy; issues fail the test.
 func compile(
   _ text: String, layout: Layout? = nil, osVersion: String? = nil,
   patterns: [CommandLinePattern] = []
@@ -24,7 +24,7 @@ func compile(
 }
 
 extension CompiledPolicy {
-  /// The verdicts on a path, which the classifier and the explanation must agree on.
+  /// The verdicts on a path, on which the classifier and the explanation must agree.
   func verdicts(
     _ path: String, in kind: ContainerKind = .data, app: String? = nil, group: String? = nil,
     facts: EntryFacts = EntryFacts(.file), scanStart: Int64 = 0, marks: [Int: [String]] = [:],

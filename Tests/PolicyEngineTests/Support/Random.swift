@@ -1,4 +1,4 @@
-/// SplitMix64: the same numbers for the same seed.
+/// SplitMix64: the same seed gives the same numbers.
 struct SeededRandom: RandomNumberGenerator {
   private var state: UInt64
 

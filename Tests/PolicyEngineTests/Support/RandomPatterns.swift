@@ -1,6 +1,6 @@
 @testable import PolicyEngine
 
-/// Makes patterns and paths of few letters, so that they often fit each other.
+/// Generates patterns and paths of few letters, so that they often match.
 struct RandomPatterns {
   var random: SeededRandom
 

@@ -2,17 +2,17 @@ import SandboxModel
 
 @testable import PolicyEngine
 
-/// A policy of some layers, as words: written as YAML for the engine, and judged by
-/// `ReferenceDecider` as it stands.
+/// A policy of several layers in text form: written as YAML for the engine, and evaluated directly
+/// by `ReferenceDecider`.
 struct RandomPolicy {
   struct Rule {
     var id: String
     var pattern: String
     var kinds: [ContainerKind]
     var app: String?
-    /// What it sets, by key, in the order in which it is written.
+    /// The values that the rule sets, by key, in the order of the file.
     var sets: [(key: String, value: String)]
-    /// What it sets for the platform; nothing for the same, an empty list for nothing.
+    /// The values that the rule sets for the platform: nil for the same values, empty for none.
     var platform: [(key: String, value: String)]?
     var types: [EntryType] = []
     var largerThan: Int64?
@@ -34,7 +34,7 @@ struct RandomPolicy {
     var markers: [Marker] = []
   }
 
-  /// The base, the policy that extends it, the base's last part, an overlay.
+  /// The base, the policy that extends it, the base's final part, and an overlay.
   var layers: [Layer]
   var random: SeededRandom
   private var number = 0

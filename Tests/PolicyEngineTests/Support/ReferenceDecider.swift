@@ -2,8 +2,8 @@ import SandboxModel
 
 @testable import PolicyEngine
 
-/// Judges an entry by a random policy in the slow and plain way: layer by layer, rule by rule, in
-/// words. It shares no code with the engine but the names of types of entries.
+/// Evaluates a random policy for an entry in a slow and simple way: layer by layer, rule by rule,
+/// in text form. It shares no code with the engine except entry type names.
 struct ReferenceDecider {
   let policy: RandomPolicy
   let query: EntryQuery
@@ -45,7 +45,7 @@ struct ReferenceDecider {
     return (keep, platform)
   }
 
-  /// What a mark may set on data of a class.
+  /// The values that a mark may set on data of a class.
   private func allowed(_ marker: RandomPolicy.Marker, _ name: String, _ isBelowCache: Bool) -> Sets
   {
     if ["cache", "temporary"].contains(name) || (name == "unknown" && isBelowCache) {
@@ -82,7 +82,7 @@ struct ReferenceDecider {
     return rule.sibling.map { isBeside($0, rule.pattern, path) } ?? true
   }
 
-  /// Whether a name lies beside what the pattern names before a last `/**`.
+  /// Whether a name is beside the entry that the pattern names before a final `/**`.
   private func isBeside(_ name: String, _ pattern: String, _ path: [[UInt8]]) -> Bool {
     var components = pattern.split(separator: "/").map(String.init)
     let isSticky = components.last == "**"
@@ -117,7 +117,7 @@ struct ReferenceDecider {
 }
 
 extension Verdict {
-  /// The verdict in the reference's words.
+  /// The verdict in the reference's text form.
   var words: ReferenceDecider.Words {
     let purge: String =
       switch self.purge {

@@ -1,5 +1,5 @@
-/// The slow and plain way to match: backtracking over the pattern's text itself, which shares no
-/// code with the automaton. It knows all of the grammar but letters outside ASCII.
+/// A slow and simple matcher: it backtracks over the pattern's text itself, and shares no code with
+/// the automaton. It supports the whole grammar except non-ASCII letters.
 enum ReferencePattern {
   static func matches(_ pattern: String, _ path: [[UInt8]]) -> Bool {
     let components = split(pattern)

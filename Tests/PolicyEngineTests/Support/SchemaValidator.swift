@@ -1,7 +1,7 @@
 import Codecs
 import Foundation
 
-/// Holds values against a JSON Schema, as far as the policies' own uses the language.
+/// Validates values against a JSON Schema, as far as the policy schema uses the language.
 struct SchemaValidator {
   private let root: JSON
 
@@ -63,7 +63,7 @@ struct SchemaValidator {
 }
 
 extension JSON {
-  /// The value that an editor makes of a YAML node.
+  /// The value that an editor reads from a YAML node.
   init(_ node: YAMLNode) {
     switch node.content {
     case .sequence(let elements): self = .array(elements.map { JSON($0) })

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 
 extension Fixture {
-  /// Restores a path of a snapshot into a directory that is there; gives the report.
+  /// Restores a path of a snapshot into an existing directory. Returns the report.
   func merge(
     _ report: BackupReport, _ path: ByteString = "folders/tree", into name: ByteString,
     _ mode: OverwriteMode, deletes: Bool = false, protected: Set<FileIdentity> = [],
@@ -15,7 +15,7 @@ extension Fixture {
     return try RestoreOperation(plan, from: repository.beginReading(), threads: threads).run()
   }
 
-  /// Plans to restore a path of a snapshot into a directory that is there.
+  /// Plans to restore a path of a snapshot into an existing directory.
   func plan(
     _ report: BackupReport, _ path: ByteString = "folders/tree", into name: ByteString,
     _ mode: OverwriteMode, deletes: Bool = false, protected: Set<FileIdentity> = []
@@ -27,18 +27,18 @@ extension Fixture {
     return try RestorePlan.make(snapshot, request, from: repository.beginReading())
   }
 
-  /// Everything below a path of the rig's directory.
+  /// All entries below a path of the fixture's directory.
   func records(_ path: ByteString) throws -> [ByteString: TreeRecord] {
     try TreeRecord.all(in: directory, path)
   }
 
-  /// Makes a copy of a directory with all its metadata.
+  /// Copies a directory with all its metadata.
   func copy(_ from: String, to name: String) throws {
     let outcome = try Program.run("cp", ["-a", from, name], in: directory.url)
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// Sets the time of a file's or directory's last change, in seconds of 2001.
+  /// Sets the modification time of a file or directory, in seconds of 2001.
   func setTime(_ path: ByteString, _ seconds: Int64) throws {
     let parts = path.components
     let above = parts.dropLast().reduce(directory.path) { $0.appending($1) }
