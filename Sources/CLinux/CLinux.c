@@ -87,7 +87,7 @@ long cl_syncfs(int fd) { return syncfs(fd) < 0 ? -(long)errno : 0; }
 long cl_next_data(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_DATA)); }
 long cl_next_hole(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_HOLE)); }
 long cl_seek(int fd, int64_t to) { return CL_RETRY(lseek(fd, to, SEEK_SET)); }
-long cl_give_back(int fd, int64_t from, int64_t count) {
+long cl_punch_hole(int fd, int64_t from, int64_t count) {
   return CL_RETRY(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, count));
 }
 long cl_truncate(int fd, int64_t size) { return CL_RETRY(ftruncate(fd, size)); }

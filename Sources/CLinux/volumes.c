@@ -18,12 +18,12 @@ long cl_notes_access(int fd) {
 
 #define CL_ZFS_MAGIC 0x2fc12fc1ul
 
-long cl_tells_holes_of(unsigned long magic) { return (magic & 0xffffffff) != CL_ZFS_MAGIC; }
+long cl_reports_holes_of(unsigned long magic) { return (magic & 0xffffffff) != CL_ZFS_MAGIC; }
 
-long cl_tells_holes(int fd) {
+long cl_reports_holes(int fd) {
   struct statfs s;
   if (fstatfs(fd, &s) < 0) return -(long)errno;
-  return cl_tells_holes_of((unsigned long)s.f_type);
+  return cl_reports_holes_of((unsigned long)s.f_type);
 }
 
 // A read lease is granted only if no process has the file open or mapped for writing (fcntl(2),

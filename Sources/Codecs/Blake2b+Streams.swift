@@ -10,14 +10,14 @@ extension Blake2b {
     /// The number of lanes for this stream and those hashed with it; 0 uses libsodium.
     private let lanes: Int
     private var state = cb_stream()
-    private var alone: Alone?
+    private var alone: SodiumHasher?
 
     /// Creates a hash of no bytes.
     public init() { self.init(lanes: Blake2b.lanes) }
 
     init(lanes: Int) {
       self.lanes = lanes
-      if lanes == 0 { alone = Alone(Blake2b()) } else { unsafe cb_begin(&state) }
+      if lanes == 0 { alone = SodiumHasher(Blake2b()) } else { unsafe cb_begin(&state) }
     }
 
     /// Whether hashing streams together is faster than one by one.
@@ -68,12 +68,12 @@ extension Blake2b {
 }
 
 /// The libsodium hash of a stream. Changed only by the stream that owns it.
-private final class Alone {
+private final class SodiumHasher {
   var hash: Blake2b
 
   init(_ hash: consuming Blake2b) { self.hash = hash }
 
-  func copy() -> Alone { Alone(hash.copy()) }
+  func copy() -> SodiumHasher { SodiumHasher(hash.copy()) }
 
   func finish() -> Digest {
     var last = hash.copy()

@@ -11,17 +11,17 @@ internal import CZstd
 
   /// Creates a decompressor.
   ///
-  /// - Parameter passesChecksumOver: whether checksums are ignored, for callers that check the
+  /// - Parameter ignoresChecksum: whether checksums are ignored, for callers that check the
   ///   content against hashes of their own. Verifying them costs up to 0.2 ns a byte and rejects a
   ///   whole frame for one damaged part. Each frame must have a checksum nevertheless. A library
   ///   without this option verifies it.
-  public init(passesChecksumOver: Bool = false) throws(CodecError) {
+  public init(ignoresChecksum: Bool = false) throws(CodecError) {
     guard let context = unsafe ZSTD_createDCtx() else {
       throw CodecError(.library, .zstd, "not enough memory for the decompressor")
     }
     unsafe self.context = context
     // The name of ZSTD_d_forceIgnoreChecksum for dynamically linked programs.
-    if passesChecksumOver { unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_experimentalParam3, 1) }
+    if ignoresChecksum { unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_experimentalParam3, 1) }
   }
 
   deinit { unsafe ZSTD_freeDCtx(context) }

@@ -6,8 +6,8 @@ public struct CaptureResult: Sendable {
   /// The members in the order in which they were read, the database first. Only the last `store`
   /// call for each of them counts; `store` calls for other members are void.
   public let members: [CapturedMember]
-  /// The reason the unit could not be captured under locks; set if `method` is `asItStood`.
-  public internal(set) var obstacle: CaptureConflict?
+  /// The reason the unit could not be captured under locks; set if `method` is `unlocked`.
+  public internal(set) var conflict: CaptureConflict?
 }
 
 /// The reason a unit that kept changing could not be captured under locks.
@@ -39,7 +39,7 @@ public enum CaptureMethod: String, CaseIterable, Hashable, Sendable {
   case locks
   /// The unit was read while other processes may have changed it. The capture may be damaged and
   /// may lack transactions.
-  case asItStood = "as-it-stood"
+  case unlocked = "as-it-stood"
 }
 
 /// A captured file of a unit.
@@ -62,5 +62,5 @@ public enum WhenBusy: Hashable, Sendable {
   /// Skip the unit. The caller tries again later.
   case deferred
   /// Wait for the locks until `Host.monotonicSeconds()` reaches this time, then read without locks.
-  case takeAsItStands(after: Double)
+  case takeUnlocked(after: Double)
 }

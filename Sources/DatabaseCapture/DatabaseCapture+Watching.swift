@@ -16,12 +16,14 @@ extension DatabaseCapture {
     var members: [CapturedMember] = []
     for member in before.members {
       let isDatabase = member == .database
-      guard let reader = try MemberReader(member, of: unit, in: directory, mustStand: isDatabase),
+      guard
+        let reader = try MemberReader(
+          member, of: unit, in: directory, mustStayUnchanged: isDatabase),
         !isDatabase || Stand(reader.status) == before.database
       else { return nil }
       do {
         members.append(try take(reader, store))
-      } catch is ContentMoved {
+      } catch is ContentChanged {
         return nil
       }
     }

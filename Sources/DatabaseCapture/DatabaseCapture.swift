@@ -47,22 +47,22 @@ public enum DatabaseCapture {
         return CaptureResult(method: .watching, members: members)
       }
     }
-    let obstacle: CaptureConflict
+    let conflict: CaptureConflict
     let locked = try captureLocked(
       unit, in: directory, spool: spool, until: deadline(whenBusy), within: limits, store)
     switch locked {
     case .done(let members): return CaptureResult(method: .locks, members: members)
-    case .failed(let found): obstacle = found
+    case .failed(let found): conflict = found
     }
     if case .deferred = whenBusy { return nil }
-    let members = try readAsItStands(unit, in: directory, store)
-    return CaptureResult(method: .asItStood, members: members, obstacle: obstacle)
+    let members = try readUnlocked(unit, in: directory, store)
+    return CaptureResult(method: .unlocked, members: members, conflict: conflict)
   }
 
   private static func deadline(_ whenBusy: WhenBusy) -> Double {
     switch whenBusy {
     case .deferred: Host.monotonicSeconds() + shortWait
-    case .takeAsItStands(let deadline): deadline
+    case .takeUnlocked(let deadline): deadline
     }
   }
 
@@ -75,7 +75,7 @@ public enum DatabaseCapture {
   }
 
   /// Reads the unit without protection.
-  private static func readAsItStands(
+  private static func readUnlocked(
     _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
   ) throws -> [CapturedMember] {
     var members: [CapturedMember] = []

@@ -15,7 +15,7 @@ public final class MemberReader {
   /// The copy that is read instead of the file; nil if there is none.
   private var copy: Descriptor?
   /// Whether reading fails as soon as the file has changed.
-  private let mustStand: Bool
+  private let mustStayUnchanged: Bool
   /// The deadline for reading, at which the locks are released, and its limit in seconds.
   private var end: (deadline: Double, limit: Double)?
 
@@ -23,7 +23,7 @@ public final class MemberReader {
   /// database file is an error.
   init?(
     _ member: DatabaseMember, of unit: DatabaseUnit, in directory: borrowing Directory,
-    mustStand: Bool = false
+    mustStayUnchanged: Bool = false
   ) throws(SystemError) {
     let name = unit.name(of: member)
     guard let file = try directory.regularFile(name) else {
@@ -33,7 +33,7 @@ public final class MemberReader {
     }
     self.member = member
     self.name = name
-    self.mustStand = mustStand
+    self.mustStayUnchanged = mustStayUnchanged
     status = try file.status()
     self.file = file
   }
@@ -61,8 +61,8 @@ public final class MemberReader {
           let count = try take(range)
           at += UInt64(count)
           try requireTime()
-          if mustStand && at >= lookAgain {
-            try requireStanding()
+          if mustStayUnchanged && at >= lookAgain {
+            try requireUnchanged()
             lookAgain = at + Self.stretch
           }
           return count
@@ -93,8 +93,8 @@ public final class MemberReader {
   /// can stop early.
   private static let stretch: UInt64 = 16 << 20
 
-  private func requireStanding() throws {
-    if Stand(try file.status()) != Stand(status) { throw ContentMoved() }
+  private func requireUnchanged() throws {
+    if Stand(try file.status()) != Stand(status) { throw ContentChanged() }
   }
 
   /// Sets a limit in seconds after `begun`, after which reading throws `TooLate`.
@@ -142,4 +142,4 @@ public final class MemberReader {
 }
 
 /// A file that must not change has changed, so reading stops.
-struct ContentMoved: Error {}
+struct ContentChanged: Error {}

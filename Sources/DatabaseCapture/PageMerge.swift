@@ -24,7 +24,7 @@ public struct PageMerge {
     let end = taken + UInt64(bytes.count)
     while given < min(end, overlay.size) {
       if given == nextLogged {
-        try giveLogged(log, sink)
+        try emitLogged(log, sink)
         continue
       }
       let stop = min(end, nextLogged)
@@ -41,7 +41,7 @@ public struct PageMerge {
     let zeros = [UInt8](repeating: 0, count: 65_536)
     while given < overlay.size {
       if given == nextLogged {
-        try giveLogged(log, sink)
+        try emitLogged(log, sink)
         continue
       }
       let count = min(nextLogged - given, UInt64(zeros.count))
@@ -56,7 +56,7 @@ public struct PageMerge {
     return UInt64(overlay.pages[index].number - 1) * UInt64(overlay.pageSize)
   }
 
-  private mutating func giveLogged(_ log: Log, _ sink: (Span<UInt8>) throws -> Void) throws {
+  private mutating func emitLogged(_ log: Log, _ sink: (Span<UInt8>) throws -> Void) throws {
     try log(overlay.pages[index].offset, overlay.pageSize, &page)
     try sink(page.span)
     given += UInt64(page.count)

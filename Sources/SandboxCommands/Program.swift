@@ -30,7 +30,7 @@ extension SandboxctlProgram {
 
       """
     // Without the handler the signal still ends the program.
-    try? MappedFile.endAtLoss(saying: message)
+    try? MappedFile.exitOnReadFailure(saying: message)
   }
 }
 

@@ -193,7 +193,7 @@ extension Descriptor {
   /// file system does not report holes. Moves the current offset.
   public func extents(size: UInt64) throws(SystemError) -> [Extent] {
     let whole = [Extent(offset: 0, length: size, isHole: false)]
-    guard try areHolesTold() else { return whole }
+    guard try reportsHoles() else { return whole }
     var extents: [Extent] = []
     var at: UInt64 = 0
     while at < size {
@@ -211,9 +211,9 @@ extension Descriptor {
 
   /// Whether SEEK_HOLE reports only real holes. OpenZFS up to 2.2.1 reports data that is not yet on
   /// disk as holes (openzfs/zfs#15526); everything is read there.
-  private func areHolesTold() throws(SystemError) -> Bool {
-    if Faults.areArmed, let magic = Faults.fileSystem() { return cl_tells_holes_of(magic) != 0 }
-    return try SystemError.check(.space, name) { cl_tells_holes(raw) } != 0
+  private func reportsHoles() throws(SystemError) -> Bool {
+    if Faults.areArmed, let magic = Faults.fileSystem() { return cl_reports_holes_of(magic) != 0 }
+    return try SystemError.check(.space, name) { cl_reports_holes(raw) } != 0
   }
 
   /// Returns the offset of the next data or hole, `end` if there is none, or nil if the file system

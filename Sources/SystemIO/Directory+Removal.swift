@@ -77,7 +77,7 @@ private struct Removal: ~Copyable {
       try ladder.descend(name)
       try refuseMount()
       steps.append(.remove(name, depth: depth))
-      try emptyDirectoryContext(depth: depth + 1)
+      try emptyDirectory(depth: depth + 1)
     case .remove(let name, let depth):
       try ladder.ascend(to: depth)
       try ladder.withDirectory { directory throws(SystemError) in
@@ -93,7 +93,7 @@ private struct Removal: ~Copyable {
     if isMountPoint { throw SystemError(.remove, ladder.path, number: EBUSY) }
   }
 
-  private mutating func emptyDirectoryContext(depth: Int) throws(SystemError) {
+  private mutating func emptyDirectory(depth: Int) throws(SystemError) {
     let watch = watch
     let (directories, failures, isStopped) = try ladder.withDirectory {
       directory throws(SystemError) in

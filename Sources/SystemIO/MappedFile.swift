@@ -32,7 +32,7 @@ public final class MappedFile: @unchecked Sendable {
 
   /// Makes the program print a message of at most 1 KiB to standard error and exit with status 1,
   /// instead of being killed by a signal, if a mapped file can no longer be read. Cannot be undone.
-  public static func endAtLoss(saying message: String) throws(SystemError) {
+  public static func exitOnReadFailure(saying message: String) throws(SystemError) {
     _ = try SystemError.check(.watchSignals, "this process") {
       unsafe cl_end_at_loss(message)
     }

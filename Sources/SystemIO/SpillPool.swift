@@ -99,7 +99,7 @@ internal import Synchronization
       case .file(let offset):
         state.spilled -= size
         // Frees the space on the volume. Without hole punching it is freed when the program exits.
-        if let file = state.file?.raw { _ = cl_give_back(file, Int64(offset), Int64(size)) }
+        if let file = state.file?.raw { _ = cl_punch_hole(file, Int64(offset), Int64(size)) }
       }
     }
   }

@@ -35,7 +35,7 @@ import Testing
   @Test(arguments: [1, 3]) func everyUseReceivesItsBytes(threads: Int) throws {
     let taken = try deliver(uses, threads: threads)
     #expect(Set(taken.met) == Set(uses) && taken.met.count == uses.count)
-    #expect(taken.missed.isEmpty && taken.refused.isEmpty && taken.wrong == 0)
+    #expect(taken.mismatches.isEmpty && taken.refused.isEmpty && taken.wrong == 0)
   }
 
   /// An undecodable frame within a batch loses only its own blobs.
@@ -55,7 +55,7 @@ import Testing
       }.map(\.digest))
     #expect(lost.count > 1)
     let taken = try deliver(uses, threads: 1)
-    #expect(Set(taken.missed.map(\.digest)) == lost && taken.missed.count == 2 * lost.count)
+    #expect(Set(taken.mismatches.map(\.digest)) == lost && taken.mismatches.count == 2 * lost.count)
     #expect(Set(taken.met) == Set(uses.filter { !lost.contains($0.digest) }))
     #expect(taken.wrong == 0 && taken.refused.isEmpty)
   }
@@ -73,7 +73,7 @@ import Testing
   private struct Outcome {
     var met: [BlobUse] = []
     var refused: [BlobUse] = []
-    var missed: [BlobUse] = []
+    var mismatches: [BlobUse] = []
     var wrong = 0
   }
 
@@ -103,7 +103,7 @@ import Testing
     }
 
     func miss(_ uses: [BlobUse], _ error: StoreError) {
-      shared.outcome.withLock { $0.missed += uses }
+      shared.outcome.withLock { $0.mismatches += uses }
     }
   }
 

@@ -138,8 +138,8 @@ import Testing
     #expect(try repair().packs == 4)
   }
 
-  /// Packs are read for an hour: neither the lease nor the prune lease expires, because both are
-  /// touched each minute.
+  /// Packs are read for an hour: neither the lease nor the prune lease expires, because both
+  /// heartbeats are written each minute.
   @Test func bothLeasesAreTouchedWhilePacksAreRead() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
     let clock = Atomic<Int>(0)

@@ -33,7 +33,7 @@ import Testing
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// The lease is touched once a minute, however often this is requested.
+  /// The heartbeat is written once a minute, however often this is requested.
   @Test func leaseIsTouchedEachMinute() throws {
     let clock = Atomic<Int>(1_000)
     let watched = WatchedStorage(storage)
@@ -53,7 +53,7 @@ import Testing
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// Prune removes the lease: no snapshot is made, and the error says so.
+  /// Another program removes the lease: no snapshot is made, and the error says so.
   @Test func lostLeasePreventsTheSnapshot() throws {
     let session = try repository.beginWriting()
     let content = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])

@@ -95,7 +95,7 @@ private struct CrashedMerge {
   }
 
   /// Expects the next backup to work. An hour later the prune lease has expired, unless its holder
-  /// ended before its first touch, which sets its time then.
+  /// ended before its first heartbeat, which this backup writes.
   func expectMergedByTheNext(_ what: String) throws {
     let prune = try? Directory.open(path: directory.path("repo/leases/prune"))
     let isAlive = try prune?.statusIfPresent("alive") != nil

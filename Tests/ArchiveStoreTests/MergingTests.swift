@@ -149,8 +149,8 @@ import Testing
     try Self.expectAll(storage, count: 7)
   }
 
-  /// After an hour without a touch, by the clock of the store, the prune lease can be taken; the
-  /// previous holder notices.
+  /// After an hour without a heartbeat, by the clock of the store, the prune lease can be taken;
+  /// the previous holder notices.
   @Test func expiredPruneLeaseIsTaken() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
@@ -172,7 +172,8 @@ import Testing
     #expect(try next.isHeld())
   }
 
-  /// A holder that ended before its first touch has an hour from its discovery.
+  /// The prune lease of a holder that ended before its first heartbeat expires an hour after its
+  /// discovery.
   @Test func untouchedPruneLeaseExpiresAfterAnHour() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
@@ -190,8 +191,8 @@ import Testing
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
-  /// A program that requests the lease during its release finds the directory without a touch, and
-  /// touches it: this does not prevent the removal of the directory.
+  /// A program that requests the lease during its release finds the directory without a heartbeat,
+  /// and writes one: this does not prevent the removal of the directory.
   @Test(arguments: 1...3) func pruneLeaseRequestedDuringItsRelease(times: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")

@@ -43,7 +43,7 @@ import Testing
       try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
     }
 
-    /// Removes leases that could not be released, as after an hour without a touch.
+    /// Removes leases that could not be released, as after an hour without a heartbeat.
     func takeLeasesAway() throws {
       for name in try memory.list(RepositoryLayout.leases) {
         let lease = RepositoryLayout.leases.appending(name)

@@ -151,7 +151,7 @@ import Testing
   /// A caller that verifies the bytes itself gets them, and other errors are refused as before.
   @Test func ignoresAWrongChecksumOnRequest() throws {
     var compressor = try ZstdCompressor()
-    var decompressor = try ZstdDecompressor(passesChecksumOver: true)
+    var decompressor = try ZstdDecompressor(ignoresChecksum: true)
     let content = Self.text(50_000)
     let frame = try compressor.compress(content)
     for place in 1...4 {

@@ -25,7 +25,7 @@ import Testing
     let line = "update New.app --root device"
     let dry = try fixture.cli.run("\(line) --dry-run")
     #expect(dry.code == 1)
-    #expect(dry.errors.contains("it would be refused: in '"), "\(dry.errors)")
+    #expect(dry.errors.contains("would be refused: in '"), "\(dry.errors)")
     #expect(dry.errors.contains("are needed, but only") && dry.errors.contains("free space on"))
     let json = try fixture.cli.run("\(line) --dry-run --json")
     #expect(json.code == 1)

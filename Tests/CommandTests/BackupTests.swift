@@ -51,7 +51,7 @@ import Testing
     try PolicyComparison.expectRestored(cli, device: "device", back: "back")
   }
 
-  @Test func aDryRunStoresNothing() throws {
+  @Test func dryRunStoresNothing() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")

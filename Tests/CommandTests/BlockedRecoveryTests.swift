@@ -20,7 +20,7 @@ import Testing
     ] {
       let outcome = try cli.run(command)
       #expect(outcome.code == 0, "\(command): \(outcome.errors)")
-      let said = "note: left for later: \(Self.left)"
+      let said = "note: still pending: \(Self.left)"
       #expect(outcome.errors.contains(said), "\(command): \(outcome.errors)")
       #expect(outcome.errors.contains("process \(app.process) "), "\(command)")
     }

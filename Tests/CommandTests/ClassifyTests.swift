@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func theSummaryAddsUp() throws {
+  @Test func summaryAddsUp() throws {
     let cli = try Self.sample()
     var sums: [String: [Int]] = [:]
     for object in try cli.jsonLines("classify --root device --json") {

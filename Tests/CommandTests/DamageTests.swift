@@ -68,7 +68,7 @@ import Testing
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
   }
 
-  @Test func aDamagedTreeIsNamed() throws {
+  @Test func damagedTreeIsNamed() throws {
     let cli = try Self.make()
     let packs = try cli.packs()
     let trees = try #require(try packs.first { try $0 != cli.largestPack() })
@@ -137,7 +137,7 @@ import Testing
     try Program.run("bsdtar", ["-tf", pack]).output.contains(".sandboxctl/trees/")
   }
 
-  @Test func aDamagedIndexIsNamed() throws {
+  @Test func damagedIndexIsNamed() throws {
     let cli = try Self.make()
     let name = try #require(try cli.names(in: "repo/index").first)
     let path = "\(cli.directory.string)/repo/index/\(name)"

@@ -195,7 +195,7 @@ import Testing
     }
     holder.end()
     #expect(outcome.code == 3, "\(outcome.errors)")
-    #expect(outcome.output.contains("1 database taken as it stood"), "\(outcome.output)")
+    #expect(outcome.output.contains("1 database stored without locks"), "\(outcome.output)")
     let snapshot = try cli.json("snapshots show latest --json --repo repo")
     let databases = snapshot["databases"] as? [[String: Any]]
     #expect(databases?.first?["how"] as? String == "as-it-stood")

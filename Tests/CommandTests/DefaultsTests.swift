@@ -33,7 +33,7 @@ import Testing
   @Test func withoutADeviceNothingIsCreated() throws {
     let outcome = try cli.run("backup")
     #expect(outcome.code == 1)
-    #expect(outcome.errors.contains("there is no device to work on"))
+    #expect(outcome.errors.contains("no device found"))
     for hint in ["--root DIR", "--layout folder", "sandboxctl sample DIR"] {
       #expect(outcome.errors.contains(hint), "\(outcome.errors)")
     }
@@ -48,8 +48,8 @@ import Testing
     let lines = first.errors.split(separator: "\n")
     #expect(
       String(lines.first ?? "")
-        == "note: made a repository in ~/.local/share/sandboxctl/repository; it is not encrypted, and for "
-        + "this user alone to read")
+        == "note: created a repository in ~/.local/share/sandboxctl/repository; it is not encrypted, and "
+        + "only this user can read it")
     #expect(lines.dropFirst().first?.hasPrefix(Self.note) == true, "\(first.errors)")
     let made = try Directory.open(path: cli.directory.path(ByteString(Self.repository)))
     #expect(try made.status().permissions == 0o700)
@@ -91,7 +91,7 @@ import Testing
     let outcome = try cli.run(
       ["backup"], environment: ["XDG_DATA_HOME": cli.directory.string + "/disk"])
     #expect(outcome.code == 0)
-    let note = "note: made a repository in \(cli.directory.string)/disk/sandboxctl/repository; "
+    let note = "note: created a repository in \(cli.directory.string)/disk/sandboxctl/repository; "
     #expect(outcome.errors.hasPrefix(note), "\(outcome.errors)")
     #expect(!outcome.errors.contains("same disk"), "\(outcome.errors)")
   }
@@ -102,7 +102,7 @@ import Testing
     let lines = try cli.succeed("backup").split(separator: "\n").map(String.init)
     let user = Host.userName(Host.userID) ?? ""
     #expect(lines[0] == "device  \(user)@\(Host.name), flatpak, ~/.var/app: 2 apps")
-    #expect(lines[1].contains(/^  app +keeps  leaves out$/))
+    #expect(lines[1].contains(/^  app +keeps  excludes$/))
     #expect(lines[2].contains(/^  org\.example\.Browser  +300 B  87\.9 KiB cache, 2\.0 KiB more$/))
     let games =
       /^  org\.example\.Games +40 B  1\.9 MiB downloaded \(steamapps\/common\), on .*\/games$/

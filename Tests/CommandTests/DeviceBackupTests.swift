@@ -5,7 +5,7 @@ import Testing
 
 /// Backups of a device and the contents of their snapshots.
 @Suite struct DeviceBackupTests {
-  @Test func anAppIsBackedUpWithItsGroups() throws {
+  @Test func appIsBackedUpWithItsGroups() throws {
     let fixture = try DeviceRestoreFixture()
     let data = try fixture.place("apps/org.example.notebook/data", of: "device")
     try fixture.change(data.appending("Documents/new.txt"), to: "new")

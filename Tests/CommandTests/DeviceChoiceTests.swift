@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test func anUnknownNameListsTheDevices() throws {
+  @Test func unknownNameListsTheDevices() throws {
     let outcome = try cli.run("apps --root devices --device iPad")
     #expect(outcome.code == 1 && outcome.errors.contains("cannot find the device 'iPad'"))
     for name in ["'Sample iPhone'", "'Old iPhone'", Self.udid] {
@@ -71,8 +71,8 @@ import Testing
 
   @Test func directoryOfDevicesGivesAHint() throws {
     let outcome = try cli.run("apps --root devices")
-    #expect(outcome.code == 1 && outcome.errors.contains("it is none, but holds some"))
-    #expect(outcome.errors.contains("choose one with '--device NAME': "), "\(outcome.errors)")
+    #expect(outcome.code == 1 && outcome.errors.contains("it is not a device, but contains some"))
+    #expect(outcome.errors.contains("select one with '--device NAME': "), "\(outcome.errors)")
     #expect(outcome.errors.contains("'Old iPhone' (\(Self.udid), coresimulator)"))
   }
 
@@ -97,6 +97,6 @@ import Testing
 
   @Test func missingDeviceIsReported() throws {
     let outcome = try cli.run("apps --device iPad")
-    #expect(outcome.code == 1 && outcome.errors.contains("there is no device to work on"))
+    #expect(outcome.code == 1 && outcome.errors.contains("no device found"))
   }
 }

@@ -38,7 +38,7 @@ import Testing
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     try Directory.open(path: cli.directory.path("device")).remove("device.plist")
-    let note = "the device does not tell its OS version"
+    let note = "the device's OS version is unknown"
     let outcome = try cli.run("classify --root device/data --summary")
     #expect(outcome.errors.components(separatedBy: note).count == 2, "\(outcome.errors)")
     #expect(try !cli.run("classify --root device/data --summary --quiet").errors.contains(note))
@@ -53,7 +53,7 @@ import Testing
     _ = try cli.succeed("sample device")
     try Directory.open(path: cli.directory.path("device")).remove("device.plist")
     _ = try cli.succeed("init repo --plain")
-    let note = "the device does not tell its OS version"
+    let note = "the device's OS version is unknown"
     for line in [
       "backup --root device/data --dry-run", "backup --root device/data --repo repo",
       "purge --root device/data --query", "explain --root device/data notebook/Documents",

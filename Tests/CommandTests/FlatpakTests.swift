@@ -61,7 +61,7 @@ struct FlatpakTests {
     let lines = outcome.output.split(separator: "\n").map(String.init)
     try #require(lines.count == 5, "\(outcome.output)")
     #expect(lines[0].contains(/^device  [^ ]+@[^ ]+, flatpak, ~\/\.var\/app: 1 app$/))
-    #expect(lines[1].contains(/^  app +keeps  leaves out$/))
+    #expect(lines[1].contains(/^  app +keeps  excludes$/))
     #expect(lines[2].contains(/^  org\.example\.Hello +[0-9]+ B  [0-9.]+ KiB cache/))
     #expect(lines[3].hasPrefix("first backup: ") && lines[3].contains("   snapshot "))
     #expect(

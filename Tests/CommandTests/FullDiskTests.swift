@@ -44,7 +44,7 @@ struct FullDiskTests {
     let before = try cli.snapshots("small/repo")
     try cli.directory.write("second", at: "tree/second")
     let free = try Directory.open(path: cli.directory.path("small")).space().availableInodes
-    // There is room for the lease, its touched copy and one pack.
+    // There is room for the lease, its heartbeat file and one pack.
     try volume.grow("nr_inodes=\(1000 - free + 3)")
     let outcome = try cli.run("backup --layout folder --root tree --repo small/repo --quiet")
     #expect(outcome.code == 1 && outcome.errors.contains("no space or inodes left"))

@@ -24,6 +24,17 @@ import Testing
     }
   }
 
+  /// Longer descriptions belong to the man page (docs/style.md).
+  @Test func helpHasAtMostTwelveLinesBeforeItsUsage() throws {
+    let cli = try CommandLine()
+    for command in try HelpTree.commands(cli) {
+      let help = try cli.run(command + ["--help"]).output
+      let parts = help.components(separatedBy: "\nUSAGE: ")
+      let lines = parts[0].trimmingCharacters(in: .newlines).components(separatedBy: "\n")
+      #expect(parts.count == 2 && lines.count <= 12, "\(command): \(lines.count) lines")
+    }
+  }
+
   @Test func examplesOfEveryCommandWork() throws {
     for command in try HelpTree.commands(CommandLine()) {
       let place = try ExampleDirectory()

@@ -16,15 +16,15 @@ import Testing
       input: Array(text.utf8))
   }
 
-  private static let question = "Make a repository without encryption? [y/N]"
+  private static let question = "Create a repository without encryption? [y/N]"
 
   @Test(arguments: ["y", "YES", " yes "])
   func yesCreatesTheRepository(_ answer: String) throws {
     let outcome = try terminal("init repo", typing: answer + "\n")
     #expect(outcome.code == 0, "\(outcome.output)")
-    #expect(outcome.output.contains("a repository cannot be encrypted yet"))
+    #expect(outcome.output.contains("this version cannot encrypt a repository"))
     #expect(outcome.output.contains(Self.question))
-    #expect(outcome.output.contains("made in ./repo, plain"))
+    #expect(outcome.output.contains("in ./repo, not encrypted"))
     #expect(try cli.snapshots() == [])
     #expect(try cli.isThere("home/.config/sandboxctl/config.yaml"))
   }

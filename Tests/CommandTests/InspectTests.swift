@@ -209,7 +209,7 @@ import Testing
     #expect(shown["format"] as? String == "sandboxctl-snapshot")
     #expect((shown["left_out"] as? [Any])?.isEmpty == false)
     let text = try cli.succeed("snapshots show latest --repo repo")
-    for word in ["org.example.notebook", "user-data", "left out", "caches", "day-2", ids[1]] {
+    for word in ["org.example.notebook", "user-data", "excluded", "caches", "day-2", ids[1]] {
       #expect(text.contains(word), "\(word)")
     }
   }

@@ -165,7 +165,7 @@ struct InterruptedRestoreTests {
     let recovered = try cli.succeed("recover --root device")
     #expect(recovered.contains("finished the interrupted restore"), "\(recovered)")
     #expect(try fixture.text(note) != "spoilt")
-    #expect(try cli.succeed("recover --root device").contains("nothing was interrupted"))
+    #expect(try cli.succeed("recover --root device").contains("no interrupted operations"))
     #expect(try cli.run("backup --root device --repo repo --quiet").code == 0)
   }
 

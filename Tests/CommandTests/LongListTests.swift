@@ -31,7 +31,7 @@ import Testing
     lines(text).filter { $0.contains("org.example.") }
   }
 
-  @Test func aBackupListsTheTwentyLargestApps() throws {
+  @Test func backupListsTheTwentyLargestApps() throws {
     let line = "backup --layout flatpak --root device --repo repo"
     for command in [line + " --dry-run", line] {
       let output = try cli.succeed(command)
@@ -65,7 +65,7 @@ import Testing
     #expect(lines(try cli.succeed(line + " App3")).count == 5)
   }
 
-  @Test func aPurgeListsTheLargestCandidatesAndApps() throws {
+  @Test func purgeListsTheLargestCandidatesAndApps() throws {
     let line = "purge --layout flatpak --root device --level critical"
     let plan = lines(try cli.succeed(line + " --dry-run"))
     #expect(plan.count { $0.contains("org.example.") } == 20)
@@ -75,7 +75,7 @@ import Testing
     #expect(appLines(done).count == 20 && done.contains("  10 more, "), "\(done)")
   }
 
-  @Test func aRestoreListsTheLargestContainers() throws {
+  @Test func restoreListsTheLargestContainers() throws {
     _ = try cli.succeed("backup --layout flatpak --root device --repo repo")
     _ = try Directory.make(path: cli.directory.path("other/.var/app"))
     let line = "restore latest --to-device other --repo repo"

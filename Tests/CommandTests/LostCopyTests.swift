@@ -55,8 +55,8 @@ import Testing
         == """
         sandboxctl: error: cannot read a mapped file: a copy of the index in '\(cache)', or the \
         temporary file in /var/tmp
-        sandboxctl: hint: check the disks of both; copies of the index can be removed, as they are made \
-        again; 'sandboxctl recover' finishes what was interrupted
+        sandboxctl: hint: check the disks of both; the copies of the index can be deleted and are then \
+        rebuilt; 'sandboxctl recover' finishes an interrupted operation
 
         """)
     // The repository is unchanged, and the copies are created again.

@@ -131,8 +131,8 @@ import Testing
     #expect(dumped.code == 0 && dumped.output == "with a log")
     #expect(
       dumped.errors == """
-        note: the database's log 'folders/tree/b-journal' changes nothing in it
-        note: the database's log 'folders/tree/b-wal' changes nothing in it
+        note: the database's log 'folders/tree/b-journal' has no changes for it
+        note: the database's log 'folders/tree/b-wal' has no changes for it
 
         """)
     let quiet = try cli.run("dump latest:folders/tree/b --merge-log --quiet --repo repo")

@@ -56,7 +56,7 @@ import Testing
 
   @Test func dryRunCreatesNothing() throws {
     let text = try cli.succeed("restore latest --in-place --dry-run --repo repo")
-    #expect(text.contains("make  folders/tree -> \(cli.directory.string)/above/tree"), "\(text)")
+    #expect(text.contains("create  folders/tree -> \(cli.directory.string)/above/tree"), "\(text)")
     #expect(text.contains("would restore 8 B in 2 files"), "\(text)")
     #expect(try cli.names(in: "above").isEmpty)
   }

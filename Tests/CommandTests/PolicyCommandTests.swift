@@ -39,7 +39,7 @@ import Testing
     #expect(listed.last?["rules"] as? Int == 1)
     let text = try cli.succeed("policy list").split(separator: "\n")
     #expect(text.count == Self.names.count + 2)
-    #expect(try cli.succeed("policy lint").contains("\(Self.names.count + 1) files: no mistake"))
+    #expect(try cli.succeed("policy lint").contains("\(Self.names.count + 1) files: no mistakes"))
     #expect(try cli.succeed("policy test").contains(", 0 failed"))
   }
 

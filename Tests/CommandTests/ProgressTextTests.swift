@@ -16,7 +16,7 @@ import Testing
 
   @Test func fullProgressIsShown() {
     var text = ProgressText()
-    #expect(text.line == "looking at what there is")
+    #expect(text.line == "scanning")
     text.take(Self.state(files: 0, bytes: 0), at: 10)
     #expect(text.counts == "0 B of 100 MiB, 0 of 1,200 files")
     text.take(Self.state(files: 120, bytes: 10 << 20), at: 12)

@@ -98,7 +98,7 @@ import Testing
     let cli = try device()
     let outcome = try cli.run("purge --root device --free 1TiB --yes")
     #expect(outcome.code == 5)
-    #expect(outcome.errors.contains("are missing to the goal"))
+    #expect(outcome.errors.contains("short of the goal"))
     #expect(outcome.errors.contains("'--level critical'"), "\(outcome.errors)")
     let words = try cli.run("purge --root device --free 1M --until-free 5 --yes")
     #expect(words.code == 2)
@@ -120,11 +120,13 @@ import Testing
     }
     let goes = try explain("reader/tmp/CFNetworkDownload_d4E5f6.tmp")
     #expect(goes.contains(#/purge: candidate \d+, .*, order 0, /#), "\(goes)")
-    #expect(goes.contains("it goes at critical") && goes.contains("decided by "), "\(goes)")
+    #expect(goes.contains("deleted at critical") && goes.contains("decided by "), "\(goes)")
     let directory = try explain("notebook/Library/Caches")
-    #expect(directory.contains("no candidate: a directory goes only when a purge has emptied it"))
+    #expect(
+      directory.contains(
+        "not a candidate: a directory is removed only after a purge has emptied it"))
     let kept = try explain("notebook/Documents/Notes/Groceries.md")
-    #expect(kept.contains("no candidate: the policy never lets it go"), "\(kept)")
+    #expect(kept.contains("not a candidate: the policy never purges it"), "\(kept)")
   }
 
   /// A group's caches belong to all its members: they stay while any of them is running.

@@ -133,9 +133,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("--watch --query", "only look"), ("--watch --dry-run", "only look"),
-    ("--watch --free 1G", "at each look"), ("--watch --level low", "at each look"),
-    ("--watch --interval 10s", "30s or more"), ("--interval 60s", "'--watch', too"),
+    ("--watch --query", "cannot be used with '--query'"), ("--watch --dry-run", "or '--dry-run'"),
+    ("--watch --free 1G", "cannot be used with '--free'"),
+    ("--watch --level low", "with '--level' alone"),
+    ("--watch --interval 10s", "30s or more"),
+    ("--interval 60s", "'--interval' requires '--watch'"),
     ("--watch --policy no-such-policy", "no-such-policy"),
   ])
   func invalidWatchOptionsAreRefused(_ words: String, _ says: String) throws {
@@ -150,7 +152,7 @@ import Testing
     try put("Library/Caches/one")
     let words = Self.purge.replacing(" --yes", with: "") + " --watch"
     let outcome = try cli.run(words)
-    #expect(outcome.code == 2 && outcome.errors.contains("a watch asks nobody"))
+    #expect(outcome.code == 2 && outcome.errors.contains("'--watch' requires '--yes'"))
     #expect(try isThere("Library/Caches/one"))
   }
 

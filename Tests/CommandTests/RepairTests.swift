@@ -14,7 +14,7 @@ import Testing
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     #expect(
-      try cli.succeed("repair index --repo repo") == "the index is whole: nothing to repair\n")
+      try cli.succeed("repair index --repo repo") == "the index is intact: nothing to repair\n")
     let index = try #require(try cli.names(in: "repo/index").first)
     try cli.flip(byte: 150, of: "\(cli.directory.string)/repo/index/\(index)")
     let check = try cli.run("check --repo repo")
@@ -27,7 +27,7 @@ import Testing
     // with the same bytes replaces the damaged one, which is then not removed.
     let inPlace = try cli.names(in: "repo/index").contains(index)
     #expect(
-      dry == "would name 2 packs with 5 blobs in the index again\n"
+      dry == "would index 2 packs with 5 blobs\n"
         + (inPlace ? "" : "would remove 1 damaged index object\n"))
     #expect(answer["packs"] as? Int == 2 && answer["unreadable"] as? Int == 0)
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))

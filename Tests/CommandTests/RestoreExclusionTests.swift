@@ -26,7 +26,7 @@ import Testing
       let outcome = try cli.run("\(line) --repo repo")
       let text = outcome.output + outcome.errors
       for name in ["new", "sub/key.pem"] {
-        #expect(text.contains("not removed: \(name): it may be the file that"), "\(text)")
+        #expect(text.contains("not deleted: \(name): it may be the file that"), "\(text)")
       }
       #expect(text.contains("'--delete-excluded'"))
     }

@@ -75,7 +75,7 @@ import Testing
   @Test func actionsOfAnotherProgramAreReported() throws {
     let text = try cli.succeed("uninstall server --root home/snap")
     #expect(text.contains("would be removed: 1 B in 1 file (user-data 1 B)"), "\(text)")
-    #expect(text.contains("to do it: snap remove server") && !text.contains("trash"), "\(text)")
+    #expect(text.contains("run: snap remove server") && !text.contains("trash"), "\(text)")
     #expect(try cli.directory.read("home/snap/server/7/config") == Array("x".utf8))
     let package = try cli.run("update New.app --root home/snap")
     #expect(

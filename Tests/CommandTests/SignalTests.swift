@@ -51,7 +51,7 @@ import Testing
   func signalEndsABackupWithoutLoss(_ signal: String) throws {
     let outcome = try signalled("kill -\(signal) $P")
     #expect(outcome.code == 130, "\(outcome.errors)")
-    #expect(outcome.errors.contains("stopping: what is begun is brought to an end"))
+    #expect(outcome.errors.contains("stopping after the current step"))
     #expect(outcome.errors.contains("sandboxctl: error: the backup was interrupted"))
     #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
     #expect(try cli.snapshots().isEmpty)

@@ -20,7 +20,7 @@ import Testing
     ] {
       let outcome = try cli.run("\(line) --repo repo")
       #expect(outcome.code == 13, "\(line): \(outcome.errors)")
-      #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("skipped: "), "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains(ids[1]), "\(line): \(outcome.errors)")
     }
     // The work is done nevertheless.
@@ -33,7 +33,7 @@ import Testing
     ] {
       let outcome = try cli.run("\(line) --repo repo")
       #expect(outcome.code == 13, "\(line): \(outcome.errors)")
-      #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("skipped: "), "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("cannot "), "\(line): \(outcome.errors)")
     }
     // An intact snapshot selected by ID gives no warning.
@@ -70,7 +70,7 @@ import Testing
     let path = cli.directory.string + "/tree/folder/file"
     let outcome = try cli.run("restore \(path) --to back --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    let told = "passed over: folders/tree/folder/file  (\(newest.prefix(8)))"
+    let told = "skipped: folders/tree/folder/file  (\(newest.prefix(8)))"
     #expect(outcome.errors.contains(told), "\(outcome.errors)")
     #expect(try cli.directory.read("back") == Array("one".utf8))
     // If its path is readable in no snapshot, the error says so and names the damage.

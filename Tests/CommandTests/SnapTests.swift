@@ -52,7 +52,7 @@ import Testing
     #expect(containers.compactMap { $0["revision"] as? String } == ["41", "42", "7"])
   }
 
-  @Test func aHomeWithSnapsIsADevice() throws {
+  @Test func homeWithSnapsIsADevice() throws {
     let cli = try Self.system()
     _ = try Program.run("cp", ["-a", "disk/home/you/snap", "home/snap"], in: cli.directory.url)
     let device = try cli.json("apps --json --layout snap --root home")

@@ -52,7 +52,8 @@ import Testing
     #expect(!fixture.isThere(trash))
     #expect(try fixture.cli.succeed("trash list --root device") == "the trash is empty\n")
     let unknown = try fixture.cli.run("trash empty nothing --root device")
-    #expect(unknown.code == 1 && unknown.errors.contains("'sandboxctl trash list' names them"))
+    #expect(
+      unknown.code == 1 && unknown.errors.contains("'sandboxctl trash list' lists the operations"))
   }
 
   @Test func filesOfAnotherVolumeAreNotDeleted() throws {
@@ -127,7 +128,7 @@ import Testing
     let told = try fixture.cli.run(plan)
     #expect(told.code == 0)
     #expect(told.errors.contains("is running: process \(app.process) "), "\(told.errors)")
-    #expect(told.errors.contains("without '--force' nothing would be restored"))
+    #expect(told.errors.contains("refused without '--force'"))
     let running = try fixture.cli.json(plan + " --json")["running"] as? [[String: Any]] ?? []
     #expect(running.compactMap { $0["process"] as? Int } == [Int(app.process)])
     #expect(running.compactMap { $0.path("file") } == [note])

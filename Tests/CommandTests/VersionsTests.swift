@@ -12,18 +12,18 @@ import Testing
     let backup = "backup --root home/.var/app --repo repo --quiet"
     try cli.directory.write("y", at: "home/.var/app/com.another.editor/data/notes")
     _ = try cli.succeed(backup)
-    let unclear = "'editor' is not clear: several apps are called so: 'com.another.editor', "
+    let unclear = "'editor' is ambiguous: it matches several apps: 'com.another.editor', "
     let none = try cli.run("versions editor/data/notes --repo repo")
     #expect(none.code == 1 && none.output.isEmpty, "\(none.output)")
     #expect(none.errors.contains("error: \(unclear)"), "\(none.errors)")
-    #expect(none.errors.contains("give the whole identifier"), "\(none.errors)")
+    #expect(none.errors.contains("give the full identifier"), "\(none.errors)")
     // If another snapshot has the app, the skipped snapshots are reported as well.
     try cli.directory.directory.directory("home/.var/app").removeTree("com.another.editor")
     _ = try cli.succeed(backup)
     let some = try cli.run("versions editor/data/notes --repo repo")
     #expect(some.code == 0 && !some.output.isEmpty, "\(some.errors)")
     #expect(
-      some.errors.contains("warning: not all snapshots were looked at: \(unclear)"),
+      some.errors.contains("warning: not all snapshots were searched: \(unclear)"),
       "\(some.errors)")
     // An app in no snapshot is still not an error of the name.
     let lacking = try cli.run("versions reader/notes --repo repo")

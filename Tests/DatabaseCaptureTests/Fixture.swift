@@ -31,7 +31,7 @@ final class Fixture {
   }
 
   func capture(
-    _ shelf: Shelf, whenBusy: WhenBusy = .takeAsItStands(after: 0),
+    _ shelf: Shelf, whenBusy: WhenBusy = .takeUnlocked(after: 0),
     holdingAtMost hold: Double = LockLimits().blocking, readingAtMost limit: Double = 600
   ) throws -> CaptureResult? {
     try DatabaseCapture.capture(

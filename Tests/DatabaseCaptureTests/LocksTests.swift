@@ -6,7 +6,8 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// What real connections can do, and which locks they see, while this program holds its locks.
+/// The statements that real connections can run, and the locks that they see, while this program
+/// holds its locks.
 @Suite struct LocksTests {
   let fixture: Fixture
   let shelf = Shelf()
@@ -183,9 +184,9 @@ import Testing
       Host.pause(seconds: 0.01)
     }
     let result = try #require(
-      try fixture.capture(again, whenBusy: .takeAsItStands(after: start + 0.5)))
-    #expect(result.method == .asItStood)
-    #expect(result.obstacle == .locked)
+      try fixture.capture(again, whenBusy: .takeUnlocked(after: start + 0.5)))
+    #expect(result.method == .unlocked)
+    #expect(result.conflict == .locked)
     #expect(Host.monotonicSeconds() - start > 0.5)
     #expect(again.contents[.database] == (try fixture.temporary.read("source/db")))
     connection.end()
@@ -204,7 +205,7 @@ import Testing
     disturbReading()
     let deadline = Host.monotonicSeconds() + 600
     let found = try fixture.capture(
-      shelf, whenBusy: .takeAsItStands(after: deadline), holdingAtMost: Fixture.patientHold)
+      shelf, whenBusy: .takeUnlocked(after: deadline), holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(connection.end() == 0)
     #expect(result.method == .locks)
@@ -232,15 +233,15 @@ import Testing
     let end = Host.monotonicSeconds() + 300
     while Host.monotonicSeconds() < end {
       let result = try #require(try fixture.capture(shelf))
-      #expect(result.method != .asItStood || result.obstacle == .locked)
-      if result.method == .asItStood { return }
+      #expect(result.method != .unlocked || result.conflict == .locked)
+      if result.method == .unlocked { return }
     }
     Issue.record("no write was seen")
   }
 
   @Test func aDatabaseThatCannotBeCopiedInTimeIsDeferredOrCopiedUnlocked() throws {
     try fixture.write(content(3 << 20, 1), .database)
-    for whenBusy in [WhenBusy.deferred, .takeAsItStands(after: Host.monotonicSeconds() + 600)] {
+    for whenBusy in [WhenBusy.deferred, .takeUnlocked(after: Host.monotonicSeconds() + 600)] {
       let shelf = Shelf()
       disturbReading(shelf)
       // As on a file system without reflinks, which take no time.
@@ -252,7 +253,7 @@ import Testing
       if case .deferred = whenBusy {
         #expect(result == nil)
       } else {
-        #expect(result?.method == .asItStood && result?.obstacle == .tooLarge(seconds: -1))
+        #expect(result?.method == .unlocked && result?.conflict == .tooLarge(seconds: -1))
       }
     }
   }
@@ -317,8 +318,8 @@ import Testing
     let result = try Faults.inject(plan) {
       try fixture.capture(shelf, holdingAtMost: -1, readingAtMost: -1)
     }
-    #expect(result?.obstacle == .tooLarge(seconds: -1))
-    #expect(result?.obstacle.map { "\($0)" }?.contains("took longer") == true)
+    #expect(result?.conflict == .tooLarge(seconds: -1))
+    #expect(result?.conflict.map { "\($0)" }?.contains("took longer") == true)
     connection.end()
   }
 
@@ -344,9 +345,9 @@ import Testing
     disturbReading()
     let plan = Faults.Plan(failing: [.create], at: 1, number: ENOSPC)
     let result = try Faults.inject(plan) { try fixture.capture(shelf) }
-    #expect(result?.method == .asItStood)
-    guard case .failed(let error)? = result?.obstacle else {
-      Issue.record("\(String(describing: result?.obstacle))")
+    #expect(result?.method == .unlocked)
+    guard case .failed(let error)? = result?.conflict else {
+      Issue.record("\(String(describing: result?.conflict))")
       return
     }
     #expect(error.number == ENOSPC && error.operation == .create)

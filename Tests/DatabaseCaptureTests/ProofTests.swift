@@ -82,11 +82,11 @@ import Testing
   private func capture(_ fixture: Fixture, _ committed: Int, _ tally: inout Tally) throws {
     let shelf = Shelf()
     let deadline = Host.monotonicSeconds() + 10
-    let result = try fixture.capture(shelf, whenBusy: .takeAsItStands(after: deadline))
+    let result = try fixture.capture(shelf, whenBusy: .takeUnlocked(after: deadline))
     let found = try #require(result)
     tally.methods[found.method, default: 0] += 1
     // An unlocked copy is marked as such, and promises nothing.
-    if found.method == .asItStood { return }
+    if found.method == .unlocked { return }
     let place = "out/capture\(tally.captures.count)"
     try shelf.restore(found, to: fixture.temporary, at: ByteString(place))
     tally.captures.append("\(fixture.temporary.string)/\(place) bursts=\(committed)")

@@ -45,7 +45,7 @@ import Testing
     try tally.verify(fixture)
     print("\(given.testDescription): \(tally.summary)")
     #expect(tally.verified > 0)
-    if !given.isExclusive { #expect(tally.methods[.asItStood] == nil) }
+    if !given.isExclusive { #expect(tally.methods[.unlocked] == nil) }
   }
 
   private func start(
@@ -73,7 +73,7 @@ import Testing
 
     var summary: String {
       let counts = methods.map { "\($0.value) \($0.key.rawValue)" }.sorted()
-      return (counts + ["\(deferred) put off", "\(verified) verified"]).joined(separator: ", ")
+      return (counts + ["\(deferred) deferred", "\(verified) verified"]).joined(separator: ", ")
     }
 
     mutating func verify(_ fixture: Fixture) throws {
@@ -97,14 +97,14 @@ import Testing
     let patience = given.isExclusive ? 0.1 : 600
     let whenBusy: WhenBusy =
       Bool.random(using: &generator)
-      ? .deferred : .takeAsItStands(after: Host.monotonicSeconds() + patience)
+      ? .deferred : .takeUnlocked(after: Host.monotonicSeconds() + patience)
     let found = try fixture.capture(shelf, whenBusy: whenBusy, holdingAtMost: Fixture.patientHold)
     guard let result = found else {
       tally.deferred += 1
       return
     }
     tally.methods[result.method, default: 0] += 1
-    if result.method == .asItStood { return }
+    if result.method == .unlocked { return }
     let place = "out/\(tally.waiting.count)-\(result.method.rawValue)"
     try shelf.restore(result, to: fixture.temporary, at: ByteString(place))
     tally.waiting.append(

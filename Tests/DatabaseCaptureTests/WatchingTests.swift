@@ -17,7 +17,7 @@ import Testing
     try fixture.write(log(salt: 1, 5000), .log)
     try fixture.write([1, 2, 3], .sharedMemory)
     let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
-    #expect(result.method == .watching && result.obstacle == nil)
+    #expect(result.method == .watching && result.conflict == nil)
     #expect(result.members.map(\.member) == [.database, .log])
     #expect(result.members.map(\.name) == ["db", "db-wal"])
     #expect(shelf.calls == [.database, .log])

@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  /// The outcome that the plan gives for a path: that of the innermost named path at or above it.
+  /// The planned outcome for a path: that of the nearest planned path at or above it.
   private func told(
     of path: ByteString, _ paths: [ByteString: PlannedPath.Fate]
   ) -> PlannedPath.Fate? {

@@ -49,7 +49,7 @@ import Testing
       to: { bytes in
         if pieces.isEmpty { try base.removePacks() }
         pieces.append(bytes.count)
-      }, leavingOut: { excluded.append($1) })
+      }, reportingOmissions: { excluded.append($1) })
     let error = #expect(throws: StoreError.self) { try dump.write(tree) }
     #expect(error?.kind == .damaged)
     #expect(error?.subject == "first" && error?.hint?.contains("run the command again") == true)
@@ -66,7 +66,7 @@ import Testing
     let reader = try base.repository.beginReading(watch: watch)
     var given = 0
     var dump = ArchiveDump(
-      of: base.snapshot, from: reader, to: { given += $0.count }, leavingOut: { _, _ in })
+      of: base.snapshot, from: reader, to: { given += $0.count }, reportingOmissions: { _, _ in })
     try dump.write(base.snapshot.snapshot.tree)
     let progress = watch.counters.progress
     #expect(progress.bytesDone == base.snapshot.snapshot.totals.bytes)
@@ -85,7 +85,7 @@ import Testing
     if !isGiving { begun.didHandle(files: 1) }
     var dump = ArchiveDump(
       of: base.snapshot, from: reader, to: { _ in begun.didHandle(files: 1) },
-      leavingOut: { _, _ in })
+      reportingOmissions: { _, _ in })
     guard
       let entry = try reader.entry(at: "folders/tree/first", in: base.snapshot.snapshot.tree)
     else { throw Program.Failure(description: "no entry") }

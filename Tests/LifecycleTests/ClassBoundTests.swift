@@ -69,7 +69,7 @@ import Testing
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("text", at: "tree/file")
     let error = #expect(throws: LifecycleError.self) {
-      try fixture.backup(keeping: "cache") { $0.classBound = ClassLimit(runs: 0, bytes: 1000) }
+      try fixture.backup(keeping: "cache") { $0.classLimit = ClassLimit(runs: 0, bytes: 1000) }
     }
     #expect("\(try #require(error))".contains("gives 1 paths"))
     #expect(try fixture.names("repo/leases").isEmpty && fixture.names("repo/snapshots").isEmpty)

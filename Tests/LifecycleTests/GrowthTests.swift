@@ -38,10 +38,12 @@ import Testing
       let paths = (0..<count).map { ByteString("apps/\($0 &* 7919 % count)/data") }
       let plan = Self.plan(stored, excludingFilesIn: paths)
       return {
-        let (nameless, spared) = (UnlistedExclusions(plan), SparedPaths(plan.snapshot.snapshot))
+        let (unlistedExclusions, spared) = (
+          UnlistedExclusions(plan), SparedPaths(plan.snapshot.snapshot)
+        )
         for path in paths {
           let file = path.appending("Documents/file")
-          expect(nameless.reasonToSpare(file) != nil && spared.reasonToSpare(file) == nil)
+          expect(unlistedExclusions.reasonToSpare(file) != nil && spared.reasonToSpare(file) == nil)
         }
       }
     }
@@ -141,7 +143,7 @@ import Testing
       return {
         var planner = try RestorePlanner(plan, reader)
         planner.beginRoot()
-        expect(names.count { planner.mustStay($0) } == 1)
+        expect(names.count { planner.mustBeKept($0) } == 1)
       }
     }
     #expect(growth.isNLogN, "\(growth)")
@@ -181,7 +183,7 @@ extension RestorePlanner {
     let root = plan.tree.append(
       TreeEntry(name: "", node: .directory(tree)), named: "", parent: nil, action: .leave)
     directories.append(
-      OpenDirectory(number: root, pathLength: 0, frame: RestoreFrame(), isWay: false))
+      OpenDirectory(number: root, pathLength: 0, frame: RestoreFrame(), isParentOnly: false))
   }
 }
 

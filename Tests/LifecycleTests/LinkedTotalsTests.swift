@@ -92,7 +92,7 @@ import Testing
 
     var archive: [UInt8] = []
     var dump = ArchiveDump(
-      of: stored, from: reader, to: { archive.append($0) }, leavingOut: { _, _ in })
+      of: stored, from: reader, to: { archive.append($0) }, reportingOmissions: { _, _ in })
     try dump.write(tree)
     try dump.finish()
     try fixture.directory.write(archive, at: "out.tar")

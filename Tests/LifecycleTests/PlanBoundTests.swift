@@ -107,7 +107,7 @@ import Testing
   /// The planner checks its own limit.
   @Test func aRestoreChecksTheLimit() throws {
     var request = RestoreRequest(path: "", target: fixture.directory.path("back"))
-    request.firstBound = 1000
+    request.firstLimit = 1000
     let error = #expect(throws: LifecycleError.self) {
       try RestorePlan.make(endless, request, from: reader)
     }

@@ -116,7 +116,7 @@ import Testing
     let faults = Faults.Plan(failing: [.rename], at: 3, number: 5, staysBroken: true)
     let failure = #expect(throws: UnitFailure.self) {
       try Faults.inject(faults) {
-        try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
+        try StepRunner(record.roots, isFresh: true).applyAll(record.steps.prefix(3))
       }
     }
     #expect(failure?.step == 2 && failure?.left?.step.path == "db-wal")
@@ -132,7 +132,7 @@ import Testing
     try fixture.directory.write("another one's", at: Self.kept(record).appending("db-wal"))
     let runner = StepRunner(record.roots, isFresh: true)
     let failure = #expect(throws: UnitFailure.self) {
-      try runner.takeAll(record.steps.prefix(3))
+      try runner.applyAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.left == nil)
     #expect(try found() == Self.older)
@@ -145,7 +145,7 @@ import Testing
     record.steps.keepThird(in: 2)
     try Directory.open(path: fixture.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db")
     let failure = #expect(throws: UnitFailure.self) {
-      try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
+      try StepRunner(record.roots, isFresh: true).applyAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.error.isStale == true)
     #expect(try found() == Self.older)

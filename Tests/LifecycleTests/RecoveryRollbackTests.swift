@@ -74,21 +74,21 @@ import Testing
       else {
         continue
       }
-      var obstacles: [ByteString] = []
+      var conflicts: [ByteString] = []
       for planned in plan.containers {
         guard let to = planned.to, planned.from != to, (try? Directory.open(path: to)) == nil else {
           continue
         }
         try Directory.make(path: to).create("foreign").close()
-        obstacles.append(to)
+        conflicts.append(to)
       }
       let recovery = Recovery(
         try fixture.device(), policy: try PurgeFixture.policy(), isForced: true)
       let done = try #require(try recovery.run().done.first)
       #expect(try recovery.run().done.isEmpty && !fixture.hasStaging, "call \(call)")
-      #expect(done.isFinished == obstacles.isEmpty && done.failed.isEmpty, "call \(call)")
+      #expect(done.isFinished == conflicts.isEmpty && done.failed.isEmpty, "call \(call)")
       #expect((done.reason == nil) == done.isFinished, "call \(call)")
-      for place in obstacles {
+      for place in conflicts {
         let directory = try Directory.open(path: place)
         #expect(try directory.names() == ["foreign"], "call \(call)")
         try Directory.open(path: place.above(in: "/")).removeTree(place.lastComponent ?? "")

@@ -23,11 +23,11 @@ import Testing
   private struct Device {
     let fixture: UpdateFixture
     let before: [ByteString: UpdateFixture.Content]
-    let obstacle: Conflict
+    let conflict: Conflict
 
-    init(_ obstacle: Conflict) throws {
+    init(_ conflict: Conflict) throws {
       fixture = try UpdateFixture()
-      self.obstacle = obstacle
+      self.conflict = conflict
       try fixture.base.copy("phone", to: "older")
       before = try fixture.contents()
     }
@@ -40,15 +40,15 @@ import Testing
       }
     }
 
-    func place(of obstacle: Conflict, in plan: AppChangePlan) throws -> ByteString {
+    func place(of conflict: Conflict, in plan: AppChangePlan) throws -> ByteString {
       try #require(
         plan.containers.first {
-          obstacle == .bundle ? $0.logical.kind == .bundle : $0.path == "apps/org.example.one/data"
+          conflict == .bundle ? $0.logical.kind == .bundle : $0.path == "apps/org.example.one/data"
         }?.to)
     }
 
     func obstruct(_ plan: AppChangePlan) throws {
-      try Directory.make(path: place(of: obstacle, in: plan)).create("foreign").close()
+      try Directory.make(path: place(of: conflict, in: plan)).create("foreign").close()
     }
 
     func update(_ plan: AppChangePlan) {
@@ -63,7 +63,7 @@ import Testing
 
     /// Writes, as an app, into a directory that the update has put in place.
     func write(_ plan: AppChangePlan) throws -> Bool {
-      for other in Conflict.allCases where other != obstacle {
+      for other in Conflict.allCases where other != conflict {
         let to = try place(of: other, in: plan)
         guard let directory = try? Directory.open(path: to) else { continue }
         try directory.openOrCreate("written").write(Array("since".utf8))
@@ -82,7 +82,7 @@ import Testing
           && path.components.contains { $0.description.hasPrefix(".sandboxctl-restore-") }
       }
       #expect(staged.isEmpty, "\(what): \(staged)")
-      let foreign = try place(of: obstacle, in: plan)
+      let foreign = try place(of: conflict, in: plan)
       #expect(try Directory.open(path: foreign).names() == ["foreign"], "\(what)")
       try Directory.open(path: foreign.above(in: "/")).removeTree(foreign.lastComponent ?? "")
       var contents = try fixture.contents()
@@ -99,10 +99,10 @@ import Testing
     }
   }
 
-  @Test(arguments: Conflict.allCases) func aCrashDuringARollbackLosesNothing(_ obstacle: Conflict)
+  @Test(arguments: Conflict.allCases) func aCrashDuringARollbackLosesNothing(_ conflict: Conflict)
     throws
   {
-    let device = try Device(obstacle)
+    let device = try Device(conflict)
     let whole = Faults.Plan(at: .max, number: 5)
     var plan = try device.renew()
     try device.obstruct(plan)
@@ -132,13 +132,13 @@ import Testing
       if left.canBeFinished, !isWritten { break }
     }
     #expect(call > Self.stride && interrupted > 10, "\(interrupted) of \(whole.count)")
-    #expect(obstacle == .bundle || written > 0, "nothing was in place")
+    #expect(conflict == .bundle || written > 0, "nothing was in place")
   }
 
-  @Test(arguments: Conflict.allCases) func aCrashDuringTheRecoveryLosesNothing(_ obstacle: Conflict)
+  @Test(arguments: Conflict.allCases) func aCrashDuringTheRecoveryLosesNothing(_ conflict: Conflict)
     throws
   {
-    let device = try Device(obstacle)
+    let device = try Device(conflict)
     // The last rename at which the update can still be finished.
     var (rename, last) = (0, 0)
     while rename < 100 {
@@ -147,7 +147,7 @@ import Testing
       let faults = Faults.Plan(failing: [.rename], at: rename, number: 5, staysBroken: true)
       Faults.inject(faults) { _ = try? device.fixture.carryOut(plan, Self.package) }
       if !faults.hasFired { break }
-      let to = try device.place(of: obstacle, in: plan)
+      let to = try device.place(of: conflict, in: plan)
       if try InterruptedOperation.all(on: device.fixture.root).first?.canBeFinished == true,
         (try? Directory.open(path: to)) == nil
       {
@@ -180,6 +180,6 @@ import Testing
       if !faults.hasFired { break }
     }
     #expect(call < 2000 && interrupted > 10, "\(call), \(interrupted)")
-    #expect(obstacle == .bundle || written > 0, "nothing was in place")
+    #expect(conflict == .bundle || written > 0, "nothing was in place")
   }
 }

@@ -40,17 +40,17 @@ import Testing
     }
 
     let fixture: Fixture
-    let obstacle: Conflict
+    let conflict: Conflict
     let before: [ByteString: Entry]
 
-    init(_ obstacle: Conflict) throws {
-      self.obstacle = obstacle
+    init(_ conflict: Conflict) throws {
+      self.conflict = conflict
       fixture = try Fixture(inMemory: true)
       let containers: ByteString = "home/Library/Containers"
       for place in ["home/Applications", containers] {
         _ = try Directory.make(path: fixture.directory.path(place))
       }
-      if obstacle == .bundle {
+      if conflict == .bundle {
         let old: ByteString = "home/Applications/Old.app/Contents"
         try fixture.directory.write(
           UpdateFixture.info(UpdateFixture.app, "1.0", "10"), at: old.appending("Info.plist"))
@@ -84,7 +84,7 @@ import Testing
         AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
       }
       var request = AppChangeRequest(
-        obstacle == .bundle ? .update : .install, of: UpdateFixture.identifier,
+        conflict == .bundle ? .update : .install, of: UpdateFixture.identifier,
         package: RollbackMacOSTests.package.app)
       (request.isForced, request.savesFirst) = (true, false)
       let plan = AppChangePlan.make(scan, request)
@@ -116,7 +116,7 @@ import Testing
 
     /// Whether the conflicting entry can be created now, so that the operation is rolled back.
     var canBeObstructed: Bool {
-      switch obstacle {
+      switch conflict {
       case .bundle: !isThere(bundle)
       case .container: !isThere(container)
       case .moved: isThere(data) && !isThere(data.appending(RollbackMacOSTests.inner[1]))
@@ -125,7 +125,7 @@ import Testing
 
     func obstruct() throws {
       let text = Array("foreign".utf8)
-      switch obstacle {
+      switch conflict {
       case .bundle: try Directory.make(path: bundle).create("foreign").write(text)
       case .container: try Directory.make(path: container).create("foreign").write(text)
       case .moved:
@@ -136,8 +136,8 @@ import Testing
 
     /// Writes, as an app, into a directory that the operation has put in place.
     func write() throws -> Bool {
-      let has = obstacle == .moved ? data : bundle
-      guard obstacle != .bundle, let directory = try? Directory.open(path: has) else {
+      let has = conflict == .moved ? data : bundle
+      guard conflict != .bundle, let directory = try? Directory.open(path: has) else {
         return false
       }
       try directory.openOrCreate("written").write(Array("since".utf8))
@@ -148,7 +148,7 @@ import Testing
     func expectAsBefore(written: Bool, _ what: String) throws {
       #expect(try InterruptedOperation.all(on: root).isEmpty, "\(what)")
       let place: ByteString? =
-        switch obstacle {
+        switch conflict {
         case .bundle: bundle
         case .container: container
         case .moved: nil
@@ -184,9 +184,9 @@ import Testing
 
   /// A single rename fails, each in turn: the update is done, or everything is unchanged, at once.
   @Test(arguments: [Conflict.bundle, .container]) func aFailedRenameLeavesNothingHalfDone(
-    _ obstacle: Conflict
+    _ conflict: Conflict
   ) throws {
-    let home = try Home(obstacle)
+    let home = try Home(conflict)
     var (call, refused) = (0, 0)
     while call < 100 {
       call += 1
@@ -204,7 +204,7 @@ import Testing
       } else {
         let data = ByteString("home/Library/Containers/\(UpdateFixture.app)/Data")
         let (file, text): (ByteString, String) =
-          obstacle == .bundle
+          conflict == .bundle
           ? ("Documents/thesis", "a thesis")
           : ("Library/Preferences/One/file", "of Documents/One")
         #expect(try home.fixture.text(data.appending(file)) == text, "call \(call)")
@@ -215,9 +215,9 @@ import Testing
   }
 
   @Test(arguments: [Conflict.bundle, .container]) func aCrashDuringARollbackLosesNothing(
-    _ obstacle: Conflict
+    _ conflict: Conflict
   ) throws {
-    let home = try Home(obstacle)
+    let home = try Home(conflict)
     let whole = Faults.Plan(at: .max, number: 5)
     var plan = try home.renew()
     try home.obstruct()
@@ -250,13 +250,13 @@ import Testing
       if left.canBeFinished, !isWritten { break }
     }
     #expect(call > Self.stride && interrupted > 5, "\(interrupted) of \(whole.count)")
-    #expect(obstacle == .bundle || written > 0, "nothing was in place")
+    #expect(conflict == .bundle || written > 0, "nothing was in place")
   }
 
-  @Test(arguments: Conflict.allCases) func aCrashDuringTheRecoveryLosesNothing(_ obstacle: Conflict)
+  @Test(arguments: Conflict.allCases) func aCrashDuringTheRecoveryLosesNothing(_ conflict: Conflict)
     throws
   {
-    let home = try Home(obstacle)
+    let home = try Home(conflict)
     let last = try lastObstructed(home)
     var random = Seeded.fresh("RollbackMacOSTests")
     var (call, interrupted, written) = (-Int.random(in: 0..<Self.stride, using: &random), 0, 0)
@@ -284,7 +284,7 @@ import Testing
       if !faults.hasFired { break }
     }
     #expect(call < 2000 && interrupted > 5, "\(call), \(interrupted)")
-    #expect(obstacle == .bundle || written > 0, "nothing was in place")
+    #expect(conflict == .bundle || written > 0, "nothing was in place")
   }
 
   /// The last rename at which the update can still be finished, and a conflicting entry can be

@@ -119,7 +119,7 @@ import Testing
     let free = Self.peak { scanner.run(wanted) }
     #expect(scanner.generation == 0)
     var bounded = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
-    bounded.classifier.comfortableWeight = 64 << 10
+    bounded.classifier.compactionThreshold = 64 << 10
     let spared = Self.peak { bounded.run(wanted) }
     #expect(bounded.generation > 5)
     #expect(bounded.classifier.stateCount < scanner.classifier.stateCount / 5)

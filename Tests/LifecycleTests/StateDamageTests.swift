@@ -216,7 +216,7 @@ import Testing
         try Faults.inject(plan) {
           let state = try fixture.open()
           let place = try StateFixture.record(state, 0..<200)
-          var notes = state.makeNotes(root)
+          var notes = state.makeCheckpoint(root)
           notes.add(
             "a", StateFixture.status(1), isStable: true,
             encoded: try StateFixture.entry(1).encoded())

@@ -307,7 +307,7 @@ import Testing
     let state = try fixture.open()
     #expect(state.remarks.count == 1)
     #expect(try StateFixture.record(state, [1]) == nil)
-    var notes = state.makeNotes(root)
+    var notes = state.makeCheckpoint(root)
     notes.add(
       "a", StateFixture.status(1), isStable: true, encoded: try StateFixture.entry(1).encoded())
     notes.flush()

@@ -17,7 +17,7 @@ import Testing
     _ state: SourceState, _ key: DirectoryKey, _ numbers: some Sequence<UInt64>,
     status: (UInt64) -> FileStatus = { StateFixture.status($0) }
   ) throws {
-    var notes = state.makeNotes(key)
+    var notes = state.makeCheckpoint(key)
     for number in numbers {
       notes.add(
         StateFixture.name(number), status(number), isStable: true,
@@ -163,7 +163,7 @@ import Testing
   @Test func entriesAreWrittenAfterACheckpoint() throws {
     do {
       let state = try fixture.open()
-      var notes = state.makeNotes(root)
+      var notes = state.makeCheckpoint(root)
       notes.add(
         StateFixture.name(1), StateFixture.status(1), isStable: true,
         encoded: try StateFixture.entry(1).encoded())

@@ -33,7 +33,7 @@ import Testing
 
   private func note(_ pieces: [ReadPiece], of status: FileStatus = status()) throws {
     let state = try fixture.open()
-    try state.notingPieces(of: Self.key, status) { notes in
+    try state.recordingPieces(of: Self.key, status) { notes in
       for piece in pieces { notes.add(piece) }
       try state.checkpoint()
     }
@@ -77,14 +77,14 @@ import Testing
       modified: StateFixture.time, changed: StateFixture.time)
     do {
       let state = try fixture.open()
-      try state.notingPieces(of: Self.key, status) { notes in
+      try state.recordingPieces(of: Self.key, status) { notes in
         for number in 0..<60_000 { notes.add(Self.piece(number)) }
         try state.checkpoint()
         notes.add(Self.piece(60_000))
       }
       // The pieces of a file that was read to its end need not be written; those of another are.
       #expect(throws: Ended.self) {
-        try state.notingPieces(of: Self.key, Self.status()) { notes in
+        try state.recordingPieces(of: Self.key, Self.status()) { notes in
           notes.add(Self.piece(3))
           throw Ended()
         }

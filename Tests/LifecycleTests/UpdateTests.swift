@@ -68,7 +68,7 @@ import Testing
     let files = try fixture.base.records(fixture.data.appending(UpdateFixture.old))
       .values.count { $0.kind == .file }
     #expect(sum == files)
-    #expect(plan.notHeld.contains { $0.path.lastComponent == "tmp" })
+    #expect(plan.excludedData.contains { $0.path.lastComponent == "tmp" })
     #expect(plan.refusals.isEmpty)
   }
 
@@ -80,7 +80,7 @@ import Testing
     let (first, second) = (AppChangePlan.make(scan, request), AppChangePlan.make(scan, request))
     #expect(first.containers.map(\.to) == second.containers.map(\.to))
     #expect(first.containers.map(\.paths) == second.containers.map(\.paths))
-    #expect(first.refusals == second.refusals && first.notHeld == second.notHeld)
+    #expect(first.refusals == second.refusals && first.excludedData == second.excludedData)
   }
 
   /// In a strict update, data that the platform may discard goes to the trash; directories that

@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: !sources.isEmpty, "there are no policies in the checkout"))
+  @Test(.enabled(if: !sources.isEmpty, "the source directory has no policies"))
   func builtinPoliciesHaveNoIssues() {
     let library = PolicyLibrary(Self.sources)
     #expect(library.lint().map(\.description) == [])
@@ -36,7 +36,7 @@ import Testing
   /// The overlays in the documentation have no issues, and their examples hold over the built-in
   /// policies.
   @Test(
-    .enabled(if: !sources.isEmpty, "there are no policies in the checkout"),
+    .enabled(if: !sources.isEmpty, "the source directory has no policies"),
     arguments: [
       ("docs/policies.md", "```yaml\noverlay:", "```\n"),
       ("Man/sandboxctl-policy.5", ".Bd -literal -offset indent\noverlay:", ".Ed\n"),
@@ -56,7 +56,7 @@ import Testing
     #expect(failures.isEmpty)
   }
 
-  @Test(.enabled(if: !sources.isEmpty, "there are no policies in the checkout"))
+  @Test(.enabled(if: !sources.isEmpty, "the source directory has no policies"))
   func eachLayoutHasAPolicy() throws {
     let library = PolicyLibrary(Self.sources)
     for layout in Layout.allCases {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SampleDevice
 
-@Suite("The sample's databases", .enabled(if: hasSQLite, "neither sqlite3 nor python3 is here"))
+@Suite("The sample's databases", .enabled(if: hasSQLite, "sqlite3 or python3 is required"))
 struct DatabaseTests {
   @Test(
     "are sound and have the reported rows, with and without the log", arguments: [0, 1, 30])

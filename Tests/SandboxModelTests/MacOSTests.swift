@@ -223,10 +223,10 @@ struct MacOSDisk {
     let codes = Set(device.findings.map(\.code))
     #expect(
       codes == [
-        .contradiction, .unidentified, .stray, .unusableFile, .linkFollowed, .danglingLink,
+        .contradiction, .unidentified, .orphan, .unusableFile, .linkFollowed, .danglingLink,
       ])
     #expect(
-      device.findings(.stray).map(\.path) == [
+      device.findings(.orphan).map(\.path) == [
         "Library/Containers/com.example.empty", "Library/Containers/com.example.lost",
       ])
   }

@@ -158,7 +158,7 @@ import Testing
     let found = try device.find()
     #expect(found.containers.isEmpty)
     #expect(
-      found.findings(.stray).map(\.path)
+      found.findings(.orphan).map(\.path)
         == ["data/Containers/Data/Application/notes.txt", "data/Containers/README"])
   }
 
@@ -189,7 +189,7 @@ import Testing
       ])
     #expect(found.findings(.repeatedDirectory).count == 3)
     #expect(
-      found.findings(.stray).map(\.path).contains(ByteString(SimulatorDevice.place(.data, "D6"))))
+      found.findings(.orphan).map(\.path).contains(ByteString(SimulatorDevice.place(.data, "D6"))))
     let inside = ByteString(elsewhere.string + "/moved/Documents/a")
     let logical = try #require(try found.logicalPath(ofPath: inside))
     #expect(

@@ -218,7 +218,7 @@ struct SnapSystem {
     try system.directory.file("home/you/snap/a file", "x")
     let device = try system.find()
     #expect(device.findings(.excluded).map(\.path) == ["editor/backup of me"])
-    #expect(device.findings(.stray).map(\.path) == ["a file"])
+    #expect(device.findings(.orphan).map(\.path) == ["a file"])
   }
 
   @Test func isFoundByDetectionAndByName() throws {

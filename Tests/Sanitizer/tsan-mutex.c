@@ -1,12 +1,12 @@
 // Annotates Swift's Mutex for the thread sanitizer (make tsan).
 //
-// An uncontended Mutex of the module Synchronization is locked by an atomic operation in the caller's
-// code, which the sanitizer sees. A contended one is locked in the library, which is built without the
-// sanitizer: each value under such a Mutex would be reported as a race. This library, preloaded,
-// annotates the slow paths: after locking and before unlocking.
+// An uncontended Mutex of the module Synchronization is locked by an atomic operation in the
+// caller's code, which the sanitizer sees. A contended one is locked in the library, which is built
+// without the sanitizer: each value under such a Mutex would be reported as a race. This library,
+// preloaded, annotates the slow paths: after locking and before unlocking.
 //
-// The function names belong to Synchronization's ABI (swift/stdlib/public/Synchronization/Mutex); self
-// is passed as its address in the context register.
+// The function names belong to Synchronization's ABI (swift/stdlib/public/Synchronization/Mutex);
+// self is passed as its address in the context register.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -201,9 +201,9 @@ import Testing
     try file.write(bytes.span.extracting(Int(half)...), at: half)
     try file.beginSync(0..<half)
     try file.endSync(0..<half)
-    for nothing in [0..<0, 9..<9] as [Range<UInt64>] {
-      try file.endSync(nothing)
-      file.willNotBeReadSoon(nothing)
+    for empty in [0..<0, 9..<9] as [Range<UInt64>] {
+      try file.endSync(empty)
+      file.willNotBeReadSoon(empty)
     }
     let before = try PageCache.pages(of: temporary.path("f"))
     #expect(before.present > before.all * 9 / 10)

@@ -45,7 +45,7 @@ import Testing
     try directory.rename("c", to: "moved", in: other)
     #expect(try other.names() == ["moved"])
     #expect(failure { try directory.rename("none", to: "x", in: directory) }?.isMissing == true)
-    try temporary.write("in the way", at: "e/f")
+    try temporary.write("another file", at: "e/f")
     #expect(failure { try directory.rename("d", to: "e", in: directory) }?.isExisting == true)
   }
 

@@ -46,7 +46,7 @@ import Testing
     let result = await #expect(
       processExitsWith: .exitCode(1), observing: [\.standardErrorContent]
     ) { [path = path as String] in
-      try MappedFile.endAtLoss(saying: "cannot read it\n")
+      try MappedFile.exitOnReadFailure(saying: "cannot read it\n")
       let directory = try Directory.open(path: ByteString(String(path.dropLast(5))))
       let file = try MappedFile(directory.file("file"))
       // A truncated file has no page there, like a bad sector.
@@ -63,7 +63,7 @@ import Testing
   /// A signal sent by another process is not an unreadable page.
   @Test func aSentSignalEndsTheProgramAsUsual() async throws {
     await #expect(processExitsWith: .signal(SIGBUS)) {
-      try MappedFile.endAtLoss(saying: "cannot read it\n")
+      try MappedFile.exitOnReadFailure(saying: "cannot read it\n")
       raise(SIGBUS)
     }
   }

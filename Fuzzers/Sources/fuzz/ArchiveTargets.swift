@@ -56,7 +56,7 @@ extension Target {
   /// A zstd frame.
   @Sendable private static func frame(_ bytes: [UInt8]) {
     guard var strict = try? ZstdDecompressor(),
-      var lenient = try? ZstdDecompressor(passesChecksumOver: true)
+      var lenient = try? ZstdDecompressor(ignoresChecksum: true)
     else { return }
     let plain = try? lenient.decompress(bytes, limit: 1 << 20)
     require(plain?.count ?? 0 <= 1 << 20, "a frame had more bytes than its limit")
@@ -160,7 +160,7 @@ extension Target {
   /// A complete state file. The checksums of its heads are corrected, because they would reject
   /// most mutations.
   @Sendable private static func state(_ bytes: [UInt8]) {
-    _ = StateExamination.examine(StateSums.mended(bytes, key), as: key)
+    _ = StateExamination.examine(StateSums.corrected(bytes, key), as: key)
   }
 
   /// A record of a state file.

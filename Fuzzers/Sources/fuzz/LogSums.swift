@@ -2,16 +2,16 @@
 enum LogSums {
   /// Returns the bytes with corrected salts and checksums of a write-ahead log, or with corrected
   /// checksums of the records in a journal's first segment.
-  static func mended(_ bytes: [UInt8]) -> [UInt8] {
+  static func corrected(_ bytes: [UInt8]) -> [UInt8] {
     guard bytes.count >= 32 else { return bytes }
     var bytes = bytes
     let magic = word(bytes, 0)
-    if magic & ~1 == 0x377f_0682 { mendLog(&bytes, isBigEndian: magic & 1 == 1) }
+    if magic & ~1 == 0x377f_0682 { correctLog(&bytes, isBigEndian: magic & 1 == 1) }
     if magic == 0xd9d5_05f9 { mendJournal(&bytes) }
     return bytes
   }
 
-  private static func mendLog(_ bytes: inout [UInt8], isBigEndian: Bool) {
+  private static func correctLog(_ bytes: inout [UInt8], isBigEndian: Bool) {
     let pageSize = Int(word(bytes, 8))
     guard (512...65_536).contains(pageSize), pageSize % 8 == 0 else { return }
     var sum: (UInt32, UInt32) = (0, 0)
@@ -80,7 +80,7 @@ enum LogSums {
       + stored(sum) + segment(0).prefix(8)
     let logs = [log(0x377f_0682), log(0x377f_0683)]
     let journals = [journal, second, segment(.max) + record(1), several]
-    return (logs + journals).map { ("log", mended($0)) }
+    return (logs + journals).map { ("log", corrected($0)) }
   }
 
   private static func log(_ magic: UInt32) -> [UInt8] {

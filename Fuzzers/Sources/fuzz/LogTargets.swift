@@ -9,7 +9,7 @@ extension Target {
   /// match the log.
   @Sendable private static func log(_ bytes: [UInt8]) {
     let size = UInt64(bytes.count)
-    for log in [bytes, LogSums.mended(bytes)] {
+    for log in [bytes, LogSums.corrected(bytes)] {
       check(log, WriteAheadLog(size: size))
       check(log, RollbackJournal(size: size))
       check(log, RollbackJournal(size: size, databasePageSize: 512))

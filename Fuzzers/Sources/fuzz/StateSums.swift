@@ -10,7 +10,7 @@ enum StateSums {
 
   /// Returns the bytes with heads of this key, and with correct checksums of the heads, of their
   /// container tables and of the batches.
-  static func mended(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
+  static func corrected(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
     var bytes = bytes
     mendBatches(&bytes)
     for place in StateHead.places { mendHead(&bytes, at: Int(place), key) }

@@ -122,7 +122,7 @@ struct ContentCutter {
   }
 
   /// Records that the run continues beyond the bytes received so far.
-  mutating func goOnWithRun() { if window.count > start && !isLongRun { beginLongRun() } }
+  mutating func continueRun() { if window.count > start && !isLongRun { beginLongRun() } }
 
   private mutating func beginLongRun() {
     isLongRun = true

@@ -107,7 +107,7 @@ final class IndexCopies: Sendable {
   /// Requires that each copy is verified again.
   func invalidateVerification() {
     // Copies verified ahead are already marked as unverified, or have been verified since.
-    if !awaitThreads() { notes.withLock { $0.doubtAll() } }
+    if !awaitThreads() { notes.withLock { $0.invalidateAll() } }
   }
 
   /// Marks all copies as unverified and starts to verify them. Without threads they are verified
@@ -115,7 +115,7 @@ final class IndexCopies: Sendable {
   func prefetchVerification() {
     awaitThreads()
     let ids = notes.withLock { notes in
-      notes.doubtAll()
+      notes.invalidateAll()
       return notes.ids
     }
     let threads = min(ids.count, Host.processors)

@@ -16,17 +16,17 @@ struct PackRescue: Sendable {
   /// Creates an empty rescue that reads no pack.
   init() {}
 
-  /// Reads the tables of all packs except the named ones, which takes long if they are many. `goOn`
+  /// Reads the tables of all packs except the named ones, which takes long if they are many. `checkCancellation`
   /// is called before each.
   init(
     in storage: any Storage, but named: Set<Digest>,
     counters: ProgressCounters = ProgressCounters(),
-    goOn: () throws(StoreError) -> Void = {}
+    checkCancellation: () throws(StoreError) -> Void = {}
   ) throws(StoreError) {
     let packs = try RepositoryListing.packSizes(storage).filter { !named.contains($0.key) }
     counters.expect(files: packs.count, bytes: 0)
     for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
-      try goOn()
+      try checkCancellation()
       counters.begin(ByteString("\(RepositoryLayout.pack(pack))"))
       try add(pack, size: size, storage)
       counters.didHandle(files: 1)
@@ -34,12 +34,13 @@ struct PackRescue: Sendable {
     try closeObject()
   }
 
-  /// Reads the tables of the given packs and sizes. `goOn` is called before each.
+  /// Reads the tables of the given packs and sizes. `checkCancellation` is called before each.
   init(
-    of packs: [Digest: UInt64], in storage: any Storage, goOn: () throws(StoreError) -> Void
+    of packs: [Digest: UInt64], in storage: any Storage,
+    checkCancellation: () throws(StoreError) -> Void
   ) throws(StoreError) {
     for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
-      try goOn()
+      try checkCancellation()
       try add(pack, size: size, storage)
     }
     try closeObject()

@@ -24,7 +24,7 @@ struct VerifiedCopies {
   private var notes: [Digest: Note] = [:]
   private var isChanged = false
   /// The objects whose copies must be verified again.
-  private var doubted: Set<Digest> = []
+  private var unverified: Set<Digest> = []
 
   /// The name of the file with the notes.
   static let name: ByteString = "checked"
@@ -44,7 +44,7 @@ struct VerifiedCopies {
 
   /// Whether a copy is unchanged since it was verified and need not be verified again.
   func contains(_ note: Note) -> Bool {
-    notes[note.id] == note && !doubted.contains(note.id)
+    notes[note.id] == note && !unverified.contains(note.id)
   }
 
   /// Whether an intact copy of an object was ever found, which proves that its content conforms to
@@ -52,10 +52,10 @@ struct VerifiedCopies {
   func contains(_ id: Digest) -> Bool { notes[id] != nil }
 
   /// Requires that each copy is verified again before its note is trusted.
-  mutating func doubtAll() { doubted = Set(notes.keys) }
+  mutating func invalidateAll() { unverified = Set(notes.keys) }
 
   mutating func insert(_ note: Note) {
-    doubted.remove(note.id)
+    unverified.remove(note.id)
     isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
   }
 

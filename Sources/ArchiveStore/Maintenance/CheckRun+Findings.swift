@@ -5,16 +5,16 @@ extension CheckRun {
   /// Passes the findings to `tell`: damage, affected paths, remarks.
   func forEachFinding(_ tell: (CheckFinding) throws -> Void) throws {
     for finding in damage { try tell(finding) }
-    if !isWhole { try tellCosts(tell) }
+    if !isWhole { try reportCosts(tell) }
     for (object, reason) in try remarks() { try tell(.remark(object: object, reason: reason)) }
   }
 
   /// Walks all snapshots together and reports each path that cannot be restored.
-  private func tellCosts(_ tell: (CheckFinding) throws -> Void) throws {
+  private func reportCosts(_ tell: (CheckFinding) throws -> Void) throws {
     let reader = try check.repository.beginReading(by: index)
     let roots = snapshots.map(\.snapshot.tree)
     try reader.walkTogether(roots) { path, found in
-      try check.requireGoingOn()
+      try check.checkNotStopped()
       switch found {
       case .damage(let error, let trees):
         try tell(cost(path, "\(error.subject): \(error.reason)", trees))
@@ -54,7 +54,7 @@ extension CheckRun {
     for pin in inventory.pins where !ids.contains(pin) {
       remarks.append(("pins/\(pin)", "the snapshot does not exist"))
     }
-    for stranger in inventory.strangers {
+    for stranger in inventory.unknownFiles {
       remarks.append(("\(stranger)", "it does not belong there and was not checked"))
     }
     return remarks + (try missingFiles())

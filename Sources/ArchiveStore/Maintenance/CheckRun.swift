@@ -38,7 +38,7 @@ struct CheckRun {
     noteMissingDirectories()
     try loadCondemned()
     for (path, error) in recorded.faults { note("\(path)", error.reason) }
-    holdPacksAgainstIndex()
+    checkPacksAgainstIndex()
     try readContents()
   }
 
@@ -80,7 +80,7 @@ struct CheckRun {
 
   private mutating func loadSnapshots() throws(StoreError) {
     for id in inventory.snapshots {
-      try check.requireGoingOn()
+      try check.checkNotStopped()
       do {
         let stored = try check.repository.snapshot(id)
         snapshots.append(stored)
@@ -99,7 +99,7 @@ struct CheckRun {
   private mutating func loadIndexes() throws(StoreError) {
     var objects: [IndexObject] = []
     for id in inventory.indexes {
-      try check.requireGoingOn()
+      try check.checkNotStopped()
       do {
         objects.append(try IndexLoading.open(id, from: storage))
       } catch { try note(RepositoryLayout.index(id), error) }
@@ -120,7 +120,7 @@ struct CheckRun {
   }
 
   /// Checks that each pack in the index exists and has the recorded size.
-  private mutating func holdPacksAgainstIndex() {
+  private mutating func checkPacksAgainstIndex() {
     for pack in index.packIDs.sorted() {
       let path = "\(RepositoryLayout.pack(pack))"
       let tables = index.tables(of: pack)
@@ -170,7 +170,7 @@ struct CheckRun {
     var verdicts = data.finish()
     let more = inventory.packs.filter { suspects.contains($0.key) && packs[$0.key] == nil }
     verdicts += try DataCheck(of: more, index, check).finish()
-    try check.requireGoingOn()
+    try check.checkNotStopped()
     for verdict in verdicts { take(verdict) }
     if !isWhole { try rescue() }
   }
@@ -187,7 +187,7 @@ struct CheckRun {
   private mutating func rescue() throws {
     let unnamed = inventory.packs.filter { !index.names($0.key) }
     if unnamed.isEmpty { return }
-    let rescue = try PackRescue(of: unnamed, in: storage, goOn: check.requireGoingOn)
+    let rescue = try PackRescue(of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
     for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
     index.rescued = rescue.objects
     try readTrees()

@@ -66,7 +66,7 @@ public struct IndexRepair {
     let features = repository.settings.features
     try repository.settings.requireKnown(features.read, for: "read", place: repository.place)
     if isDry {
-      let found = try findings { () throws(StoreError) in try requireGoingOn() }
+      let found = try findings { () throws(StoreError) in try checkNotStopped() }
       return report(found)
     }
     try repository.settings.requireKnown(features.write, for: "write", place: repository.place)
@@ -80,7 +80,7 @@ public struct IndexRepair {
     }
     defer { right.release() }
     let found = try findings { () throws(StoreError) in
-      try requireGoingOn()
+      try checkNotStopped()
       guard try right.keepAlive() else { throw lost }
     }
     var report = report(found)
@@ -108,7 +108,7 @@ public struct IndexRepair {
       hint: "run the command again")
   }
 
-  private func requireGoingOn() throws(StoreError) {
+  private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
       .interrupted, "finish the repair of the index of", storage.place,
@@ -121,14 +121,15 @@ public struct IndexRepair {
     let rescue: PackRescue
   }
 
-  /// Reads the index and the packs that it does not name. `goOn` is called before each pack and
+  /// Reads the index and the packs that it does not name. `checkCancellation` is called before each pack and
   /// before the result is used.
   private func findings(
-    _ goOn: () throws(StoreError) -> Void
+    _ checkCancellation: () throws(StoreError) -> Void
   ) throws(StoreError) -> Findings {
     let index = try IndexLoading.loadAll(from: storage)
-    let rescue = try PackRescue(in: storage, but: index.packs, counters: counters, goOn: goOn)
-    try goOn()
+    let rescue = try PackRescue(
+      in: storage, but: index.packs, counters: counters, checkCancellation: checkCancellation)
+    try checkCancellation()
     return Findings(index: index, rescue: rescue)
   }
 

@@ -93,7 +93,7 @@ struct FrameCheck: ~Copyable {
       finding.lost = lost(of: frame)
       return finding
     }
-    finding.wrong = missed(of: frame)
+    finding.wrong = mismatches(of: frame)
     finding.blobs = frame.records.count
     return finding
   }
@@ -102,17 +102,17 @@ struct FrameCheck: ~Copyable {
   /// their hashes, whatever the frame's checksum.
   private mutating func lost(of frame: PackReading.Frame) -> ArraySlice<BlobRecord> {
     do {
-      var reader = try ZstdDecompressor(passesChecksumOver: true)
+      var reader = try ZstdDecompressor(ignoresChecksum: true)
       try reader.decompress(
         frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
     } catch { return frame.records }
-    return missed(of: frame)[...]
+    return mismatches(of: frame)[...]
   }
 
   /// Returns the blobs that do not match their hashes. They are hashed in parallel lanes. A
   /// mismatch, and one sample of each frame, is hashed again singly, as a restore does
   /// (`DeliveryBatch`), because the ids may have been computed with the same lanes.
-  private func missed(of frame: PackReading.Frame) -> [BlobRecord] {
+  private func mismatches(of frame: PackReading.Frame) -> [BlobRecord] {
     let bytes = plain.span
     let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }
     let digests = Blake2b.hash(inside.map(\.place), of: bytes)

@@ -35,7 +35,7 @@ struct PackReading: ~Copyable {
   /// The reason a thread could not work on the pack.
   var failure: StoreError?
   /// The reason some bytes could not be read although they may be intact; this is not damage.
-  private(set) var obstacle: StoreError?
+  private(set) var conflict: StoreError?
 
   init(
     _ pack: Digest, size: UInt64, in storage: any Storage, _ counters: ProgressCounters
@@ -67,7 +67,7 @@ struct PackReading: ~Copyable {
       own = try PackTables.load(verdict.pack, size: size, from: storage)
     } catch {
       counters.didFail()
-      noteObstacle(error)
+      noteConflict(error)
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -97,7 +97,7 @@ struct PackReading: ~Copyable {
         try read(place, into: &stored)
         return Frame(number: number, path: path, place: place, stored: stored, records: held)
       } catch {
-        noteObstacle(error)
+        noteConflict(error)
         take(FrameCheck.Finding(number: number, fault: error, lost: held))
       }
     }
@@ -109,8 +109,8 @@ struct PackReading: ~Copyable {
     return nil
   }
 
-  private mutating func noteObstacle(_ error: StoreError) {
-    if error.kind != .damaged { obstacle = obstacle ?? error }
+  private mutating func noteConflict(_ error: StoreError) {
+    if error.kind != .damaged { conflict = conflict ?? error }
   }
 
   private mutating func read(
@@ -158,7 +158,7 @@ struct PackReading: ~Copyable {
   }
 
   /// The maximum number of bad frames that the verdict reports individually.
-  private static let toldFrames = 3
+  private static let maximumReportedFrames = 3
 
   /// Reads the bytes after the frames, verifies the pack against its id, and returns the verdict.
   mutating func finish() -> PackCheck.Verdict {
@@ -168,28 +168,29 @@ struct PackReading: ~Copyable {
       return verdict
     }
     lose(records[nextRecord...])
-    tellFrames()
+    reportFrames()
     do {
       try hash(upTo: size)
     } catch {
       hashed = nil
-      noteObstacle(error)
+      noteConflict(error)
       verdict.faults.append(error.reason)
     }
-    if obstacle != nil { verdict.isComplete = false }
+    if conflict != nil { verdict.isComplete = false }
     if hashed == size, hash.finish() != verdict.pack {
       verdict.faults.append("its content does not match its id")
     }
     return verdict
   }
 
-  private mutating func tellFrames() {
+  private mutating func reportFrames() {
     badFrames.sort { $0.frame < $1.frame }
-    faults += badFrames.prefix(Self.toldFrames).map { ($0.frame, ": \($0.reason)") }
+    faults += badFrames.prefix(Self.maximumReportedFrames).map { ($0.frame, ": \($0.reason)") }
     faults.sort { $0.frame < $1.frame }
     verdict.faults += faults.map { "frame \($0.frame)\($0.reason)" }
-    if badFrames.count > Self.toldFrames {
-      verdict.faults.append("\(badFrames.count - Self.toldFrames) more frames cannot be decoded")
+    if badFrames.count > Self.maximumReportedFrames {
+      verdict.faults.append(
+        "\(badFrames.count - Self.maximumReportedFrames) more frames cannot be decoded")
     }
   }
 }

@@ -26,7 +26,7 @@ extension PackRepair {
       }
       let verdict = reading.finish()
       // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
-      if let obstacle = reading.obstacle { throw obstacle }
+      if let conflict = reading.conflict { throw conflict }
       if verdict.faults.isEmpty { pack.state = .whole }
       lost[pack.id] = verdict.lost
       plan.packs[number] = pack
@@ -45,7 +45,7 @@ extension PackRepair {
     var decoder = try SalvageDecoder()
     var room: [UInt8] = []
     while var frame = reading.next(in: &room) {
-      try requireGoingOn()
+      try checkNotStopped()
       let lost = try decoder.forEachSound(in: frame, body)
       swap(&room, &frame.stored)
       reading.take(FrameCheck.Finding(number: frame.number, fault: lost.fault, lost: lost.records))
@@ -60,7 +60,7 @@ private struct SalvageDecoder: ~Copyable {
 
   init() throws(StoreError) {
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdDecompressor(passesChecksumOver: true)
+      try ZstdDecompressor(ignoresChecksum: true)
     }
   }
 

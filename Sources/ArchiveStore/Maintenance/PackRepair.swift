@@ -128,7 +128,7 @@ public struct PackRepair {
     }
   }
 
-  func requireGoingOn() throws(StoreError) {
+  func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
       .interrupted, "finish the repair of packs in", repository.place, "it was interrupted",

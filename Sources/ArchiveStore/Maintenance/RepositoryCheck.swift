@@ -43,7 +43,7 @@ public struct RepositoryCheck: Sendable {
   /// The maximum number of attempts to check a repository that keeps changing.
   private static let maximumAttempts = 3
 
-  func requireGoingOn() throws(StoreError) {
+  func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
       .interrupted, "finish the check of", repository.place, "it was interrupted",

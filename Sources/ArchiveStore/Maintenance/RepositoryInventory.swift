@@ -21,7 +21,7 @@ struct RepositoryInventory: Hashable {
       && missingDirectories.contains(RepositoryLayout.snapshots)
   }
   /// Files whose names do not conform to the format, or do not match their directory.
-  var strangers: [ObjectPath] = []
+  var unknownFiles: [ObjectPath] = []
 
   init(_ storage: any Storage) throws(StoreError) {
     snapshots = try list(RepositoryLayout.snapshots, suffix: ".json", storage)
@@ -31,7 +31,7 @@ struct RepositoryInventory: Hashable {
       for id in try list(directory, suffix: ".tar.zst", storage) {
         let path = RepositoryLayout.pack(id)
         guard path.directory == directory else {
-          strangers.append(directory.appending(path.name))
+          unknownFiles.append(directory.appending(path.name))
           continue
         }
         // A pack that no longer exists was removed by a prune after the listing.
@@ -52,7 +52,7 @@ struct RepositoryInventory: Hashable {
       if let id = RepositoryLayout.id(name, suffix: suffix) {
         ids.append(id)
       } else {
-        strangers.append(directory.appending(name))
+        unknownFiles.append(directory.appending(name))
       }
     }
     return ids

@@ -92,7 +92,7 @@ extension RepositoryStatistics {
     for (number, object) in objects.enumerated() {
       var last: BlobID?
       for place in 0..<object.blobs {
-        try watch?.goOn()
+        try watch?.checkCancellation()
         watch?.counters.didHandle(files: 1)
         guard let record = object.record(place), record.id != last else { continue }
         last = record.id

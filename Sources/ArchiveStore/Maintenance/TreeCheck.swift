@@ -63,7 +63,7 @@ struct TreeCheck {
   }
 
   private mutating func look(at tree: TreeReference) throws -> Open {
-    try request.requireGoingOn()
+    try request.checkNotStopped()
     var level = Open(tree: tree)
     _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
     do {

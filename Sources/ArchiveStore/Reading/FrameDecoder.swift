@@ -11,7 +11,7 @@ struct FrameDecoder: ~Copyable {
   init(_ storage: any Storage) throws(StoreError) {
     self.storage = storage
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdDecompressor(passesChecksumOver: true)
+      try ZstdDecompressor(ignoresChecksum: true)
     }
   }
 

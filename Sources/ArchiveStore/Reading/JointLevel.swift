@@ -40,15 +40,15 @@ struct JointLevel: WalkHolder {
 
   /// Moves a directory to its next page with an entry, skipping shared pages. A page that another
   /// directory holds is reused. If pages cannot be read, returns them; the caller then calls again.
-  mutating func readOn(
+  mutating func readNext(
     _ number: Int, _ reader: RepositoryReader
-  ) throws(StoreError) -> LostPages? {
-    var lost: LostPages?
+  ) throws(StoreError) -> UnreadablePages? {
+    var lost: UnreadablePages?
     while directories[number].isBetweenPages, let digest = directories[number].nextPage() {
       if common?.contains(digest) == true {
         // A shared page is not lost.
         if lost != nil { return lost }
-        directories[number].passOver()
+        directories[number].skipPage()
       } else if let shared = directories.first(where: { $0.heldPage == digest }) {
         directories[number].hold(shared)
       } else {
@@ -121,7 +121,7 @@ struct JointDirectory {
   mutating func forget() { (directory, held) = (nil, nil) }
 
   /// Stops reading the directory after damage.
-  mutating func giveUp() {
+  mutating func abandon() {
     (isAtEnd, isDamaged) = (true, true)
     forget()
   }
@@ -160,13 +160,13 @@ struct JointDirectory {
   /// Releases a page that was read to its end and returns the digest of the next one, or nil at the
   /// end of the directory.
   mutating func nextPage() -> Digest? {
-    if held != nil { passOver() }
+    if held != nil { skipPage() }
     if let digest = pageDigest { return digest }
     isAtEnd = true
     return nil
   }
 
-  mutating func passOver() {
+  mutating func skipPage() {
     page += 1
     entry = 0
     held = nil
@@ -176,16 +176,16 @@ struct JointDirectory {
 
   /// Reads the next page, or skips it if it is damaged.
   mutating func readPage(
-    _ reader: RepositoryReader, _ lost: inout LostPages?
+    _ reader: RepositoryReader, _ lost: inout UnreadablePages?
   ) throws(StoreError) {
     guard let directory else { return }
     do throws(StoreError) {
       held = try reader.page(page, of: directory)
     } catch {
       guard error.kind == .damaged, let names = directory.names(onPage: page) else { throw error }
-      if lost == nil { lost = LostPages(names, error) } else { lost?.add(names) }
+      if lost == nil { lost = UnreadablePages(names, error) } else { lost?.add(names) }
       lostFrom = lostFrom ?? page
-      passOver()
+      skipPage()
     }
   }
 

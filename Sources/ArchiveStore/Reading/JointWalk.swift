@@ -70,7 +70,7 @@ private struct JointWalk {
   /// Returns the next path and its entries, or nil at the end or if `body` stops at damage.
   mutating func next(_ body: Body) throws -> (ByteString, JointNames)? {
     while var level = stack.leave() {
-      if try !readOn(&level, body) { return nil }
+      if try !readNext(&level, body) { return nil }
       guard let found = level.takeNext() else { continue }
       let path = level.path.appending(found.name)
       stack.add(level)
@@ -97,19 +97,19 @@ private struct JointWalk {
   }
 
   /// Reads the next page of each directory if needed. Returns false if `body` stops at damage.
-  private func readOn(_ level: inout JointLevel, _ body: Body) throws -> Bool {
+  private func readNext(_ level: inout JointLevel, _ body: Body) throws -> Bool {
     for number in level.directories.indices {
       do throws(StoreError) {
         try level.open(number, reader)
       } catch {
         guard error.kind == .damaged else { throw error }
-        level.directories[number].giveUp()
+        level.directories[number].abandon()
         if try !tell(error, level, number, body) { return false }
       }
     }
     level.findCommonPages()
     for number in level.directories.indices {
-      while let lost = try level.readOn(number, reader) {
+      while let lost = try level.readNext(number, reader) {
         if try !tell(lost.error, level, number, body) { return false }
       }
     }

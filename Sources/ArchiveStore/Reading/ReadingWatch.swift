@@ -25,7 +25,7 @@ public struct ReadingWatch: Sendable {
   }
 
   /// Throws `interruption` if the read should stop.
-  public func goOn() throws(StoreError) {
+  public func checkCancellation() throws(StoreError) {
     if isStopping() { throw interruption }
   }
 
@@ -34,7 +34,7 @@ public struct ReadingWatch: Sendable {
   func take(
     _ path: ByteString, _ node: Node, _ body: () throws -> WalkStep
   ) throws -> WalkStep {
-    try goOn()
+    try checkCancellation()
     if case .directory = node { counters.begin(path) }
     let step = try body()
     if case .file = node { counters.didHandle(files: 1) }

@@ -16,7 +16,7 @@ extension RepositoryReader {
     let directory = try openDirectory(tree)
     var (number, isWhole) = (0, true)
     while true {
-      let part = try readOn(&number, in: directory)
+      let part = try readNext(&number, in: directory)
       if part.lost != nil { isWhole = false }
       guard let page = part.page else { return isWhole }
       for entry in page.entries { try body(entry) }

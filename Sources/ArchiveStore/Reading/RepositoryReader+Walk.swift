@@ -16,7 +16,7 @@ public enum WalkFinding: Sendable, Hashable {
   /// The directory, or the rest of it, cannot be read.
   case damage(StoreError)
   /// Some entries of the directory cannot be read. The walk continues with the others.
-  case lost(LostNames, StoreError)
+  case lost(UnreadableNames, StoreError)
 }
 
 extension RepositoryReader {
@@ -113,7 +113,7 @@ extension RepositoryReader {
     if level.directory == nil { level.directory = try openDirectory(level.tree) }
     guard let directory = level.directory else { return nil }
     while level.page < directory.pages {
-      if level.held == nil, let lost = try readOn(&level, in: directory) {
+      if level.held == nil, let lost = try readNext(&level, in: directory) {
         return .lost(lost.names, lost.error)
       }
       if let entries = level.held?.entries, level.entry < entries.count {
@@ -128,10 +128,10 @@ extension RepositoryReader {
   }
 
   /// Reads the page of a level, or the next readable one. Returns the lost pages before it, if any.
-  private func readOn(
+  private func readNext(
     _ level: inout WalkLevel, in directory: OpenDirectory
-  ) throws(StoreError) -> LostPages? {
-    let part = try readOn(&level.page, in: directory)
+  ) throws(StoreError) -> UnreadablePages? {
+    let part = try readNext(&level.page, in: directory)
     level.held = part.page
     // A page that was read before may be damaged when it is read again.
     if part.lost != nil { level.entry = 0 }

@@ -42,7 +42,7 @@ extension RepositoryReader {
     do {
       let directory = try openDirectory(tree)
       var number = 0
-      while let page = try readOn(&number, in: directory).page {
+      while let page = try readNext(&number, in: directory).page {
         for entry in page.entries {
           level.paths.addClamping(1)
           if case .directory(let below) = entry.node { level.below.append(below) }

@@ -23,7 +23,7 @@ struct PruneLease {
     self.lease = lease
     storage = lease.storage
     if try !Self.make(storage) {
-      guard try Self.takeAway(for: lease), try Self.make(storage) else { return nil }
+      guard try Self.removeStale(for: lease), try Self.make(storage) else { return nil }
     }
     do throws(StoreError) {
       try storage.touch(Self.alive)
@@ -47,7 +47,7 @@ struct PruneLease {
   /// Removes the directory of a holder that seems dead. Returns false if it is alive, or if another
   /// program was faster. The directory is renamed first, so that only one of two programs takes it,
   /// and checked again, because another program may have taken the right in between.
-  private static func takeAway(for lease: Lease) throws(StoreError) -> Bool {
+  private static func removeStale(for lease: Lease) throws(StoreError) -> Bool {
     let storage = lease.storage
     try lease.touchAlive()
     guard let now = try storage.status(lease.path.appending("alive"))?.modified else {

@@ -93,11 +93,11 @@ extension ContentWriter {
     hints: FileHints
   ) throws(StoreError) {
     if isWhole {
-      return try pending.giveWhole(of: bytes) { bytes, blobs throws(StoreError) in
+      return try pending.emitWhole(of: bytes) { bytes, blobs throws(StoreError) in
         try append(hints.member(path, size: bytes.count), bytes: bytes, blobs: blobs)
       }
     }
-    try pending.giveParts(of: bytes, limit: FileWriter.partLimit) {
+    try pending.emitParts(of: bytes, limit: FileWriter.partLimit) {
       offset, bytes, blobs throws(StoreError) in
       let digits = String(offset, radix: 16)
       let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits

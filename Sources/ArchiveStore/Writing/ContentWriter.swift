@@ -42,7 +42,7 @@ public final class ContentWriter {
       try body(file)
     } catch {
       // A failure here has ended the session, which the next call reports.
-      try? file.giveUp()
+      try? file.abandon()
       throw error
     }
     return try file.finish()

@@ -92,7 +92,7 @@ public final class FileWriter {
     guard writer.session.contains(BlobID(kind: .data, digest: digest)) else { return false }
     writer.session.known.countKnown(length: length)
     // The uncut bytes before it belong to a run that continues with this piece.
-    cutter.goOnWithRun()
+    cutter.continueRun()
     try skip(.blob(digest, length: UInt64(length)), writer)
     return true
   }
@@ -119,7 +119,7 @@ public final class FileWriter {
   }
 
   /// Stores the pieces of an unfinished file on which other threads may already rely.
-  func giveUp() throws(StoreError) {
+  func abandon() throws(StoreError) {
     isWhole = false
     try flush(try open())
   }

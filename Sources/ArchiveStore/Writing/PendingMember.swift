@@ -49,7 +49,7 @@ struct PendingMember {
   }
 
   /// Passes all blobs as one member. Without pending blobs it does nothing.
-  func giveWhole(
+  func emitWhole(
     of bytes: Span<UInt8>, _ give: (Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
   ) throws(StoreError) {
     guard let first = runs.first, let last = runs.last else { return }
@@ -60,7 +60,7 @@ struct PendingMember {
   }
 
   /// Passes parts of consecutive blobs, each of at most `limit` bytes.
-  func giveParts(
+  func emitParts(
     of bytes: Span<UInt8>, limit: Int,
     _ give: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
   ) throws(StoreError) {

@@ -43,16 +43,16 @@ long cl_syncfs(int fd);
 // another user's file.
 long cl_has_no_writer(int fd);
 // Whether reported holes can be trusted on the file system of a file; 1 also if it reports none.
-long cl_tells_holes(int fd);
+long cl_reports_holes(int fd);
 // The same by the magic number of a file system (statfs(2)).
-long cl_tells_holes_of(unsigned long magic);
+long cl_reports_holes_of(unsigned long magic);
 // Return the start of the next data, or of the next hole.
 long cl_next_data(int fd, int64_t from);
 long cl_next_hole(int fd, int64_t from);
 long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
 // Punches a hole: frees the blocks of a range, including data not yet written.
-long cl_give_back(int fd, int64_t from, int64_t count);
+long cl_punch_hole(int fd, int64_t from, int64_t count);
 long cl_advise_sequential(int fd);
 // Drops the clean pages of a range from memory. A count of 0 means the rest of the file.
 long cl_advise_unneeded(int fd, int64_t from, int64_t count);

@@ -42,7 +42,7 @@ struct DirectoryListing: WalkVisitor {
     _ path: ByteString, _ status: FileStatus, _ name: ByteString, _ directory: borrowing Directory
   ) throws(ModelError) {
     guard entries.count < limits.entries else {
-      throw fault.tooMuch("it has more than \(limits.entries) entries")
+      throw fault.limitExceeded("it has more than \(limits.entries) entries")
     }
     if let reason = PackageName.fault(of: path, depth: limits.depth, foreign: false) {
       throw fault.unsafe("its '\(path)' cannot be copied: \(reason)")

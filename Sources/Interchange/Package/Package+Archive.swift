@@ -24,7 +24,7 @@ extension Package {
       guard let row = table[path], case .file = row.entry.kind, let ticket = row.ticket else {
         continue
       }
-      let program = PackedProgram(zip, ticket)
+      let program = ArchivedExecutable(zip, ticket)
       try calling { () throws(SystemError) in try inspection.examine(path, program) }
       if let failure = program.failure { throw failure }
     }

@@ -21,7 +21,7 @@ struct PackageFault: Sendable {
   }
 
   /// Returns the error for a package that exceeds a limit.
-  func tooMuch(_ reason: String) -> ModelError {
+  func limitExceeded(_ reason: String) -> ModelError {
     unsafe(reason, hint: "do not use it unless you know why it is so large")
   }
 

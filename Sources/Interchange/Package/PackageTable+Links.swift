@@ -10,14 +10,14 @@ extension PackageTable {
   func checkLinks() throws(ModelError) {
     for row in rows {
       guard case .link(let target) = row.entry.kind else { continue }
-      if let reason = wayOut(of: row.entry.path, target) {
+      if let reason = escapeReason(of: row.entry.path, target) {
         throw fault.unsafe("its link '\(row.entry.path)' leads to '\(target)', \(reason)")
       }
     }
   }
 
   /// Returns the reason why a link is refused, or nil if it stays in the bundle.
-  private func wayOut(of link: ByteString, _ target: ByteString) -> String? {
+  private func escapeReason(of link: ByteString, _ target: ByteString) -> String? {
     var here = Array(link.components.dropLast())
     var ahead: [ByteString] = []
     if let reason = push(target, &ahead) { return reason }

@@ -39,15 +39,15 @@ struct PackageTable {
     pathBytes += entry.path.count
     size.entries += 1
     guard size.entries <= limits.entries else {
-      throw fault.tooMuch("it has more than \(limits.entries) entries")
+      throw fault.limitExceeded("it has more than \(limits.entries) entries")
     }
     guard pathBytes <= limits.pathBytes else {
-      throw fault.tooMuch("its names have more than \(limits.pathBytes) bytes in total")
+      throw fault.limitExceeded("its names have more than \(limits.pathBytes) bytes in total")
     }
     if case .file(let bytes) = entry.kind {
       let sum = size.bytes.addingReportingOverflow(bytes)
       guard !sum.overflow, sum.partialValue <= UInt64(Int64.max) else {
-        throw fault.tooMuch("its files claim to be larger than any volume")
+        throw fault.limitExceeded("its files claim to be larger than any volume")
       }
       size.bytes = sum.partialValue
     }
@@ -60,7 +60,7 @@ struct PackageTable {
   ///   not a directory.
   mutating func finish() throws(ModelError) {
     if let free = limits.availableBytes, size.bytes > free {
-      throw fault.tooMuch(
+      throw fault.limitExceeded(
         "its files have \(size.bytes) bytes, and the volume has \(free) bytes free")
     }
     try putDirectoriesFirst()
@@ -104,7 +104,7 @@ struct PackageTable {
       path = PackageName.parent(of: path)
     }
     guard size.entries <= limits.entries else {
-      throw fault.tooMuch("it has more than \(limits.entries) entries")
+      throw fault.limitExceeded("it has more than \(limits.entries) entries")
     }
     return found.reversed()
   }

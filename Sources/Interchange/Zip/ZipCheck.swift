@@ -26,12 +26,12 @@ struct ZipCheck {
       packed += entry.packedSize
       let sum = size.addingReportingOverflow(entry.size)
       guard !sum.overflow, sum.partialValue <= UInt64(Int64.max) else {
-        throw fault.tooMuch("its files claim to be larger than any volume")
+        throw fault.limitExceeded("its files claim to be larger than any volume")
       }
       size = sum.partialValue
     }
     if size > limits.ratioFloor, size / limits.ratio > packed {
-      throw fault.tooMuch(
+      throw fault.limitExceeded(
         "its files have \(size) bytes, compressed to \(packed): more than \(limits.ratio) to 1"
       )
     }

@@ -24,7 +24,7 @@ struct ZipDirectory {
   ) throws(ModelError) {
     let end = try ZipEnd(of: file, size: size, fault: fault)
     guard end.count <= UInt64(limits.entries) else {
-      throw fault.tooMuch(
+      throw fault.limitExceeded(
         "it claims \(end.count) entries, more than the limit of \(limits.entries)")
     }
     let bytes = try Self.directory(end, of: file, limits, fault)
@@ -49,7 +49,7 @@ struct ZipDirectory {
     _ end: ZipEnd, of file: borrowing Descriptor, _ limits: PackageLimits, _ fault: PackageFault
   ) throws(ModelError) -> [UInt8] {
     guard end.size <= UInt64(limits.pathBytes) * 2 else {
-      throw fault.tooMuch("its directory has \(end.size) bytes")
+      throw fault.limitExceeded("its directory has \(end.size) bytes")
     }
     let bytes = try ZipEnd.read(Int(end.size), at: end.offset, of: file)
     guard bytes.count == Int(end.size) else { throw fault.damaged("it is truncated") }

@@ -51,9 +51,9 @@ internal import SystemIO
     return passed
   }
 
-  fileprivate func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+  fileprivate func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
     let base: Int64 =
-      switch whence {
+      switch origin {
       case 1: Int64(clamping: position)
       case 2: Int64(clamping: zip.size)
       default: 0
@@ -95,7 +95,7 @@ private func skipInput(
 }
 
 private func seekInput(
-  _: OpaquePointer?, client: UnsafeMutableRawPointer?, offset: Int64, whence: Int32
+  _: OpaquePointer?, client: UnsafeMutableRawPointer?, offset: Int64, origin: Int32
 ) -> Int64 {
-  unsafe input(client)?.seek(offset, whence) ?? Int64(ARCHIVE_FATAL)
+  unsafe input(client)?.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
 }

@@ -45,7 +45,7 @@ struct BackupFindings: Sendable {
   }
 
   /// Records an entry that was moved or replaced in every round.
-  mutating func noteMoving(_ path: ByteString) {
+  mutating func noteMoved(_ path: ByteString) {
     warnings.removeAll { $0.path == path }
     unreadable.removeAll { $0.path == path }
     unreadable.append(

@@ -22,12 +22,12 @@ extension BackupOperation {
       let moved = vanished.paths(in: scan)
       if moved.isEmpty { break }
       if round == Self.rounds {
-        run.note { findings in for path in moved { findings.noteMoving(path) } }
+        run.note { findings in for path in moved { findings.noteMoved(path) } }
         break
       }
       try run.checkpoint()
       operation = operation.next(scan, vanished)
-      try request.classBound.require(operation.classRuns, of: plan.device.root)
+      try request.classLimit.require(operation.classRuns, of: plan.device.root)
       let databases = run.findings.databases
       run = try operation.prepare(session, run.source.reopened(), earlier, isFirst: false)
       try operation.work(run)

@@ -33,7 +33,7 @@ public struct BackupOperation {
   ///   snapshot can record; `StoreError`; `SystemError`.
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
-    try request.classBound.require(classRuns, of: plan.device.root)
+    try request.classLimit.require(classRuns, of: plan.device.root)
     try plan.requireSource()
     let state = try openState()
     let session = try repository.beginWriting(

@@ -75,7 +75,7 @@ public struct BackupPlan: Sendable {
 
   /// Refuses a plan whose snapshot would be useless, as it contains only the program's own
   /// directories, or impossible, as it has more data classes than a snapshot can record.
-  public func requireSense() throws(LifecycleError) {
+  public func requireUseful() throws(LifecycleError) {
     try ClassLimit().require(classRuns, of: device.root)
     try requireSource()
   }

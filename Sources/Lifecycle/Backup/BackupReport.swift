@@ -41,11 +41,11 @@ public struct BackupReport: Sendable {
   public var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
 
   /// Whether the snapshot has everything that the policy includes, with no database inconsistent.
-  public var isComplete: Bool { unreadable.isEmpty && databasesAsTheyStood.isEmpty }
+  public var isComplete: Bool { unreadable.isEmpty && databasesUnlocked.isEmpty }
 
   /// Databases that were in use throughout the run: their copies may be inconsistent.
-  public var databasesAsTheyStood: [DatabaseRecord] {
-    databases.filter { $0.how == CaptureMethod.asItStood.rawValue }
+  public var databasesUnlocked: [DatabaseRecord] {
+    databases.filter { $0.how == CaptureMethod.unlocked.rawValue }
   }
 
   /// Adds the findings of a run.

@@ -51,7 +51,7 @@ public struct BackupRequest: Sendable {
   /// The counters that report the progress.
   public var counters: ProgressCounters
   /// The maximum number of data classes that the snapshot can record.
-  var classBound = ClassLimit()
+  var classLimit = ClassLimit()
 
   /// Creates a request.
   public init(

@@ -74,7 +74,7 @@ final class BackupRun: Sendable {
   }
 
   /// Throws `interrupted` if the work was asked to stop.
-  func requireGoingOn() throws(LifecycleError) {
+  func checkNotStopped() throws(LifecycleError) {
     if request.isStopping() { throw .interrupted }
   }
 

@@ -14,28 +14,28 @@ extension BackupWorker {
   ///
   /// - Throws: `Deferred` if the database is busy, unless the work item is late.
   mutating func capture(
-    _ index: Int, _ files: DatabaseFiles, in hand: WorkItemContext
+    _ index: Int, _ files: DatabaseFiles, in context: WorkItemContext
   ) throws -> ReadEntry? {
-    let directory = hand.directory
+    let directory = context.directory
     let unit = DatabaseUnit(directory.scan.name(index))
     let capture: Captured?
     do {
       capture = try inDirectory(directory) { worker, opened in
         try worker.isDatabase(unit, files, directory, opened)
-          ? worker.capture(unit, files, directory, opened, isLate: hand.unit.isLate) : nil
+          ? worker.capture(unit, files, directory, opened, isLate: context.unit.isLate) : nil
       }
     } catch let error as SystemError {
       run.miss(directory.id(index), directory.path.appending(unit.name), error)
-      try readPlainly(files.companions, in: hand)
+      try readPlainly(files.companions, in: context)
       return nil
     }
     guard let capture else {
       // Not a database: a file with the name of a journal is an ordinary file.
-      try readPlainly(files.companions, in: hand)
+      try readPlainly(files.companions, in: context)
       return try read(index, in: directory, .plain)
     }
     note(capture.result, of: unit, in: directory)
-    try add(capture, to: index, files, in: hand)
+    try add(capture, to: index, files, in: context)
     return capture.entries[unit.name]
   }
 
@@ -60,7 +60,7 @@ extension BackupWorker {
     _ opened: borrowing Directory, isLate: Bool
   ) throws -> Captured {
     var entries: [ByteString: ReadEntry] = [:]
-    let whenBusy = isLate ? WhenBusy.takeAsItStands(after: run.databaseDeadline) : .deferred
+    let whenBusy = isLate ? WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
     let result = try DatabaseCapture.capture(
       unit, in: opened, spool: run.request.openSpool(), whenBusy: whenBusy
     ) { reader in
@@ -68,7 +68,7 @@ extension BackupWorker {
       entries[reader.name] = try read(reader, files, directory)
     }
     guard let result else { throw Deferred() }
-    if result.method == .asItStood {
+    if result.method == .unlocked {
       for name in entries.keys { entries[name]?.isStable = false }
     }
     return Captured(result: result, entries: entries)
@@ -123,7 +123,7 @@ extension BackupWorker {
       try reader.takePieces(
         take: { range in
           let count = try content.take(range) { try reader.read($0, appendingTo: &$1) }
-          try run.requireGoingOn()
+          try run.checkNotStopped()
           try run.checkpointIfDue()
           return count
         }, hole: { try content.takeHole($0) })
@@ -135,22 +135,22 @@ extension BackupWorker {
   /// Adds the entries of a database's log and journal. A file removed since the scan is recorded as
   /// missing; a file created since then is added.
   private borrowing func add(
-    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in hand: WorkItemContext
+    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in context: WorkItemContext
   ) throws {
-    let directory = hand.directory
+    let directory = context.directory
     var rest = capture.entries
     rest[directory.scan.name(index)] = nil
     for companion in files.companions {
       if let read = rest.removeValue(forKey: directory.scan.name(Int(companion))) {
-        try hand.add(Int(companion), read)
+        try context.add(Int(companion), read)
         note(read.status.size, of: Int(companion), in: directory)
       } else {
-        hand.results.miss(Int(companion))
+        context.results.miss(Int(companion))
         run.note { $0.missing.insert(directory.id(Int(companion))) }
       }
     }
     for (name, read) in rest {
-      hand.results.add(
+      context.results.add(
         ItemResults.Extra(
           name: name, encoded: try read.entry.encoded(), status: read.status,
           isStable: read.isStable))
@@ -172,19 +172,19 @@ extension BackupWorker {
     let path = directory.path.appending(unit.name)
     run.note { findings in
       findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
-      guard result.method == .asItStood else { return }
-      let reason = result.obstacle.map { ": \($0)" } ?? ""
+      guard result.method == .unlocked else { return }
+      let reason = result.conflict.map { ": \($0)" } ?? ""
       findings.warn(path, "the database was in use and was read without a lock\(reason)")
     }
   }
 
   /// Reads files that turned out not to belong to a database.
-  private mutating func readPlainly(_ entries: [Int32], in hand: WorkItemContext) throws {
+  private mutating func readPlainly(_ entries: [Int32], in context: WorkItemContext) throws {
     for index in entries {
-      if let read = try read(Int(index), in: hand.directory, .plain) {
-        try hand.add(Int(index), read)
+      if let read = try read(Int(index), in: context.directory, .plain) {
+        try context.add(Int(index), read)
       } else {
-        hand.results.miss(Int(index))
+        context.results.miss(Int(index))
       }
     }
   }

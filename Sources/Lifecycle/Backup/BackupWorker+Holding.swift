@@ -19,12 +19,12 @@ extension BackupWorker {
       var read = file.read
       read.entry.node = .file(content)
       read.heldAt = nil
-      try file.hand.add(file.index, read)
+      try file.context.add(file.index, read)
     }
     // Abandoned work items, and those of a run that ended, do not wait: record what was read of
     // them.
-    for file in held.files { file.hand.notes.flush() }
-    for hand in held.removeAll() { try deliver(hand) }
+    for file in held.files { file.context.notes.flush() }
+    for context in held.removeAll() { try deliver(context) }
   }
 }
 

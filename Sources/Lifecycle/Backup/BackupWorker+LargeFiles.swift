@@ -60,7 +60,7 @@ extension BackupWorker {
       }
       if count < range.count { return false }
       if range.upperBound == end { break }
-      try run.requireGoingOn()
+      try run.checkNotStopped()
       try run.checkpointIfDue()
     }
     return true
@@ -73,7 +73,7 @@ extension BackupWorker {
   ) throws -> Content {
     guard file.isNoted else { return try store(file, nil, body) { _ in } }
     let known = run.source.pieces(of: file.key, file.status)
-    return try run.source.notingPieces(of: file.key, file.status) { notes in
+    return try run.source.recordingPieces(of: file.key, file.status) { notes in
       try store(file, known, body) { notes.add($0) }
     }
   }

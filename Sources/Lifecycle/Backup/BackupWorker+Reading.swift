@@ -157,8 +157,8 @@ extension BackupWorker {
       !ChangeRules.isStable(scanned, readAt: time, in: clock)
       && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)
       && file.hasNoWriter
-    let (content, status, stoodStill) = try readUntilStill(file, path, of: directory, mode)
-    if !stoodStill {
+    let (content, status, wasUnchanged) = try readUntilUnchanged(file, path, of: directory, mode)
+    if !wasUnchanged {
       run.note {
         $0.warn(path, "it changed each time it was read; the last version read is stored")
       }
@@ -176,16 +176,16 @@ extension BackupWorker {
     run.request.counters.didHandle(files: 1)
     return ReadEntry(
       entry: entry, status: status,
-      isStable: stoodStill && metadata.isWhole
+      isStable: wasUnchanged && metadata.isWhole
         && ChangeRules.isStable(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
       heldAt: content.heldAt)
   }
 
   /// Stores or holds a file's content; reads it again if it changed meanwhile.
-  private borrowing func readUntilStill(
+  private borrowing func readUntilUnchanged(
     _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
     _ mode: ReadMode
-  ) throws -> (content: ReadContent, status: FileStatus, stoodStill: Bool) {
+  ) throws -> (content: ReadContent, status: FileStatus, wasUnchanged: Bool) {
     var before = try file.status()
     guard before.kind == .file else { throw SystemError.replaced(path) }
     for _ in 1..<Self.readings {

@@ -38,74 +38,75 @@ struct BackupWorker: ~Copyable {
   private mutating func store(_ unit: WorkItem) throws {
     if run.isClosed(unit.directory) { return try passOn(unit.entries[...], of: unit) }
     var rest = unit.entries[...]
-    let hand = WorkItemContext(unit, run)
-    defer { hand.notes.flush() }
+    let context = WorkItemContext(unit, run)
+    defer { context.notes.flush() }
     do {
-      if unit.isVisit, hand.directory.facts.metadata == nil {
-        hand.results.metadata = try readMetadata(hand.directory)
+      if unit.isVisit, context.directory.facts.metadata == nil {
+        context.results.metadata = try readMetadata(context.directory)
       }
       while let index = rest.first {
-        try run.requireGoingOn()
-        try store(Int(index), in: hand)
+        try run.checkNotStopped()
+        try store(Int(index), in: context)
         rest.removeFirst()
       }
     } catch let failure as DirectoryPosition.Failure {
       try run.close(EntryID(Int(unit.directory.container), failure.directory), failure.error)
       return try passOn(rest, of: unit)
     }
-    if !held.keep(hand) { try deliver(hand) }
+    if !held.keep(context) { try deliver(context) }
   }
 
   /// Delivers the results of a work item.
-  func deliver(_ hand: WorkItemContext) throws {
-    hand.notes.flush()
-    try run.assembly.deliver(hand.results, to: hand.unit.directory, isVisit: hand.unit.isVisit)
+  func deliver(_ context: WorkItemContext) throws {
+    context.notes.flush()
+    try run.assembly.deliver(
+      context.results, to: context.unit.directory, isVisit: context.unit.isVisit)
   }
 
   /// Reads an entry, then adds the other hard links to the same file.
-  private mutating func store(_ index: Int, in hand: WorkItemContext) throws {
-    let directory = hand.directory
+  private mutating func store(_ index: Int, in context: WorkItemContext) throws {
+    let directory = context.directory
     if let entry = directory.renamedLink(index) {
       if let read = try readStored(entry, index, in: directory) {
-        hand.results.add(index, try read.entry.encoded(), isStable: read.isStable)
+        context.results.add(index, try read.entry.encoded(), isStable: read.isStable)
       } else {
-        hand.results.miss(index)
+        context.results.miss(index)
       }
       return
     }
     if let copied = directory.known.copies[Int32(index)],
       let copy = try readCopy(index, copied, in: directory)
     {
-      return try hand.add(index, copy)
+      return try context.add(index, copy)
     }
     let read: ReadEntry?
     do {
-      read = try self.read(index, in: hand)
+      read = try self.read(index, in: context)
     } catch is Deferred {
       return run.queue.deferred(directory.id(index), in: directory.id)
     }
     let followers = run.links.followers(of: directory.id(index))
     guard let read else {
-      hand.results.miss(index)
+      context.results.miss(index)
       return try lead(followers[...])
     }
-    if let place = read.heldAt { return held.add(index, read, at: place, of: hand) }
-    try hand.add(index, read)
+    if let place = read.heldAt { return held.add(index, read, at: place, of: context) }
+    try context.add(index, read)
     try follow(followers[...], read, directory.scan.entries[index].status.identity)
   }
 
   /// Reads an entry; reads a database together with its log and journal.
-  private mutating func read(_ index: Int, in hand: WorkItemContext) throws -> ReadEntry? {
-    let files = hand.directory.known.databases[Int32(index)]
+  private mutating func read(_ index: Int, in context: WorkItemContext) throws -> ReadEntry? {
+    let files = context.directory.known.databases[Int32(index)]
     // Only databases are deferred.
-    if files == nil, !hand.unit.isLate {
-      try makeRoom(for: index, in: hand.directory)
+    if files == nil, !context.unit.isLate {
+      try makeRoom(for: index, in: context.directory)
       do {
         return try read(
-          index, in: hand.directory, hand.directory.mayHold(index) ? .holding : .wary)
+          index, in: context.directory, context.directory.mayHold(index) ? .holding : .wary)
       } catch is DatabaseFound {}
     }
-    return try capture(index, files ?? DatabaseFiles(), in: hand)
+    return try capture(index, files ?? DatabaseFiles(), in: context)
   }
 
   /// Reads an entry; returns nil and records the problem if that fails.
@@ -151,41 +152,41 @@ struct BackupWorker: ~Copyable {
     // The file was replaced since the scan: the other names do not link to it.
     guard followers.isEmpty || read.status.identity == identity else { return try lead(followers) }
     for follower in followers {
-      let hand = WorkItemContext(parentOf: follower, run)
+      let context = WorkItemContext(parentOf: follower, run)
       var named = read
-      named.entry.name = hand.directory.scan.name(Int(follower.index))
+      named.entry.name = context.directory.scan.name(Int(follower.index))
       if case .file(let content) = read.entry.node,
-        content.size != hand.directory.scan.entries[Int(follower.index)].status.size
+        content.size != context.directory.scan.entries[Int(follower.index)].status.size
       {
         run.note { $0.sizes[follower] = content.size }
       }
-      try hand.add(Int(follower.index), named)
-      try deliver(hand)
+      try context.add(Int(follower.index), named)
+      try deliver(context)
     }
   }
 
   /// Reads a file by the first of its names that can be read.
   private mutating func lead(_ names: ArraySlice<EntryID>) throws {
     guard let name = names.first else { return }
-    let hand = WorkItemContext(parentOf: name, run)
+    let context = WorkItemContext(parentOf: name, run)
     var read: ReadEntry?
     do {
-      if !run.isClosed(hand.unit.directory) {
-        read = try self.read(Int(name.index), in: hand.directory, .plain)
+      if !run.isClosed(context.unit.directory) {
+        read = try self.read(Int(name.index), in: context.directory, .plain)
       }
     } catch let failure as DirectoryPosition.Failure {
       try run.close(EntryID(Int(name.container), failure.directory), failure.error)
     }
     if let read {
-      try hand.add(Int(name.index), read)
-      hand.notes.flush()
-      let identity = hand.directory.scan.entries[Int(name.index)].status.identity
+      try context.add(Int(name.index), read)
+      context.notes.flush()
+      let identity = context.directory.scan.entries[Int(name.index)].status.identity
       try follow(names.dropFirst(), read, identity)
     } else {
-      hand.results.miss(Int(name.index))
+      context.results.miss(Int(name.index))
       try lead(names.dropFirst())
     }
-    try deliver(hand)
+    try deliver(context)
   }
 
   /// Reads the files of unreadable entries by their other names.

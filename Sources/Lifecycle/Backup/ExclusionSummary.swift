@@ -16,7 +16,7 @@ enum ExclusionSummary {
     var found: [Exclusion] = []
     var files: [String: EntryTotals] = [:]
     for index in scan.entries.indices where isTopmost(index, scan) {
-      let rule = policy.rule(leavingOut: scan.query(index)) ?? "the program's own"
+      let rule = policy.rule(reportingOmissions: scan.query(index)) ?? "the program's own"
       if scan.entries[index].status.kind == .directory {
         let (path, sum) = (scan.logicalPath(index), sums[index])
         found.append(
@@ -77,7 +77,7 @@ enum ExclusionSummary {
 
 extension CompiledPolicy {
   /// Returns the rule or mark that excluded an entry from the backup, or nil if none did.
-  func rule(leavingOut query: EntryQuery) -> String? {
+  func rule(reportingOmissions query: EntryQuery) -> String? {
     explain(query).steps.last { step in
       guard step.keep.contains(where: { $0.key == "backup" || $0.key == "class" }) else {
         return false

@@ -18,7 +18,7 @@ final class SmallFileBatch {
 
   /// A held file and the range of its bytes in the batch.
   struct File {
-    let hand: WorkItemContext
+    let context: WorkItemContext
     let index: Int
     let read: ReadEntry
     let place: Range<Int>
@@ -51,15 +51,15 @@ final class SmallFileBatch {
   }
 
   /// Holds the file that was read last.
-  func add(_ index: Int, _ read: ReadEntry, at place: Range<Int>, of hand: WorkItemContext) {
-    files.append(File(hand: hand, index: index, read: read, place: place))
+  func add(_ index: Int, _ read: ReadEntry, at place: Range<Int>, of context: WorkItemContext) {
+    files.append(File(context: context, index: index, read: read, place: place))
     end = bytes.count
   }
 
   /// Makes a work item wait for its files; returns false if none of them is held.
-  func keep(_ hand: WorkItemContext) -> Bool {
-    guard let last = files.last, last.hand === hand else { return false }
-    waiting.append(hand)
+  func keep(_ context: WorkItemContext) -> Bool {
+    guard let last = files.last, last.context === context else { return false }
+    waiting.append(context)
     return true
   }
 
@@ -84,7 +84,7 @@ final class SmallFileBatch {
 extension SmallFileBatch.File {
   fileprivate var small: SmallFile {
     SmallFile(
-      logicalPath: hand.directory.path.appending(read.entry.name), place: place,
+      logicalPath: context.directory.path.appending(read.entry.name), place: place,
       hints: FileHints(read.status))
   }
 }

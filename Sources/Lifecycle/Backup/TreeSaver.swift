@@ -23,7 +23,7 @@ final class TreeSaver: Sendable {
     /// Records of complete directories whose parent is incomplete.
     var records: [EntryID: RecordPointer] = [:]
     /// Directories that are omitted.
-    var missed: Set<EntryID> = []
+    var mismatches: Set<EntryID> = []
   }
 
   /// A container's root with its tree.
@@ -75,7 +75,7 @@ final class TreeSaver: Sendable {
     guard directory.index > 0 else { return }
     // The directory has its result from here on. Later results in it, such as of a hard link to be
     // read for others, must not complete it a second time.
-    state.withLock { _ = $0.missed.insert(directory) }
+    state.withLock { _ = $0.mismatches.insert(directory) }
     var results = ItemResults()
     results.miss(Int(directory.index))
     try deliver(results, to: parent(of: directory), isVisit: false)
@@ -105,7 +105,7 @@ final class TreeSaver: Sendable {
           awaiting: tree.awaited(index, known[container]))
       open.take(results, isVisit: isVisit)
       if open.hasSurplus { throw LifecycleError.uncertain(tree.scan.logicalPath(index)) }
-      if open.isComplete { return state.missed.contains(directory) ? nil : open }
+      if open.isComplete { return state.mismatches.contains(directory) ? nil : open }
       state.open[directory] = open
       return nil
     }

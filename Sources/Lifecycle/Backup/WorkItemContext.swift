@@ -12,7 +12,7 @@ final class WorkItemContext {
   init(_ unit: WorkItem, _ run: BackupRun) {
     self.unit = unit
     directory = DirectoryContext(unit.directory, run)
-    notes = run.source.makeNotes(directory.facts.key)
+    notes = run.source.makeCheckpoint(directory.facts.key)
   }
 
   /// Creates a context without entries, for the directory of an entry.

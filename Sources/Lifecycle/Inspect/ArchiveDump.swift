@@ -30,7 +30,7 @@ public struct ArchiveDump {
   public init(
     of snapshot: StoredSnapshot, from reader: RepositoryReader,
     to sink: @escaping (Span<UInt8>) throws -> Void,
-    leavingOut tell: @escaping (Exclusion, PathRemark) -> Void
+    reportingOmissions tell: @escaping (Exclusion, PathRemark) -> Void
   ) {
     self.reader = reader
     self.sink = sink
@@ -90,7 +90,7 @@ public struct ArchiveDump {
     {
       member.kind = .hardLink(target: Array(first.path.bytes))
     } else if case .file(let content) = entry.node {
-      try reader.readContent(content) { _, _ in try reader.watch?.goOn() }
+      try reader.readContent(content) { _, _ in try reader.watch?.checkCancellation() }
     }
     return member
   }
@@ -149,7 +149,7 @@ extension RepositoryReader {
     of content: Content, to sink: (Span<UInt8>) throws -> Void
   ) throws {
     func give(_ bytes: Span<UInt8>) throws {
-      try watch?.goOn()
+      try watch?.checkCancellation()
       try sink(bytes)
       watch?.counters.didHandle(bytes: UInt64(bytes.count))
     }

@@ -91,7 +91,7 @@ public struct MergedDump {
       hint: "use '--tar' to write the database and its logs unchanged")
   }
 
-  private struct Enough: Error {}
+  private struct EndOfInterest: Error {}
 
   private static func pageSize(
     of content: Content, from reader: RepositoryReader
@@ -101,9 +101,9 @@ public struct MergedDump {
       try reader.writeBytes(of: content) { bytes in
         let count = min(bytes.count, DatabaseUnit.headSize - head.count)
         for place in 0..<count { head.append(bytes[place]) }
-        if head.count == DatabaseUnit.headSize { throw Enough() }
+        if head.count == DatabaseUnit.headSize { throw EndOfInterest() }
       }
-    } catch is Enough {}
+    } catch is EndOfInterest {}
     return DatabaseUnit.pageSize(head: head.span)
   }
 

@@ -29,7 +29,7 @@ public struct PathHistory: Sendable {
     var places: [Form: Int] = [:]
     reader.watch?.counters.expect(files: snapshots.count, bytes: 0)
     for stored in snapshots {
-      try reader.watch?.goOn()
+      try reader.watch?.checkCancellation()
       defer { reader.watch?.counters.didHandle(files: 1) }
       guard let path = try path(stored.snapshot) else { continue }
       let place = Location(tree: stored.snapshot.tree, path: path)

@@ -29,17 +29,17 @@ final class SpooledLog {
       try reader.readContent(content) { offset, bytes in
         try file.write(bytes, at: offset)
         try feed(&parser, from: file, until: offset + UInt64(bytes.count))
-        if parser.next == nil { throw Enough() }
+        if parser.next == nil { throw EndOfInterest() }
       }
       try feed(&parser, from: file, until: content.size)
-    } catch is Enough {
+    } catch is EndOfInterest {
       // The rest of the log is from an earlier use of the file.
     }
     guard let overlay = parser.overlay() else { return nil }
     return SpooledLog(overlay, in: file)
   }
 
-  private struct Enough: Error {}
+  private struct EndOfInterest: Error {}
 
   /// Passes the requested ranges to a parser as long as they lie before `end`.
   private static func feed(

@@ -19,7 +19,7 @@ extension Directory {
 
   /// Gives a file or a symbolic link a second name, so that the first one can be replaced in one
   /// step. Renames it on volumes without hard links.
-  func putAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
+  func linkAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
     do throws(SystemError) {
       try createHardLink(aside, to: name, in: self)
     } catch {

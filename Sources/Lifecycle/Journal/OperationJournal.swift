@@ -93,8 +93,8 @@ final class OperationJournal {
   }
 
   /// Records that all steps were rolled back.
-  func forgetSteps(hasCome: Bool) throws(SystemError) {
-    record = record.withoutSteps(hasCome: hasCome)
+  func forgetSteps(hasPlacedEntries: Bool) throws(SystemError) {
+    record = record.withoutSteps(hasPlacedEntries: hasPlacedEntries)
     try write()
   }
 

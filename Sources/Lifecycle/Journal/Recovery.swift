@@ -67,7 +67,7 @@ public struct Recovery {
       case .moving: try finish(record, in: directory, &outcome)
       case .returning:
         try Rollback(record, root: device.root).run(
-          &outcome, isGoingOn: true, in: directory)
+          &outcome, isResumed: true, in: directory)
       }
       try removeStaged(record)
       if record.isWhole { removeEmpty(of: record, outcome) }
@@ -101,7 +101,7 @@ public struct Recovery {
       record.state = .returning
       try OperationJournal.write(record, in: journal)
       try Rollback(record, root: device.root).run(
-        &outcome, isGoingOn: false, in: journal)
+        &outcome, isResumed: false, in: journal)
     }
   }
 
@@ -112,7 +112,7 @@ public struct Recovery {
     // The steps of a whole operation are rolled back together.
     for unit in record.isWhole ? record.steps.singly : record.steps.units {
       do throws(UnitFailure) {
-        outcome.steps += try runner.takeAll(unit)
+        outcome.steps += try runner.applyAll(unit)
       } catch {
         let reason = error.error
         let isHalfTaken = error.left != nil

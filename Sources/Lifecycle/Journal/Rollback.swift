@@ -13,16 +13,17 @@ struct Rollback {
   ///
   /// Entries in a directory that has been replaced are left alone and reported.
   ///
-  /// - Parameter isGoingOn: whether steps may have been rolled back before.
+  /// - Parameter isResumed: whether steps may have been rolled back before.
   func run(
-    _ outcome: inout RecoveredOperation, isGoingOn: Bool, in journal: borrowing Directory
+    _ outcome: inout RecoveredOperation, isResumed: Bool, in journal: borrowing Directory
   ) throws(SystemError) {
     outcome.steps = try takeSteps(&outcome.failed)
-    let hasCome = isGoingOn || outcome.steps > 0
+    let hasPlacedEntries = isResumed || outcome.steps > 0
     if !record.steps.isEmpty {
-      try OperationJournal.write(record.withoutSteps(hasCome: hasCome), in: journal)
+      try OperationJournal.write(
+        record.withoutSteps(hasPlacedEntries: hasPlacedEntries), in: journal)
     }
-    if !hasCome { return }
+    if !hasPlacedEntries { return }
     for place in record.staging {
       do throws(SystemError) {
         let directory = try Directory.open(resolved: place)
@@ -66,11 +67,11 @@ extension JournalRecord {
   /// Returns the record after all steps were rolled back. It has to be written before the staged
   /// entries are removed: a step without a staged entry would be mistaken for one to roll back.
   ///
-  /// - Parameter hasCome: whether any new entry was in place, so that the staged entries are kept;
+  /// - Parameter hasPlacedEntries: whether any new entry was in place, so that the staged entries are kept;
   ///   otherwise they are removed.
-  func withoutSteps(hasCome: Bool) -> JournalRecord {
+  func withoutSteps(hasPlacedEntries: Bool) -> JournalRecord {
     var record = self
-    record.state = hasCome ? .returning : .preparing
+    record.state = hasPlacedEntries ? .returning : .preparing
     (record.roots, record.steps) = ([], [])
     return record
   }

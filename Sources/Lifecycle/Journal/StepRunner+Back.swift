@@ -6,12 +6,12 @@ extension StepRunner {
   /// Rolls back a step as far as it was applied. Returns whether anything had to be done. The steps
   /// after it must have been rolled back before.
   func rollBack(_ step: JournalStep) throws(SystemError) -> Bool {
-    let isReturned = try returnNew(step)
-    return try bringBackKept(step) || isReturned
+    let isReturned = try unplace(step)
+    return try restoreKept(step) || isReturned
   }
 
   /// Moves the new entry back to its staging directory, unless it is still there.
-  private func returnNew(_ step: JournalStep) throws(SystemError) -> Bool {
+  private func unplace(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let source = step.source, try !isStaged(step) else { return false }
     return try within(step.root, step.directory) { place throws(SystemError) in
       guard try place.statusIfPresent(step.name) != nil else { return false }
@@ -29,7 +29,7 @@ extension StepRunner {
 
   /// Restores the replaced entry. An entry that has been created in its place since then is kept in
   /// exchange.
-  private func bringBackKept(_ step: JournalStep) throws(SystemError) -> Bool {
+  private func restoreKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
     let used = keptNames[step]
     // If this runner kept nothing, an entry of that name belongs to another operation.
@@ -37,18 +37,18 @@ extension StepRunner {
     let name = used ?? step.keptName ?? step.name
     if kept == step.root {
       return try within(kept, step.directory) { place throws(SystemError) in
-        try bringBack(name, from: place, to: place, as: step.name)
+        try restore(name, from: place, to: place, as: step.name)
       } ?? false
     }
     return try within(kept, step.directory) { trash throws(SystemError) in
       guard try trash.statusIfPresent(name) != nil else { return false }
       return try ladder(step.root).withDirectory(step.directory) { place throws(SystemError) in
-        try bringBack(name, from: trash, to: place, as: step.name)
+        try restore(name, from: trash, to: place, as: step.name)
       }
     } ?? false
   }
 
-  private func bringBack(
+  private func restore(
     _ kept: ByteString, from trash: borrowing Directory, to place: borrowing Directory,
     as name: ByteString
   ) throws(SystemError) -> Bool {

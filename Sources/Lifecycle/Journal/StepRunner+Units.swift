@@ -13,7 +13,7 @@ struct UnitFailure: Error {
 extension StepRunner {
   /// Applies the steps of a unit. If one cannot be applied, it and the steps before it are rolled
   /// back. Returns the number of steps that had to be applied.
-  func takeAll(_ unit: some BidirectionalCollection<JournalStep>) throws(UnitFailure) -> Int {
+  func applyAll(_ unit: some BidirectionalCollection<JournalStep>) throws(UnitFailure) -> Int {
     var taken = 0
     let begun = isFresh ? 0 : try begun(unit)
     for (number, step) in unit.enumerated() where number >= begun {

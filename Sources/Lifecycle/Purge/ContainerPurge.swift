@@ -226,7 +226,7 @@ struct ContainerPurge: ~Copyable {
       // finishes what fails.
       do throws(SystemError) {
         let watch = RemovalWatch(didRemove: { counters.didHandle(files: 1) })
-        _ = try aside.directory.removeTree(try aside.doom(moved), watch: watch)
+        _ = try aside.directory.removeTree(try aside.markForDeletion(moved), watch: watch)
         return .gone(check.bytes)
       } catch { return .failed(error, 0) }
     }

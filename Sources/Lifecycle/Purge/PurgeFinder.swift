@@ -17,7 +17,7 @@ struct PurgeFinder {
   /// The companions of database units, by the entry of the database.
   private(set) var companions: [Int32: [Int32]] = [:]
   /// The reasons why entries are no candidates, unless the policy's verdict is the only one.
-  private(set) var obstacles: [Int32: PurgeConflict] = [:]
+  private(set) var conflicts: [Int32: PurgeConflict] = [:]
 
   /// The names of marker files, which mark the directory that contains them.
   private let markFiles: [ByteString]
@@ -62,7 +62,7 @@ struct PurgeFinder {
         let companions = databases.companions(of: index)
         if companions.isEmpty { take(index) } else { take(index, companions) }
       case .fifo, .socket, .characterDevice, .blockDevice:
-        obstacles[Int32(index)] = .special
+        conflicts[Int32(index)] = .special
       }
     }
   }
@@ -70,8 +70,8 @@ struct PurgeFinder {
   // MARK: - Files and databases
 
   private mutating func take(_ index: Int) {
-    if let obstacle = obstacle(index) {
-      note(obstacle, at: index)
+    if let conflict = conflict(index) {
+      note(conflict, at: index)
     } else {
       var sum = UnitSum()
       add(index, to: &sum)
@@ -80,17 +80,17 @@ struct PurgeFinder {
   }
 
   /// Records a conflict, except `never`: it applies to most of a device, and the verdict says it.
-  private mutating func note(_ obstacle: PurgeConflict, at index: Int) {
-    if obstacle != .never { obstacles[Int32(index)] = obstacle }
+  private mutating func note(_ conflict: PurgeConflict, at index: Int) {
+    if conflict != .never { conflicts[Int32(index)] = conflict }
   }
 
   private mutating func take(_ index: Int, _ sidecars: [Int]) {
     let members = [index] + sidecars
     for member in members {
-      guard let obstacle = obstacle(member) else { continue }
-      note(obstacle, at: member)
+      guard let conflict = conflict(member) else { continue }
+      note(conflict, at: member)
       for one in members where one != member {
-        obstacles[Int32(one)] = .holds(scan.logicalPath(member))
+        conflicts[Int32(one)] = .holds(scan.logicalPath(member))
       }
       return
     }
@@ -102,7 +102,7 @@ struct PurgeFinder {
 
   /// Returns the reason why an entry may not be deleted, whatever unit it belongs to, or nil if it
   /// may.
-  private func obstacle(_ index: Int) -> PurgeConflict? {
+  private func conflict(_ index: Int) -> PurgeConflict? {
     let entry = scan.entries[index]
     if entry.status.isMountPoint { return .mount }
     if scan.ownDirectories.contains(index) { return .own }
@@ -134,18 +134,18 @@ struct PurgeFinder {
   private mutating func takeDirectory(_ index: Int) -> Bool {
     let entry = scan.entries[index]
     if entry.status.isMountPoint || scan.ownDirectories.contains(index) {
-      obstacles[Int32(index)] = entry.status.isMountPoint ? .mount : .own
+      conflicts[Int32(index)] = entry.status.isMountPoint ? .mount : .own
       return true
     }
     guard let terms = entry.verdicts.keep.purge.terms, terms.unit == .directory else {
       return false
     }
     var sum = UnitSum()
-    guard let hindrance = sumDirectory(index, &sum) else {
+    guard let blocker = sumDirectory(index, &sum) else {
       if sum.files > 0 { append(index, .folder, sum) }
       return true
     }
-    obstacles[Int32(index)] = .holds(scan.logicalPath(hindrance))
+    conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
     return true
   }
 
@@ -155,7 +155,7 @@ struct PurgeFinder {
     while let directory = pending.popLast() {
       for index in [directory] + Array(scan.entries[directory].children) {
         if index != directory || directory == top {
-          let found = obstacle(index)
+          let found = conflict(index)
           // A marker file in the directory is deleted with it.
           if let found, found != .mark { return index }
           add(index, to: &sum)

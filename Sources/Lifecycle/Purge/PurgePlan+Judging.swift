@@ -13,7 +13,7 @@ public struct PurgeJudgement: Sendable {
   /// The levels at which the unit is deleted.
   public internal(set) var levels: [PressureLevel] = []
   /// The reason why the entry is no candidate.
-  public internal(set) var obstacle: PurgeConflict?
+  public internal(set) var conflict: PurgeConflict?
   /// The reason to consider its app running.
   public internal(set) var running: String?
   /// The policy's decision.
@@ -28,7 +28,7 @@ extension PurgePlan {
     guard let number = scan.containers.firstIndex(where: { $0.container == container }),
       let entry = scan.containers[number].index(of: inner)
     else {
-      judgement.obstacle = .missing
+      judgement.conflict = .missing
       return judgement
     }
     let found = scan.containers[number]
@@ -41,7 +41,7 @@ extension PurgePlan {
         PurgeTerm($0).lets(unit, at: request.now)
       }.map(\.level)
     } else {
-      judgement.obstacle = obstacle(number, entry)
+      judgement.conflict = conflict(number, entry)
     }
     return judgement
   }
@@ -65,14 +65,14 @@ extension PurgePlan {
     }
   }
 
-  private func obstacle(_ container: Int, _ entry: Int) -> PurgeConflict {
+  private func conflict(_ container: Int, _ entry: Int) -> PurgeConflict {
     let scan = scan.containers[container]
-    if let known = obstacles[container][Int32(entry)] { return known }
+    if let known = conflicts[container][Int32(entry)] { return known }
     if scan.entries[entry].verdicts.keep.purge == .never { return .never }
     var at = entry
     while at != 0 {
       at = Int(scan.entries[at].parent)
-      if let known = obstacles[container][Int32(at)] { return known }
+      if let known = conflicts[container][Int32(at)] { return known }
     }
     return scan.entries[entry].status.kind == .directory ? .folder : .never
   }

@@ -17,12 +17,12 @@ public struct PurgePlan: Sendable {
   /// The companions of each database that is a candidate, by container and entry.
   let companions: [[Int32: [Int32]]]
   /// The reasons why entries are no candidates, by container and entry.
-  let obstacles: [[Int32: PurgeConflict]]
+  let conflicts: [[Int32: PurgeConflict]]
 
   /// Creates the plan.
   public static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
-    var (units, companions, obstacles): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeConflict]])
-    (units, companions, obstacles) = ([], [], [])
+    var (units, companions, conflicts): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeConflict]])
+    (units, companions, conflicts) = ([], [], [])
     let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
     var ranks = PathRanks()
     for (place, container) in scan.containers.enumerated() {
@@ -33,12 +33,12 @@ public struct PurgePlan: Sendable {
       quotas?.mark(&found, in: container)
       units += found
       companions.append(finder.companions)
-      obstacles.append(finder.obstacles)
+      conflicts.append(finder.conflicts)
     }
     PurgeOrder.sort(&units, at: request.now)
     var plan = PurgePlan(
       scan: scan, request: request, units: units, volumes: [], companions: companions,
-      obstacles: obstacles)
+      conflicts: conflicts)
     plan.volumes = plan.judgeVolumes()
     return plan
   }

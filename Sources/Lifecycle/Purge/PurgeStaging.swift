@@ -75,7 +75,7 @@ struct PurgeStaging: ~Copyable {
   }
 
   /// Marks a directory for deletion, after it was found to match the plan. Returns its new name.
-  func doom(_ moved: ByteString) throws(SystemError) -> ByteString {
+  func markForDeletion(_ moved: ByteString) throws(SystemError) -> ByteString {
     let name = Self.pendingDeletion.joined(moved)
     try directory.rename(moved, to: name, in: directory, replacing: false)
     try? directory.remove(moved.joined(Self.origin))

@@ -46,10 +46,11 @@ extension PurgeRequest {
   private static func running(_ scan: DeviceScan) -> [ByteString: String] {
     let parties = parties(scan)
     if parties.isEmpty { return [:] }
-    let (apps, rivals) = (RunningApps(scan), ConcurrentOperations(scan.device))
+    let (apps, concurrent) = (RunningApps(scan), ConcurrentOperations(scan.device))
     var running: [ByteString: String] = [:]
     for party in parties {
-      running[party] = rivals.sign(among: scan.containers(of: party)) ?? apps.sign(of: party)?.text
+      running[party] =
+        concurrent.sign(among: scan.containers(of: party)) ?? apps.sign(of: party)?.text
     }
     return running
   }
@@ -69,8 +70,8 @@ extension PurgeRequest {
   /// another operation of this program, uses any of its containers or, for a group, a container of
   /// one of its members.
   public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
-    let rivals = ConcurrentOperations(scan.device)
-    if let sign = rivals.sign(among: scan.containers(of: party)) { return sign }
+    let concurrent = ConcurrentOperations(scan.device)
+    if let sign = concurrent.sign(among: scan.containers(of: party)) { return sign }
     let apps = scan.apps(with: party)
     let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
     let part = DeviceScan(

@@ -36,12 +36,12 @@ struct DatabaseMoves {
   /// database are moved away; then the log and the journal are put in place, then the database.
   func moves(of unit: Int) -> [Move] {
     let database = plan.databases[unit]
-    let strays = database.strays.map { stray(named: $0, of: database) }
+    let orphanedSidecars = database.orphanedSidecars.map { orphan(named: $0, of: database) }
     let members = database.members.filter { !findings.isUnmade($0) }.map { number in
       let name = plan.tree.name(number)
       return move(name, of: database, entry: number, isWanted: false)
     }
-    return (strays + members).map { move in
+    return (orphanedSidecars + members).map { move in
       var move = move
       move.step.unit = unit
       return move
@@ -50,7 +50,7 @@ struct DatabaseMoves {
 
   /// Returns the move for a stray file. A file that the plan deletes is removed once the database
   /// is in place; others remain beside it.
-  private func stray(named name: ByteString, of database: PlannedDatabase) -> Move {
+  private func orphan(named name: ByteString, of database: PlannedDatabase) -> Move {
     let child = DirectoryChild(directory: database.directory, name: name)
     return move(name, of: database, entry: nil, isWanted: !deleted.contains(child))
   }
@@ -62,8 +62,8 @@ struct DatabaseMoves {
     let path = plan.tree.path(database.directory, from: 0).appending(name)
     let source = entry.map { _ in RestorePlan.StepRoot.staged }
     var move = Move(step: JournalStep(path: path, source: source), entry: entry)
-    let isWithDatabase = isPutAside(database.entry)
-    let stays = isWithDatabase || isPutAside(entry)
+    let isWithDatabase = isMovedAside(database.entry)
+    let stays = isWithDatabase || isMovedAside(entry)
     if keeping == .trash, !stays {
       move.step.kept = RestorePlan.StepRoot.kept
     } else if keeping != .nothing {
@@ -79,7 +79,7 @@ struct DatabaseMoves {
     return move
   }
 
-  private func isPutAside(_ entry: Int?) -> Bool {
-    entry.map { plan.tree.entries[$0].isPutAside } ?? false
+  private func isMovedAside(_ entry: Int?) -> Bool {
+    entry.map { plan.tree.entries[$0].isMovedAside } ?? false
   }
 }

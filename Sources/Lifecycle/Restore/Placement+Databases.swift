@@ -18,7 +18,7 @@ extension Placement {
       if isStopping() { throw interruption() }
       let moves = databases.moves(of: unit)
       do throws(UnitFailure) {
-        _ = try runner.takeAll(moves.map(\.step))
+        _ = try runner.applyAll(moves.map(\.step))
         placed += moves.count { $0.entry != nil }
       } catch {
         staying.insert(unit)

@@ -6,7 +6,7 @@ extension Placement {
   /// Removes entries that the snapshot does not have. Returns the totals of the removed and the
   /// replaced entries.
   mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
-    var gone = plan.deletionsOfStrays(besides: staying).gone
+    var gone = plan.deletionsOfOrphans(besides: staying).gone
     for deletion in plan.deletions {
       if let replacement = deletion.replacement, !run.findings.isUnmade(replacement) {
         gone.add(deletion.totals)

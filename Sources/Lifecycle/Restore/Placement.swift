@@ -99,8 +99,8 @@ struct Placement: ~Copyable {
     _ trash: TrashDirectory?
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
-    if entry.isPutAside {
-      try to.putAside(name, as: tree.asideName(number))
+    if entry.isMovedAside {
+      try to.linkAside(name, as: tree.asideName(number))
     } else if entry.action == .replace, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
       try trash.keep(name, of: to, at: directory, leaving: entry.changesKind)

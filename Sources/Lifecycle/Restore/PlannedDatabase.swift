@@ -14,7 +14,7 @@ struct PlannedDatabase: Sendable {
   var entry: Int?
   /// Files beside it that belong to another state; they are moved away before an entry is put in
   /// place.
-  var strays: [ByteString] = []
+  var orphanedSidecars: [ByteString] = []
   /// Whether it was withdrawn during planning; a finished plan has no such database.
   var isWithdrawn = false
 
@@ -44,7 +44,7 @@ struct DirectoryChild: Hashable {
 extension PlannedDatabase {
   /// The stray files beside it.
   var children: [DirectoryChild] {
-    strays.map { DirectoryChild(directory: directory, name: $0) }
+    orphanedSidecars.map { DirectoryChild(directory: directory, name: $0) }
   }
 }
 

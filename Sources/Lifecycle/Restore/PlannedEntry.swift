@@ -31,7 +31,7 @@ struct PlannedEntry: Sendable, BitwiseCopyable {
   /// Whether there is metadata to set; directories that are no entries of the snapshot have none.
   var hasMetadata = true
   /// Whether the existing entry is kept beside it under another name.
-  var isPutAside = false
+  var isMovedAside = false
   let permissions: UInt16
   let nameLength: UInt8
   /// The level of a file's pieces (`Content.level`).

@@ -20,10 +20,10 @@ struct PlannedTree: Sendable {
   }
 
   /// Appends an entry. Returns its number. The format limits a name to 255 bytes. The content of a
-  /// kept file is recorded only if the file may still be restored (`mayCome`).
+  /// kept file is recorded only if the file may still be restored (`mayBeRestored`).
   mutating func append(
     _ entry: TreeEntry, named name: ByteString, parent: Int?, action: RestoreAction,
-    hasMetadata: Bool = true, mayCome: Bool = false
+    hasMetadata: Bool = true, mayBeRestored: Bool = false
   ) -> Int {
     let number = entries.count
     var planned = PlannedEntry(
@@ -39,7 +39,7 @@ struct PlannedTree: Sendable {
       planned.level = content.level
       planned.firstPiece = UInt32(pieces.count)
       planned.pieceCount = UInt32(content.pieces.count)
-      if action.isWritten || mayCome {
+      if action.isWritten || mayBeRestored {
         pieces.append(contentsOf: content.pieces)
       } else {
         planned.pieceCount = 0

@@ -63,7 +63,7 @@ final class RestoreFindings: Sendable {
 
   /// Records that a hard link could not be created because the entry that it links to is missing,
   /// with the reason for that entry.
-  func loseLike(_ other: Int, _ number: Int) {
+  func loseLink(_ other: Int, _ number: Int) {
     state.withLock { state in
       state.unmade.insert(number)
       if let reason = state.damaged[other] {

@@ -10,10 +10,10 @@ extension RestorePlan {
   /// restored and the missing log is reported.
   func settleBrokenDatabases(_ findings: RestoreFindings) {
     for database in databases where database.isBroken(findings) { database.fail(findings) }
-    tellOfLostLogs(findings)
+    reportLostLogs(findings)
   }
 
-  private func tellOfLostLogs(_ findings: RestoreFindings) {
+  private func reportLostLogs(_ findings: RestoreFindings) {
     var lost: [DirectoryChild: ByteString] = [:]
     for (number, entry) in tree.entries.enumerated()
     where entry.kind == .file && findings.isUnmade(number) {
@@ -38,9 +38,9 @@ extension RestorePlan {
   /// The deletions that are carried out by themselves; a file beside a database is deleted with its
   /// unit.
   var removals: [PlannedDeletion] {
-    let strays = Set(databases.flatMap(\.children))
+    let orphanedSidecars = Set(databases.flatMap(\.children))
     return deletions.filter { deletion in
-      deletion.replacement == nil && !strays.contains(deletion.child)
+      deletion.replacement == nil && !orphanedSidecars.contains(deletion.child)
     }
   }
 
@@ -65,7 +65,7 @@ extension RestorePlan {
   /// for the others.
   ///
   /// - Parameter staying: the numbers of the databases that are kept unchanged.
-  func deletionsOfStrays(
+  func deletionsOfOrphans(
     besides staying: Set<Int>
   ) -> (gone: RestoreTotals, spared: [PathRemark]) {
     let owners = Dictionary(

@@ -44,7 +44,7 @@ extension RestorePlan {
   private func step(of number: Int, _ trash: Int?) -> JournalStep {
     var step = JournalStep(
       path: tree.path(number, from: 0), source: StepRoot.staged, kept: trash)
-    if tree.entries[number].isPutAside {
+    if tree.entries[number].isMovedAside {
       (step.kept, step.keptName) = (StepRoot.target, tree.asideName(number))
     }
     return step
@@ -52,6 +52,6 @@ extension RestorePlan {
 
   /// Whether an existing entry is replaced or deleted, and has to be kept.
   var displaces: Bool {
-    replaces.entries + deletes.entries > 0 || databases.contains { !$0.strays.isEmpty }
+    replaces.entries + deletes.entries > 0 || databases.contains { !$0.orphanedSidecars.isEmpty }
   }
 }

@@ -44,7 +44,7 @@ public struct RestorePlan: Sendable {
   }
 
   /// The parts of the restored path that the snapshot's policy excluded.
-  public var notHeld: [Exclusion] {
+  public var excludedData: [Exclusion] {
     snapshot.snapshot.excluded.filter {
       $0.path.isWithin(request.path) || request.path.isWithin($0.path)
     }

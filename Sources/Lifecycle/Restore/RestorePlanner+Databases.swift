@@ -27,7 +27,7 @@ extension RestorePlanner {
     /// The existing files beside it.
     var present: [ByteString] = []
     /// The reason why the database cannot be restored.
-    var obstacle: String?
+    var conflict: String?
   }
 
   /// Groups the databases in a merged directory into units if a file of them changes.
@@ -44,7 +44,7 @@ extension RestorePlanner {
     // A database sorts before its log; and a log is not a database.
     for (name, number) in entries.sorted(by: { $0.key < $1.key }) where !seen.contains(number) {
       let found = companions(of: name, files)
-      if found.members.isEmpty, found.present.isEmpty, found.obstacle == nil { continue }
+      if found.members.isEmpty, found.present.isEmpty, found.conflict == nil { continue }
       seen.formUnion(found.members)
       settle(number, found, files)
     }
@@ -70,7 +70,7 @@ extension RestorePlanner {
       }
       // The request gives no overwrite mode, so the existing file is kept.
       if plan.request.overwrite == nil, plan.tree.entries[added].action == .replace {
-        plan.tree.update(added) { $0.isPutAside = true }
+        plan.tree.update(added) { $0.isMovedAside = true }
       }
       entries[companion] = added
     }
@@ -109,7 +109,8 @@ extension RestorePlanner {
     else { return nil }
     if names.contains(database) { return gone.contains(database) ? nil : database }
     // A stray file of a restored database is removed together with the previous database.
-    return strays.contains(DirectoryChild(directory: directory, name: name)) ? nil : database
+    return orphanedSidecars.contains(DirectoryChild(directory: directory, name: name))
+      ? nil : database
   }
 
   // MARK: - Looking
@@ -123,7 +124,7 @@ extension RestorePlanner {
       let entry = files.entries[sidecar]
       var isThere = files.there?.contains(sidecar) != false
       if files.blocked.contains(sidecar) {
-        found.obstacle = "it is not restored without '\(sidecar)'; the existing files are kept"
+        found.conflict = "it is not restored without '\(sidecar)'; the existing files are kept"
       }
       do throws(SystemError) {
         if isThere { isThere = try isFile(sidecar, in: files.directory) }
@@ -133,10 +134,10 @@ extension RestorePlanner {
         }
       } catch {
         isThere = false
-        found.obstacle = "cannot examine '\(sidecar)' beside it: \(error.reason)"
+        found.conflict = "cannot examine '\(sidecar)' beside it: \(error.reason)"
       }
       if entry == nil, files.lost.contains(sidecar), isThere || givesWay(name, for: suffix, files) {
-        found.obstacle = "'\(sidecar)' may be lost in the repository; the existing files are kept"
+        found.conflict = "'\(sidecar)' may be lost in the repository; the existing files are kept"
       }
       if isThere { found.present.append(sidecar) }
       // An index is not part of a database, even if the snapshot has a file of its name.
@@ -191,25 +192,26 @@ extension RestorePlanner {
     if mode == .ifNewer { decideByTime(members, of: name, found, files) }
     // If one of the existing files is kept, all are.
     let stays = members.contains { plan.tree.entries[$0].action == .leave }
-    if stays || found.obstacle != nil {
+    if stays || found.conflict != nil {
       for member in members { leave(member) }
-      if let obstacle = found.obstacle {
-        block(number, obstacle)
+      if let conflict = found.conflict {
+        block(number, conflict)
       } else if !isThere {
         block(number, "its existing files belong to another state and are kept")
       }
       return
     }
-    let strays = found.present.filter { files.entries[$0] == nil }
+    let orphanedSidecars = found.present.filter { files.entries[$0] == nil }
     let written = members.filter { plan.tree.entries[$0].action.isWritten }
-    let hasOldLog = strays.contains { !$0.isSharedMemory }
+    let hasOldLog = orphanedSidecars.contains { !$0.isSharedMemory }
     if written.isEmpty, !hasOldLog || mode == .never || mode == .ifNewer { return }
-    if written == [number], strays.isEmpty { return }
+    if written == [number], orphanedSidecars.isEmpty { return }
     plan.databases.append(
       PlannedDatabase(
         directory: files.directory, name: name, isPresent: isThere || !found.present.isEmpty,
-        members: written, entry: written.contains(number) ? number : nil, strays: strays))
-    self.strays.formUnion(plan.databases.last?.children ?? [])
+        members: written, entry: written.contains(number) ? number : nil,
+        orphanedSidecars: orphanedSidecars))
+    self.orphanedSidecars.formUnion(plan.databases.last?.children ?? [])
   }
 }
 

@@ -7,7 +7,7 @@ struct Decision {
   var isMerged = false
   var changesKind = false
   /// Whether the existing entry is kept under another name.
-  var isPutAside = false
+  var isMovedAside = false
   /// The contents of a directory that a file replaces.
   var replacedDirectory: RestoreTotals?
   /// The identity of the existing file, if it is kept.
@@ -68,7 +68,7 @@ extension RestorePlanner {
       return try decideDirectory(name, action)
     case (false, false):
       return Decision(
-        action: action, isPutAside: action == .replace && mustStay(name),
+        action: action, isMovedAside: action == .replace && mustBeKept(name),
         identity: action == .same ? status.identity : nil)
     case (true, false):
       guard action == .replace else { throw Conflict.kept(status.kind) }
@@ -176,16 +176,17 @@ extension RestorePlanner {
       let totals = try totals(of: name, depth: Int(plan.tree.entries[directory].depth))
       // The index of a restored database is never needed.
       let isIndex =
-        name.isSharedMemory && strays.contains(DirectoryChild(directory: directory, name: name))
-      if totals.directories == 0, !isIndex, let reason = nameless.reasonToSpare(path) {
+        name.isSharedMemory
+        && orphanedSidecars.contains(DirectoryChild(directory: directory, name: name))
+      if totals.directories == 0, !isIndex, let reason = unlistedExclusions.reasonToSpare(path) {
         throw Conflict(reason: reason)
       }
       plan.deletes.add(totals)
       plan.deletions.append(
         PlannedDeletion(directory: directory, name: name, totals: totals, replacement: nil))
       return true
-    } catch let obstacle as Conflict {
-      plan.spared.append(PathRemark(path: above.appending(name), remark: obstacle.reason))
+    } catch let conflict as Conflict {
+      plan.spared.append(PathRemark(path: above.appending(name), remark: conflict.reason))
     } catch { block(above.appending(name), error) }
     return false
   }

@@ -82,7 +82,7 @@ extension RestorePlanner {
     plan.databases[unit].isWithdrawn = true
     let database = plan.databases[unit]
     for child in database.children {
-      strays.remove(child)
+      orphanedSidecars.remove(child)
       if let place = deleted.place(of: child, in: plan.deletions, keys: { [$0.child] }) {
         withdrawDeletion(place)
       }

@@ -19,7 +19,7 @@ extension RestorePlanner {
       return
     }
     for member in members {
-      if present < stored { takeUp(member) } else { leave(member) }
+      if present < stored { replaceAfterAll(member) } else { leave(member) }
     }
   }
 
@@ -34,17 +34,17 @@ extension RestorePlanner {
 
   /// Replaces a file that would have been kept because of its own time. A hard link to a kept file
   /// is not changed.
-  private mutating func takeUp(_ number: Int) {
+  private mutating func replaceAfterAll(_ number: Int) {
     let entry = plan.tree.entries[number]
     guard entry.action == .leave, plan.tree.leader(number) == nil else { return }
     var totals = RestoreTotals()
     totals.count(entry.kind, size: entry.size)
     plan.leaves.subtract(totals)
     plan.replaces.add(totals)
-    let isPutAside = mustStay(plan.tree.name(number))
+    let isMovedAside = mustBeKept(plan.tree.name(number))
     plan.tree.update(number) { planned in
       planned.action = .replace
-      planned.isPutAside = isPutAside
+      planned.isMovedAside = isMovedAside
     }
   }
 }

@@ -103,7 +103,7 @@ extension RestorePlanner {
 
   /// Whether the existing entry is kept under another name: if no backup would hold it after it is
   /// replaced, and for a single file.
-  mutating func mustStay(_ name: ByteString) -> Bool {
+  mutating func mustBeKept(_ name: ByteString) -> Bool {
     guard let rules = judge.rules, let directory = directories.last?.number else { return false }
     let above = plan.tree.path(directory, from: plan.place.shownDepth)
     if rules.isSelected(above.appending(name)) { return true }

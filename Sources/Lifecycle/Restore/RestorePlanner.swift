@@ -52,15 +52,15 @@ struct RestorePlanner: ~Copyable {
   /// The proof that unchanged files have the stored content; nil if it is not required.
   var proof: ContentProof?
   let removals: PolicyRemovals
-  let nameless: UnlistedExclusions
+  let unlistedExclusions: UnlistedExclusions
   let spared: SparedPaths
   /// The stray files that are removed with restored databases.
-  var strays: Set<DirectoryChild> = []
+  var orphanedSidecars: Set<DirectoryChild> = []
   /// Indexes of the deletions by the replacing entry and by the deleted child, and of the databases
   /// by their members.
-  var replaced = LateIndex<Int>()
-  var deleted = LateIndex<DirectoryChild>()
-  var units = LateIndex<Int>()
+  var replaced = AppendOnlyIndex<Int>()
+  var deleted = AppendOnlyIndex<DirectoryChild>()
+  var units = AppendOnlyIndex<Int>()
   private var bound: PlanLimit
   var damage: RemarkLimit
 
@@ -77,7 +77,7 @@ struct RestorePlanner: ~Copyable {
     /// The frame of the directory's children.
     var frame: RestoreFrame
     /// Whether the directory is only above restored entries.
-    var isWay: Bool
+    var isParentOnly: Bool
     /// Its files, if it is merged.
     var files: [Int] = []
     /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
@@ -91,7 +91,7 @@ struct RestorePlanner: ~Copyable {
     self.reader = reader
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request)
-    nameless = UnlistedExclusions(plan)
+    unlistedExclusions = UnlistedExclusions(plan)
     spared = SparedPaths(
       plan.snapshot.snapshot, deletesExcluded: plan.request.deletesExcluded)
     bound = PlanLimit(plan.place, whole: nil)
@@ -166,7 +166,7 @@ struct RestorePlanner: ~Copyable {
   private mutating func walk(_ tree: TreeReference, below root: Int) throws {
     let isWhole = judge.isIdle && plan.request.overwrite == nil
     bound = PlanLimit(
-      plan.place, whole: isWhole ? tree : nil, first: plan.request.firstBound)
+      plan.place, whole: isWhole ? tree : nil, first: plan.request.firstLimit)
     enter(root, pathLength: 0, judge.root())
     let first = plan.tree.entries.count
     var lost: StoreError?
@@ -205,7 +205,7 @@ struct RestorePlanner: ~Copyable {
     }
     guard entry.isDirectory else { return .enter }
     if role == .empty { return .skip }
-    enter(number, pathLength: path.count, frame, isWay: role == .way)
+    enter(number, pathLength: path.count, frame, isParentOnly: role == .way)
     return .enter
   }
 
@@ -260,11 +260,11 @@ struct RestorePlanner: ~Copyable {
     let leader = findLeader(of: entry, &decision)
     let number = plan.tree.append(
       entry, named: name, parent: directory, action: decision.action, hasMetadata: hasMetadata,
-      mayCome: mode == .ifNewer && decision.action == .leave)
+      mayBeRestored: mode == .ifNewer && decision.action == .leave)
     plan.tree.update(number) { planned in
       planned.isMerged = decision.isMerged
       planned.changesKind = decision.changesKind
-      planned.isPutAside = decision.isPutAside
+      planned.isMovedAside = decision.isMovedAside
     }
     if let leader {
       plan.tree.link(number, to: leader)
@@ -296,10 +296,10 @@ struct RestorePlanner: ~Copyable {
   }
 
   private mutating func enter(
-    _ number: Int, pathLength: Int, _ frame: RestoreFrame, isWay: Bool = false
+    _ number: Int, pathLength: Int, _ frame: RestoreFrame, isParentOnly: Bool = false
   ) {
     var directory = OpenDirectory(
-      number: number, pathLength: pathLength, frame: frame, isWay: isWay)
+      number: number, pathLength: pathLength, frame: frame, isParentOnly: isParentOnly)
     let mayRemove = plan.request.deletes && frame.isInside || !removals.isEmpty
     if mayRemove, plan.tree.entries[number].isMerged { directory.unseen = list(number) }
     directories.append(directory)
@@ -329,7 +329,7 @@ struct RestorePlanner: ~Copyable {
         planDeletions(unseen, in: last)
       }
       directories.removeLast()
-      if last.isWay { settle(last) }
+      if last.isParentOnly { settle(last) }
     }
   }
 }

@@ -20,7 +20,7 @@ public struct RestoreRequest: Sendable {
   /// The additional rules of a restore into a device.
   var rules: RestoreRules?
   /// The number of entries at which a plan is first checked against the room on the volume.
-  var firstBound = PlanLimit.first
+  var firstLimit = PlanLimit.first
   /// The maximum size in bytes of the remarks on damage, and of those on failures.
   var remarkRoom = RemarkLimit.room
 

@@ -103,7 +103,7 @@ extension StagingWriter {
         !run.findings.isUnmade(number)
       else { continue }
       if run.findings.isUnmade(leader) {
-        run.findings.loseLike(leader, number)
+        run.findings.loseLink(leader, number)
         continue
       }
       do throws(SystemError) {

@@ -3,11 +3,11 @@ internal import SystemIO
 
 /// The lost names of a directory, as ordered ranges.
 struct UnreadableRanges {
-  private var runs: [LostNames] = []
+  private var runs: [UnreadableNames] = []
 
   var isEmpty: Bool { runs.isEmpty }
 
-  mutating func add(_ names: LostNames) {
+  mutating func add(_ names: UnreadableNames) {
     let place = place(of: names.last)
     if place < runs.count, runs[place] == names { return }
     runs.insert(names, at: place)
@@ -30,12 +30,13 @@ struct UnreadableRanges {
   }
 }
 
-extension LostNames {
+extension UnreadableNames {
   /// All names, for a directory that cannot be read at all.
-  static let any = LostNames(after: nil, last: ByteString([UInt8](repeating: 0xff, count: 255)))
+  static let any = UnreadableNames(
+    after: nil, last: ByteString([UInt8](repeating: 0xff, count: 255)))
 
   /// Returns the range of a single name.
-  static func one(_ name: ByteString) -> LostNames {
-    LostNames(after: ByteString(name.bytes.dropLast()), last: name)
+  static func one(_ name: ByteString) -> UnreadableNames {
+    UnreadableNames(after: ByteString(name.bytes.dropLast()), last: name)
   }
 }

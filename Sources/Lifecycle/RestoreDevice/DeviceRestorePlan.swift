@@ -18,7 +18,7 @@ public struct DeviceRestorePlan: Sendable {
   /// platform has such commands.
   public internal(set) var installCommands: [String] = []
   /// The requested paths that the snapshot's policy excluded.
-  public internal(set) var notHeld: [Exclusion] = []
+  public internal(set) var excludedData: [Exclusion] = []
   /// The present contents of the affected apps' containers.
   var present: DeviceScan
 

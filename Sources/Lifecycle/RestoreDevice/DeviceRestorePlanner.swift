@@ -70,7 +70,7 @@ struct DeviceRestorePlanner {
     }
     plan.installCommands = FlatpakInstalls.commands(
       for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
-    plan.notHeld = snapshot.excluded.filter { left in
+    plan.excludedData = snapshot.excluded.filter { left in
       wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
     }
     return plan
@@ -310,7 +310,7 @@ struct DeviceRestorePlanner {
     let layout = request.device.layout
     var classifier = Classifier(rules.policy)
     var stored: [UInt8]?
-    for name in MadeMetadata.names(of: layout) {
+    for name in ContainerMetadataFiles.names(of: layout) {
       let query = EntryQuery(
         rules.kind, app: rules.app, group: rules.group, path: [Array(name.bytes)])
       guard classifier.verdicts(query).keep.restore == .regenerate else { return [:] }
@@ -322,7 +322,7 @@ struct DeviceRestorePlanner {
         stored = try? reader.bytes(of: content)
       }
     }
-    return try MadeMetadata.files(
+    return try ContainerMetadataFiles.files(
       of: item.logical.kind, identifier: item.logical.name.identifier,
       uuid: target.path.lastComponent ?? "", layout: layout, stored: stored,
       isSameDirectory: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)

@@ -41,7 +41,7 @@ struct RunningApps {
     registered = FlatpakRegister.running(among: scan.containers.map(\.container))
     var all: Set<FileIdentity> = []
     let found = try? Processes.using(
-      in: proc, groups: SnapRegister.groups(of: scan)
+      in: proc, groups: SnapControlGroups.groups(of: scan)
     ) {
       all.insert($0)
       return false
@@ -78,7 +78,7 @@ struct RunningApps {
   /// ignored, since it uses that user's home directory.
   private func snaps(_ apps: Set<ByteString>) -> [Sign] {
     members.compactMap { process in
-      guard let app = SnapRegister.snap(of: process.controlGroup), apps.contains(app) else {
+      guard let app = SnapControlGroups.snap(of: process.controlGroup), apps.contains(app) else {
         return nil
       }
       let own = scan.containers.indices.filter { scan.containers[$0].container.owner?.bytes == app }

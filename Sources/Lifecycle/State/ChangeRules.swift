@@ -27,7 +27,7 @@ public enum ChangeRules {
   public static func isStable(
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock, hadNoWriter: Bool = false
   ) -> Bool {
-    guard hasStoodStill(max(status.modified, status.changed), before: run) else { return false }
+    guard hasSettled(max(status.modified, status.changed), before: run) else { return false }
     if status.kind != .file || (hadNoWriter && run.times == .exact) { return true }
     let writing = Double(min(status.size, longestWriting)) / slowestWriting
     return run.times != .loose && time.since(status.modified) >= max(run.mappingDelay, writing)
@@ -35,7 +35,7 @@ public enum ChangeRules {
 
   /// Whether a run began long enough after a change that a second change in the run has another
   /// time.
-  static func hasStoodStill(_ changed: Timestamp, before run: RunClock) -> Bool {
+  static func hasSettled(_ changed: Timestamp, before run: RunClock) -> Bool {
     run.start.since(changed) > run.margin
   }
 

@@ -93,7 +93,7 @@ public final class SourceState: Sendable {
 
   /// Begins the record of the entries read of a directory, for the next run if this one is
   /// interrupted.
-  public func makeNotes(_ key: DirectoryKey) -> DirectoryCheckpoint {
+  public func makeCheckpoint(_ key: DirectoryKey) -> DirectoryCheckpoint {
     DirectoryCheckpoint(interrupted, key)
   }
 
@@ -104,7 +104,7 @@ public final class SourceState: Sendable {
 
   /// Lets `body` record the pieces of a large file as it reads them, for the next run if this one
   /// is interrupted in it.
-  public func notingPieces<Result>(
+  public func recordingPieces<Result>(
     of file: DirectoryKey, _ status: FileStatus, _ body: (ChunkCheckpoint) throws -> Result
   ) rethrows -> Result {
     let notes = ChunkCheckpoint(interrupted, file, status)

@@ -16,7 +16,7 @@ public struct AppChangePlan: Sendable {
   public internal(set) var containers: [PlannedContainer] = []
   /// The data that a snapshot of the app does not contain. Commands that rely on a snapshot print
   /// it.
-  public internal(set) var notHeld: [Exclusion] = []
+  public internal(set) var excludedData: [Exclusion] = []
   /// Notes that forbid nothing.
   public internal(set) var notes: [PathRemark] = []
   /// The commands of the platform's own program, if it manages the apps; nothing is executed then.
@@ -195,7 +195,7 @@ public struct PlannedContainer: Sendable {
   /// The entries from outside that cannot be moved, with the reason.
   public internal(set) var notMoved: [PathRemark] = []
   /// The entries restored from the trash of the update that is rolled back.
-  public internal(set) var returns: [PlannedReturn] = []
+  public internal(set) var returns: [PlannedTrashRestore] = []
   /// The paths in it that become links to the same paths of the home directory.
   var ownLinks: [ByteString] = []
   /// The directory that one rename puts in place: the container's own, or the one above it if that

@@ -175,7 +175,7 @@ extension AppChangePlanner {
       container.logical, .move, from: container.absolutePath, to: to)
     planned.scanned = number
     let fates = ContainerFates(
-      found, isStrict: request.isStrict, replaced: MadeMetadata.names(of: device.layout))
+      found, isStrict: request.isStrict, replaced: ContainerMetadataFiles.names(of: device.layout))
     planned.paths = fates.paths
     planned.drops = fates.drops
     return planned

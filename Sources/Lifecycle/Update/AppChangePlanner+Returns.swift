@@ -17,14 +17,14 @@ extension AppChangePlanner {
     for place in plan.containers.indices where plan.containers[place].logical.kind != .bundle {
       let planned = plan.containers[place]
       guard let part = parts.first(where: { $0.path == planned.path }) else { continue }
-      var returns = TrashReturns(
+      var returns = TrashRestores(
         part, planned.logical.kind, in: planned.scanned.map { scan.containers[$0] },
         anchors: anchors, policy: scan.policy)
       for directory in item.directories {
         guard let trash = try? Directory.open(resolved: directory.appending(planned.path)) else {
           continue
         }
-        returns.look(in: trash, leaving: MadeMetadata.names(of: device.layout))
+        returns.look(in: trash, leaving: ContainerMetadataFiles.names(of: device.layout))
       }
       plan.containers[place].returns = returns.returns
       plan.containers[place].links = returns.links.sorted { $0.path < $1.path }

@@ -39,7 +39,7 @@ struct AppChangePlanner {
 
   func plan() -> AppChangePlan {
     var plan = AppChangePlan(request: request, present: present, scan: scan)
-    plan.notHeld = ExclusionSummary.make(scan)
+    plan.excludedData = ExclusionSummary.make(scan)
     if device.layout == .folder {
       plan.refusals.append(Refusal(.layout, "a plain directory has no apps"))
       return plan

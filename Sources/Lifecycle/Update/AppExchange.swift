@@ -156,10 +156,10 @@ final class AppExchange {
     var failed: [PathRemark] = []
     do throws(SystemError) {
       try journal.rollBack()
-      let hasCome = try back.takeSteps(&failed) > 0
-      try journal.forgetSteps(hasCome: hasCome)
+      let hasPlacedEntries = try back.takeSteps(&failed) > 0
+      try journal.forgetSteps(hasPlacedEntries: hasPlacedEntries)
       for place in places.values {
-        if !hasCome {
+        if !hasPlacedEntries {
           try place.staging.remove()
         } else {
           try place.staging.keep(in: back.trash(in: place.directory, probing: place.staging.tree))

@@ -17,8 +17,8 @@ extension Classifier {
     return symbol
   }
 
-  /// Whether the cached states exceed `comfortableWeight`, so that `compact` should be called.
-  public var needsCompaction: Bool { weight > comfortableWeight }
+  /// Whether the cached states exceed `compactionThreshold`, so that `compact` should be called.
+  public var needsCompaction: Bool { weight > compactionThreshold }
 
   /// Discards all states except those in `states`, which receive new values.
   public mutating func compact(keeping states: inout [State]) {

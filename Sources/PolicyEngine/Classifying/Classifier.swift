@@ -21,7 +21,7 @@ public struct Classifier: ~Copyable {
 
   /// The size of the cached states, in bytes, above which `needsCompaction` is true; typical
   /// policies use a few hundred KiB.
-  public var comfortableWeight = 32 << 20
+  public var compactionThreshold = 32 << 20
 
   var records: [StateRecord] = []
   /// The keys of the states, parallel to `records`.

@@ -75,7 +75,7 @@ struct Operation: Sendable {
   }
 
   func reach(_ dataClass: DataClass, belowCache: Bool) -> Reach {
-    if authority == .rule || dataClass.yieldsToMarks(belowCache: belowCache) { return .full }
+    if authority == .rule || dataClass.acceptsMarkers(belowCache: belowCache) { return .full }
     return authority == .file && dataClass.isPrecious ? .none : .limited
   }
 }

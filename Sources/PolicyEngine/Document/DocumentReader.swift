@@ -15,7 +15,7 @@ struct DocumentReader {
   mutating func document(_ node: YAMLNode, _ source: PolicySource) -> PolicyDocument? {
     guard let role = role(node) else { return nil }
     let layout = node["layout"]?.text.flatMap { Layout(rawValue: $0) }
-    refuseWhatOverlaysLack(node, role)
+    refuseOverlayKeys(node, role)
     return PolicyDocument(
       source: source, role: role, title: node["title"]?.text, extends: references(node["extends"]),
       layout: layout, classes: classes(node["classes"]), containers: containers(node["containers"]),
@@ -35,7 +35,7 @@ struct DocumentReader {
     return .overlay(names.contains("all") ? [] : Set(names))
   }
 
-  private mutating func refuseWhatOverlaysLack(_ node: YAMLNode, _ role: PolicyDocument.Role) {
+  private mutating func refuseOverlayKeys(_ node: YAMLNode, _ role: PolicyDocument.Role) {
     guard case .overlay = role else { return }
     for entry in node.mapping ?? [] {
       switch entry.name {

@@ -25,7 +25,7 @@ public enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
   public var isPrecious: Bool { self == .userData || self == .inbox || self == .unknown }
 
   /// Whether a marker may make it purgeable (docs/design.md, marks).
-  func yieldsToMarks(belowCache: Bool) -> Bool {
+  func acceptsMarkers(belowCache: Bool) -> Bool {
     switch self {
     case .cache, .temporary: true
     case .unknown: belowCache

@@ -41,7 +41,7 @@ extension AppChangePlan {
       JSON.Member("dropped", Self.json(totals(.dropped))),
       JSON.Member("replaced", Self.json(totals(.replaced))),
       JSON.Member("restored", Self.json(totals(.restored))),
-      JSON.Member("not_in_snapshot", .array(notHeld.map(\.json))),
+      JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
       JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
       JSON.Member("notes", .array(notes.map(\.json))),
     ]
@@ -114,7 +114,7 @@ extension PlannedPath {
   }
 }
 
-extension PlannedReturn {
+extension PlannedTrashRestore {
   fileprivate func json(in container: ByteString) -> JSON {
     .object(
       JSON.path(container.appending(inner)) + JSON.path(from, named: "from") + [

@@ -19,8 +19,8 @@ extension PurgeJudgement {
         levels.isEmpty
           ? "deleted at no level: it was used too recently, or no level includes its order"
           : "deleted at \(levels.map(\.rawValue).joined(separator: ", "))")
-    } else if let obstacle {
-      lines.append("purge: not a candidate: \(obstacle.words)")
+    } else if let conflict {
+      lines.append("purge: not a candidate: \(conflict.words)")
     }
     if let decision { lines.append("decided by \(decision.rule)") }
     if let running { lines.append("not now: \(running)") }
@@ -34,8 +34,8 @@ extension PurgeJudgement {
       members += JSON.path(unitPath, named: "unit") + unit.json(at: now)
       members.append(JSON.Member("number", .integer(Int64(place))))
       members.append(JSON.Member("levels", .array(levels.map { .string($0.rawValue) })))
-    } else if let obstacle {
-      members.append(JSON.Member("obstacle", .string(obstacle.words)))
+    } else if let conflict {
+      members.append(JSON.Member("obstacle", .string(conflict.words)))
     }
     if let decision {
       members.append(JSON.Member("rule", .string(decision.rule)))

@@ -199,7 +199,7 @@ struct BackupCommand: SandboxCommand {
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
         try self.plan(found, policy, excluding: own, knowing: nil, isStopping).plan
       }
-      try plan.requireSense()
+      try plan.requireUseful()
       if !plan.unreadable.isEmpty || strict && !plan.warnings.isEmpty { status = .doneInPart }
       if output.json {
         try console.result(plan.json)

@@ -96,7 +96,7 @@ struct BackupMetrics {
     (
       "device_databases_as_they_stood",
       "Databases stored without locks, because they were in use the whole time.",
-      { UInt64($0.databasesAsTheyStood.count) }
+      { UInt64($0.databasesUnlocked.count) }
     ),
   ]
 

@@ -43,7 +43,7 @@ struct BackupText {
       for remark in warnings { console.warning(places.text(remark)) }
       return
     }
-    let told = Set((report?.databasesAsTheyStood ?? []).map(\.path))
+    let told = Set((report?.databasesUnlocked ?? []).map(\.path))
     for remark in warnings where !told.contains(remark.path) {
       console.note(places.text(remark))
     }
@@ -110,7 +110,7 @@ struct BackupText {
 
   /// "2 databases stored without locks (in use): org.chromium.Chromium …"
   private var databases: String? {
-    let databases = report?.databasesAsTheyStood ?? []
+    let databases = report?.databasesUnlocked ?? []
     guard !databases.isEmpty else { return nil }
     var owners: [String] = []
     for database in databases {

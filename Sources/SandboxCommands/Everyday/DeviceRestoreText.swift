@@ -96,7 +96,7 @@ struct DeviceRestoreText {
     for remark in plan.remarks(\.foreignLinks) {
       console.note("\(remark.path): \(remark.remark), outside the snapshot's containers")
     }
-    console.note(notHeld: plan.notHeld)
+    console.note(excludedData: plan.excludedData)
   }
 
   private func tellInstalls(_ console: Console) throws {

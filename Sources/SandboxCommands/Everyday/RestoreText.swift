@@ -12,7 +12,7 @@ extension RestorePlan {
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
     for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
-    console.note(notHeld: notHeld)
+    console.note(excludedData: excludedData)
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
     try replaces.tell("would replace", console)
@@ -36,7 +36,7 @@ extension RestoreReport {
         + "in \(Times.duration(seconds))")
     try left.tell("left", console)
     try deleted.tell("deleted", console)
-    console.note(notHeld: plan.notHeld)
+    console.note(excludedData: plan.excludedData)
     if ownersNotSet > 0 {
       console.note(
         "\(Sizes.count(ownersNotSet, "entry")) belonged to another user or group "
@@ -82,10 +82,10 @@ extension RestoreTotals {
 
 extension Console {
   /// Prints how much of the restored data the snapshot's policy excluded.
-  func note(notHeld: [Exclusion]) {
-    if notHeld.isEmpty { return }
-    let bytes = notHeld.lazy.map(\.bytes).clampedSum
-    let files = Int(clamping: notHeld.lazy.map(\.files).clampedSum)
+  func note(excludedData: [Exclusion]) {
+    if excludedData.isEmpty { return }
+    let bytes = excludedData.lazy.map(\.bytes).clampedSum
+    let files = Int(clamping: excludedData.lazy.map(\.files).clampedSum)
     note(
       "the snapshot lacks data that its policy excluded: \(Sizes.text(bytes)) in "
         + "\(Sizes.count(files, "file")); 'sandboxctl snapshots show' lists it")

@@ -20,7 +20,7 @@ extension DeviceRestorePlan {
         JSON.Member("left_groups", .array(leftGroups.map(\.json))),
         JSON.Member("relinked", .array(remarks(\.relinked).map(\.json))),
         JSON.Member("foreign_links", .array(remarks(\.foreignLinks).map(\.json))),
-        JSON.Member("not_in_snapshot", .array(notHeld.map(\.json))),
+        JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
         JSON.Member("install_commands", .array(installCommands.map { .string($0) })),
       ]
   }

@@ -21,7 +21,7 @@ extension RestorePlan {
       + [
         JSON.Member("overwrite", request.overwrite.map { .string($0.rawValue) } ?? .null),
         JSON.Member("delete", .bool(request.deletes)),
-        JSON.Member("not_in_snapshot", .array(notHeld.map(\.json))),
+        JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
       ]
   }
 

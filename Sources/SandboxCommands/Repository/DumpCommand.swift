@@ -80,7 +80,7 @@ struct DumpCommand: SandboxCommand {
       return logs.areAll ? .done : .damaged
     case .single(let entry):
       try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: excluded)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink, reportingOmissions: excluded)
       let logs = try logs(beside: top, stored, reader, console)
       for (path, entry) in [(top, entry)] + logs.found {
         if let name = path.lastComponent { try dump.write(entry, as: name) }
@@ -89,7 +89,7 @@ struct DumpCommand: SandboxCommand {
       return logs.areAll ? status : .damaged
     case .folder(let tree, _):
       try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: excluded)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink, reportingOmissions: excluded)
       try dump.write(tree)
       return try finish(dump, console)
     }

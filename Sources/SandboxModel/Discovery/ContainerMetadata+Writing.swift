@@ -1,7 +1,7 @@
 public import SystemIO
 
 /// The metadata files that the platform writes into a container, recreated for a new container.
-public enum MadeMetadata {
+public enum ContainerMetadataFiles {
   /// Returns the metadata files of a container, by name; empty for layouts without such files.
   ///
   /// A stored file is preserved except for the UUID, which is replaced if the container has a new

@@ -40,7 +40,7 @@ struct MacOSFinder {
     case .folder(let container):
       let metadata = metadata(in: container, name, as: path, of: nil, &survey)
       guard var draft = survey.opened(.data, Self.dataDirectory, in: container, as: data) else {
-        return survey.note(.stray, path, "it has no directory 'Data' and is excluded")
+        return survey.note(.orphan, path, "it has no directory 'Data' and is excluded")
       }
       draft.uuid = name
       draft.metadata = metadata

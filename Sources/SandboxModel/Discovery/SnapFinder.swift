@@ -64,7 +64,7 @@ struct SnapFinder {
         add(home.isOfSystem ? .systemData : .data, name, home, used, directory, &survey)
       } else if isRevision, used.isOld(name) {
         add(.oldRevision, name, home, used, directory, &survey)
-      } else if isRevision || name == SnapHome.current && used == .untold {
+      } else if isRevision || name == SnapHome.current && used == .unknown {
         add(home.isOfSystem ? .systemRevision : .revision, name, home, used, directory, &survey)
       } else if name != SnapHome.current {
         survey.warn(
@@ -79,7 +79,7 @@ struct SnapFinder {
     _ directory: borrowing Directory, _ survey: inout Survey
   ) {
     let path = home.path.appending(name)
-    if name == SnapHome.current, !survey.leadsOut(name, of: directory) { return }
+    if name == SnapHome.current, !survey.targetIsOutside(name, of: directory) { return }
     guard var draft = survey.container(kind, name, of: home.name, in: directory, as: path) else {
       return
     }
@@ -103,7 +103,8 @@ struct SnapHome {
   /// was not installed from the store, with the suffix `.old` if a refresh moved it aside (snapd,
   /// snap.Revision and backend/snapdata.go).
   func revisions(in directory: borrowing Directory, _ survey: inout Survey) -> Set<ByteString> {
-    Set(survey.names(in: directory, as: path).filter { Self.isRevision($0) || Self.isPutAside($0) })
+    Set(
+      survey.names(in: directory, as: path).filter { Self.isRevision($0) || Self.isMovedAside($0) })
   }
 
   /// Whether a name is the name of a revision.
@@ -112,7 +113,7 @@ struct SnapHome {
   }
 
   /// Whether a name is the name of a revision that a refresh moved aside.
-  static func isPutAside(_ name: ByteString) -> Bool {
+  static func isMovedAside(_ name: ByteString) -> Bool {
     let ending = Array(".old".utf8)
     return name.bytes.suffix(ending.count).elementsEqual(ending)
       && isRevision(ByteString(name.bytes.dropLast(ending.count)))
@@ -123,13 +124,13 @@ struct SnapHome {
 enum UsedRevision: Equatable {
   case named(ByteString, since: Timestamp)
   /// The current revision is unknown.
-  case untold
+  case unknown
 
   /// Whether a revision is certain not to be current.
   func isOld(_ name: ByteString) -> Bool {
     switch self {
     case .named(let used, _): name != used
-    case .untold: SnapHome.isPutAside(name)
+    case .unknown: SnapHome.isMovedAside(name)
     }
   }
 }
@@ -137,7 +138,7 @@ enum UsedRevision: Equatable {
 extension Survey {
   /// Whether a name is not a link, or is a link that leads out of the device. A target in the
   /// device is a container of its own or has already been reported, as has a dangling link.
-  fileprivate func leadsOut(_ name: ByteString, of directory: borrowing Directory) -> Bool {
+  fileprivate func targetIsOutside(_ name: ByteString, of directory: borrowing Directory) -> Bool {
     guard (try? directory.status(name))?.kind == .symlink else { return true }
     guard let real = try? Host.realPath(directory.path.appending(name)) else { return false }
     return !real.isWithin(root) && !real.isWithin(directory.path)
@@ -153,13 +154,13 @@ extension Survey {
         if !revisions.isEmpty {
           warn(.contradiction, path, "it is missing, so no revision is treated as old")
         }
-        return .untold
+        return .unknown
       }
       guard status.kind == .symlink else {
         warn(
           .contradiction, path,
           "it is not a link to the current revision, so no revision is treated as old")
-        return .untold
+        return .unknown
       }
       let target = try directory.target(of: SnapHome.current)
       if let used = revision(target, of: home, in: directory, among: revisions) {
@@ -171,7 +172,7 @@ extension Survey {
     } catch {
       warn(.unreadable, path, "it cannot be read: \(error.reason)")
     }
-    return .untold
+    return .unknown
   }
 
   /// Returns the revision that the target of `current` identifies: a directory beside it, by name

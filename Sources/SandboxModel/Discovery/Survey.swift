@@ -62,7 +62,7 @@ extension Survey {
         }
         return try follow(name, in: parent, as: path)
       default:
-        note(.stray, path, "it is not a directory and is excluded")
+        note(.orphan, path, "it is not a directory and is excluded")
         return .none
       }
     } catch {
@@ -95,7 +95,7 @@ extension Survey {
       return .none
     }
     guard try parent.statusFollowing(name).kind == .directory else {
-      note(.stray, path, "it is a link to '\(target)', which is not a directory, and is excluded")
+      note(.orphan, path, "it is a link to '\(target)', which is not a directory, and is excluded")
       return .none
     }
     note(.linkFollowed, path, "it is a link to '\(target)' and was followed")

@@ -60,11 +60,11 @@ extension ContainerMigration {
 
   /// Refuses overlapping paths: the data lost would depend on their order.
   private func check() throws(ModelError) {
-    try Self.refuseMeeting(moves.map(\.source) + links, "uses")
-    try Self.refuseMeeting(moves.map(\.destination) + links, "creates")
+    try Self.refuseOverlaps(moves.map(\.source) + links, "uses")
+    try Self.refuseOverlaps(moves.map(\.destination) + links, "creates")
   }
 
-  private static func refuseMeeting(_ paths: [ByteString], _ verb: String) throws(ModelError) {
+  private static func refuseOverlaps(_ paths: [ByteString], _ verb: String) throws(ModelError) {
     // Sorted by components, a path directly precedes the paths within it.
     let sorted = paths.map { ($0, $0.components) }.sorted {
       $0.1.lexicographicallyPrecedes($1.1)

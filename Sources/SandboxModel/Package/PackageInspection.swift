@@ -43,7 +43,7 @@ public struct PackageInspection {
   }
 
   /// Whether the inspection needs the content of this file.
-  public func wants(_ path: ByteString) -> Bool { PackageLocations.isTelling(path) }
+  public func wants(_ path: ByteString) -> Bool { PackageLocations.describesPackage(path) }
 
   /// The maximum size of such a file in bytes; larger ones are reported with `skip`.
   public static var fileLimit: Int { Survey.propertyListLimit }

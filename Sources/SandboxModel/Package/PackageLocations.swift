@@ -38,7 +38,7 @@ enum PackageLocations {
   }
 
   /// Whether a file describes the package.
-  static func isTelling(_ path: ByteString) -> Bool {
+  static func describesPackage(_ path: ByteString) -> Bool {
     let place = place(of: path)
     if place.shape == .contents, place.inner == migration { return true }
     let inner =

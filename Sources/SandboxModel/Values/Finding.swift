@@ -44,7 +44,7 @@ public struct Finding: Hashable, Sendable {
     /// The container is not identified.
     case unidentified
     /// An entry that is not a container in a directory of containers.
-    case stray
+    case orphan
     /// User data that belongs to no container and is not backed up.
     case excluded = "left-out"
     /// The directory also has another layout.

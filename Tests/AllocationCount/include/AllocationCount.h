@@ -1,5 +1,6 @@
-// Counts the allocations of the current thread: in a test program that links this library, malloc and
-// related functions count before they allocate. Not under a sanitizer, which has its own functions.
+// Counts the allocations of the current thread: in a test program that links this library, malloc
+// and related functions count before they allocate. Not under a sanitizer, which has its own
+// functions.
 #pragma once
 #include <stdint.h>
 

@@ -6,7 +6,7 @@ internal import SystemIO
 /// It is decompressed from the start, without storing the result. Reading backwards restarts at the
 /// beginning; the number of restarts is limited to what executables require. Nothing is written,
 /// and memory use is small.
-final class PackedProgram: ByteSource {
+final class ArchivedExecutable: ByteSource {
   private let zip: ZipFile
   private let index: Int
   private let size: UInt64

@@ -1,7 +1,7 @@
 /// An index by key over an append-only list, for plans that rarely look up elements but may do so
 /// often. Each lookup indexes the elements appended since the last one, so n lookups take n steps
 /// and a plan without lookups pays nothing.
-struct LateIndex<Key: Hashable> {
+struct AppendOnlyIndex<Key: Hashable> {
   private var places: [Key: Int] = [:]
   private var count = 0
 

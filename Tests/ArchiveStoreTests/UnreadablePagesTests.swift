@@ -45,13 +45,13 @@ import Testing
   }
 
   /// Returns one finding for each run of consecutive lost pages.
-  private func runs(_ lost: Set<Int>) -> [LostNames] {
-    var runs: [LostNames] = []
+  private func runs(_ lost: Set<Int>) -> [UnreadableNames] {
+    var runs: [UnreadableNames] = []
     let last: [ByteString] = ["a2", "b2", "c2", "d2"]
     for page in lost.sorted() {
-      let names = LostNames(after: page > 0 ? last[page - 1] : nil, last: last[page])
+      let names = UnreadableNames(after: page > 0 ? last[page - 1] : nil, last: last[page])
       if lost.contains(page - 1), let before = runs.popLast() {
-        runs.append(LostNames(after: before.after, last: names.last))
+        runs.append(UnreadableNames(after: before.after, last: names.last))
       } else {
         runs.append(names)
       }
@@ -72,7 +72,7 @@ import Testing
       let names = known.flatMap(\.element).flatMap { entry in
         entry.node == .fifo ? [entry.name] : [entry.name, entry.name.appending("in")]
       }
-      var (paths, found): ([ByteString], [LostNames]) = ([], [])
+      var (paths, found): ([ByteString], [UnreadableNames]) = ([], [])
       try reader.walkPastDamage(WalkStack(trees[set], budget: budget)) { path, finding in
         switch finding {
         case .entry: paths.append(path)
@@ -138,7 +138,7 @@ import Testing
     }
     let reader = try finish(session, session.storeTree([]))
     var known: [[ByteString: TreeEntry]] = [[:], [:]]
-    var lost: [[LostNames]] = [[], []]
+    var lost: [[UnreadableNames]] = [[], []]
     for tree in 0..<2 {
       try reader.walkPastDamage(trees[tree]) { path, finding in
         if case .entry(let entry) = finding { known[tree][path] = entry }

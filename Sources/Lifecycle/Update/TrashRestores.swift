@@ -6,7 +6,7 @@ internal import SystemIO
 /// The entries of an update's trash that are restored to a container: all whose paths are neither
 /// occupied now nor restored from the snapshot. Only the topmost are listed, each with everything
 /// below it.
-struct TrashReturns: ~Copyable {
+struct TrashRestores: ~Copyable {
   private let found: ContainerScan?
   /// The lookup of the container's entries by name.
   private let lookup: EntryLookup?
@@ -15,7 +15,7 @@ struct TrashReturns: ~Copyable {
   private var classifier: Classifier
   private let kind: ContainerKind
   private let deleted: Set<ByteString>
-  private(set) var returns: [PlannedReturn] = []
+  private(set) var returns: [PlannedTrashRestore] = []
   private(set) var links: [PlannedLink] = []
 
   /// Prepares the search.
@@ -111,7 +111,7 @@ struct TrashReturns: ~Copyable {
       kind, app: part.app, path: inner.components.map { Array($0.bytes) },
       facts: EntryFacts(status.kind == .directory ? .directory : .file))
     returns.append(
-      PlannedReturn(
+      PlannedTrashRestore(
         inner: inner, from: trash.path.appending(name),
         dataClass: classifier.verdicts(query).keep.dataClass, totals: totals))
   }

@@ -2,7 +2,7 @@ public import SystemIO
 
 /// The names on unreadable pages of a directory. They are unknown except for their position among
 /// the other names.
-public struct LostNames: Hashable, Sendable {
+public struct UnreadableNames: Hashable, Sendable {
   /// The last name before them, or nil if they are the first in the directory.
   public let after: ByteString?
   /// The last of the lost names.
@@ -19,18 +19,20 @@ public struct LostNames: Hashable, Sendable {
   }
 
   /// Returns the union with the range that follows.
-  func joined(with next: LostNames) -> LostNames { LostNames(after: after, last: next.last) }
+  func joined(with next: UnreadableNames) -> UnreadableNames {
+    UnreadableNames(after: after, last: next.last)
+  }
 }
 
 /// Consecutive unreadable pages of a directory.
-struct LostPages {
-  private(set) var names: LostNames
+struct UnreadablePages {
+  private(set) var names: UnreadableNames
   /// The error of the first page.
   private let cause: StoreError
 
-  init(_ names: LostNames, _ cause: StoreError) { (self.names, self.cause) = (names, cause) }
+  init(_ names: UnreadableNames, _ cause: StoreError) { (self.names, self.cause) = (names, cause) }
 
-  mutating func add(_ next: LostNames) { names = names.joined(with: next) }
+  mutating func add(_ next: UnreadableNames) { names = names.joined(with: next) }
 
   /// The error that describes the lost names and the cause.
   var error: StoreError {
@@ -46,14 +48,15 @@ extension RepositoryReader {
   /// The next part of a directory.
   struct DirectoryPart {
     /// The unreadable pages.
-    var lost: LostPages?
+    var lost: UnreadablePages?
     /// The page after them with its size in bytes, or nil at the end of the directory.
     var page: (entries: [TreeEntry], size: Int)?
   }
 
   /// Reads a page, or the next readable one, and sets `number` to it. A damaged page loses only its
   /// own names, because the page table still locates the other pages.
-  func readOn(_ number: inout Int, in directory: OpenDirectory) throws(StoreError) -> DirectoryPart
+  func readNext(_ number: inout Int, in directory: OpenDirectory) throws(StoreError)
+    -> DirectoryPart
   {
     var part = DirectoryPart()
     while number < directory.pages {
@@ -64,7 +67,11 @@ extension RepositoryReader {
         guard error.kind == .damaged, let names = directory.names(onPage: number) else {
           throw error
         }
-        if part.lost == nil { part.lost = LostPages(names, error) } else { part.lost?.add(names) }
+        if part.lost == nil {
+          part.lost = UnreadablePages(names, error)
+        } else {
+          part.lost?.add(names)
+        }
       }
       number += 1
     }
@@ -75,8 +82,9 @@ extension RepositoryReader {
 extension RepositoryReader.OpenDirectory {
   /// Returns the range of the names on a page according to the page table, or nil if there is no
   /// table.
-  func names(onPage number: Int) -> LostNames? {
+  func names(onPage number: Int) -> UnreadableNames? {
     guard case .table(let pages) = blob, number < pages.count else { return nil }
-    return LostNames(after: number > 0 ? pages[number - 1].last : nil, last: pages[number].last)
+    return UnreadableNames(
+      after: number > 0 ? pages[number - 1].last : nil, last: pages[number].last)
   }
 }

@@ -58,7 +58,8 @@ import Testing
     let part = "some entries of the directory are lost, the names "
     let told = "damaged: folders: " + (page < 3 ? part + Self.ranges[page] : "")
     #expect(ours.errors.contains(told), "\(ours.errors)")
-    #expect(ours.errors.contains("what 1 part of the snapshot's tree held could not be restored"))
+    #expect(
+      ours.errors.contains("the content of 1 part of the snapshot's tree could not be restored"))
     // The directory itself can be selected as long as it has a table.
     let alone = try fixture.ours("restore latest:folders --to part")
     #expect(alone.code == 13, "\(alone.errors)")
@@ -82,7 +83,7 @@ import Testing
     let outcome = try fixture.ours(line)
     #expect(outcome.code == 13, "\(outcome.errors)")
     #expect(
-      outcome.errors.contains("not removed: folders: some of its names in the snapshot"))
+      outcome.errors.contains("not deleted: folders: some of its names in the snapshot"))
     let names = try fixture.cli.names(in: "into/folders")
     let wanted = Set(Self.all + ["a-extra", "b-extra", "z-extra", "zz"])
     let made = Set(["a2", "b2", "c2"].filter { Self.left(without: page).contains(ByteString($0)) })

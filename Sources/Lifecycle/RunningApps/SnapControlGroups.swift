@@ -5,7 +5,7 @@ internal import SystemIO
 /// in a systemd unit of its own: a scope `snap.<name>.<app>-<uuid>.scope` or a service
 /// `snap.<name>.<app>.service` (snapd's `sandbox/cgroup` and `wrappers`). This detects programs
 /// without open files as well.
-enum SnapRegister {
+enum SnapControlGroups {
   private static let prefix = Array("snap.".utf8)
   private static let suffixes = [".scope", ".service"]
 
