@@ -86,10 +86,11 @@ fuzz: ## run each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or TARGETS
 fuzz-seeds: ## regenerate the seeds of the fuzzers' corpus
 	$(PYTHON) Fuzzers/run.py --seeds
 
-lint: test-tools ## check formatting, imports, file sizes and man pages
+lint: test-tools ## formatting, imports, sizes of files, language, man pages
 	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_FOLDERS)
 	$(PYTHON) Tools/check-imports.py .
 	$(PYTHON) Tools/check-sizes.py .
+	$(PYTHON) Tools/check-words.py .
 	Tools/check-man.sh $(MAN_PAGES)
 
 test-tools: ## test the checks and tools

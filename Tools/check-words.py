@@ -25,7 +25,7 @@ TREES = ("Sources", "Tests", "Tools", "Benchmarks", "Fuzzers", "policies", "docs
 FILES = ("README.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "Package.swift", ".ci/run")
 ENDINGS = {
     ".swift", ".py", ".sh", ".c", ".h", ".md", ".yaml", ".yml", ".json",
-    ".1", ".5", ".7",
+    ".1", ".5", ".7", ".mdoc",
 }
 # What others wrote, or what is stored as bytes.
 EXCLUDED = ("Tests/Vectors/", "Fuzzers/Corpus/", "Fuzzers/.build/")

@@ -25,8 +25,8 @@ extension SandboxctlProgram {
     let message = """
       sandboxctl: error: cannot read a mapped file: a copy of the index in '\(directory)', or the \
       temporary file in /var/tmp
-      sandboxctl: hint: check the disks of both; the copies of the index can be deleted and are then \
-      rebuilt; 'sandboxctl recover' finishes an interrupted operation
+      sandboxctl: hint: check the disks of both; the copies of the index can be deleted and are \
+      then rebuilt; 'sandboxctl recover' finishes an interrupted operation
 
       """
     // Without the handler the signal still ends the program.

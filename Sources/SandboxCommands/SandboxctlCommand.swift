@@ -5,7 +5,7 @@ struct SandboxctlCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "sandboxctl",
-      abstract: "Back up, restore and classify the data of sandboxed apps",
+      abstract: "Back up, restore and understand the data of sandboxed apps",
       discussion: """
         sandboxctl classifies the files of sandboxed apps by policy, backs up the data that cannot \
         be recreated into a repository of ordinary archives, and restores it. It also installs, \

@@ -73,13 +73,13 @@ import Testing
     #expect(report.isComplete, "\(what): \(report.failed) \(report.unplanned)")
     let after = try Files(fixture).all
     let paths = Dictionary(
-      uniqueKeysWithValues: plan.containers.flatMap(\.paths).map { ($0.path, $0.fate) })
-    var sums: [PlannedPath.Fate: EntryTotals] = [:]
+      uniqueKeysWithValues: plan.containers.flatMap(\.paths).map { ($0.path, $0.outcome) })
+    var sums: [DataOutcome: EntryTotals] = [:]
     for (path, file) in before {
-      let fate = try #require(told(of: path, paths), "\(what): '\(path)' is not in the plan")
-      sums[fate, default: EntryTotals()].files += 1
-      sums[fate, default: EntryTotals()].bytes += file.size
-      switch fate {
+      let outcome = try #require(told(of: path, paths), "\(what): '\(path)' is not in the plan")
+      sums[outcome, default: EntryTotals()].files += 1
+      sums[outcome, default: EntryTotals()].bytes += file.size
+      switch outcome {
       case .carried, .atRisk: #expect(after[path]?.content == file.content, "\(what): '\(path)'")
       case .dropped: #expect(after[path] == nil, "\(what): '\(path)'")
       case .replaced:
@@ -92,26 +92,26 @@ import Testing
       if container.returns.contains(where: { path.isWithin(container.path.appending($0.inner)) }) {
         continue
       }
-      if [.make, .adopt, .replace].contains(container.fate) { continue }
+      if [.make, .adopt, .replace].contains(container.action) { continue }
       #expect(
         told(of: path, paths) == .restored, "\(what): '\(path)' was created and is not in the plan")
       sums[.restored, default: EntryTotals()].files += 1
       sums[.restored, default: EntryTotals()].bytes += after[path]?.size ?? 0
     }
-    for fate in PlannedPath.Fate.allCases {
-      let told = plan.totals(fate).reduce(into: EntryTotals()) { $0.add($1.totals) }
-      #expect(told == sums[fate] ?? EntryTotals(), "\(what): \(fate)")
+    for outcome in DataOutcome.allCases {
+      let told = plan.totals(outcome).reduce(into: EntryTotals()) { $0.add($1.totals) }
+      #expect(told == sums[outcome] ?? EntryTotals(), "\(what): \(outcome)")
     }
   }
 
   /// The planned outcome for a path: that of the nearest planned path at or above it.
   private func told(
-    of path: ByteString, _ paths: [ByteString: PlannedPath.Fate]
-  ) -> PlannedPath.Fate? {
+    of path: ByteString, _ paths: [ByteString: DataOutcome]
+  ) -> DataOutcome? {
     for count in stride(from: path.components.count, through: 1, by: -1) {
       let above = path.components.prefix(count).map(\.bytes)
       let joined = ByteString(above.joined(separator: [UInt8(ascii: "/")]))
-      if let fate = paths[joined] { return fate }
+      if let outcome = paths[joined] { return outcome }
     }
     return nil
   }

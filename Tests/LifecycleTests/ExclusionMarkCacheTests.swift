@@ -73,7 +73,7 @@ import Testing
     _ scan: DeviceScan, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let fresh = try self.scan(nil).scan
-    #expect(scan.fates == fresh.fates, sourceLocation: sourceLocation)
+    #expect(scan.selections == fresh.selections, sourceLocation: sourceLocation)
     #expect(
       scan.containers.map(\.marks) == fresh.containers.map(\.marks), sourceLocation: sourceLocation)
   }
@@ -81,8 +81,8 @@ import Testing
   @Test func unchangedFilesAreNotCheckedForMarks() throws {
     let first = try scan(memory())
     try expectRight(first.scan)
-    #expect(first.scan.fates["Documents/marked"] == .excluded)
-    #expect(first.scan.fates["Documents/tagged/file"] == .kept)
+    #expect(first.scan.selections["Documents/marked"] == .excluded)
+    #expect(first.scan.selections["Documents/tagged/file"] == .included)
     #expect(first.attributes > 12)
     // A directory with a file that may be a mark is checked each time, and so is that file.
     let second = try scan(memory(first.scan))

@@ -94,11 +94,13 @@ struct Fixture {
 
 extension DeviceScan {
   /// How the scan handles each entry, by its path in the only container.
-  var fates: [ByteString: ScannedEntry.Fate] {
+  var selections: [ByteString: ScannedEntry.Selection] {
     guard let scan = containers.first else { return [:] }
-    var fates: [ByteString: ScannedEntry.Fate] = [:]
-    for index in scan.entries.indices { fates[scan.path(index)] = scan.entries[index].fate }
-    return fates
+    var selections: [ByteString: ScannedEntry.Selection] = [:]
+    for index in scan.entries.indices {
+      selections[scan.path(index)] = scan.entries[index].selection
+    }
+    return selections
   }
 }
 

@@ -76,10 +76,10 @@ import Testing
         verdicts[$0 % 4]
       }
       return {
-        let fates = ContainerFates(scan, isStrict: true)
+        let outcomes = DataOutcomes(scan, isStrict: true)
         // The log of a kept database is also kept.
-        expect(fates.drops.count == count / 2)
-        expect(fates.paths.count == count)
+        expect(outcomes.drops.count == count / 2)
+        expect(outcomes.paths.count == count)
       }
     }
     #expect(growth.isNLogN, "\(growth)")
@@ -95,8 +95,8 @@ import Testing
       let paths = Set(scan.entries.indices.dropFirst().map { scan.path($0) })
       return {
         expect(planner.newer(in: scan, [], paths).count == count)
-        let fates = ContainerFates(keeping: scan, replacing: [], dropping: paths)
-        expect(fates.drops.count == count)
+        let outcomes = DataOutcomes(keeping: scan, replacing: [], dropping: paths)
+        expect(outcomes.drops.count == count)
       }
     }
     #expect(growth.isNLogN, "\(growth)")
@@ -133,7 +133,7 @@ import Testing
     let policy = try Fixture.policy(.folder)
     let growth = try Growth { count in
       var scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
-      scan.entries[count / 2].fate = .excluded
+      scan.entries[count / 2].selection = .excluded
       var request = RestoreRequest(path: "folders/tree", target: fixture.directory.path("tree"))
       request.rules = RestoreRules(policy: policy, kind: .folder)
       request.rules?.present = scan

@@ -154,7 +154,7 @@ import Testing
     struct Entry: Equatable {
       let status: FileStatus
       let verdicts: Verdicts
-      let fate: ScannedEntry.Fate
+      let selection: ScannedEntry.Selection
       let children: [ByteString]
       let marks: MarkSet?
       let siblings: SiblingSet?
@@ -172,7 +172,7 @@ import Testing
       mounts = Set(scan.mounts)
       for (index, entry) in scan.entries.enumerated() {
         entries[scan.path(index)] = Entry(
-          status: entry.status, verdicts: entry.verdicts, fate: entry.fate,
+          status: entry.status, verdicts: entry.verdicts, selection: entry.selection,
           children: entry.children.map { scan.name($0) }, marks: scan.marks[index],
           siblings: scan.siblings[index], isOwn: scan.ownDirectories.contains(index),
           accessed: entry.status.kind == .directory ? nil : scan.accessTimes[index])

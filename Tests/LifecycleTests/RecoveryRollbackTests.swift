@@ -125,7 +125,7 @@ import Testing
     }
     let left = try #require(try InterruptedOperation.all(on: fixture.root).first)
     #expect(left.canBeFinished)
-    let to = try #require(last?.containers.first { $0.fate == .move }?.to)
+    let to = try #require(last?.containers.first { $0.action == .move }?.to)
     try Directory.make(path: to).create("foreign").close()
     let done = try Recovery(fixture.device(), policy: PurgeFixture.policy(), isForced: true).run()
       .done

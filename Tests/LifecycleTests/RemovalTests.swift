@@ -128,7 +128,7 @@ import Testing
     let fixture = try UpdateFixture()
     try share(fixture, with: [Self.app])
     let plan = try fixture.plan(.uninstall, nil)
-    let gone = plan.containers.filter { $0.fate == .remove }.map(\.path)
+    let gone = plan.containers.filter { $0.action == .remove }.map(\.path)
     #expect(
       gone == [
         "apps/org.example.one/bundle", "apps/org.example.one/data",
@@ -172,15 +172,15 @@ import Testing
     }
   }
 
-  private func fate(_ plan: AppChangePlan) -> PlannedContainer.Fate? {
-    plan.containers.first { $0.logical.kind == .group }?.fate
+  private func action(_ plan: AppChangePlan) -> ContainerAction? {
+    plan.containers.first { $0.logical.kind == .group }?.action
   }
 
   @Test func aGroupIsRemovedWithItsLastKnownMember() throws {
     let fixture = try UpdateFixture()
     try share(fixture, with: [Self.app, Self.two])
     let shared = try fixture.plan(.uninstall, nil)
-    #expect(fate(shared) == .keep)
+    #expect(action(shared) == .keep)
     #expect(shared.notes.contains { $0.remark.contains("org.example.two") })
     _ = try fixture.carryOut(shared, MemoryPackage())
     #expect(
@@ -194,7 +194,7 @@ import Testing
     var request = AppChangeRequest(.uninstall, of: other)
     request.isForced = true
     let last = AppChangePlan.make(scan, request)
-    #expect(fate(last) == .remove)
+    #expect(action(last) == .remove)
     let report = try fixture.carryOut(last, MemoryPackage())
     #expect(report.isComplete)
     #expect(try files(fixture, [.group]).isEmpty)
@@ -207,17 +207,17 @@ import Testing
     try guessed.put(
       "<plist><dict><key>MCMMetadataIdentifier</key><string>group.org.example.one</string></dict></plist>",
       ByteString("phone/Containers/Shared/AppGroup/G").appending(UpdateFixture.metadata))
-    #expect(fate(try guessed.plan(.uninstall, nil)) == .keep)
+    #expect(action(try guessed.plan(.uninstall, nil)) == .keep)
     let offloaded = try UpdateFixture()
     try share(offloaded, with: [Self.app])
-    #expect(fate(try offloaded.plan(.uninstall, nil)) == .remove)
+    #expect(action(try offloaded.plan(.uninstall, nil)) == .remove)
     try offloaded.put(
       "<plist><dict><key>MCMMetadataIdentifier</key><string>com.other.app</string></dict></plist>",
       offloaded.data.appending("OTHER").appending(UpdateFixture.metadata))
     let plan = try offloaded.plan(.uninstall, nil)
-    #expect(fate(plan) == .keep)
+    #expect(action(plan) == .keep)
     #expect(plan.notes.contains { $0.remark.contains("com.other.app") })
-    #expect(fate(try offloaded.plan(.offload, nil)) == .keep)
+    #expect(action(try offloaded.plan(.offload, nil)) == .keep)
   }
 
   /// Files written between plan and removal are in the trash, and are reported.

@@ -47,7 +47,7 @@ import Testing
     )
     try fixture.directory.write("kept", at: "tree/file")
     let scan = try fixture.scan()
-    let stored = scan.fates.filter { $0.value != .excluded }.keys
+    let stored = scan.selections.filter { $0.value != .excluded }.keys
     #expect(Set(stored) == ["", "file"], "\(stored.count)")
     #expect(scan.containers.first?.repositories == ["large"])
   }

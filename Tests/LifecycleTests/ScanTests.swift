@@ -12,13 +12,13 @@ import Testing
     try fixture.directory.write("a", at: "tree/out/inner/kept.txt")
     try fixture.directory.write("b", at: "tree/out/gone.txt")
     try fixture.directory.write("c", at: "tree/out/other/gone.txt")
-    let fates = try fixture.scan([.exclude("out"), .include("**/kept.txt")]).fates
-    #expect(fates["out"] == .bare)
-    #expect(fates["out/inner"] == .bare)
-    #expect(fates["out/inner/kept.txt"] == .kept)
-    #expect(fates["out/gone.txt"] == .excluded)
-    #expect(fates["out/other"] == .excluded)
-    #expect(fates["out/other/gone.txt"] == .excluded)
+    let selections = try fixture.scan([.exclude("out"), .include("**/kept.txt")]).selections
+    #expect(selections["out"] == .parentOnly)
+    #expect(selections["out/inner"] == .parentOnly)
+    #expect(selections["out/inner/kept.txt"] == .included)
+    #expect(selections["out/gone.txt"] == .excluded)
+    #expect(selections["out/other"] == .excluded)
+    #expect(selections["out/other/gone.txt"] == .excluded)
   }
 
   @Test func excludedFilesAreCountedByRule() throws {
@@ -42,13 +42,13 @@ import Testing
       in: try LocalStorage.create(path: fixture.directory.path("tree/backups")), program: "test")
     try fixture.directory.write(#"{"format":"something else"}"#, at: "tree/other/repository.json")
     let inUse = try Directory.make(path: fixture.directory.path("tree/in use")).status().identity
-    let fates = try fixture.scan(options: ScanOptions(excluded: [inUse])).fates
-    #expect(fates[".sandboxctl"] == nil)
-    #expect(fates["deep/.sandboxctl/mine"] == .kept)
-    #expect(fates["backups"] == .excluded)
-    #expect(fates["backups/packs"] == nil)
-    #expect(fates["other/repository.json"] == .kept)
-    #expect(fates["in use"] == .excluded)
+    let selections = try fixture.scan(options: ScanOptions(excluded: [inUse])).selections
+    #expect(selections[".sandboxctl"] == nil)
+    #expect(selections["deep/.sandboxctl/mine"] == .included)
+    #expect(selections["backups"] == .excluded)
+    #expect(selections["backups/packs"] == nil)
+    #expect(selections["other/repository.json"] == .included)
+    #expect(selections["in use"] == .excluded)
   }
 
   @Test func aMarkOnADirectoryExcludesEverythingBelow() throws {
@@ -62,9 +62,9 @@ import Testing
       "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("com.apple.backupd".utf8))
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
-    #expect(scan.fates["Documents/marked"] == .excluded)
-    #expect(scan.fates["Documents/marked/below/file"] == .excluded)
-    #expect(scan.fates["Documents/kept"] == .kept)
+    #expect(scan.selections["Documents/marked"] == .excluded)
+    #expect(scan.selections["Documents/marked/below/file"] == .excluded)
+    #expect(scan.selections["Documents/kept"] == .included)
     let container = try #require(scan.containers.first)
     let marked = try #require(container.index(of: "Documents/marked/below/file"))
     let explanation = scan.policy.explain(container.query(marked))
@@ -80,9 +80,9 @@ import Testing
     }
     var options = ScanOptions()
     options.only = "a/b"
-    let fates = try fixture.scan(options: options).fates
+    let selections = try fixture.scan(options: options).selections
     #expect(
-      Set(fates.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
+      Set(selections.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
   }
 
   @Test func aLargeDirectoryIsScannedCompletely() throws {
@@ -90,8 +90,8 @@ import Testing
     let tree = try Directory.open(path: fixture.directory.path("tree"))
     for number in 0..<5000 { _ = try tree.create(ByteString("file \(number)")) }
     let scan = try fixture.scan()
-    #expect(scan.fates.count == 5001)
-    #expect(Set(scan.fates.values) == [.kept])
+    #expect(scan.selections.count == 5001)
+    #expect(Set(scan.selections.values) == [.included])
   }
 
   @Test func siblingConditionsApply() throws {
@@ -103,9 +103,9 @@ import Testing
     ] { try fixture.directory.write("x", at: data.appending(path)) }
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .flatpak)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.flatpak)) { $0.kind == .data }
-    #expect(scan.fates["config/App/Cache/a"] == .excluded)
-    #expect(scan.fates["config/App/Deep/Cache/b"] == .kept)
-    #expect(scan.fates["config/Other/Cache/c"] == .kept)
+    #expect(scan.selections["config/App/Cache/a"] == .excluded)
+    #expect(scan.selections["config/App/Deep/Cache/b"] == .included)
+    #expect(scan.selections["config/Other/Cache/c"] == .included)
     let container = try #require(scan.containers.first)
     let index = try #require(container.index(of: "config/App/Cache/a"))
     let explained = scan.policy.explain(container.query(index))
@@ -126,9 +126,9 @@ import Testing
     try documents.createLink("link", to: "a.db")
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
-    #expect(scan.fates["Documents/a.db-shm"] == .excluded)
+    #expect(scan.selections["Documents/a.db-shm"] == .excluded)
     for kept: ByteString in ["a.db", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
-      #expect(scan.fates[ByteString("Documents").appending(kept)] == .kept, "\(kept)")
+      #expect(scan.selections[ByteString("Documents").appending(kept)] == .included, "\(kept)")
     }
     let container = try #require(scan.containers.first)
     let alone = try #require(container.index(of: "Documents/alone-shm"))

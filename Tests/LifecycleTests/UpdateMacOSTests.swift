@@ -79,7 +79,7 @@ import Testing
       ], links: ["Pictures"])
     let first = try plan(.install, package("1.0", migration: migration))
     let data = try #require(first.containers.first { $0.logical.kind == .data })
-    #expect(data.fate == .make && data.moves.count == 1 && data.notMoved.count == 1)
+    #expect(data.action == .make && data.moves.count == 1 && data.notMoved.count == 1)
     #expect(try run(.install, package("1.0", migration: migration)).isComplete)
     let home: ByteString = "home/Library/Containers/org.example.one/Data"
     #expect(try fixture.text(home.appending("Library/Application Support/Example/db")) == "library")
@@ -166,7 +166,7 @@ import Testing
       scan, AppChangeRequest(.update, of: UpdateFixture.identifier))
     #expect(plan.isSimulated && plan.refusals.isEmpty)
     #expect(plan.commands == ["flatpak update --user org.example.one"])
-    #expect(plan.containers.map(\.fate) == [.keep])
+    #expect(plan.containers.map(\.action) == [.keep])
     #expect(plan.totals(.carried).map(\.totals.files) == [1])
     let error = #expect(throws: LifecycleError.self) {
       try AppChangeOperation(plan, saving: BackupRequest(program: "test"), to: nil).run()

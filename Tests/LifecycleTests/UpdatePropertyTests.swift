@@ -44,11 +44,11 @@ import Testing
       #expect(plan.containers.map(\.paths) == again.containers.map(\.paths))
       #expect(plan.containers.map(\.to) == again.containers.map(\.to))
       // A removed extension loses all of its data; this checks the app's own data.
-      let data = try #require(plan.containers.first { $0.fate == .move })
-      for path in data.paths where path.fate == .dropped && path.dataClass.isPrecious {
+      let data = try #require(plan.containers.first { $0.action == .move })
+      for path in data.paths where path.outcome == .dropped && path.dataClass.isPrecious {
         #expect(isStrict && path.dataClass == .unknown, "\(path)")
       }
-      if !overlays.isEmpty { #expect(!data.paths.allSatisfy { $0.fate != .dropped }) }
+      if !overlays.isEmpty { #expect(!data.paths.allSatisfy { $0.outcome != .dropped }) }
       try expectTrue(plan, data, fixture)
     }
   }
@@ -66,8 +66,8 @@ import Testing
       ByteString("phone/.sandboxctl/trash").appending(ByteString(report.trash ?? ""))
         .appending("apps/org.example.one/data"))
     let gone = trash.filter { $0.key != UpdateFixture.metadata && $0.value.kind == .file }
-    func sum(_ fates: [PlannedPath.Fate]) -> EntryTotals {
-      data.paths.filter { fates.contains($0.fate) }.reduce(into: EntryTotals()) {
+    func sum(_ outcomes: [DataOutcome]) -> EntryTotals {
+      data.paths.filter { outcomes.contains($0.outcome) }.reduce(into: EntryTotals()) {
         $0.add($1.totals)
       }
     }

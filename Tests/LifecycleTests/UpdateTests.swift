@@ -57,11 +57,11 @@ import Testing
     let fixture = try UpdateFixture()
     let plan = try fixture.plan(.update, Self.withShare)
     let data = try #require(plan.containers.first { $0.path == "apps/org.example.one/data" })
-    #expect(data.fate == .move)
-    let fates = Dictionary(
-      uniqueKeysWithValues: data.paths.map { ($0.path.components.last ?? "", $0.fate) })
-    #expect(fates["Documents"] == .carried && fates["Library"] == .carried)
-    #expect(fates["tmp"] == .atRisk && fates["StoreKit"] == .atRisk)
+    #expect(data.action == .move)
+    let outcomes = Dictionary(
+      uniqueKeysWithValues: data.paths.map { ($0.path.components.last ?? "", $0.outcome) })
+    #expect(outcomes["Documents"] == .carried && outcomes["Library"] == .carried)
+    #expect(outcomes["tmp"] == .atRisk && outcomes["StoreKit"] == .atRisk)
     #expect(data.links.map(\.path.lastComponent) == ["own", "seen"])
     #expect(data.foreignLinks.map(\.path.lastComponent) == ["foreign"])
     let sum = data.paths.reduce(0) { $0 + $1.totals.files }

@@ -27,7 +27,7 @@ extension ContainerScan {
       scan.append(
         ScannedEntry(
           parent: 0, nameStart: UInt32(scan.names.count), nameLength: UInt16(name.count),
-          fate: .kept, status: model.entries[1].status,
+          selection: .included, status: model.entries[1].status,
           verdicts: Verdicts(keep: verdict, platform: verdict), type: .file), accessed: 0)
       scan.names.append(contentsOf: name)
     }

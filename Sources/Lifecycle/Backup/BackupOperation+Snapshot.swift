@@ -80,7 +80,7 @@ extension BackupOperation {
     var groups: Set<UInt32> = []
     for scan in plan.scans {
       var last: (user: UInt32, group: UInt32)?
-      for entry in scan.entries where entry.fate != .excluded {
+      for entry in scan.entries where entry.selection != .excluded {
         let owners = (user: entry.status.user, group: entry.status.group)
         if let last, last == owners { continue }
         last = owners
@@ -131,7 +131,7 @@ extension ContainerScan {
   var classRuns: [ClassRun] {
     entries.indices.compactMap { index in
       let entry = entries[index]
-      guard entry.fate != .excluded else { return nil }
+      guard entry.selection != .excluded else { return nil }
       let name = entry.verdicts.keep.dataClass
       if index > 0, entries[Int(entry.parent)].verdicts.keep.dataClass == name { return nil }
       return ClassRun(path: logicalPath(index), name: name.rawValue)

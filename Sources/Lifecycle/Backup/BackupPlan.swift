@@ -144,7 +144,7 @@ public struct OwnerSummary: Sendable {
       var totals = kept[owner] ?? EntryTotals()
       var classes = left.removeValue(forKey: owner) ?? [:]
       for entry in container.entries where entry.status.kind == .file {
-        if entry.fate == .excluded {
+        if entry.selection == .excluded {
           classes[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
         } else {
           totals.add(entry.status)

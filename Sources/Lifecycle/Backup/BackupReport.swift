@@ -82,7 +82,7 @@ public struct BackupReport: Sendable {
     var isMissing = MissingEntries(tree, findings.missing)
     var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
     for (index, entry) in tree.scan.entries.enumerated()
-    where entry.fate != .excluded && !isMissing.check(index) {
+    where entry.selection != .excluded && !isMissing.check(index) {
       let dataClass = entry.verdicts.keep.dataClass
       if dataClass != last || total.name.isEmpty {
         if !total.name.isEmpty { totals[last] = total }

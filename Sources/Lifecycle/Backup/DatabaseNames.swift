@@ -14,7 +14,7 @@ struct DatabaseNames: Sendable {
   /// Finds the databases among the stored entries.
   init(_ tree: borrowing SelectedTree) {
     for (index, entry) in tree.scan.entries.enumerated()
-    where entry.status.kind == .file && entry.fate != .excluded && index > 0 {
+    where entry.status.kind == .file && entry.selection != .excluded && index > 0 {
       guard let database = Self.database(of: index, in: tree) else { continue }
       companions[Int32(database), default: []].append(Int32(index))
       members.formUnion([Int32(database), Int32(index)])

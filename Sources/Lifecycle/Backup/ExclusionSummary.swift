@@ -58,8 +58,8 @@ enum ExclusionSummary {
 
   private static func isTopmost(_ index: Int, _ scan: ContainerScan) -> Bool {
     let entry = scan.entries[index]
-    guard entry.fate == .excluded else { return false }
-    return index == 0 || scan.entries[Int(entry.parent)].fate != .excluded
+    guard entry.selection == .excluded else { return false }
+    return index == 0 || scan.entries[Int(entry.parent)].selection != .excluded
   }
 
   /// Returns the excluded files and bytes at and below each entry.
@@ -67,7 +67,7 @@ enum ExclusionSummary {
     var sums = SpillableArray(repeating: EntryTotals(), count: scan.entries.count)
     for index in scan.entries.indices.reversed() {
       let entry = scan.entries[index]
-      guard entry.fate == .excluded else { continue }
+      guard entry.selection == .excluded else { continue }
       sums[index].add(entry.status)
       if index > 0 { sums[Int(entry.parent)].add(sums[index]) }
     }

@@ -18,7 +18,9 @@ struct HardLinks: Sendable {
   init(_ trees: [SelectedTree]) {
     for tree in trees {
       for (index, entry) in tree.scan.entries.enumerated()
-      where entry.fate != .excluded && entry.status.kind != .directory && entry.status.links > 1 {
+      where entry.selection != .excluded && entry.status.kind != .directory
+        && entry.status.links > 1
+      {
         note(entry.status.identity, tree.id(index), tree.scan.logicalPath(index))
       }
     }

@@ -27,7 +27,7 @@ struct SelectedTree: Sendable {
   }
 
   /// Whether nothing of the container is stored.
-  var isEmpty: Bool { scan.entries.first.map { $0.fate == .excluded } ?? true }
+  var isEmpty: Bool { scan.entries.first.map { $0.selection == .excluded } ?? true }
 
   /// Returns the stored children of a directory, in the order of their names' bytes.
   func children(of directory: Int) -> Slice<SpillableArray<Int32>> {
@@ -56,7 +56,9 @@ struct SelectedTree: Sendable {
   private mutating func sortChildren(of directory: Int, _ range: Range<Int>) {
     var kept: [Int32] = []
     kept.reserveCapacity(range.count)
-    for child in range where scan.entries[child].fate != .excluded { kept.append(Int32(child)) }
+    for child in range where scan.entries[child].selection != .excluded {
+      kept.append(Int32(child))
+    }
     scan.sortByName(&kept)
     let count = Int32(kept.count)
     counts[directory] = count

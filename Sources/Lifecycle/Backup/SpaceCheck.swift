@@ -22,7 +22,7 @@ struct SpaceCheck {
       // measurable.
       var bytes: UInt64 = 0
       for (index, entry) in tree.scan.entries.enumerated()
-      where entry.status.kind == .file && entry.fate != .excluded && !known.isKnown(index)
+      where entry.status.kind == .file && entry.selection != .excluded && !known.isKnown(index)
         && known.renamedLinks[Int32(index)] == nil && known.copies[Int32(index)] == nil
         && !links.isFollower(tree.id(index))
       {
@@ -43,8 +43,9 @@ struct SpaceCheck {
   /// that a repository already has is known only when it is open.
   static func bound(of scan: DeviceScan) -> EntryTotals {
     var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
-    for container in scan.containers where container.entries.first?.fate != .excluded {
-      for entry in container.entries where entry.status.kind == .file && entry.fate != .excluded {
+    for container in scan.containers where container.entries.first?.selection != .excluded {
+      for entry in container.entries
+      where entry.status.kind == .file && entry.selection != .excluded {
         if !seen.isFirst(entry.status) { continue }
         bound.files += 1
         bound.bytes.addClamping(stored(entry.status))
@@ -59,7 +60,8 @@ struct SpaceCheck {
     var (bytes, seen) = (UInt64(0), Set<FileIdentity>())
     for tree in trees {
       for entry in tree.scan.entries
-      where entry.status.kind == .file && entry.fate != .excluded && seen.isFirst(entry.status) {
+      where entry.status.kind == .file && entry.selection != .excluded && seen.isFirst(entry.status)
+      {
         bytes.addClamping(entry.status.size)
       }
     }

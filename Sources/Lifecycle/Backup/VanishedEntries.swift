@@ -19,7 +19,7 @@ struct VanishedEntries {
     for tree in trees where entries.contains(where: { $0.container == tree.number }) {
       var isMissing = MissingEntries(tree, entries)
       for (index, entry) in tree.scan.entries.enumerated()
-      where isMissing.check(index) && entry.fate != .excluded {
+      where isMissing.check(index) && entry.selection != .excluded {
         identities.insert(entry.status.identity)
       }
     }
@@ -44,9 +44,9 @@ struct VanishedEntries {
     var found = Set(
       entries.lazy.filter { $0.container == tree.number }
         .compactMap { scan.index(of: tree.scan.path(Int($0.index))) }
-        .filter { scan.entries[$0].fate != .excluded })
+        .filter { scan.entries[$0].selection != .excluded })
     for (index, entry) in scan.entries.enumerated()
-    where entry.fate != .excluded && identities.contains(entry.status.identity) {
+    where entry.selection != .excluded && identities.contains(entry.status.identity) {
       if !isOtherLink(index, scan, of: tree) { found.insert(index) }
     }
     return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()

@@ -108,7 +108,7 @@ extension RestorePlanner {
     let above = plan.tree.path(directory, from: plan.place.shownDepth)
     if rules.isSelected(above.appending(name)) { return true }
     guard let index = judge.present?.index(of: above.appending(name)) else { return false }
-    return rules.present?.entries[index].fate == .excluded
+    return rules.present?.entries[index].selection == .excluded
   }
 }
 
@@ -149,7 +149,7 @@ struct PolicyRemovals: Sendable {
         isEmpty = false
         note(index, .isRemoved, above: .isAboveRemoved, in: scan)
       }
-      if entry.fate == .excluded, !request.deletesExcluded {
+      if entry.selection == .excluded, !request.deletesExcluded {
         note(index, .isExcluded, above: .isAboveExcluded, in: scan)
       }
     }

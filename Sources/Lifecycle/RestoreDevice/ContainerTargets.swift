@@ -11,7 +11,7 @@ struct ContainerTargets {
   struct Target {
     let record: ContainerRecord
     let logical: LogicalContainer
-    let fate: PlannedPart.Fate
+    let action: PlannedPart.Action
     /// The container's directory, or the directory of a container that is one file.
     let path: ByteString
     /// The device's container; nil if it has none.
@@ -38,12 +38,12 @@ struct ContainerTargets {
       let isMissing =
         logical.kind == .folder && (try? Directory.open(resolved: present.absolutePath)) == nil
       return Target(
-        record: record, logical: logical, fate: isMissing ? .make : .merge,
+        record: record, logical: logical, action: isMissing ? .make : .merge,
         path: present.absolutePath, present: present)
     }
     if mustWait(logical) {
       let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)
-      return Target(record: record, logical: logical, fate: .harbor, path: path, present: nil)
+      return Target(record: record, logical: logical, action: .harbor, path: path, present: nil)
     }
     guard let place = try place(of: record, logical) else { return nil }
     if let link = try danglingLink(at: place) {
@@ -53,7 +53,7 @@ struct ContainerTargets {
           + "which does not exist", hint: "create the target of the link, or remove the link")
     }
     let path = logical.kind == .settings ? place.parent : place.path
-    return Target(record: record, logical: logical, fate: .make, path: path, present: nil)
+    return Target(record: record, logical: logical, action: .make, path: path, present: nil)
   }
 
   /// Returns the location of a new container. On its own device a container keeps its name, unless

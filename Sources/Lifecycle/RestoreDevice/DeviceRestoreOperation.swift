@@ -121,7 +121,7 @@ public struct DeviceRestoreOperation {
   private func restore(
     _ part: PlannedPart, _ journaled: JournaledPart
   ) throws -> RestoreReport {
-    if part.fate == .harbor {
+    if part.action == .harbor {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
         _ = try Directory.make(resolved: harbor, permissions: 0o700)
@@ -131,7 +131,7 @@ public struct DeviceRestoreOperation {
     let report = try RestoreOperation(
       part.plan, from: reader, counters: counters, part: journaled, isStopping: isStopping
     ).run()
-    if part.fate == .make { try nameRevision(part) }
+    if part.action == .make { try nameRevision(part) }
     return report
   }
 

@@ -24,7 +24,7 @@ public struct DeviceRestorePlan: Sendable {
 
   /// The containers that the merged parts change, which are saved first.
   var mergedContainers: Set<ByteString> {
-    Set(parts.filter { $0.fate == .merge && !$0.plan.isIdle }.map(\.path))
+    Set(parts.filter { $0.action == .merge && !$0.plan.isIdle }.map(\.path))
   }
 
   /// The apps, groups and directories to restore into, which are locked.
@@ -72,7 +72,7 @@ public struct RunningProcess: Sendable, Hashable {
 /// One container to restore.
 public struct PlannedPart: Sendable {
   /// The action for the container on the device.
-  public enum Fate: String, Sendable {
+  public enum Action: String, Sendable {
     /// It exists and is merged into.
     case merge
     /// It is created as a whole.
@@ -83,7 +83,7 @@ public struct PlannedPart: Sendable {
 
   /// The logical path of the container.
   public let path: ByteString
-  public let fate: Fate
+  public let action: Action
   /// Its present or future location.
   public let target: ByteString
   public let plan: RestorePlan

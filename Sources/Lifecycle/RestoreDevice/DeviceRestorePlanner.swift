@@ -162,7 +162,7 @@ struct DeviceRestorePlanner {
   /// Returns the reason to keep an installed bundle; nil unless it has another version, which is
   /// never mixed with the stored one.
   private func reasonToLeaveBundle(_ item: Wanted, _ target: ContainerTargets.Target) -> String? {
-    guard case .bundle(let name) = item.logical, target.fate == .merge, item.selection.isEmpty,
+    guard case .bundle(let name) = item.logical, target.action == .merge, item.selection.isEmpty,
       !request.replacesBundles,
       let stored = snapshot.apps.first(where: { ByteString($0.identifier) == name.identifier }),
       let present = request.device.apps.first(where: { $0.identifier.bytes == name.identifier })
@@ -234,7 +234,7 @@ struct DeviceRestorePlanner {
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
       rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
-    } else if target.fate == .make {
+    } else if target.action == .make {
       rules.generated = try generated(item, target, rules)
     }
     try RestoreTarget.refuse(target.path, in: request.protected)
@@ -249,7 +249,7 @@ struct DeviceRestorePlanner {
     part.rules = rules
     let source = try reader.source(item.record.path, in: stored)
     return PlannedPart(
-      path: item.record.path, fate: target.fate, target: target.path,
+      path: item.record.path, action: target.action, target: target.path,
       plan: try RestorePlan.make(stored, part, source, at: place, from: reader))
   }
 

@@ -119,16 +119,16 @@ public struct ContainerScan: Sendable {
   /// Excludes a directory and those of its entries that were added, whatever the policy says.
   mutating func exclude(_ directory: Int) {
     ownDirectories.insert(directory)
-    entries[directory].fate = .excluded
-    for child in entries[directory].children { entries[child].fate = .excluded }
+    entries[directory].selection = .excluded
+    for child in entries[directory].children { entries[child].selection = .excluded }
   }
 
   /// Marks excluded directories as bare if something below them is included.
   mutating func findBareDirectories() {
     for index in stride(from: entries.count - 1, to: 0, by: -1)
-    where entries[index].fate != .excluded {
+    where entries[index].selection != .excluded {
       let parent = Int(entries[index].parent)
-      if entries[parent].fate == .excluded { entries[parent].fate = .bare }
+      if entries[parent].selection == .excluded { entries[parent].selection = .parentOnly }
     }
   }
 
@@ -136,7 +136,7 @@ public struct ContainerScan: Sendable {
   func storedChildren(of index: Int) -> [Int] {
     let range = entries[index].children
     return names.withSpan { names in
-      range.filter { entries[$0].fate != .excluded }.sorted {
+      range.filter { entries[$0].selection != .excluded }.sorted {
         names.extracting(entries[$0].nameRange).precedes(names.extracting(entries[$1].nameRange))
       }
     }
@@ -172,7 +172,7 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
   let nameLength: UInt16
   /// Whether the entry could not be entered or its marks could not be read.
   public internal(set) var isUnreadable = false
-  public internal(set) var fate: Fate
+  public internal(set) var selection: Selection
   var firstChild: Int32 = 0
   var childCount: Int32 = 0
   public let status: FileStatus
@@ -182,24 +182,24 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
   public let type: EntryType
 
   init(
-    parent: Int32, nameStart: UInt32, nameLength: UInt16, fate: Fate, status: FileStatus,
+    parent: Int32, nameStart: UInt32, nameLength: UInt16, selection: Selection, status: FileStatus,
     verdicts: Verdicts, type: EntryType
   ) {
     self.parent = parent
     self.nameStart = nameStart
     self.nameLength = nameLength
-    self.fate = fate
+    self.selection = selection
     self.status = status
     self.verdicts = verdicts
     self.type = type
   }
 
   /// The decision of a backup on an entry.
-  public enum Fate: UInt8, Sendable, BitwiseCopyable {
+  public enum Selection: UInt8, Sendable, BitwiseCopyable {
     /// The entry is stored.
-    case kept
+    case included
     /// The entry is a directory that is excluded but contains an included entry.
-    case bare
+    case parentOnly
     /// The entry is not stored.
     case excluded
   }

@@ -32,7 +32,8 @@ extension ContainerScanner {
     let mode = verdicts[options.view].backup.mode(for: options.destination)
     return ScannedEntry(
       parent: Int32(parent), nameStart: UInt32(name.lowerBound), nameLength: UInt16(name.count),
-      fate: mode == .never ? .excluded : .kept, status: status, verdicts: verdicts, type: type)
+      selection: mode == .never ? .excluded : .included, status: status, verdicts: verdicts,
+      type: type)
   }
 
   static func facts(_ type: EntryType, _ status: FileStatus) -> EntryFacts {

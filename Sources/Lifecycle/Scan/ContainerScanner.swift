@@ -104,7 +104,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     if isDone { return }
     let bytes = batch.bytes
     if isRepository(batch, directory.directory) {
-      if scan.entries[state.directory].fate != .excluded {
+      if scan.entries[state.directory].selection != .excluded {
         scan.repositories.append(scan.path(state.directory))
       }
       descent.abandonDirectory()
@@ -137,7 +137,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   private mutating func isCrossed(_ index: Int) -> Bool {
     if options.crossesMounts {
       scan.crossedMounts.append(scan.path(index))
-    } else if scan.entries[index].fate != .excluded {
+    } else if scan.entries[index].selection != .excluded {
       scan.mounts.append(scan.path(index))
     }
     return options.crossesMounts
@@ -157,7 +157,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   mutating func failed(_ problem: WalkProblem, state: State) {
-    let isKept = scan.entries[state.directory].fate != .excluded
+    let isKept = scan.entries[state.directory].selection != .excluded
     guard
       isKept
         || classifier.canReachKeep(

@@ -93,7 +93,7 @@ private struct Graft {
       scan.entries[home].firstChild = copy.firstChild + Int32(entries)
       scan.entries[home].childCount = copy.childCount
     }
-    scan.entries[home].fate = copy.fate
+    scan.entries[home].selection = copy.selection
     scan.entries[home].isUnreadable = scan.entries[home].isUnreadable || copy.isUnreadable
     // A part can have thousands of segments: look up each entry rather than search all marks for
     // each segment.

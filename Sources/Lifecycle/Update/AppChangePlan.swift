@@ -49,7 +49,7 @@ public struct AppChangePlan: Sendable {
 
   /// The subjects to lock: the app, and the groups that change.
   var subjects: [ByteString] {
-    let changing = containers.filter { $0.fate.isExchange || $0.fate == .restore }
+    let changing = containers.filter { $0.action.isExchange || $0.action == .restore }
     return Set([path] + changing.map(\.path.subject)).sorted()
   }
 
@@ -76,16 +76,16 @@ public struct AppChangePlan: Sendable {
   /// The data that a snapshot of the app does not contain, by class, largest class first.
   public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
-    for entry in scan.containers.flatMap(\.entries) where entry.fate == .excluded {
+    for entry in scan.containers.flatMap(\.entries) where entry.selection == .excluded {
       sums[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
     }
     return Self.sorted(sums.filter { $0.value.files > 0 })
   }
 
   /// Returns the files and bytes with a planned outcome, by class, largest class first.
-  public func totals(_ fate: PlannedPath.Fate) -> [(dataClass: DataClass, totals: EntryTotals)] {
+  public func totals(_ outcome: DataOutcome) -> [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
-    for path in containers.flatMap(\.paths) where path.fate == fate {
+    for path in containers.flatMap(\.paths) where path.outcome == outcome {
       sums[path.dataClass, default: EntryTotals()].add(path.totals)
     }
     return Self.sorted(sums)
@@ -149,32 +149,32 @@ public struct Refusal: Sendable, Hashable {
   }
 }
 
+/// The planned change of a container as a whole.
+public enum ContainerAction: String, CaseIterable, Sendable, Hashable {
+  /// It stays at its location.
+  case keep
+  /// It moves to another directory with its content, by one rename.
+  case move
+  /// The content of the package or snapshot replaces it; the old container moves to the trash.
+  case replace
+  /// It is created.
+  case make
+  /// It is moved from the safe harbor to its location.
+  case adopt
+  /// It moves to the trash.
+  case remove
+  /// It is copied for another revision.
+  case copy
+  /// Its content is restored from a snapshot.
+  case restore
+}
+
 /// The planned change of one container.
 public struct PlannedContainer: Sendable {
-  /// The planned change of a container as a whole.
-  public enum Fate: String, CaseIterable, Sendable, Hashable {
-    /// It stays at its location.
-    case keep
-    /// It moves to another directory with its content, by one rename.
-    case move
-    /// The content of the package or snapshot replaces it; the old container moves to the trash.
-    case replace
-    /// It is created.
-    case make
-    /// It is moved from the safe harbor to its location.
-    case adopt
-    /// It moves to the trash.
-    case remove
-    /// It is copied for another revision.
-    case copy
-    /// Its content is restored from a snapshot.
-    case restore
-  }
-
   /// The logical path.
   public let path: ByteString
   public let logical: LogicalContainer
-  public let fate: Fate
+  public let action: ContainerAction
   /// Its current directory, absolute; for a macOS bundle the bundle itself.
   public let from: ByteString?
   /// Its directory after the operation.
@@ -202,35 +202,35 @@ public struct PlannedContainer: Sendable {
   /// does not exist either.
   var top: ByteString?
 
-  init(_ logical: LogicalContainer, _ fate: Fate, from: ByteString?, to: ByteString?) {
+  init(_ logical: LogicalContainer, _ action: ContainerAction, from: ByteString?, to: ByteString?) {
     path = logical.prefix
     self.logical = logical
-    self.fate = fate
+    self.action = action
     self.from = from
     self.to = to
   }
 }
 
+/// The planned outcome of a path.
+public enum DataOutcome: String, CaseIterable, Sendable, Hashable {
+  /// It stays with the app, as the platform guarantees.
+  case carried
+  /// It stays with the app here, but the platform does not guarantee it.
+  case atRisk = "at-risk"
+  /// It moves to the trash.
+  case dropped
+  /// A new entry replaces it.
+  case replaced
+  /// It is restored from a snapshot to a path with no entry.
+  case restored
+}
+
 /// A path of a container with its planned outcome, which applies to everything below it that is not
 /// listed separately.
 public struct PlannedPath: Sendable, Hashable {
-  /// The planned outcome of a path.
-  public enum Fate: String, CaseIterable, Sendable, Hashable {
-    /// It stays with the app, as the platform guarantees.
-    case carried
-    /// It stays with the app here, but the platform does not guarantee it.
-    case atRisk = "at-risk"
-    /// It moves to the trash.
-    case dropped
-    /// A new entry replaces it.
-    case replaced
-    /// It is restored from a snapshot to a path with no entry.
-    case restored
-  }
-
   /// The logical path.
   public let path: ByteString
-  public let fate: Fate
+  public let outcome: DataOutcome
   public let dataClass: DataClass
   public internal(set) var totals = EntryTotals()
 }
@@ -257,7 +257,7 @@ struct PlannedDrop: Sendable, Hashable {
   let leavesEmptyDirectory: Bool
 }
 
-extension PlannedContainer.Fate {
+extension ContainerAction {
   /// Whether the container as a whole moves or is replaced.
   var isExchange: Bool { self != .keep && self != .copy && self != .restore }
 }

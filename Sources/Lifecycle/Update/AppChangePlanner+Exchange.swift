@@ -107,7 +107,7 @@ extension AppChangePlanner {
       logical, old == nil ? .make : .replace,
       from: old.map { scan.containers[$0].container.home }, to: to)
     planned.scanned = old
-    if let old { planned.paths = ContainerFates(scan.containers[old], all: .replaced).paths }
+    if let old { planned.paths = DataOutcomes(scan.containers[old], all: .replaced).paths }
     if to != planned.from, isTaken(to) {
       plan.refusals.append(Refusal(.place, "'\(to)' exists and is not this app"))
     }
@@ -148,7 +148,7 @@ extension AppChangePlanner {
       var planned = keeping(number)
       planned = PlannedContainer(container.logical, .copy, from: container.home, to: nil)
       planned.scanned = number
-      planned.paths = ContainerFates(keeping: found).paths
+      planned.paths = DataOutcomes(keeping: found).paths
       return planned
     case .newContainer: return moving(number)
     }
@@ -174,10 +174,10 @@ extension AppChangePlanner {
     var planned = PlannedContainer(
       container.logical, .move, from: container.absolutePath, to: to)
     planned.scanned = number
-    let fates = ContainerFates(
+    let outcomes = DataOutcomes(
       found, isStrict: request.isStrict, replaced: ContainerMetadataFiles.names(of: device.layout))
-    planned.paths = fates.paths
-    planned.drops = fates.drops
+    planned.paths = outcomes.paths
+    planned.drops = outcomes.drops
     return planned
   }
 

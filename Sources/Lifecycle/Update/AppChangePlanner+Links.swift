@@ -13,7 +13,7 @@ extension AppChangePlanner {
       })
     for place in plan.containers.indices {
       let planned = plan.containers[place]
-      guard planned.fate == .move, planned.from != planned.to, let number = planned.scanned else {
+      guard planned.action == .move, planned.from != planned.to, let number = planned.scanned else {
         continue
       }
       anchorLinks(of: scan.containers[number], anchors, &plan.containers[place])

@@ -74,7 +74,7 @@ extension AppChangePlanner {
 
   /// Refuses to remove containers outside the device, such as a program in a system directory.
   private func refuseOutside(_ plan: inout AppChangePlan) {
-    for planned in plan.containers where planned.fate == .remove {
+    for planned in plan.containers where planned.action == .remove {
       guard let number = planned.scanned, !plan.isSimulated else { continue }
       let container = scan.containers[number].container
       guard container.path.isAbsolute else { continue }
@@ -88,5 +88,5 @@ extension AppChangePlanner {
 
 extension AppChangePlan {
   /// Whether anything is replaced, moved or removed.
-  var takesAway: Bool { containers.contains { [.remove, .replace, .move].contains($0.fate) } }
+  var takesAway: Bool { containers.contains { [.remove, .replace, .move].contains($0.action) } }
 }

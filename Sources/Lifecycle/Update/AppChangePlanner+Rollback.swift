@@ -86,7 +86,7 @@ extension AppChangePlanner {
       let found = scan.containers[number]
       let (replaced, deleted) = (Set(part.plan.replacedPaths), Set(part.plan.deletedPaths))
       planned.paths =
-        ContainerFates(keeping: found, replacing: replaced, dropping: deleted).paths
+        DataOutcomes(keeping: found, replacing: replaced, dropping: deleted).paths
       if logical.kind != .bundle {
         plan.newer += newer(in: found, replaced, deleted).map { part.path.appending($0) }
       }

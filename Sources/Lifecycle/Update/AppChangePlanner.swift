@@ -66,7 +66,7 @@ struct AppChangePlanner {
     let home = found.container.home
     var planned = PlannedContainer(found.container.logical, .keep, from: home, to: home)
     planned.scanned = number
-    planned.paths = ContainerFates(keeping: found).paths
+    planned.paths = DataOutcomes(keeping: found).paths
     return planned
   }
 
@@ -76,14 +76,14 @@ struct AppChangePlanner {
     var planned = PlannedContainer(
       found.container.logical, .remove, from: found.container.home, to: nil)
     planned.scanned = number
-    planned.paths = ContainerFates(found, all: .dropped).paths
+    planned.paths = DataOutcomes(found, all: .dropped).paths
     return planned
   }
 
   /// Refuses to move containers that are reached through a link, are mount points, or cannot be
   /// read.
   func refuseImmovable(_ plan: inout AppChangePlan) {
-    for planned in plan.containers where planned.fate != .keep && planned.fate != .copy {
+    for planned in plan.containers where planned.action != .keep && planned.action != .copy {
       guard let number = planned.scanned else { continue }
       let container = scan.containers[number].container
       let named =

@@ -11,7 +11,7 @@ extension AppExchange {
   ) throws -> PackageSize {
     var written = PackageSize()
     for (number, planned) in plan.containers.enumerated() {
-      switch planned.fate {
+      switch planned.action {
       case .keep, .copy, .restore: break
       case .move: try stageMove(planned, number)
       case .adopt: try stageAdoption(planned)

@@ -53,7 +53,7 @@ final class AppExchange {
 
   /// Records the directories for staging in the journal, and creates the staging directories.
   func prepare() throws(SystemError) {
-    let changing = plan.containers.filter { $0.fate.isExchange }
+    let changing = plan.containers.filter { $0.action.isExchange }
     let restored = plan.restore?.parts.filter(isStaged).map(\.plan.place.directory) ?? []
     let directories = Set(
       restored
@@ -204,7 +204,7 @@ final class AppExchange {
   /// example by a program that remembered the path.
   func removeLeftovers() -> [PathRemark] {
     var found: [PathRemark] = []
-    for planned in plan.containers where planned.fate == .move || planned.fate == .remove {
+    for planned in plan.containers where planned.action == .move || planned.action == .remove {
       guard let from = planned.from, let name = from.lastComponent, planned.to != from,
         let place = try? place(around: from),
         (try? place.directory.statusIfPresent(name)) ?? nil != nil
@@ -234,7 +234,7 @@ final class AppExchange {
 
   /// Fails if a container is not the planned one: an app may have been removed or installed since.
   private func requireAsPlanned() throws {
-    for planned in plan.containers where planned.fate.isExchange {
+    for planned in plan.containers where planned.action.isExchange {
       guard let number = planned.scanned, let from = planned.from, let name = from.lastComponent,
         let status = plan.scan.containers[number].entries.first?.status
       else { continue }

@@ -22,7 +22,7 @@ struct RestoredPaths {
         places[number] = above
       } else {
         places[number] = paths.count
-        paths.append(PlannedPath(path: path, fate: .restored, dataClass: dataClass))
+        paths.append(PlannedPath(path: path, outcome: .restored, dataClass: dataClass))
       }
       if entry.kind == .file, let place = places[number] {
         paths[place].totals.files += 1

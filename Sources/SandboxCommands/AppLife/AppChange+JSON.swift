@@ -89,7 +89,7 @@ extension PlannedContainer {
     .object(
       JSON.path(path) + [
         JSON.Member("kind", .string(logical.kind.rawValue)),
-        JSON.Member("fate", .string(fate.rawValue)),
+        JSON.Member("fate", .string(action.rawValue)),
       ] + (from.map { JSON.path($0, named: "from") } ?? [JSON.Member("from", .null)])
         + (to.map { JSON.path($0, named: "to") } ?? [JSON.Member("to", .null)]) + [
           JSON.Member("paths", .array(paths.map(\.json))),
@@ -106,7 +106,7 @@ extension PlannedPath {
   fileprivate var json: JSON {
     .object(
       JSON.path(path) + [
-        JSON.Member("fate", .string(fate.rawValue)),
+        JSON.Member("fate", .string(outcome.rawValue)),
         JSON.Member("class", .string(dataClass.rawValue)),
         JSON.Member("files", .integer(Int64(totals.files))),
         JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),

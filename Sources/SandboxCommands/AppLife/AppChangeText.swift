@@ -81,11 +81,11 @@ struct AppChangeText {
   private func containers() throws {
     for container in plan.containers {
       let to = container.to.map { " -> \($0)" } ?? ""
-      let place = container.fate == .keep ? "" : to
-      try console.result("\(container.fate.rawValue)  \(container.path)\(place)")
+      let place = container.action == .keep ? "" : to
+      try console.result("\(container.action.rawValue)  \(container.path)\(place)")
       for path in container.paths where container.logical.kind != .bundle {
         try console.result(
-          "  \(path.fate.words)  \(path.path)  \(path.dataClass.rawValue), "
+          "  \(path.outcome.words)  \(path.path)  \(path.dataClass.rawValue), "
             + "\(Sizes.count(path.totals.files, "file")), \(Sizes.text(path.totals.bytes))")
       }
       for move in container.moves {
@@ -140,7 +140,7 @@ struct AppChangeText {
   }
 }
 
-extension PlannedPath.Fate {
+extension DataOutcome {
   /// The word in text output.
   fileprivate var words: String {
     switch self {

@@ -53,7 +53,7 @@ struct ClassifiedEntries {
   private func line(_ index: Int, of container: ContainerScan) -> String {
     let entry = container.entries[index]
     return Self.line(
-      entry.verdicts[view], stored: entry.fate.word, container.logicalPath(index),
+      entry.verdicts[view], stored: entry.selection.word, container.logicalPath(index),
       entry.status.kind, isRoot: index == 0)
   }
 
@@ -85,7 +85,7 @@ struct ClassifiedEntries {
       for (index, entry) in container.entries.enumerated() where entry.status.kind == .file {
         if let within, !container.logicalPath(index).isWithin(within) { continue }
         var sum = sums[entry.verdicts[view].dataClass] ?? (EntryTotals(), EntryTotals())
-        if entry.fate == .excluded {
+        if entry.selection == .excluded {
           sum.left.add(entry.status)
         } else {
           sum.kept.add(entry.status)
@@ -115,12 +115,12 @@ struct ClassifiedEntries {
   }
 }
 
-extension ScannedEntry.Fate {
+extension ScannedEntry.Selection {
   /// The word in the output.
   var word: String {
     switch self {
-    case .kept: "kept"
-    case .bare: "bare"
+    case .included: "kept"
+    case .parentOnly: "bare"
     case .excluded: "left-out"
     }
   }
@@ -135,7 +135,7 @@ extension ScannedEntry {
     members += [
       JSON.Member("type", .string(status.kind.word)),
       JSON.Member("size", .integer(Int64(clamping: status.size))),
-      JSON.Member("stored", .string(fate.word)),
+      JSON.Member("stored", .string(selection.word)),
     ]
     members += verdicts[view].members(isRoot: isRoot)
     if view == .keep, verdicts.platform != verdicts.keep {

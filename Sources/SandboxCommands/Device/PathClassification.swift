@@ -43,7 +43,7 @@ struct PathClassification {
     let end = inner.withSpan { classifier.descend(state, path: $0) }
     let verdict = classifier.verdicts(end, facts)[command.verdict.view]
     let mode = verdict.backup.mode(for: try command.verdict.destination)
-    let stored: ScannedEntry.Fate = mode == .never ? .excluded : .kept
+    let stored: ScannedEntry.Selection = mode == .never ? .excluded : .included
     if command.output.json {
       let members =
         JSON.path(path) + [

@@ -144,8 +144,8 @@ struct BackupCommand: SandboxCommand {
     let (repository, storage, isNew) = try place.openOrMake()
     if isNew, !output.quiet {
       console.note(
-        "created a repository in \(Paths.text(place.path)); it is not encrypted, and only this user "
-          + "can read it")
+        "created a repository in \(Paths.text(place.path)); it is not encrypted, and only this "
+          + "user can read it")
     }
     let run = DeviceBackup(
       command: self, repository: repository, storage: try storage.identity(), jobs: jobs)

@@ -55,8 +55,8 @@ struct BackupText {
   private func tellOfTheDevice(_ console: Console) {
     for system in plan.device.systemContainers where system.count > 0 {
       console.note(
-        "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), of a kind "
-          + "that the layout \(plan.device.layout.rawValue) does not know; "
+        "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), of a "
+          + "kind that the layout \(plan.device.layout.rawValue) does not know; "
           + "'--layout folder --root <dir>' backs up any directory")
     }
     for finding in plan.device.findings {

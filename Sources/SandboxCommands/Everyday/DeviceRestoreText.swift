@@ -44,7 +44,8 @@ struct DeviceRestoreText {
     if let saved = report.saved {
       let id = saved.id.hex.prefix(8)
       try console.result(
-        "saved the previous state: snapshot \(id); 'sandboxctl restore \(id) --in-place' restores it"
+        "saved the previous state: snapshot \(id); "
+          + "'sandboxctl restore \(id) --in-place' restores it"
       )
     }
     try tellParts(console)
@@ -72,7 +73,7 @@ struct DeviceRestoreText {
 
   private static func line(_ part: PlannedPart) -> String {
     let word =
-      switch part.fate {
+      switch part.action {
       case .merge: "merge"
       case .make: "create"
       case .harbor: "keep until the app is installed"

@@ -66,8 +66,8 @@ enum SnapshotName: Equatable {
       throw UsageError(
         "'\(ByteString(text))' does not name a snapshot",
         hint: """
-          give 'latest', 'latest~2', at least four characters of an id, or a time such as '2026-11-01' or \
-          '2026-11-01T10.30'
+          give 'latest', 'latest~2', at least four characters of an id, or a time such as \
+          '2026-11-01' or '2026-11-01T10.30'
           """)
     }
   }

@@ -65,7 +65,8 @@ extension CheckReport {
     if costs == 0 {
       return [
         looked,
-        "\(Sizes.count(damaged, "object")) damaged; all readable snapshots can be restored completely",
+        "\(Sizes.count(damaged, "object")) damaged; "
+          + "all readable snapshots can be restored completely",
       ]
     }
     return [

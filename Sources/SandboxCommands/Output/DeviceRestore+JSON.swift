@@ -79,7 +79,7 @@ extension PlannedPart {
   fileprivate var json: JSON {
     .object(
       JSON.path(path)
-        + [JSON.Member("fate", .string(fate.rawValue))] + JSON.path(target, named: "target")
+        + [JSON.Member("fate", .string(action.rawValue))] + JSON.path(target, named: "target")
         + [
           JSON.Member("restores", plan.creates.json), JSON.Member("replaces", plan.replaces.json),
           JSON.Member("leaves", plan.leaves.json), JSON.Member("deletes", plan.deletes.json),

@@ -7,8 +7,8 @@ struct ListOptions: ParsableArguments {
   var all = false
 }
 
-/// The part of a list that text output shows: the largest elements, largest first, and totals of the
-/// others. A list that is short enough is shown whole, in its own order.
+/// The part of a list that text output shows: the largest elements, in order of size, and totals of
+/// the others. A short list is shown whole, in its own order.
 struct ListExcerpt<Element> {
   /// The elements to show.
   let shown: [Element]

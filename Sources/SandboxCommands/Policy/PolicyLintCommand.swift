@@ -28,8 +28,8 @@ struct PolicyLintCommand: SandboxCommand {
       commandName: "lint",
       abstract: "Check policies and report mistakes with line and column",
       discussion: """
-        A file is checked together with the policies that it extends, and its examples are run. The \
-        exit status is 5 if there is a mistake.
+        A file is checked together with the policies that it extends, and its examples are run. \
+        The exit status is 5 if there is a mistake.
 
         \(Examples.text(["sandboxctl policy lint", "sandboxctl policy lint ios --json"]))
         """)

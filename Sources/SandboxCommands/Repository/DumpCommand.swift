@@ -29,7 +29,7 @@ struct DumpCommand: SandboxCommand {
   @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
   var what: ByteString
 
-  @Flag(help: "Write a file as an archive too, with the log of a database.")
+  @Flag(help: "Write even a single file as an archive, together with the log of a database.")
   var tar = false
 
   @Flag(help: "Write a database merged with its log.")
@@ -71,7 +71,8 @@ struct DumpCommand: SandboxCommand {
       return try writeMerged(content, top, stored, reader, console, to: sink)
     case .folder where mergeLog:
       throw UsageError(
-        "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a directory",
+        "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': "
+          + "it is a directory",
         hint: "give the path of the database")
     case .single(let entry) where !tar:
       let logs = try logs(beside: top, stored, reader, console)
@@ -139,7 +140,8 @@ struct DumpCommand: SandboxCommand {
   private func tell(of logs: [ByteString], _ console: Console) {
     for log in logs {
       console.note(
-        "the database's log '\(log)' is not included: '--tar' writes both, '--merge-log' one merged file"
+        "the database's log '\(log)' is not included: '--tar' writes both, "
+          + "'--merge-log' one merged file"
       )
     }
   }

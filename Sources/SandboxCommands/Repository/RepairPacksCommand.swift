@@ -20,7 +20,8 @@ struct RepairPacksCommand: SandboxCommand {
         See sandboxctl-repair-packs(1) for the JSON output and the exit statuses.
 
         \(Examples.text([
-          "sandboxctl check --read-data --repo repo", "sandboxctl repair packs --repo repo --dry-run",
+          "sandboxctl check --read-data --repo repo",
+          "sandboxctl repair packs --repo repo --dry-run",
           "sandboxctl repair packs --repo repo",
         ]))
         """)
@@ -74,8 +75,8 @@ extension PackRepair.Report {
       return "pack \(pack.id.hex.prefix(8)): \(found)"
     }
     lines.append(
-      "\(isDry ? "would store" : "stored") \(Sizes.count(saved, "blob")) (\(Sizes.text(bytes))) again, "
-        + "\(Sizes.count(lostBlobs, "blob")) lost")
+      "\(isDry ? "would store" : "stored") \(Sizes.count(saved, "blob")) (\(Sizes.text(bytes))) "
+        + "again, \(Sizes.count(lostBlobs, "blob")) lost")
     if moved > 0 {
       lines.append(
         "\(isDry ? "would move" : "moved") \(Sizes.count(moved, "damaged pack")) to the directory "

@@ -8,9 +8,9 @@ internal import SystemIO
 ///
 /// A directory with an entry that stays, stays; so does a directory that cannot be read, and a
 /// mount point. A database and its log are treated as one.
-struct ContainerFates {
+struct DataOutcomes {
   private let scan: ContainerScan
-  private var fates: [PlannedPath.Fate]
+  private var outcomes: [DataOutcome]
 
   /// Determines the outcomes according to the policy.
   ///
@@ -19,12 +19,12 @@ struct ContainerFates {
   ///   - replaced: the names at the container's root that are rewritten.
   init(_ scan: ContainerScan, isStrict: Bool, replaced: [ByteString] = []) {
     self.scan = scan
-    fates = scan.entries.map { Self.fate($0, isStrict: isStrict) }
+    outcomes = scan.entries.map { Self.outcome($0, isStrict: isStrict) }
     for index in scan.entries.first?.children ?? 0..<0
     where replaced.contains(scan.name(index)) && scan.entries[index].status.kind == .file {
-      fates[index] = .replaced
+      outcomes[index] = .replaced
     }
-    for index in scan.ownDirectories { fates[index] = .carried }
+    for index in scan.ownDirectories { outcomes[index] = .carried }
     keepDatabasesWhole()
     keepDirectories()
   }
@@ -32,13 +32,13 @@ struct ContainerFates {
   /// Keeps all entries.
   init(keeping scan: ContainerScan) {
     self.scan = scan
-    fates = [PlannedPath.Fate](repeating: .carried, count: scan.entries.count)
+    outcomes = [DataOutcome](repeating: .carried, count: scan.entries.count)
   }
 
   /// Gives all entries the same outcome, such as removed or replaced.
-  init(_ scan: ContainerScan, all fate: PlannedPath.Fate) {
+  init(_ scan: ContainerScan, all outcome: DataOutcome) {
     self.scan = scan
-    fates = [PlannedPath.Fate](repeating: fate, count: scan.entries.count)
+    outcomes = [DataOutcome](repeating: outcome, count: scan.entries.count)
   }
 
   /// Keeps all entries except those that are replaced or removed, by their paths in the container.
@@ -49,15 +49,15 @@ struct ContainerFates {
     self.init(keeping: scan)
     for index in scan.entries.indices where index > 0 {
       let path = scan.path(index)
-      if dropped.contains(path) || fates[Int(scan.entries[index].parent)] == .dropped {
-        fates[index] = .dropped
+      if dropped.contains(path) || outcomes[Int(scan.entries[index].parent)] == .dropped {
+        outcomes[index] = .dropped
       } else if replaced.contains(path), scan.entries[index].status.kind != .directory {
-        fates[index] = .replaced
+        outcomes[index] = .replaced
       }
     }
   }
 
-  private static func fate(_ entry: ScannedEntry, isStrict: Bool) -> PlannedPath.Fate {
+  private static func outcome(_ entry: ScannedEntry, isStrict: Bool) -> DataOutcome {
     // Its content is unknown.
     if entry.isUnreadable || entry.status.isMountPoint { return .atRisk }
     let verdict = entry.verdicts.keep
@@ -70,15 +70,15 @@ struct ContainerFates {
 
   /// Gives a database and its log the same outcome: if one stays, both stay.
   private mutating func keepDatabasesWhole() {
-    guard fates.contains(.dropped) else { return }
+    guard outcomes.contains(.dropped) else { return }
     let lookup = EntryLookup(scan)
     for (index, entry) in scan.entries.enumerated() where entry.status.kind == .file && index > 0 {
       let name = scan.name(index)
       for suffix in Self.suffixes where name.bytes.suffix(suffix.count).elementsEqual(suffix) {
         let base = ByteString(name.bytes.dropLast(suffix.count))
         guard let database = lookup.child(named: base, of: Int(entry.parent)) else { continue }
-        if (fates[index] == .dropped) != (fates[database] == .dropped) {
-          fates[fates[index] == .dropped ? index : database] = .atRisk
+        if (outcomes[index] == .dropped) != (outcomes[database] == .dropped) {
+          outcomes[outcomes[index] == .dropped ? index : database] = .atRisk
         }
       }
     }
@@ -88,19 +88,19 @@ struct ContainerFates {
 
   /// Keeps each directory with an entry that stays.
   private mutating func keepDirectories() {
-    for index in scan.entries.indices.reversed() where index > 0 && fates[index] != .dropped {
+    for index in scan.entries.indices.reversed() where index > 0 && outcomes[index] != .dropped {
       let parent = Int(scan.entries[index].parent)
-      if fates[parent] == .dropped { fates[parent] = .atRisk }
+      if outcomes[parent] == .dropped { outcomes[parent] = .atRisk }
     }
-    if !fates.isEmpty { fates[0] = .carried }
+    if !outcomes.isEmpty { outcomes[0] = .carried }
   }
 
   /// The topmost removed entries.
   var drops: [PlannedDrop] {
     scan.entries.indices.compactMap { index in
-      guard index > 0, fates[index] == .dropped else { return nil }
+      guard index > 0, outcomes[index] == .dropped else { return nil }
       let entry = scan.entries[index]
-      guard fates[Int(entry.parent)] != .dropped else { return nil }
+      guard outcomes[Int(entry.parent)] != .dropped else { return nil }
       return PlannedDrop(
         entry: index, inner: scan.path(index),
         leavesEmptyDirectory: entry.status.kind == .directory
@@ -109,7 +109,7 @@ struct ContainerFates {
   }
 
   /// Whether an entry stays where the app finds it.
-  func stays(_ index: Int) -> Bool { fates[index] == .carried || fates[index] == .atRisk }
+  func stays(_ index: Int) -> Bool { outcomes[index] == .carried || outcomes[index] == .atRisk }
 
   /// The topmost paths of one outcome and class in byte order, with the totals below them.
   var paths: [PlannedPath] {
@@ -120,7 +120,7 @@ struct ContainerFates {
       if entry.parent != 0 || scan.ownDirectories.contains(index) {
         let above = places[Int(entry.parent)]
         if scan.ownDirectories.contains(index)
-          || found[above].fate == fates[index] && found[above].dataClass == dataClass
+          || found[above].outcome == outcomes[index] && found[above].dataClass == dataClass
         {
           places[index] = above
           if !scan.ownDirectories.contains(index) { found[above].totals.add(entry.status) }
@@ -129,7 +129,7 @@ struct ContainerFates {
       }
       places[index] = found.count
       found.append(
-        PlannedPath(path: scan.logicalPath(index), fate: fates[index], dataClass: dataClass))
+        PlannedPath(path: scan.logicalPath(index), outcome: outcomes[index], dataClass: dataClass))
       found[places[index]].totals.add(entry.status)
     }
     // The container itself is not data of the app.
