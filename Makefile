@@ -91,6 +91,7 @@ lint: test-tools ## formatting, imports, sizes of files, language, man pages
 	$(PYTHON) Tools/check-imports.py .
 	$(PYTHON) Tools/check-sizes.py .
 	$(PYTHON) Tools/check-words.py .
+	$(PYTHON) Tools/check-labels.py .
 	Tools/check-man.sh $(MAN_PAGES)
 
 test-tools: ## test the checks and tools

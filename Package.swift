@@ -52,7 +52,8 @@ let package = Package(
     .target(
       name: "RecoverScript", path: "Tools",
       exclude: [
-        "check-imports.py", "check-man.sh", "check-sizes.py", "check-words.py", "deps.sh",
+        "check-imports.py", "check-labels.py", "check-man.sh", "check-sizes.py", "check-words.py",
+        "deps.sh",
         "make-man.py",
         "readme-tour.py", "scale.py", "scale_growth.py", "scale_memory.py", "soak.py",
         "soak_databases.py", "soak_trees.py", "tour.sh",

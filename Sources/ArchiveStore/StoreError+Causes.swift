@@ -8,8 +8,8 @@ extension StoreError {
   /// Returns the error for a failed system call, with the system's reason.
   static func system(_ error: SystemError) -> StoreError {
     StoreError(
-      error.isMissing ? .missing : .system, error.operation.rawValue, error.path.description,
-      error.reason, hint: error.hint, cause: error)
+      error.isMissing ? .missing : .system, error.operation.rawValue,
+      subject: error.path.description, reason: error.reason, hint: error.hint, cause: error)
   }
 
   /// Returns the error for bytes that cannot be decoded or a value that cannot be encoded. Input
@@ -25,22 +25,23 @@ extension StoreError {
     let hint = code == .damaged ? checkHint : error.hint
     let place = error.offset.map { ", at byte \($0)" } ?? ""
     let reason = "\(error.format.rawValue): \(error.reason)\(place)"
-    return StoreError(code, "use", subject, reason, hint: hint)
+    return StoreError(code, "use", subject: subject, reason: reason, hint: hint)
   }
 
   /// Returns the error for stored bytes that violate the format.
   static func damaged(_ subject: String, _ reason: String) -> StoreError {
-    StoreError(.damaged, "use", subject, reason, hint: checkHint)
+    StoreError(.damaged, "use", subject: subject, reason: reason, hint: checkHint)
   }
 
   /// Returns the error for an object that does not exist.
   static func missing(_ subject: String) -> StoreError {
-    StoreError(.missing, "read", subject, "it is not in the repository", hint: checkHint)
+    StoreError(
+      .missing, "read", subject: subject, reason: "it is not in the repository", hint: checkHint)
   }
 
   /// Returns the error for input that the format cannot represent.
   static func invalid(_ subject: String, _ reason: String) -> StoreError {
-    StoreError(.invalid, "store", subject, reason)
+    StoreError(.invalid, "store", subject: subject, reason: reason)
   }
 
   /// Makes system calls and converts a failure to `StoreError`.

@@ -17,7 +17,7 @@ public struct StoreError: Error, Hashable, Sendable {
 
   /// Creates an error.
   public init(
-    _ code: Code, _ action: String, _ subject: String, _ reason: String, hint: String? = nil,
+    _ code: Code, _ action: String, subject: String, reason: String, hint: String? = nil,
     cause: SystemError? = nil
   ) {
     self.code = code
@@ -30,7 +30,7 @@ public struct StoreError: Error, Hashable, Sendable {
 
   /// Returns the same error with another hint.
   func hinting(_ hint: String) -> StoreError {
-    StoreError(code, action, subject, reason, hint: hint, cause: cause)
+    StoreError(code, action, subject: subject, reason: reason, hint: hint, cause: cause)
   }
 
   /// The code of an error.

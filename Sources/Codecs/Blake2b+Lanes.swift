@@ -22,11 +22,14 @@ extension Blake2b {
     // idle.
     let order = runs.indices.sorted { (runs[$1].count, $0) < (runs[$0].count, $1) }
     let alone = lanes == 0 ? order.count : countAlone(order.map { runs[$0].count })
-    var digests = [Digest](repeating: Digest(0, 0, 0, 0), count: runs.count)
+    var digests = [Digest](
+      repeating: Digest(word0: 0, word1: 0, word2: 0, word3: 0), count: runs.count)
     for run in order[..<alone] { digests[run] = hash(bytes.extracting(runs[run])) }
     let together = order[alone...]
     guard !together.isEmpty else { return digests }
-    for (run, digest) in zip(together, hashInLanes(together.map { runs[$0] }, bytes, lanes)) {
+    for (run, digest) in zip(
+      together, hashInLanes(together.map { runs[$0] }, of: bytes, lanes: lanes))
+    {
       digests[run] = digest
     }
     return digests
@@ -43,7 +46,7 @@ extension Blake2b {
   }
 
   /// Hashes ranges in lanes, in their order. The processor must have the lanes.
-  static func hashInLanes(_ runs: [Range<Int>], _ bytes: Span<UInt8>, _ lanes: Int) -> [Digest] {
+  static func hashInLanes(_ runs: [Range<Int>], of bytes: Span<UInt8>, lanes: Int) -> [Digest] {
     for run in runs { precondition(run.lowerBound >= 0 && run.upperBound <= bytes.count) }
     return unsafe bytes.withUnsafeBufferPointer { buffer in
       var inputs = unsafe runs.map { run in
@@ -60,7 +63,7 @@ extension Blake2b {
   /// Returns the digest, which is the first four words of a state.
   static func digest(_ state: cb_state) -> Digest {
     Digest(
-      state.h.0.byteSwapped, state.h.1.byteSwapped, state.h.2.byteSwapped,
-      state.h.3.byteSwapped)
+      word0: state.h.0.byteSwapped, word1: state.h.1.byteSwapped, word2: state.h.2.byteSwapped,
+      word3: state.h.3.byteSwapped)
   }
 }

@@ -31,7 +31,7 @@ extension Blake2b {
       precondition(streams.count == runs.count, "one range for each stream")
       guard let lanes = streams.first?.lanes else { return }
       precondition(streams.allSatisfy { $0.lanes == lanes }, "streams with different lanes")
-      if lanes > 0 { return updateInLanes(&streams, runs, bytes, lanes) }
+      if lanes > 0 { return updateInLanes(&streams, with: runs, of: bytes, lanes: lanes) }
       for (number, run) in runs.enumerated() {
         streams[number].updateAlone(bytes.extracting(run))
       }
@@ -46,7 +46,7 @@ extension Blake2b {
     }
 
     private static func updateInLanes(
-      _ streams: inout [Stream], _ runs: [Range<Int>], _ bytes: Span<UInt8>, _ lanes: Int
+      _ streams: inout [Stream], with runs: [Range<Int>], of bytes: Span<UInt8>, lanes: Int
     ) {
       for run in runs { precondition(run.lowerBound >= 0 && run.upperBound <= bytes.count) }
       var states = streams.map(\.state)

@@ -20,7 +20,7 @@ extension Blake2b {
 
   /// Hashes ranges with streams in three portions each: some end within a block, some at its end.
   static func hashInStreams(
-    _ runs: [Range<Int>], _ bytes: Span<UInt8>, _ lanes: Int
+    _ runs: [Range<Int>], of bytes: Span<UInt8>, lanes: Int
   ) -> [Digest] {
     var streams = runs.map { _ in Stream(lanes: lanes) }
     for portion in 0..<3 {

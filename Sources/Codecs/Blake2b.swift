@@ -90,7 +90,7 @@ internal import CSodium
     }
     precondition(status == 0, "libsodium refused 32 bytes of output")
     return Digest(
-      UInt64(bigEndian: words.0), UInt64(bigEndian: words.1), UInt64(bigEndian: words.2),
-      UInt64(bigEndian: words.3))
+      word0: UInt64(bigEndian: words.0), word1: UInt64(bigEndian: words.1),
+      word2: UInt64(bigEndian: words.2), word3: UInt64(bigEndian: words.3))
   }
 }

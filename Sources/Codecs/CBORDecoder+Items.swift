@@ -40,7 +40,7 @@ extension CBORDecoder {
   /// Reads a byte string of at most `limit` bytes and returns its range in the decoder's bytes.
   public mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
     willRead()
-    return try string(.bytes, "a byte string", limit)
+    return try string(.bytes, expecting: "a byte string", limit: limit)
   }
 
   /// Reads a digest: a byte string of 32 bytes.
@@ -62,7 +62,7 @@ extension CBORDecoder {
   /// Reads a text string of at most `limit` bytes, which must be valid UTF-8.
   public mutating func text(limit: Int = .max) throws(CodecError) -> String {
     willRead()
-    let range = try string(.text, "a text string", limit)
+    let range = try string(.text, expecting: "a text string", limit: limit)
     guard let text = UTF8Check.string(source.span.extracting(range)) else {
       throw failure("not valid UTF-8", at: range.lowerBound)
     }
@@ -119,7 +119,7 @@ extension CBORDecoder {
   }
 
   private mutating func string(
-    _ major: CBORHead.Major, _ expected: String, _ limit: Int
+    _ major: CBORHead.Major, expecting expected: String, limit: Int
   ) throws(CodecError) -> Range<Int> {
     let begin = position
     let count = try argument(major, expected)

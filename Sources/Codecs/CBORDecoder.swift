@@ -93,6 +93,6 @@ public struct CBORDecoder: Sendable {
   func failure(
     _ reason: String, _ kind: CodecError.Kind = .malformed, at place: Int? = nil
   ) -> CodecError {
-    CodecError(kind, .cbor, reason, at: .offset((place ?? position) - start))
+    CodecError(kind, in: .cbor, reason: reason, at: .offset((place ?? position) - start))
   }
 }

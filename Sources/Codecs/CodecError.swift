@@ -11,7 +11,9 @@ public struct CodecError: Error, Hashable, Sendable {
   public let position: Position?
 
   /// Creates an error from its parts.
-  public init(_ kind: Kind, _ format: CodecFormat, _ reason: String, at position: Position? = nil) {
+  public init(
+    _ kind: Kind, in format: CodecFormat, reason: String, at position: Position? = nil
+  ) {
     self.kind = kind
     self.format = format
     self.reason = reason

@@ -9,7 +9,7 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   @usableFromInline let word0, word1, word2, word3: UInt64
 
   @usableFromInline
-  init(_ word0: UInt64, _ word1: UInt64, _ word2: UInt64, _ word3: UInt64) {
+  init(word0: UInt64, word1: UInt64, word2: UInt64, word3: UInt64) {
     self.word0 = word0
     self.word1 = word1
     self.word2 = word2
@@ -20,7 +20,8 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     self.init(
-      Self.word(bytes, 0), Self.word(bytes, 8), Self.word(bytes, 16), Self.word(bytes, 24))
+      word0: Self.word(bytes, 0), word1: Self.word(bytes, 8), word2: Self.word(bytes, 16),
+      word3: Self.word(bytes, 24))
   }
 
   /// Creates a digest from 32 bytes; nil for any other number.
@@ -30,8 +31,8 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   public init(_ bytes: RawSpan, at offset: Int) {
     precondition(offset >= 0 && bytes.byteCount - offset >= Self.byteCount)
     self.init(
-      Self.word(bytes, offset), Self.word(bytes, offset + 8), Self.word(bytes, offset + 16),
-      Self.word(bytes, offset + 24))
+      word0: Self.word(bytes, offset), word1: Self.word(bytes, offset + 8),
+      word2: Self.word(bytes, offset + 16), word3: Self.word(bytes, offset + 24))
   }
 
   private static func word(_ bytes: RawSpan, _ start: Int) -> UInt64 {

@@ -59,8 +59,10 @@ public struct GearChunker: Sendable {
     let end = min(content.count, Self.maximum)
     return unsafe content.withUnsafeBufferPointer { bytes in
       unsafe table.withUnsafeBufferPointer { table in
-        unsafe Self.find(Self.strictMask, bytes, min(end, Self.average), table, &progress)
-          ?? Self.find(Self.looseMask, bytes, end, table, &progress)
+        unsafe Self.find(
+          Self.strictMask, in: bytes, before: min(end, Self.average), table: table,
+          progress: &progress)
+          ?? Self.find(Self.looseMask, in: bytes, before: end, table: table, progress: &progress)
       }
     }
   }
@@ -68,8 +70,8 @@ public struct GearChunker: Sendable {
   /// Returns the first cut before `end` at which none of the mask's bits is set.
   @inline(__always)
   private static func find(
-    _ mask: UInt64, _ bytes: UnsafeBufferPointer<UInt8>, _ end: Int,
-    _ table: UnsafeBufferPointer<UInt64>, _ progress: inout Progress
+    _ mask: UInt64, in bytes: UnsafeBufferPointer<UInt8>, before end: Int,
+    table: UnsafeBufferPointer<UInt64>, progress: inout Progress
   ) -> Int? {
     var (index, hash) = (progress.index, progress.hash)
     // Four bytes at a time, their numbers added first, so that a hash need not wait for the

@@ -28,11 +28,12 @@ extension JSON {
     parsing text: [UInt8], limits: Limits = Limits(), keeping wanted: Set<String>? = nil
   ) throws(CodecError) {
     guard text.count <= limits.bytes else {
-      throw CodecError(.limit, .json, "it has more than \(limits.bytes) bytes")
+      throw CodecError(.limit, in: .json, reason: "it has more than \(limits.bytes) bytes")
     }
     if let invalid = UTF8Check.firstInvalid(text.span) {
       throw CodecError(
-        .malformed, .json, "not valid UTF-8", at: .mark(Mark(of: invalid, in: text.span)))
+        .malformed, in: .json, reason: "not valid UTF-8",
+        at: .mark(Mark(of: invalid, in: text.span)))
     }
     var reader = JSONReader(text: text, limits: limits, wanted: wanted)
     self = try reader.document()

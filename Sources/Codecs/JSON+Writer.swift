@@ -30,11 +30,11 @@ extension JSON: CustomStringConvertible {
       buffer.append(contentsOf: (value.isFinite ? value.description : "null").utf8)
     case .string(let value): Self.write(value, to: &buffer)
     case .array(let elements):
-      Self.write(elements, "[", "]", to: &buffer, indentation: indentation) {
+      Self.write(elements, between: "[", and: "]", to: &buffer, indentation: indentation) {
         $0.write(to: &$1, indentation: $2)
       }
     case .object(let members):
-      Self.write(members, "{", "}", to: &buffer, indentation: indentation) {
+      Self.write(members, between: "{", and: "}", to: &buffer, indentation: indentation) {
         Self.write($0.name, to: &$1)
         $1.append(contentsOf: ($2 == nil ? ":" : ": ").utf8)
         $0.value.write(to: &$1, indentation: $2)
@@ -43,8 +43,8 @@ extension JSON: CustomStringConvertible {
   }
 
   private static func write<Item>(
-    _ items: [Item], _ open: Unicode.Scalar, _ close: Unicode.Scalar, to buffer: inout [UInt8],
-    indentation: Int?, item: (Item, inout [UInt8], Int?) -> Void
+    _ items: [Item], between open: Unicode.Scalar, and close: Unicode.Scalar,
+    to buffer: inout [UInt8], indentation: Int?, item: (Item, inout [UInt8], Int?) -> Void
   ) {
     buffer.append(UInt8(ascii: open))
     let inner = indentation.map { $0 + 2 }

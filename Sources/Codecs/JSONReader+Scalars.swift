@@ -20,7 +20,8 @@ extension JSONReader {
       }
     }
     throw CodecError(
-      .truncated, .json, "the string is not terminated", at: .mark(Mark(of: start, in: text.span)))
+      .truncated, in: .json, reason: "the string is not terminated",
+      at: .mark(Mark(of: start, in: text.span)))
   }
 
   private mutating func escape(to bytes: inout [UInt8]) throws(CodecError) {
@@ -89,10 +90,13 @@ extension JSONReader {
       if !take("+") { _ = take("-") }
       try digits()
     }
-    return try number(String(decoding: text[start..<position], as: UTF8.self), isInteger, start)
+    return try number(
+      String(decoding: text[start..<position], as: UTF8.self), isInteger: isInteger, at: start)
   }
 
-  private func number(_ text: String, _ isInteger: Bool, _ start: Int) throws(CodecError) -> JSON {
+  private func number(
+    _ text: String, isInteger: Bool, at start: Int
+  ) throws(CodecError) -> JSON {
     if isInteger, text != "-0" {
       if let value = Int64(text) { return .integer(value) }
       throw failure("an integer exceeds 64 bits", .unsupported, at: start)

@@ -133,9 +133,10 @@ struct JSONReader {
     let place = place ?? position
     let mark = CodecError.Position.mark(Mark(of: place, in: text.span))
     guard place < text.count || kind != .malformed else {
-      return CodecError(.truncated, .json, "unexpected end of the text: \(reason)", at: mark)
+      return CodecError(
+        .truncated, in: .json, reason: "unexpected end of the text: \(reason)", at: mark)
     }
-    return CodecError(kind, .json, reason, at: mark)
+    return CodecError(kind, in: .json, reason: reason, at: mark)
   }
 }
 

@@ -49,20 +49,22 @@ extension SeekTable {
     inTail tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) -> Int {
     guard tail.count >= footerSize else {
-      throw CodecError(.truncated, .seekTable, "it is shorter than the footer of a table")
+      throw CodecError(
+        .truncated, in: .seekTable, reason: "it is shorter than the footer of a table")
     }
     let footer = tail.count - footerSize
     guard LittleEndian.word32(tail, at: footer + 5) == footerMagic else {
-      throw CodecError(.malformed, .seekTable, "the file does not end with a table")
+      throw CodecError(.malformed, in: .seekTable, reason: "the file does not end with a table")
     }
     let flags = tail[footer + 4]
     guard flags & reservedFlags == 0 else {
-      throw CodecError(.unsupported, .seekTable, "it has flags of a newer format")
+      throw CodecError(.unsupported, in: .seekTable, reason: "it has flags of a newer format")
     }
     let count = Int(LittleEndian.word32(tail, at: footer))
     guard count <= maximumFrames else {
       throw CodecError(
-        .limit, .seekTable, "it claims \(count) frames, more than the limit of \(maximumFrames)")
+        .limit, in: .seekTable,
+        reason: "it claims \(count) frames, more than the limit of \(maximumFrames)")
     }
     return size(count: count, hasChecksums: flags & checksumFlag != 0)
   }
@@ -76,13 +78,14 @@ extension SeekTable {
     let size = try Self.encodedSize(inTail: tail, maximumFrames: maximumFrames)
     guard tail.count >= size else {
       throw CodecError(
-        .truncated, .seekTable, "it has \(size) bytes, of which only \(tail.count) are available")
+        .truncated, in: .seekTable,
+        reason: "it has \(size) bytes, of which only \(tail.count) are available")
     }
     let start = tail.count - size
     guard LittleEndian.word32(tail, at: start) == Self.frameMagic,
       Int(LittleEndian.word32(tail, at: start + 4)) == size - Self.headerSize
     else {
-      throw CodecError(.malformed, .seekTable, "its header does not match its footer")
+      throw CodecError(.malformed, in: .seekTable, reason: "its header does not match its footer")
     }
     let hasChecksums = tail[tail.count - 5] & Self.checksumFlag != 0
     let width = hasChecksums ? 12 : 8
@@ -106,7 +109,7 @@ extension SeekTable {
   ) throws(CodecError) {
     try self.init(tail: bytes.span, maximumFrames: maximumFrames)
     guard encodedSize == bytes.count else {
-      throw CodecError(.malformed, .seekTable, "data precedes it", at: .offset(0))
+      throw CodecError(.malformed, in: .seekTable, reason: "data precedes it", at: .offset(0))
     }
   }
 }

@@ -53,7 +53,7 @@ internal import CArchive
 
   private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) throws(CodecError) {
     guard let archive = unsafe archive_read_new() else {
-      throw CodecError(.library, .tar, "not enough memory for the reader")
+      throw CodecError(.library, in: .tar, reason: "not enough memory for the reader")
     }
     do throws(CodecError) {
       try unsafe Self.check(archive_read_support_format_tar(archive), archive)
@@ -77,7 +77,7 @@ internal import CArchive
     guard let entry = unsafe entry else { return nil }
     count += 1
     guard count <= limits.members else {
-      throw CodecError(.limit, .tar, "it has more than \(limits.members) members")
+      throw CodecError(.limit, in: .tar, reason: "it has more than \(limits.members) members")
     }
     let member = try unsafe Self.member(entry)
     try admit(member.contentSize)
@@ -101,7 +101,7 @@ internal import CArchive
     switch unsafe archive_entry_filetype(entry) & TarFileType.mask {
     case TarFileType.regular:
       guard let size = unsafe Int(exactly: archive_entry_size(entry)), size >= 0 else {
-        throw CodecError(.malformed, .tar, "a member has a negative size")
+        throw CodecError(.malformed, in: .tar, reason: "a member has a negative size")
       }
       return .file(size: size)
     case TarFileType.directory: return .directory
@@ -116,7 +116,7 @@ internal import CArchive
     _ text: UnsafePointer<CChar>?, _ what: String
   ) throws(CodecError) -> [UInt8] {
     guard var place = unsafe text else {
-      throw CodecError(.malformed, .tar, "a member's \(what) cannot be read")
+      throw CodecError(.malformed, in: .tar, reason: "a member's \(what) cannot be read")
     }
     var bytes: [UInt8] = []
     while unsafe place.pointee != 0 {
@@ -129,11 +129,13 @@ internal import CArchive
   private mutating func admit(_ size: Int) throws(CodecError) {
     guard size <= limits.contentSize else {
       throw CodecError(
-        .limit, .tar, "a member claims \(size) bytes, more than the limit of \(limits.contentSize)")
+        .limit, in: .tar,
+        reason: "a member claims \(size) bytes, more than the limit of \(limits.contentSize)")
     }
     total += size
     guard total <= limits.totalSize else {
-      throw CodecError(.limit, .tar, "its members have more than \(limits.totalSize) bytes")
+      throw CodecError(
+        .limit, in: .tar, reason: "its members have more than \(limits.totalSize) bytes")
     }
   }
 
@@ -146,7 +148,9 @@ internal import CArchive
         unsafe archive_read_data(archive, buffer.baseAddress, buffer.count)
       }
       if count < 0 { try unsafe Self.check(Int32(count), archive) }
-      guard count > 0 else { throw CodecError(.truncated, .tar, "a member's content ends early") }
+      guard count > 0 else {
+        throw CodecError(.truncated, in: .tar, reason: "a member's content ends early")
+      }
       content.append(contentsOf: piece.prefix(count))
     }
     return content
@@ -156,6 +160,6 @@ internal import CArchive
   private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
     guard status < ARCHIVE_WARN else { return }
     let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
-    throw CodecError(.malformed, .tar, reason ?? "libarchive failed without a reason")
+    throw CodecError(.malformed, in: .tar, reason: reason ?? "libarchive failed without a reason")
   }
 }

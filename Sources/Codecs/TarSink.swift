@@ -23,9 +23,9 @@ internal import CArchive
     let output = UnsafeMutablePointer<[UInt8]>.allocate(capacity: 1)
     unsafe output.initialize(to: [])
     do throws(CodecError) {
-      try unsafe Self.open(archive, format, output)
+      try unsafe Self.open(archive, as: format, to: output)
     } catch {
-      unsafe Self.close(archive, entry, output)
+      unsafe Self.close(archive, entry: entry, output: output)
       throw error
     }
     unsafe self.archive = archive
@@ -33,10 +33,10 @@ internal import CArchive
     unsafe self.output = output
   }
 
-  deinit { unsafe Self.close(archive, entry, output) }
+  deinit { unsafe Self.close(archive, entry: entry, output: output) }
 
   private static func open(
-    _ archive: OpaquePointer, _ format: Format, _ output: UnsafeMutablePointer<[UInt8]>
+    _ archive: OpaquePointer, as format: Format, to output: UnsafeMutablePointer<[UInt8]>
   ) throws(CodecError) {
     switch format {
     case .ustar: try unsafe check(archive_write_set_format_ustar(archive), archive)
@@ -49,7 +49,7 @@ internal import CArchive
   }
 
   private static func close(
-    _ archive: OpaquePointer, _ entry: OpaquePointer, _ output: UnsafeMutablePointer<[UInt8]>
+    _ archive: OpaquePointer, entry: OpaquePointer, output: UnsafeMutablePointer<[UInt8]>
   ) {
     // A failed writer is freed without writing the blocks that end an archive.
     unsafe archive_write_fail(archive)
@@ -59,7 +59,8 @@ internal import CArchive
     unsafe output.deallocate()
   }
 
-  private static let noMemory = CodecError(.library, .tar, "not enough memory for the writer")
+  private static let noMemory = CodecError(
+    .library, in: .tar, reason: "not enough memory for the writer")
 
   /// Writes the headers of a member.
   func header(_ member: TarMember, to buffer: inout [UInt8]) throws(CodecError) {
@@ -106,7 +107,7 @@ internal import CArchive
   private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
     guard status != ARCHIVE_OK else { return }
     let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
-    throw CodecError(.library, .tar, reason ?? "libarchive failed without a reason")
+    throw CodecError(.library, in: .tar, reason: reason ?? "libarchive failed without a reason")
   }
 
   private static func withCString(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Void) {

@@ -65,7 +65,7 @@ public struct TarWriter: ~Copyable {
   ) throws(CodecError) {
     precondition(isOpen, "no member is open")
     guard content.count <= missing else {
-      throw CodecError(.unrepresentable, .tar, "more content than the member's size")
+      throw CodecError(.unrepresentable, in: .tar, reason: "more content than the member's size")
     }
     missing -= content.count
     if content.isEmpty { return }
@@ -80,7 +80,8 @@ public struct TarWriter: ~Copyable {
   public mutating func finish(in buffer: inout [UInt8]) throws(CodecError) {
     precondition(isOpen, "no member is open")
     guard missing == 0 else {
-      throw CodecError(.unrepresentable, .tar, "\(missing) bytes less than the member's size")
+      throw CodecError(
+        .unrepresentable, in: .tar, reason: "\(missing) bytes less than the member's size")
     }
     isOpen = false
     if usesGNU { try gnu.finish(to: &buffer) } else { try ustar.finish(to: &buffer) }
@@ -96,19 +97,22 @@ public struct TarWriter: ~Copyable {
     let slash = UInt8(ascii: "/")
     guard let last = member.path.last, last != slash, !member.path.contains(0) else {
       throw CodecError(
-        .unrepresentable, .tar, "a member's name is empty, ends with a slash or contains a NUL")
+        .unrepresentable, in: .tar,
+        reason: "a member's name is empty, ends with a slash or contains a NUL")
     }
     switch member.kind {
     case .file(let size):
       guard 0..<(1 << 33) ~= size else {
-        throw CodecError(.unrepresentable, .tar, "a member of \(size) bytes")
+        throw CodecError(.unrepresentable, in: .tar, reason: "a member of \(size) bytes")
       }
     case .symbolicLink(let target), .hardLink(let target):
       guard !target.isEmpty, !target.contains(0) else {
-        throw CodecError(.unrepresentable, .tar, "a link's target is empty or contains a NUL")
+        throw CodecError(
+          .unrepresentable, in: .tar, reason: "a link's target is empty or contains a NUL")
       }
     case .directory: break
-    case .other: throw CodecError(.unrepresentable, .tar, "neither file, directory nor link")
+    case .other:
+      throw CodecError(.unrepresentable, in: .tar, reason: "neither file, directory nor link")
     }
   }
 }

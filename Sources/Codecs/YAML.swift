@@ -26,11 +26,12 @@ public enum YAML {
     _ text: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {
     guard text.count <= limits.bytes else {
-      throw CodecError(.limit, .yaml, "it has more than \(limits.bytes) bytes")
+      throw CodecError(.limit, in: .yaml, reason: "it has more than \(limits.bytes) bytes")
     }
     if let invalid = UTF8Check.firstInvalid(text.span) {
       throw CodecError(
-        .malformed, .yaml, "not valid UTF-8", at: .mark(Mark(of: invalid, in: text.span)))
+        .malformed, in: .yaml, reason: "not valid UTF-8",
+        at: .mark(Mark(of: invalid, in: text.span)))
     }
     return try unsafe text.withUnsafeBufferPointer { (bytes) throws(CodecError) in
       var reader = try unsafe YAMLReader(bytes, limits: limits)

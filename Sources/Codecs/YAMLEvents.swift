@@ -10,7 +10,7 @@ internal import CYAML
     let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
     guard unsafe yaml_parser_initialize(parser) == 1 else {
       unsafe parser.deallocate()
-      throw CodecError(.library, .yaml, "not enough memory for the parser")
+      throw CodecError(.library, in: .yaml, reason: "not enough memory for the parser")
     }
     unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
     unsafe yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
@@ -61,7 +61,7 @@ internal import CYAML
     case YAML_SCALAR_EVENT:
       let scalar = unsafe event.data.scalar
       try unsafe refuse(anchor: scalar.anchor, tag: scalar.tag, mark)
-      return unsafe .scalar(Self.scalar(scalar.value, scalar.length, scalar.style))
+      return unsafe .scalar(Self.scalar(scalar.value, length: scalar.length, style: scalar.style))
     case YAML_SEQUENCE_START_EVENT:
       let start = unsafe event.data.sequence_start
       try unsafe refuse(anchor: start.anchor, tag: start.tag, mark)
@@ -72,7 +72,8 @@ internal import CYAML
       try unsafe refuse(anchor: start.anchor, tag: start.tag, mark)
       return .mappingStart
     case YAML_MAPPING_END_EVENT: return .mappingEnd
-    default: throw CodecError(.unsupported, .yaml, "aliases are not accepted", at: .mark(mark))
+    default:
+      throw CodecError(.unsupported, in: .yaml, reason: "aliases are not accepted", at: .mark(mark))
     }
   }
 
@@ -80,15 +81,15 @@ internal import CYAML
     anchor: UnsafeMutablePointer<UInt8>?, tag: UnsafeMutablePointer<UInt8>?, _ mark: Mark
   ) throws(CodecError) {
     if unsafe anchor != nil {
-      throw CodecError(.unsupported, .yaml, "anchors are not accepted", at: .mark(mark))
+      throw CodecError(.unsupported, in: .yaml, reason: "anchors are not accepted", at: .mark(mark))
     }
     if unsafe tag != nil {
-      throw CodecError(.unsupported, .yaml, "tags are not accepted", at: .mark(mark))
+      throw CodecError(.unsupported, in: .yaml, reason: "tags are not accepted", at: .mark(mark))
     }
   }
 
   private static func scalar(
-    _ value: UnsafeMutablePointer<UInt8>?, _ length: Int, _ style: yaml_scalar_style_t
+    _ value: UnsafeMutablePointer<UInt8>?, length: Int, style: yaml_scalar_style_t
   ) -> YAMLNode.Scalar {
     let bytes = unsafe UnsafeBufferPointer(start: value, count: length)
     let text = unsafe String(decoding: bytes, as: UTF8.self)
@@ -107,14 +108,14 @@ internal import CYAML
   /// YAML does not allow; its scanner and parser report a position.
   private func failure() -> CodecError {
     switch unsafe parser.pointee.error {
-    case YAML_MEMORY_ERROR: return CodecError(.library, .yaml, "not enough memory")
+    case YAML_MEMORY_ERROR: return CodecError(.library, in: .yaml, reason: "not enough memory")
     case YAML_READER_ERROR:
       let mark = unsafe Mark(of: parser.pointee.problem_offset, in: text.span)
       return CodecError(
-        .malformed, .yaml, "a character that YAML does not allow", at: .mark(mark))
+        .malformed, in: .yaml, reason: "a character that YAML does not allow", at: .mark(mark))
     default:
       let mark = unsafe Self.mark(parser.pointee.problem_mark)
-      return CodecError(.malformed, .yaml, reason(besides: mark), at: .mark(mark))
+      return CodecError(.malformed, in: .yaml, reason: reason(besides: mark), at: .mark(mark))
     }
   }
 

@@ -18,7 +18,8 @@ struct YAMLReader: ~Copyable {
     case .documentStart(hasTagDirectives: false): break
     case .documentStart: throw refusal("tag directives are not accepted", start)
     default:
-      throw CodecError(.malformed, .yaml, "it contains no document", at: .mark(start.mark))
+      throw CodecError(
+        .malformed, in: .yaml, reason: "it contains no document", at: .mark(start.mark))
     }
     let root = try node(try events.next())
     _ = try events.next()
@@ -30,13 +31,15 @@ struct YAMLReader: ~Copyable {
   private mutating func node(_ event: YAMLEvents.Event) throws(CodecError) -> YAMLNode {
     nodes += 1
     guard nodes <= limits.nodes else {
-      throw CodecError(.limit, .yaml, "more than \(limits.nodes) nodes", at: .mark(event.mark))
+      throw CodecError(
+        .limit, in: .yaml, reason: "more than \(limits.nodes) nodes", at: .mark(event.mark))
     }
     switch event.kind {
     case .scalar(let scalar): return YAMLNode(.scalar(scalar), at: event.mark)
     case .sequenceStart: return YAMLNode(.sequence(try sequence(event)), at: event.mark)
     case .mappingStart: return YAMLNode(.mapping(try mapping(event)), at: event.mark)
-    default: throw CodecError(.malformed, .yaml, "a value is expected", at: .mark(event.mark))
+    default:
+      throw CodecError(.malformed, in: .yaml, reason: "a value is expected", at: .mark(event.mark))
     }
   }
 
@@ -76,7 +79,7 @@ struct YAMLReader: ~Copyable {
     if key.style == .plain, key.text == "<<" { throw refusal("merge keys are not accepted", event) }
     guard names.insert(key.text) else {
       throw CodecError(
-        .malformed, .yaml, "duplicate key '\(Printable.text(key.text))'",
+        .malformed, in: .yaml, reason: "duplicate key '\(Printable.text(key.text))'",
         at: .mark(event.mark))
     }
     return key
@@ -86,11 +89,11 @@ struct YAMLReader: ~Copyable {
     depth += 1
     guard depth <= limits.depth else {
       throw CodecError(
-        .limit, .yaml, "more than \(limits.depth) levels deep", at: .mark(event.mark))
+        .limit, in: .yaml, reason: "more than \(limits.depth) levels deep", at: .mark(event.mark))
     }
   }
 
   private func refusal(_ reason: String, _ event: YAMLEvents.Event) -> CodecError {
-    CodecError(.unsupported, .yaml, reason, at: .mark(event.mark))
+    CodecError(.unsupported, in: .yaml, reason: reason, at: .mark(event.mark))
   }
 }

@@ -20,7 +20,7 @@ internal import CZstd
 
   private static func context(_ method: ZstdMethod) throws(CodecError) -> OpaquePointer {
     guard let context = unsafe ZSTD_createCCtx() else {
-      throw CodecError(.library, .zstd, "not enough memory for the compressor")
+      throw CodecError(.library, in: .zstd, reason: "not enough memory for the compressor")
     }
     do throws(CodecError) {
       try check(unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))
@@ -72,7 +72,7 @@ internal import CZstd
     _ method: ZstdMethod, of context: OpaquePointer
   ) throws(CodecError) {
     guard Int(ZSTD_minCLevel())...Int(ZSTD_maxCLevel()) ~= method.level else {
-      throw CodecError(.unrepresentable, .zstd, "invalid level \(method.level)")
+      throw CodecError(.unrepresentable, in: .zstd, reason: "invalid level \(method.level)")
     }
     let matcher = method.matcher
     let parameters = [
@@ -90,7 +90,8 @@ internal import CZstd
   @discardableResult
   private static func check(_ result: Int) throws(CodecError) -> Int {
     guard ZSTD_isError(result) == 0 else {
-      throw CodecError(.library, .zstd, unsafe String(cString: ZSTD_getErrorName(result)))
+      throw CodecError(
+        .library, in: .zstd, reason: unsafe String(cString: ZSTD_getErrorName(result)))
     }
     return result
   }

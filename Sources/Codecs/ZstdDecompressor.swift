@@ -17,7 +17,7 @@ internal import CZstd
   ///   without this option verifies it.
   public init(ignoresChecksum: Bool = false) throws(CodecError) {
     guard let context = unsafe ZSTD_createDCtx() else {
-      throw CodecError(.library, .zstd, "not enough memory for the decompressor")
+      throw CodecError(.library, in: .zstd, reason: "not enough memory for the decompressor")
     }
     unsafe self.context = context
     // The name of ZSTD_d_forceIgnoreChecksum for dynamically linked programs.
@@ -35,8 +35,8 @@ internal import CZstd
     let header = try ZstdFrame(frame)
     guard header.contentSize <= limit else {
       throw CodecError(
-        .limit, .zstd,
-        "it claims \(header.contentSize) bytes of content, more than the limit of \(limit)")
+        .limit, in: .zstd,
+        reason: "it claims \(header.contentSize) bytes of content, more than the limit of \(limit)")
     }
     let context = unsafe context
     let decoded = try unsafe frame.withUnsafeBytes {
@@ -69,15 +69,16 @@ internal import CZstd
 
   private static func failure(_ result: Int) -> CodecError {
     guard ZSTD_isError(result) != 0 else {
-      return CodecError(.malformed, .zstd, "its content is shorter than it claims")
+      return CodecError(.malformed, in: .zstd, reason: "its content is shorter than it claims")
     }
     return switch ZSTD_getErrorCode(result) {
-    case ZSTD_error_memory_allocation: CodecError(.library, .zstd, "not enough memory")
+    case ZSTD_error_memory_allocation: CodecError(.library, in: .zstd, reason: "not enough memory")
     case ZSTD_error_checksum_wrong:
-      CodecError(.malformed, .zstd, "the content does not match its checksum")
+      CodecError(.malformed, in: .zstd, reason: "the content does not match its checksum")
     case ZSTD_error_dictionary_wrong, ZSTD_error_dictionary_corrupted:
-      CodecError(.unsupported, .zstd, "it needs a dictionary")
-    default: CodecError(.malformed, .zstd, unsafe String(cString: ZSTD_getErrorName(result)))
+      CodecError(.unsupported, in: .zstd, reason: "it needs a dictionary")
+    default:
+      CodecError(.malformed, in: .zstd, reason: unsafe String(cString: ZSTD_getErrorName(result)))
     }
   }
 }

@@ -13,7 +13,8 @@ public struct ZstdFrame: Sendable, Hashable {
   ///   it.
   public init(_ frame: Span<UInt8>) throws(CodecError) {
     guard frame.count >= 6, Self.word(frame, at: 0) == ZSTD_MAGICNUMBER else {
-      throw CodecError(.malformed, .zstd, "it does not begin with a frame header", at: .offset(0))
+      throw CodecError(
+        .malformed, in: .zstd, reason: "it does not begin with a frame header", at: .offset(0))
     }
     let (size, stored) = unsafe frame.withUnsafeBytes { bytes in
       unsafe (
@@ -22,19 +23,19 @@ public struct ZstdFrame: Sendable, Hashable {
       )
     }
     guard size != UInt64.max - 1, ZSTD_isError(stored) == 0 else {
-      throw CodecError(.truncated, .zstd, "the frame is damaged or truncated")
+      throw CodecError(.truncated, in: .zstd, reason: "the frame is damaged or truncated")
     }
     guard size != UInt64.max else {
-      throw CodecError(.unsupported, .zstd, "it has no content size")
+      throw CodecError(.unsupported, in: .zstd, reason: "it has no content size")
     }
     guard stored == frame.count else {
-      throw CodecError(.malformed, .zstd, "data follows the frame", at: .offset(stored))
+      throw CodecError(.malformed, in: .zstd, reason: "data follows the frame", at: .offset(stored))
     }
     guard frame[4] & 0x04 != 0 else {
-      throw CodecError(.unsupported, .zstd, "it has no checksum", at: .offset(4))
+      throw CodecError(.unsupported, in: .zstd, reason: "it has no checksum", at: .offset(4))
     }
     guard let contentSize = Int(exactly: size) else {
-      throw CodecError(.limit, .zstd, "it claims \(size) bytes of content")
+      throw CodecError(.limit, in: .zstd, reason: "it claims \(size) bytes of content")
     }
     self.contentSize = contentSize
     checksum = Self.word(frame, at: stored - 4)

@@ -54,7 +54,7 @@ public enum SampleDevice {
   private static func check(_ day: Int, _ days: ClosedRange<Int>) throws(SampleError) {
     guard !days.contains(day) else { return }
     throw SampleError(
-      .noSuchDay, "apply the changes of day", on: ByteString(String(day)), "no such day",
+      .noSuchDay, "apply the changes of day", on: ByteString(String(day)), reason: "no such day",
       hint: "use a day from \(days.lowerBound) to \(days.upperBound)")
   }
 }
@@ -72,7 +72,7 @@ extension SampleDevice {
       return try newDirectory(path)
     }
     throw SampleError(
-      .notEmpty, "create a sample device in", on: path, "the directory is not empty",
+      .notEmpty, "create a sample device in", on: path, reason: "the directory is not empty",
       hint: "use a directory that does not exist or is empty; nothing was changed")
   }
 
@@ -102,6 +102,6 @@ extension SampleDevice {
     }
     throw SampleError(
       .notASample, "change the sample device in", on: path,
-      "it contains no sample device", hint: "create one: sandboxctl sample DIR")
+      reason: "it contains no sample device", hint: "create one: sandboxctl sample DIR")
   }
 }

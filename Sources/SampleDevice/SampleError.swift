@@ -29,7 +29,7 @@ public struct SampleError: Error, Hashable, Sendable {
 
   /// Creates an error.
   public init(
-    _ code: Code, _ attempt: String, on subject: ByteString, _ reason: String, hint: String? = nil
+    _ code: Code, _ attempt: String, on subject: ByteString, reason: String, hint: String? = nil
   ) {
     self.code = code
     self.attempt = attempt
@@ -41,12 +41,13 @@ public struct SampleError: Error, Hashable, Sendable {
   /// Creates an error of a failed system call. `hint` is used if the error has none.
   init(_ error: SystemError, hint: String? = nil) {
     self.init(
-      .system, error.operation.rawValue, on: error.path, error.reason, hint: error.hint ?? hint)
+      .system, error.operation.rawValue, on: error.path, reason: error.reason,
+      hint: error.hint ?? hint)
   }
 
   /// Creates an error of a property list that cannot be written.
   init(_ error: ModelError, at path: ByteString) {
-    self.init(.content, error.attempt, on: path, error.reason, hint: error.hint)
+    self.init(.content, error.attempt, on: path, reason: error.reason, hint: error.hint)
   }
 }
 

@@ -40,27 +40,30 @@ struct Failure {
   init(_ error: any Error, passingOverDamage hasSkipped: Bool) {
     let failure = Failure(error)
     let isHidden = hasSkipped && (error as? LifecycleError)?.kind == .notFound
-    self.init(isHidden ? .damaged : failure.status, failure.message, failure.hint)
+    self.init(isHidden ? .damaged : failure.status, failure.message, hint: failure.hint)
   }
 
   /// Maps an error to its exit status. No other code does.
   init(_ error: any Error) {
     switch error {
-    case let error as StoreError: self.init(Self.status(error.kind), error.description, error.hint)
+    case let error as StoreError:
+      self.init(Self.status(error.kind), error.description, hint: error.hint)
     case let error as LifecycleError:
-      self.init(Self.status(error.kind), error.description, error.hint)
-    case let error as ModelError: self.init(.failed, error.description, error.hint)
-    case let error as PolicyError: self.init(Self.status(error), error.description, error.hint)
+      self.init(Self.status(error.kind), error.description, hint: error.hint)
+    case let error as ModelError: self.init(.failed, error.description, hint: error.hint)
+    case let error as PolicyError:
+      self.init(Self.status(error), error.description, hint: error.hint)
     case let error as SampleError:
-      self.init(error.code == .noSuchDay ? .wrongUsage : .failed, error.description, error.hint)
-    case let error as SystemError: self.init(.failed, error.description, error.hint)
-    case let error as ConfigurationError: self.init(.failed, error.description, error.hint)
-    case let error as UsageError: self.init(.wrongUsage, error.description, error.hint)
-    default: self.init(.failed, "\(error)", nil)
+      self.init(
+        error.code == .noSuchDay ? .wrongUsage : .failed, error.description, hint: error.hint)
+    case let error as SystemError: self.init(.failed, error.description, hint: error.hint)
+    case let error as ConfigurationError: self.init(.failed, error.description, hint: error.hint)
+    case let error as UsageError: self.init(.wrongUsage, error.description, hint: error.hint)
+    default: self.init(.failed, "\(error)", hint: nil)
     }
   }
 
-  init(_ status: ExitStatus, _ message: String, _ hint: String?) {
+  init(_ status: ExitStatus, _ message: String, hint: String?) {
     self.status = status
     self.message = message
     self.hint = hint

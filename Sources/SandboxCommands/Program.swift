@@ -78,7 +78,7 @@ extension SandboxctlCommand {
       command = try parseAsRoot(line.words)
     } catch {
       if exitCode(for: error) != .success, let mistake = line.mistake() { throw mistake }
-      return try answer(error, line.given, console)
+      return try answer(error, to: line.given, console)
     }
     if let command = command as? any SandboxCommand {
       try WordChecks.requireText(command, line.words)
@@ -88,7 +88,7 @@ extension SandboxctlCommand {
     do {
       try command.run()
     } catch {
-      return try answer(error, line.given, console)
+      return try answer(error, to: line.given, console)
     }
     return .done
   }
@@ -97,7 +97,7 @@ extension SandboxctlCommand {
   ///
   /// - Throws: `UsageError` for a mistake in the arguments.
   private static func answer(
-    _ error: any Error, _ arguments: [String], _ console: Console
+    _ error: any Error, to arguments: [String], _ console: Console
   ) throws -> ExitStatus {
     if exitCode(for: error) == .success {
       if arguments.first == "help", let unknown = UnknownCommand(arguments) { throw unknown.error }

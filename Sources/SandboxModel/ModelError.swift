@@ -48,7 +48,7 @@ public struct ModelError: Error, Hashable, Sendable {
   /// Creates an error.
   public init(
     _ code: Code, _ attempt: String, on subject: ByteString? = nil, at place: Location? = nil,
-    _ reason: String, hint: String? = nil
+    reason: String, hint: String? = nil
   ) {
     self.code = code
     self.attempt = attempt
@@ -61,12 +61,12 @@ public struct ModelError: Error, Hashable, Sendable {
   /// Creates an error from a failed system call.
   public init(_ error: SystemError) {
     self.init(
-      .system, error.operation.rawValue, on: error.path, error.reason, hint: error.hint)
+      .system, error.operation.rawValue, on: error.path, reason: error.reason, hint: error.hint)
   }
 
   /// Returns the error with a subject that was not known where it was thrown.
   public func on(_ subject: ByteString) -> ModelError {
-    ModelError(code, attempt, on: subject, at: place, reason, hint: hint)
+    ModelError(code, attempt, on: subject, at: place, reason: reason, hint: hint)
   }
 }
 

@@ -191,7 +191,7 @@ public struct Directory: ~Copyable, Sendable {
   /// Runs a system call on a child, with fault point and error.
   func call(
     _ operation: SystemError.Operation, _ name: ByteString,
-    _ body: (UnsafePointer<CChar>) -> Int
+    body: (UnsafePointer<CChar>) -> Int
   ) throws(SystemError) -> Int {
     try SystemError.check(operation, path.appending(name)) {
       unsafe name.withCString { unsafe body($0) }

@@ -52,7 +52,7 @@ public enum Processes {
       if let isMeantGroup, let group = groups(directory).first(where: isMeantGroup) {
         found.members.append(process(number, directory, in: group))
       }
-      look(at: number, directory, isMeant, &found)
+      look(at: number, in: directory, for: isMeant, into: &found)
     }
     return found
   }
@@ -87,8 +87,8 @@ public enum Processes {
 
   /// Examines one process. A process that exits in the meantime uses no files.
   private static func look(
-    at number: Int32, _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool,
-    _ found: inout Found
+    at number: Int32, in directory: borrowing Directory, for isMeant: (FileIdentity) -> Bool,
+    into found: inout Found
   ) {
     let name = line(of: "comm", in: directory)
     do throws(SystemError) {

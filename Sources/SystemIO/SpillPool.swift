@@ -58,7 +58,7 @@ internal import Synchronization
       if state.anonymous + size > budget, let block = spill(size, &state) { return block }
       guard let start = unsafe Self.map(size, file: -1, at: 0) else { return nil }
       state.anonymous += size
-      return unsafe SpillBlock(start, size, .anonymous, in: self)
+      return unsafe SpillBlock(start, byteCount: size, backing: .anonymous, in: self)
     }
     return block ?? SpillBlock(heap: byteCount)
   }
@@ -75,7 +75,7 @@ internal import Synchronization
     else { return nil }
     state.end += size
     state.spilled += size
-    return unsafe SpillBlock(start, size, .file(offset: offset), in: self)
+    return unsafe SpillBlock(start, byteCount: size, backing: .file(offset: offset), in: self)
   }
 
   private func makeFile() -> Descriptor? {
@@ -129,7 +129,7 @@ final class SpillBlock: @unchecked Sendable {
   }
 
   fileprivate init(
-    _ start: UnsafeMutableRawPointer, _ byteCount: Int, _ backing: Backing, in pool: SpillPool
+    _ start: UnsafeMutableRawPointer, byteCount: Int, backing: Backing, in pool: SpillPool
   ) {
     unsafe self.start = start
     self.byteCount = byteCount

@@ -51,7 +51,7 @@ extension SystemError {
   /// Runs a call that returns a result or a negative error number, after its fault point.
   @inline(__always)
   static func check(
-    _ operation: Operation, _ path: @autoclosure () -> ByteString, _ call: () -> Int
+    _ operation: Operation, _ path: @autoclosure () -> ByteString, running call: () -> Int
   ) throws(SystemError) -> Int {
     if Faults.areArmed, let number = Faults.next(operation) {
       throw SystemError(operation, path(), number: number)
@@ -66,7 +66,7 @@ extension SystemError {
   @inline(__always)
   static func ask(
     _ operation: Operation, _ path: @autoclosure () -> ByteString, unless isAnswer: (Int32) -> Bool,
-    _ call: () -> Int
+    running call: () -> Int
   ) throws(SystemError) -> Int {
     let injected = Faults.areArmed ? Faults.next(operation) : nil
     let result = injected.map { -Int($0) } ?? call()

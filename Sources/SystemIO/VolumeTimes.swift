@@ -19,7 +19,7 @@ extension Descriptor {
   /// Returns the reliability of file times on this volume, which is a layer of `depth` nested
   /// overlays.
   func volumeTimes(overlaid depth: Int) throws(SystemError) -> VolumeTimes {
-    switch try SystemError.check(.space, name, { cl_volume_times(raw) }) {
+    switch try SystemError.check(.space, name, running: { cl_volume_times(raw) }) {
     case Int(CL_TIMES_EXACT): .exact
     case Int(CL_TIMES_REMOTE): .remote
     case Int(CL_TIMES_LAYERED): try OverlayLayers.times(of: self, depth: depth)

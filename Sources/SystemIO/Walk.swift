@@ -33,7 +33,7 @@ public struct Walk: ~Copyable {
     var pending: [PendingDirectory<Visitor.State>] = []
     do throws(SystemError) {
       let device = try go(to: start.path)
-      list(&visitor, device, start.state, &pending)
+      list(&visitor, device: device, state: start.state, pending: &pending)
     } catch {
       if let problem = problem(error, at: start.path) {
         visitor.failed(problem, state: start.state)
@@ -43,10 +43,10 @@ public struct Walk: ~Copyable {
       do throws(SystemError) {
         try enter(next.name, depth: next.depth)
       } catch {
-        report(error, next.name, &visitor, next.state)
+        report(error, at: next.name, to: &visitor, state: next.state)
         continue
       }
-      list(&visitor, next.device, next.state, &pending)
+      list(&visitor, device: next.device, state: next.state, pending: &pending)
     }
     return pending.reversed().map { directory in
       WalkStart(path: path(of: directory.name, depth: directory.depth), state: directory.state)
@@ -57,13 +57,13 @@ public struct Walk: ~Copyable {
   /// enter.
   @inlinable
   mutating func list<Visitor: WalkVisitor & ~Copyable>(
-    _ visitor: inout Visitor, _ device: UInt64, _ state: Visitor.State,
-    _ pending: inout [PendingDirectory<Visitor.State>]
+    _ visitor: inout Visitor, device: UInt64, state: Visitor.State,
+    pending: inout [PendingDirectory<Visitor.State>]
   ) {
     let first = pending.count
     do throws(SystemError) {
       while try fill(device) {
-        for (name, error) in batch.failures { report(error, name, &visitor, state) }
+        for (name, error) in batch.failures { report(error, at: name, to: &visitor, state: state) }
         let directory = directoryContext()
         var descent = WalkDescent<Visitor.State>()
         visitor.visit(batch, of: directory, state: state, descent: &descent)
@@ -75,7 +75,7 @@ public struct Walk: ~Copyable {
         if visitor.isDone || descent.isAbandoned { break }
       }
     } catch {
-      report(error, "", &visitor, state)
+      report(error, at: "", to: &visitor, state: state)
     }
     // The stack is last in, first out: reversed, directories are entered in the order of the
     // listing.
@@ -84,7 +84,7 @@ public struct Walk: ~Copyable {
 
   @inlinable
   func report<Visitor: WalkVisitor & ~Copyable>(
-    _ error: SystemError, _ name: ByteString, _ visitor: inout Visitor, _ state: Visitor.State
+    _ error: SystemError, at name: ByteString, to visitor: inout Visitor, state: Visitor.State
   ) {
     if let problem = problem(error, name) { visitor.failed(problem, state: state) }
   }

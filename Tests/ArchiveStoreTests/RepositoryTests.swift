@@ -154,8 +154,10 @@ import Testing
   }
 
   @Test func everyErrorCodeHasAKind() {
-    let kinds = StoreError.Code.allCases.map { StoreError($0, "use", "x", "y").kind }
+    let kinds = StoreError.Code.allCases.map {
+      StoreError($0, "use", subject: "x", reason: "y").kind
+    }
     #expect(Set(kinds) == Set(StoreError.Kind.allCases))
-    #expect(StoreError(.busy, "use", "x", "y").description == "cannot use 'x': y")
+    #expect(StoreError(.busy, "use", subject: "x", reason: "y").description == "cannot use 'x': y")
   }
 }

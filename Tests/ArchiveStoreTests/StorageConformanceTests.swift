@@ -100,7 +100,7 @@ import Testing
     let error = storeError {
       try storage.forEachObject(below: .root) { path, _ throws(StoreError) in
         count += 1
-        throw StoreError(.damaged, "use", "\(path)", "the test says so")
+        throw StoreError(.damaged, "use", subject: "\(path)", reason: "the test says so")
       }
     }
     #expect(error?.code == .damaged)

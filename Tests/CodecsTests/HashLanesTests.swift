@@ -9,7 +9,7 @@ import Testing
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 
   private func expectSame(_ runs: [Range<Int>], of bytes: [UInt8], in lanes: Int) {
-    let digests = Blake2b.hashInLanes(runs, bytes.span, lanes)
+    let digests = Blake2b.hashInLanes(runs, of: bytes.span, lanes: lanes)
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
     #expect(digests == wanted, "\(lanes) lanes: \(runs)")
   }
@@ -45,9 +45,9 @@ import Testing
   @Test(arguments: widths) func differentBitsGiveDifferentDigests(lanes: Int) {
     var bytes = [UInt8](repeating: 0, count: 16 * 384)
     let runs = (0..<16).map { ($0 * 384)..<($0 * 384 + 384) }
-    let before = Blake2b.hashInLanes(runs, bytes.span, lanes)
+    let before = Blake2b.hashInLanes(runs, of: bytes.span, lanes: lanes)
     bytes[5 * 384 + 200] ^= 1
-    let after = Blake2b.hashInLanes(runs, bytes.span, lanes)
+    let after = Blake2b.hashInLanes(runs, of: bytes.span, lanes: lanes)
     #expect(before.indices.filter { before[$0] != after[$0] } == [5])
   }
 
@@ -114,6 +114,6 @@ import Testing
     let bytes = random.bytes(3000)
     let runs = (0..<30).map { $0..<($0 * 97 + 5) }
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
-    #expect(Blake2b.hashInStreams(runs, bytes.span, lanes) == wanted)
+    #expect(Blake2b.hashInStreams(runs, of: bytes.span, lanes: lanes) == wanted)
   }
 }

@@ -10,7 +10,8 @@ import Testing
 
   /// The digests of the example of RFC 7693 with 32 bytes of output, and of no bytes.
   @Test(arguments: widths) func agreesWithKnownDigests(lanes: Int) {
-    let digests = Blake2b.hashInLanes([0..<3, 0..<0, 0..<3], Array("abc".utf8).span, lanes)
+    let digests = Blake2b.hashInLanes(
+      [0..<3, 0..<0, 0..<3], of: Array("abc".utf8).span, lanes: lanes)
     let abc = "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319"
     let nothing = "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"
     #expect(digests.map(\.hex) == [abc, nothing, abc])
@@ -36,8 +37,8 @@ import Testing
     let told = try run(["python3", "-c", script] + places, input: bytes)
     let lines = String(decoding: told.output, as: UTF8.self).split(separator: "\n").map(String.init)
     #expect(told.status == 0 && lines.count == 60, "\(told.errors)")
-    #expect(Blake2b.hashInLanes(runs, bytes.span, lanes).map(\.hex) == lines)
-    #expect(Blake2b.hashInStreams(runs, bytes.span, lanes).map(\.hex) == lines)
+    #expect(Blake2b.hashInLanes(runs, of: bytes.span, lanes: lanes).map(\.hex) == lines)
+    #expect(Blake2b.hashInStreams(runs, of: bytes.span, lanes: lanes).map(\.hex) == lines)
   }
 
   /// The bytes end with a page, after which a read would end this process.
@@ -53,11 +54,11 @@ import Testing
     let bytes = Span<UInt8>(_bytes: UnsafeRawBufferPointer(memory).bytes)
     let runs = (0...400).map { (page - $0)..<page }
     let wanted = runs.map { Blake2b.hash(bytes.extracting($0)) }
-    #expect(Blake2b.hashInLanes(runs, bytes, lanes) == wanted)
+    #expect(Blake2b.hashInLanes(runs, of: bytes, lanes: lanes) == wanted)
     // Each run separately, so that no lane reads for another.
-    #expect(runs.flatMap { Blake2b.hashInLanes([$0], bytes, lanes) } == wanted)
-    #expect(Blake2b.hashInStreams(runs, bytes, lanes) == wanted)
-    #expect(runs.flatMap { Blake2b.hashInStreams([$0], bytes, lanes) } == wanted)
+    #expect(runs.flatMap { Blake2b.hashInLanes([$0], of: bytes, lanes: lanes) } == wanted)
+    #expect(Blake2b.hashInStreams(runs, of: bytes, lanes: lanes) == wanted)
+    #expect(runs.flatMap { Blake2b.hashInStreams([$0], of: bytes, lanes: lanes) } == wanted)
     // All bytes of a stream end there.
     var streams = runs.map { _ in Blake2b.Stream(lanes: lanes) }
     for _ in 0..<3 { Blake2b.Stream.update(&streams, by: runs, of: bytes) }

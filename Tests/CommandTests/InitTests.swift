@@ -34,7 +34,7 @@ import Testing
     let outcome = try terminal("init repo", typing: answer)
     #expect(outcome.code == 1, "\(outcome.output)")
     #expect(outcome.output.contains(Self.question))
-    #expect(outcome.output.contains("the repository 'repo' was not made"))
+    #expect(outcome.output.contains("the repository 'repo' was not created"))
     #expect(try !cli.isThere("repo") && !cli.isThere("home/.config"))
   }
 

@@ -114,7 +114,7 @@ import Testing
   @Test func timesIn1970AreKept() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("old", at: "tree/folder/old")
-    let script = "cd tree; touch -d @0 folder/old directory ."
+    let script = "cd tree; touch -d @0 folder/old folder ."
     let outcome = try Program.run("/bin/sh", ["-ec", script], in: cli.directory.url)
     #expect(outcome.code == 0, "\(outcome.errors)")
     _ = try cli.succeed("init repo --plain")

@@ -113,7 +113,7 @@ import Testing
     #expect(refused.code == 1 && refused.standardOutput.isEmpty)
     #expect(
       refused.errors.contains("its pages have 4096 bytes, but those of the database have 512"))
-    #expect(refused.errors.contains("hint: '--tar' writes both"))
+    #expect(refused.errors.contains("use '--tar' to write the database and its logs"))
   }
 
   @Test func withoutAValidLogTheDatabaseIsUnchanged() throws {
@@ -157,7 +157,7 @@ import Testing
     #expect(refused.code == 1 && refused.standardOutput.isEmpty)
     #expect(refused.errors.contains("transaction over several databases"), "\(refused.errors)")
     #expect(refused.errors.contains("'/device/main-mj0123456789'"))
-    #expect(refused.errors.contains("hint: '--tar' writes both"))
+    #expect(refused.errors.contains("use '--tar' to write the database and its logs"))
   }
 
   @Test func damagedLogIsDetectedBeforeAnyOutput() throws {

@@ -33,7 +33,9 @@ import Testing
     _ = try cli.succeed("init tree/other --plain --no-default")
     for options in ["", " --dry-run"] {
       let outcome = try cli.run(backup + " --root \(root)" + options)
-      #expect(outcome.code == 1 && outcome.errors.contains("is a repository"), "\(outcome.errors)")
+      #expect(
+        outcome.code == 1 && outcome.errors.contains("is a sandboxctl repository"),
+        "\(outcome.errors)")
     }
     #expect(try cli.run("snapshots --repo repo").output.isEmpty)
   }

@@ -49,7 +49,7 @@ import Testing
       byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
     let outcome = try cli.run("restore \(name) --to back --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    #expect(outcome.errors.contains("among the readable snapshots"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("no readable snapshot has it"), "\(outcome.errors)")
   }
 
   /// A file selected by its device path is taken from the newest snapshot in which its path is
@@ -77,6 +77,6 @@ import Testing
     for pack in first where try DamageTests.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
     let none = try cli.run("restore \(path) --to none --repo repo")
     #expect(none.code == 13, "\(none.errors)")
-    #expect(none.errors.contains("among the readable snapshots"), "\(none.errors)")
+    #expect(none.errors.contains("no readable snapshot has it"), "\(none.errors)")
   }
 }

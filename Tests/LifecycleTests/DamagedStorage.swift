@@ -14,7 +14,7 @@ struct DamagedStorage: Storage {
   private func damaged(_ path: ObjectPath) throws(StoreError) -> [UInt8]? {
     guard path == object else { return nil }
     if let bytes { return bytes }
-    throw StoreError(.missing, "read", path.description, "it was removed")
+    throw StoreError(.missing, "read", subject: path.description, reason: "it was removed")
   }
 
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
@@ -27,7 +27,7 @@ struct DamagedStorage: Storage {
       return try inner.load(path, offset: offset, count: count)
     }
     guard offset + UInt64(count) <= UInt64(bytes.count) else {
-      throw StoreError(.damaged, "read", path.description, "it ends before")
+      throw StoreError(.damaged, "read", subject: path.description, reason: "it ends before")
     }
     return Array(bytes[Int(offset)..<(Int(offset) + count)])
   }

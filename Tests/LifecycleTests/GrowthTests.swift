@@ -59,7 +59,7 @@ import Testing
     snapshot.excluded = paths.map { Exclusion(path: $0, rule: "rule", files: 1, bytes: 1) }
     return RestorePlan(
       StoredSnapshot(id: stored.id, snapshot: snapshot), RestoreRequest(path: "", target: "/"),
-      RestoreTarget(directory: "/", name: nil, shownDepth: 0))
+      at: RestoreTarget(directory: "/", name: nil, shownDepth: 0))
   }
 
   // MARK: - Updates and rollbacks
@@ -138,7 +138,7 @@ import Testing
       request.rules = RestoreRules(policy: policy, kind: .folder)
       request.rules?.present = scan
       let place = RestoreTarget(directory: fixture.directory.path("tree"), name: nil, shownDepth: 0)
-      let plan = RestorePlan(stored, request, place)
+      let plan = RestorePlan(stored, request, at: place)
       let names = scan.entries.indices.dropFirst().map { scan.name($0) }
       return {
         var planner = try RestorePlanner(plan, reader)

@@ -73,7 +73,8 @@ import Testing
     for number in stride(from: 1, to: 60, by: 7) {
       let plan = Faults.Plan(failing: [.list], at: number, number: 5)
       let found = try Faults.inject(plan) {
-        try ParallelScan(device.containers, policy, options, at: Host.now()).run(knowing: nil)
+        try ParallelScan(device.containers, policy: policy, options: options, at: Host.now())
+          .run(knowing: nil)
       }
       #expect(found.containers.map(\.unreadable.count).reduce(0, +) == 1)
       for scan in found.containers { expectWellFormed(scan) }
@@ -88,8 +89,9 @@ import Testing
       asked.wrappingAdd(1, ordering: .relaxed).newValue > 20
     }
     (options.workers, options.share) = (3, 4)
-    let found = try ParallelScan(device.containers, policy, options, at: Host.now())
-      .run(knowing: nil)
+    let found = try ParallelScan(
+      device.containers, policy: policy, options: options, at: Host.now()
+    ).run(knowing: nil)
     #expect(found.isInterrupted)
   }
 
@@ -102,7 +104,7 @@ import Testing
   ) throws -> ParallelScan.Result {
     var options = options
     (options.workers, options.share) = (3, share)
-    return try ParallelScan(device.containers, policy, options, at: Host.now())
+    return try ParallelScan(device.containers, policy: policy, options: options, at: Host.now())
       .run(knowing: nil)
   }
 

@@ -88,7 +88,8 @@ import Testing
   ) throws -> UInt64 {
     let device = try Device.find(root: path, layout: layout)
     let wanted = try #require(device.containers.first { $0.kind != .settings })
-    var scanner = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
+    var scanner = ContainerScanner(
+      policy, at: Host.now(), first: wanted, options: ScanOptions())
     // One run before, to fill the classifier's states; the minimum of several runs, because
     // concurrent tests may add allocations in this thread (a retried call, for example).
     let entries = scanner.run(wanted).entries.count
@@ -115,10 +116,12 @@ import Testing
       })
     let device = try Device.find(root: root.path, layout: .folder)
     let wanted = try #require(device.containers.first)
-    var scanner = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
+    var scanner = ContainerScanner(
+      policy, at: Host.now(), first: wanted, options: ScanOptions())
     let free = Self.peak { scanner.run(wanted) }
     #expect(scanner.generation == 0)
-    var bounded = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
+    var bounded = ContainerScanner(
+      policy, at: Host.now(), first: wanted, options: ScanOptions())
     bounded.classifier.compactionThreshold = 64 << 10
     let spared = Self.peak { bounded.run(wanted) }
     #expect(bounded.generation > 5)

@@ -52,7 +52,7 @@ import Testing
     let schema = SchemaValidator(PolicySchema.document)
     #expect(schema.accepts(JSON(node)) == isValid, "the schema")
     var check = GrammarCheck(file: "x")
-    check.check(node, .record(Grammar.file), "the file")
+    check.check(node, against: .record(Grammar.file), named: "the file")
     #expect(check.issues.isEmpty == isValid, "the engine")
   }
 

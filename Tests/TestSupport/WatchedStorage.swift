@@ -70,7 +70,9 @@ public final class WatchedStorage: Storage {
       guard let failing = state.failing else { return false }
       return state.calls == failing || (state.staysBroken && state.calls > failing)
     }
-    if isDue || fails() { throw StoreError(.system, "do", event, "the test says so") }
+    if isDue || fails() {
+      throw StoreError(.system, "do", subject: event, reason: "the test says so")
+    }
     return try body()
   }
 

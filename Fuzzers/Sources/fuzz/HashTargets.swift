@@ -10,7 +10,7 @@ extension Target {
     let runs = HashRuns.read(bytes)
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
     for lanes in [4, 8] where lanes <= Blake2b.processorLanes {
-      let digests = Blake2b.hashInLanes(runs, bytes.span, lanes)
+      let digests = Blake2b.hashInLanes(runs, of: bytes.span, lanes: lanes)
       require(digests == wanted, "\(lanes) lanes return different digests")
       let sorted = Blake2b.hash(runs, of: bytes.span, lanes: lanes)
       require(sorted == wanted, "digests of \(lanes) lanes are out of order")
@@ -22,7 +22,7 @@ extension Target {
   /// several ranges each.
   private static func hashStreams(_ runs: [Range<Int>], _ bytes: [UInt8], _ lanes: Int) {
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
-    let digests = Blake2b.hashInStreams(runs, bytes.span, lanes)
+    let digests = Blake2b.hashInStreams(runs, of: bytes.span, lanes: lanes)
     require(digests == wanted, "streams in \(lanes) lanes return different digests")
     let count = HashRuns.streams(bytes)
     var streams = (0..<count).map { _ in Blake2b.Stream(lanes: lanes) }

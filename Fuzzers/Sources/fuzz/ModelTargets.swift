@@ -47,7 +47,8 @@ extension Target {
   @Sendable private static func package(_ bytes: [UInt8]) {
     let limits = PackageLimits(entries: 1000, ratioFloor: 1 << 20, availableBytes: 16 << 20)
     guard let file = try? Descriptor.inMemory(bytes),
-      let package = try? Package.archive(file, limits, PackageFault(path: "fuzz.ipa")),
+      let package = try? Package.archive(
+        file, limits: limits, fault: PackageFault(path: "fuzz.ipa")),
       var entries = try? package.entries()
     else { return }
     require(package.app.identifier.fault == nil, "an invalid identifier was accepted")

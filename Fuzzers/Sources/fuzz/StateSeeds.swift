@@ -98,8 +98,8 @@ enum StateSeeds {
     var bytes: [UInt8] = []
     for number in numbers {
       _ = EntryLayout.append(
-        name(number).span, status(number), isStable: number % 2 == 0, encoded(number), nil,
-        to: &bytes)
+        name(number).span, status: status(number), isStable: number % 2 == 0,
+        encoded: encoded(number), directory: nil, to: &bytes)
     }
     return bytes
   }
@@ -118,7 +118,8 @@ enum StateSeeds {
   private static func row(_ path: ByteString, _ directory: RecordPointer?) -> ContainerTable.Row {
     var entry: [UInt8] = []
     path.withSpan { name in
-      _ = EntryLayout.append(name, status(6), isStable: true, nil, directory, to: &entry)
+      _ = EntryLayout.append(
+        name, status: status(6), isStable: true, encoded: nil, directory: directory, to: &entry)
     }
     return ContainerTable.Row(
       path: path, snapshot: Blake2b.hash([3]), packs: .nowhere, entry: entry)

@@ -68,7 +68,7 @@ struct IndexLayout: Sendable {
     let version = bytes.integer(at: 8, as: UInt32.self)
     guard version == Self.version else {
       throw StoreError(
-        .unsupported, "use", object, "index version \(version) is not supported",
+        .unsupported, "use", subject: object, reason: "index version \(version) is not supported",
         hint: "use a newer sandboxctl")
     }
     packs = Int(bytes.integer(at: 12, as: UInt32.self))

@@ -55,10 +55,13 @@ enum IndexLoading {
     var ids = ids
     var known = Dictionary(known.map { ($0.id, $0) }) { first, _ in first }
     for _ in 1..<maximumAttempts {
-      if let index = try loadOnce(ids, from: storage, cache, &known, isLast: false) { return index }
+      if let index = try loadOnce(ids, from: storage, cache: cache, known: &known, isLast: false) {
+        return index
+      }
       ids = try RepositoryListing.indexes(storage)
     }
-    return try loadOnce(ids, from: storage, cache, &known, isLast: true) ?? LoadedIndex()
+    return try loadOnce(ids, from: storage, cache: cache, known: &known, isLast: true)
+      ?? LoadedIndex()
   }
 
   /// The number of listings before a repository whose index keeps changing is used without objects
@@ -83,8 +86,8 @@ enum IndexLoading {
 
   /// Returns nil if an object no longer exists.
   private static func loadOnce(
-    _ ids: [Digest], from storage: any Storage, _ cache: IndexCache?,
-    _ known: inout [Digest: IndexObject], isLast: Bool
+    _ ids: [Digest], from storage: any Storage, cache: IndexCache?,
+    known: inout [Digest: IndexObject], isLast: Bool
   ) throws(StoreError) -> LoadedIndex? {
     var index = LoadedIndex()
     for id in ids {

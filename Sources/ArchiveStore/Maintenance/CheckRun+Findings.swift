@@ -17,11 +17,11 @@ extension CheckRun {
       try check.checkNotStopped()
       switch found {
       case .damage(let error, let trees):
-        try tell(cost(path, "\(error.subject): \(error.reason)", trees))
+        try tell(cost(at: path, reason: "\(error.subject): \(error.reason)", trees: trees))
       case .entries(let entries, _):
         for found in entries {
           if let fault = try TreeCheck.fault(of: found.entry, reader, index) {
-            try tell(cost(path, fault, found.trees))
+            try tell(cost(at: path, reason: fault, trees: found.trees))
           }
         }
       }
@@ -29,7 +29,7 @@ extension CheckRun {
     }
   }
 
-  private func cost(_ path: ByteString, _ reason: String, _ trees: [Int]) -> CheckFinding {
+  private func cost(at path: ByteString, reason: String, trees: [Int]) -> CheckFinding {
     .cost(path: path, snapshots: trees.map { snapshots[$0].id }, reason: reason)
   }
 

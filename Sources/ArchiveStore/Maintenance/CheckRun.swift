@@ -177,7 +177,7 @@ struct CheckRun {
 
   private mutating func readTrees() throws {
     let reader = try check.repository.beginReading(by: index)
-    var trees = TreeCheck(reader, index, check)
+    var trees = TreeCheck(reader, index: index, for: check)
     for stored in snapshots { try trees.check(stored.snapshot.tree) }
     (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
     suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })

@@ -75,7 +75,8 @@ public struct IndexRepair {
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
       throw StoreError(
-        .busy, "repair the index of", storage.place, "another program is removing objects from it",
+        .busy, "repair the index of", subject: storage.place,
+        reason: "another program is removing objects from it",
         hint: "try again after it has finished")
     }
     defer { right.release() }
@@ -103,16 +104,16 @@ public struct IndexRepair {
 
   private var lost: StoreError {
     StoreError(
-      .leaseLost, "finish the work in", storage.place,
-      "the lease to remove objects expired: no heartbeat was written for an hour",
+      .leaseLost, "finish the work in", subject: storage.place,
+      reason: "the lease to remove objects expired: no heartbeat was written for an hour",
       hint: "run the command again")
   }
 
   private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "finish the repair of the index of", storage.place,
-      "it was interrupted before it changed anything", hint: "run it again")
+      .interrupted, "finish the repair of the index of", subject: storage.place,
+      reason: "it was interrupted before it changed anything", hint: "run it again")
   }
 
   /// The current index, and the packs that it does not name.

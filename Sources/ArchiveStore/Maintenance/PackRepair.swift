@@ -81,7 +81,8 @@ public struct PackRepair {
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
       throw StoreError(
-        .busy, "repair the packs of", place, "another program is removing objects from it",
+        .busy, "repair the packs of", subject: place,
+        reason: "another program is removing objects from it",
         hint: "try again after it has finished")
     }
     defer { right.release() }
@@ -122,8 +123,8 @@ public struct PackRepair {
   private func require(_ right: PruneLease) throws(StoreError) {
     guard try right.isHeld() else {
       throw StoreError(
-        .leaseLost, "finish the work in", repository.place,
-        "the lease to remove objects expired: no heartbeat was written for an hour",
+        .leaseLost, "finish the work in", subject: repository.place,
+        reason: "the lease to remove objects expired: no heartbeat was written for an hour",
         hint: "run the command again")
     }
   }
@@ -131,7 +132,7 @@ public struct PackRepair {
   func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "finish the repair of packs in", repository.place, "it was interrupted",
-      hint: "run it again to continue")
+      .interrupted, "finish the repair of packs in", subject: repository.place,
+      reason: "it was interrupted", hint: "run it again to continue")
   }
 }

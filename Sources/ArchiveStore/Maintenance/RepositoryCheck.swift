@@ -46,7 +46,7 @@ public struct RepositoryCheck: Sendable {
   func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "finish the check of", repository.place, "it was interrupted",
+      .interrupted, "finish the check of", subject: repository.place, reason: "it was interrupted",
       hint: "run it again; '--read-data-subset 1/4' reads a quarter of the data, '2/4' the next")
   }
 }

@@ -32,7 +32,7 @@ struct TreeCheck {
     var reach = Reach()
   }
 
-  init(_ reader: RepositoryReader, _ index: CheckedIndex, _ check: RepositoryCheck) {
+  init(_ reader: RepositoryReader, index: CheckedIndex, for check: RepositoryCheck) {
     self.reader = reader
     self.index = index
     request = check

@@ -60,7 +60,8 @@ struct FrameEncoder: ~Copyable {
     } catch { throw .codec(error, "a frame") }
     guard check.span.hasSameBytes(as: plain.span) else {
       throw StoreError(
-        .system, "store", "a frame", "the compressed bytes decode to different content",
+        .system, "store", subject: "a frame",
+        reason: "the compressed bytes decode to different content",
         hint: "check the machine's memory")
     }
     self.stored = stored

@@ -34,7 +34,8 @@ struct PackContents: Hashable, Sendable {
     let version = table.integer(at: 24, as: UInt32.self)
     guard version == Self.version else {
       throw StoreError(
-        .unsupported, "use", pack, "contents table version \(version) is not supported",
+        .unsupported, "use", subject: pack,
+        reason: "contents table version \(version) is not supported",
         hint: "use a newer sandboxctl")
     }
     let count = Int(table.integer(at: 28, as: UInt32.self))

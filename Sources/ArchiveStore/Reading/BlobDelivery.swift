@@ -22,7 +22,7 @@ extension RepositoryReader {
       try makeSink().miss(plan.missing, .missing("\(plan.missing.count) blobs"))
     }
     let count = min(max(1, threads), plan.frames.count)
-    let delivery = Delivery(plan, repository.storage, threads: count, isStopping)
+    let delivery = Delivery(plan, from: repository.storage, threads: count, isStopping: isStopping)
     guard count > 1 else {
       delivery.run(makeSink)
       return try delivery.finish()
@@ -48,8 +48,8 @@ private final class Delivery: Sendable {
   private let hasFailed = Atomic<Bool>(false)
 
   init(
-    _ plan: DeliveryPlan, _ storage: any Storage, threads: Int,
-    _ isStopping: @escaping @Sendable () -> Bool
+    _ plan: DeliveryPlan, from storage: any Storage, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool
   ) {
     share = max(1, plan.frames.count / (4 * max(1, threads)))
     self.plan = plan

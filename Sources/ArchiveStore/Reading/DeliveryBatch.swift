@@ -60,7 +60,7 @@ struct DeliveryBatch: ~Copyable {
       blobs.reserveCapacity(frame.uses.count)
       for use in plan.uses[frame.uses] {
         var run = Self.run(of: use, in: frame.bytes)
-        if let found = run, !isWhole(found, use.use.digest, digests) { run = nil }
+        if let found = run, !isWhole(found, matching: use.use.digest, among: digests) { run = nil }
         blobs.append(DeliveredBlob(use: use.use, range: run))
       }
       try body(blobs, bytes)
@@ -80,7 +80,9 @@ struct DeliveryBatch: ~Copyable {
 
   /// Whether a range matches its hash. Before it is reported as damaged it is hashed again singly,
   /// so an error in the processor's vector unit costs time but no data.
-  private func isWhole(_ run: Range<Int>, _ digest: Digest, _ digests: [Digest]) -> Bool {
+  private func isWhole(
+    _ run: Range<Int>, matching digest: Digest, among digests: [Digest]
+  ) -> Bool {
     if let number = numbers[run], digests[number] == digest { return true }
     return Blake2b.hash(bytes.span.extracting(run)) == digest
   }

@@ -42,11 +42,11 @@ struct DeliveryPlan: Sendable {
     }
     // Within a frame, in the order of the request: by item, then by offset.
     keys.sort { ($0.frame, $0.number) < ($1.frame, $1.number) }
-    gather(keys, wanted, places)
+    gather(keys, of: wanted, at: places)
   }
 
   private mutating func gather(
-    _ keys: [Key], _ wanted: [BlobUse], _ places: [IndexSet.Found?]
+    _ keys: [Key], of wanted: [BlobUse], at places: [IndexSet.Found?]
   ) {
     uses.reserveCapacity(keys.count)
     var start = 0

@@ -31,7 +31,7 @@ extension RepositoryReader {
     guard let watch else { return try run(walk, body) }
     try run(walk) { path, found in
       if case .entries(let entries, _) = found {
-        return try watch.take(path, entries[0].entry.node) { try body(path, found) }
+        return try watch.take(path, node: entries[0].entry.node) { try body(path, found) }
       }
       watch.counters.didFail()
       return try body(path, found)
@@ -104,20 +104,20 @@ private struct JointWalk {
       } catch {
         guard error.kind == .damaged else { throw error }
         level.directories[number].abandon()
-        if try !tell(error, level, number, body) { return false }
+        if try !tell(error, in: level, directory: number, to: body) { return false }
       }
     }
     level.findCommonPages()
     for number in level.directories.indices {
       while let lost = try level.readNext(number, reader) {
-        if try !tell(lost.error, level, number, body) { return false }
+        if try !tell(lost.error, in: level, directory: number, to: body) { return false }
       }
     }
     return true
   }
 
   private func tell(
-    _ error: StoreError, _ level: JointLevel, _ number: Int, _ body: Body
+    _ error: StoreError, in level: JointLevel, directory number: Int, to body: Body
   ) throws -> Bool {
     let finding = JointFinding.damage(error, trees: level.directories[number].trees)
     return try body(level.path, finding) != .stop

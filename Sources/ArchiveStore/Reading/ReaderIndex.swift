@@ -117,7 +117,8 @@ struct ReaderIndex {
           + "with their own tables"
       remarks.append(
         StoreError(
-          .damaged, "find everything in the", "index", reason, hint: StoreError.indexHint))
+          .damaged, "find everything in the", subject: "index", reason: reason,
+          hint: StoreError.indexHint))
     }
     return remarks
   }

@@ -21,7 +21,8 @@ public struct ReadingWatch: Sendable {
   /// The error of an interrupted read.
   public var interruption: StoreError {
     StoreError(
-      .interrupted, "finish reading", place, "it was interrupted", hint: "run it again")
+      .interrupted, "finish reading", subject: place, reason: "it was interrupted",
+      hint: "run it again")
   }
 
   /// Throws `interruption` if the read should stop.
@@ -32,7 +33,7 @@ public struct ReadingWatch: Sendable {
   /// Counts an entry of a walk after `body` has processed it. Only directories are reported as the
   /// current path, which is rare enough to cost nothing.
   func take(
-    _ path: ByteString, _ node: Node, _ body: () throws -> WalkStep
+    _ path: ByteString, node: Node, body: () throws -> WalkStep
   ) throws -> WalkStep {
     try checkCancellation()
     if case .directory = node { counters.begin(path) }

@@ -52,7 +52,7 @@ extension RepositoryReader {
     guard let watch else { return try walkPastDamage(WalkStack<WalkLevel>(tree), body) }
     try walkPastDamage(WalkStack<WalkLevel>(tree)) { path, finding in
       if case .entry(let entry) = finding {
-        return try watch.take(path, entry.node) { try body(path, finding) }
+        return try watch.take(path, node: entry.node) { try body(path, finding) }
       }
       watch.counters.didFail()
       return try body(path, finding)

@@ -38,8 +38,8 @@ struct UnreadablePages {
   var error: StoreError {
     let from = names.after.map { "after '\($0)' " } ?? ""
     return StoreError(
-      cause.code, cause.action, cause.subject,
-      "some entries of the directory are lost, the names \(from)up to '\(names.last)': "
+      cause.code, cause.action, subject: cause.subject,
+      reason: "some entries of the directory are lost, the names \(from)up to '\(names.last)': "
         + cause.reason, hint: cause.hint, cause: cause.cause)
   }
 }

@@ -38,7 +38,8 @@ struct CondemnedObject {
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
       throw StoreError(
-        .unsupported, "use", object, "it is not a version 1 list of condemned packs",
+        .unsupported, "use", subject: object,
+        reason: "it is not a version 1 list of condemned packs",
         hint: "use a newer sandboxctl")
     }
     packs = try fields.elements("packs") { field throws(StoreError) in

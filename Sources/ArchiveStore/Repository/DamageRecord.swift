@@ -36,7 +36,8 @@ struct DamageRecord {
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
       throw StoreError(
-        .unsupported, "use", object, "it is not a version 1 record of damaged packs",
+        .unsupported, "use", subject: object,
+        reason: "it is not a version 1 record of damaged packs",
         hint: "use a newer sandboxctl")
     }
     guard let time = Timestamp(rfc3339: try fields.string("time")) else {

@@ -37,7 +37,7 @@ struct DirectoryNeeds {
   func requireEmpty(_ directory: ObjectPath) throws(StoreError) {
     guard let reason = loss(of: directory) else { return }
     throw StoreError(
-      .missing, "use", "\(directory)", reason,
+      .missing, "use", subject: "\(directory)", reason: reason,
       hint: directory == RepositoryLayout.indexes
         ? StoreError.indexHint
         : "copy it again from its source; if there is no other copy, create an empty directory in its place, "

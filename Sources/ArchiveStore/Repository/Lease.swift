@@ -111,8 +111,8 @@ final class Lease: Sendable {
     } catch {
       guard error.code == .missing, try isTakenAway() else { throw error }
       throw StoreError(
-        .leaseLost, "finish the work in", storage.place,
-        "its lease expired: no heartbeat was written for an hour",
+        .leaseLost, "finish the work in", subject: storage.place,
+        reason: "its lease expired: no heartbeat was written for an hour",
         hint: "run the command again: data stored so far is reused", cause: error.cause)
     }
   }

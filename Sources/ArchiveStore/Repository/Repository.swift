@@ -37,7 +37,8 @@ public struct Repository: Sendable {
     let names = (try? storage.list(.root)) ?? []
     let hasPacks = names.contains(RepositoryLayout.packs.name)
     return StoreError(
-      .noRepository, "open the repository", storage.place, "there is no repository.json",
+      .noRepository, "open the repository", subject: storage.place,
+      reason: "there is no repository.json",
       hint: hasPacks
         ? "its packs exist: " + RepositorySettings.lossHint
         : "run 'sandboxctl init' to create one, or give another path", cause: cause)
@@ -52,7 +53,8 @@ public struct Repository: Sendable {
   ) throws(StoreError) -> Repository {
     guard try storage.list(.root).isEmpty else {
       throw StoreError(
-        .notEmpty, "create a repository in", storage.place, "the directory is not empty",
+        .notEmpty, "create a repository in", subject: storage.place,
+        reason: "the directory is not empty",
         hint: "give a new or an empty directory")
     }
     let id = Blake2b.hash(Host.random(count: 64))

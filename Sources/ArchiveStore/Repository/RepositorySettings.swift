@@ -76,25 +76,26 @@ extension RepositorySettings {
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format else {
       throw StoreError(
-        .noRepository, "open", object, "it does not belong to a sandboxctl repository",
+        .noRepository, "open", subject: object,
+        reason: "it does not belong to a sandboxctl repository",
         hint: "check the path")
     }
-    try Self.require("version", fields.count("version"), Self.version)
-    try Self.require("hash", fields.string("hash"), "blake2b-256")
-    try Self.require("compression", fields.string("compression"), "zstd")
-    try Self.require("encryption", fields.string("encryption", default: "none"), "none")
+    try Self.require("version", fields.count("version"), toBe: Self.version)
+    try Self.require("hash", fields.string("hash"), toBe: "blake2b-256")
+    try Self.require("compression", fields.string("compression"), toBe: "zstd")
+    try Self.require("encryption", fields.string("encryption", default: "none"), toBe: "none")
     // Compared as text: only a version that supports recipients knows their form.
-    try Self.require("recipients", (fields.json["recipients"] ?? []).compact, "[]")
+    try Self.require("recipients", (fields.json["recipients"] ?? []).compact, toBe: "[]")
     let chunking = try fields.fields("chunking")
-    try Self.require("chunking.id", chunking.string("id"), GearChunker.identifier)
-    try Self.require("chunking.min", chunking.count("min"), UInt64(GearChunker.minimum))
-    try Self.require("chunking.avg", chunking.count("avg"), UInt64(GearChunker.average))
-    try Self.require("chunking.max", chunking.count("max"), UInt64(GearChunker.maximum))
-    try Self.require("chunking.gear", chunking.string("gear"), GearChunker.tableDigest.hex)
-    try Self.require("chunking.sqlite", chunking.count("sqlite"), ContentCutter.pageRun)
+    try Self.require("chunking.id", chunking.string("id"), toBe: GearChunker.identifier)
+    try Self.require("chunking.min", chunking.count("min"), toBe: UInt64(GearChunker.minimum))
+    try Self.require("chunking.avg", chunking.count("avg"), toBe: UInt64(GearChunker.average))
+    try Self.require("chunking.max", chunking.count("max"), toBe: UInt64(GearChunker.maximum))
+    try Self.require("chunking.gear", chunking.string("gear"), toBe: GearChunker.tableDigest.hex)
+    try Self.require("chunking.sqlite", chunking.count("sqlite"), toBe: ContentCutter.pageRun)
     // The value of a secret is never printed.
     let hasSecret = (chunking.json["secret"] ?? .null) != .null
-    try Self.require("chunking.secret", hasSecret ? "set" : "null", "null")
+    try Self.require("chunking.secret", hasSecret ? "set" : "null", toBe: "null")
     let features = try fields.fields("features")
     id = try fields.digest("id")
     program = try fields.string("program", default: "")
@@ -104,12 +105,12 @@ extension RepositorySettings {
   }
 
   private static func require<Value: Equatable>(
-    _ name: String, _ value: Value, _ expected: Value
+    _ name: String, _ value: Value, toBe expected: Value
   ) throws(StoreError) {
     guard value == expected else {
       throw StoreError(
-        .unsupported, "open", "repository.json",
-        "\"\(name)\" is \(value), but this version supports only \(expected)",
+        .unsupported, "open", subject: "repository.json",
+        reason: "\"\(name)\" is \(value), but this version supports only \(expected)",
         hint: "use a newer sandboxctl")
     }
   }
@@ -118,8 +119,9 @@ extension RepositorySettings {
   func requireKnown(_ words: [String], for operation: String, place: String) throws(StoreError) {
     guard let unknown = words.first(where: { !Self.known.contains($0) }) else { return }
     throw StoreError(
-      .unknownFeature, operation, place,
-      "the repository requires the feature \"\(unknown)\", which this version does not support",
+      .unknownFeature, operation, subject: place,
+      reason:
+        "the repository requires the feature \"\(unknown)\", which this version does not support",
       hint: "use a newer sandboxctl")
   }
 }

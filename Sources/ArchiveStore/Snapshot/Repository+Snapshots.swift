@@ -100,7 +100,7 @@ extension StoreError {
 
   static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
     StoreError(
-      .noSnapshot, "find the snapshot", text, reason,
+      .noSnapshot, "find the snapshot", subject: text, reason: reason,
       hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 }

@@ -86,7 +86,8 @@ extension Snapshot {
     let version = try fields.count("version")
     guard version == Self.version else {
       throw StoreError(
-        .unsupported, "use", fields.object, "snapshot version \(version) is not supported",
+        .unsupported, "use", subject: fields.object,
+        reason: "snapshot version \(version) is not supported",
         hint: "use a newer sandboxctl")
     }
   }

@@ -60,7 +60,8 @@ public struct SnapshotHeads: Sendable {
   private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
     if damaged.isEmpty { return .noSnapshot(text, reason) }
     return StoreError(
-      .damaged, "find the snapshot", text, "\(reason) among the readable snapshots",
+      .damaged, "find the snapshot", subject: text,
+      reason: "\(reason) among the readable snapshots",
       hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 }

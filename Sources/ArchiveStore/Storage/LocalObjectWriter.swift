@@ -59,8 +59,8 @@ final class LocalObjectWriter: ObjectWriter {
     let failure = storage.failure(error)
     guard isNamed else { return failure }
     return StoreError(
-      .notDurable, failure.action, failure.subject, failure.reason, hint: failure.hint,
-      cause: error)
+      .notDurable, failure.action, subject: failure.subject, reason: failure.reason,
+      hint: failure.hint, cause: error)
   }
 
   /// Syncs the content, renames the file into place, and syncs the directory.

@@ -44,7 +44,8 @@ extension LocalStorage {
     } catch {
       if error.isLoss {
         throw StoreError(
-          .damaged, "read", path.description, error.reason, hint: error.hint, cause: error)
+          .damaged, "read", subject: path.description, reason: error.reason, hint: error.hint,
+          cause: error)
       }
       let found = try? directory(path.directory).statusIfPresent(path.name)
       guard let found, found.kind != .file else { throw failure(error) }
@@ -118,8 +119,8 @@ extension LocalStorage {
     } catch {
       guard error.isExisting else { throw failure(error) }
       throw StoreError(
-        .notEmpty, "create the directory", error.path.description, "it already exists", cause: error
-      )
+        .notEmpty, "create the directory", subject: error.path.description,
+        reason: "it already exists", cause: error)
     }
   }
 

@@ -16,7 +16,7 @@ public final class LocalStorage: Storage {
     } catch {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
-        .noRepository, "open the repository", path.description, error.reason,
+        .noRepository, "open the repository", subject: path.description, reason: error.reason,
         hint: "run 'sandboxctl init' to create one, or give another path", cause: error)
     }
   }
@@ -32,8 +32,8 @@ public final class LocalStorage: Storage {
       return LocalStorage(root: root)
     } catch {
       throw StoreError(
-        .system, "create the repository", path.description, error.reason, hint: error.hint,
-        cause: error)
+        .system, "create the repository", subject: path.description, reason: error.reason,
+        hint: error.hint, cause: error)
     }
   }
 
@@ -62,7 +62,8 @@ public final class LocalStorage: Storage {
   func failure(_ error: SystemError) -> StoreError {
     guard error.endsEverything else { return .system(error) }
     return StoreError(
-      .system, "write to the repository", place, error.reason, hint: error.hint, cause: error)
+      .system, "write to the repository", subject: place, reason: error.reason, hint: error.hint,
+      cause: error)
   }
 
   /// Returns a name for an unfinished object that is unique in this process.

@@ -102,7 +102,8 @@ public final class MemoryStorage: Storage {
   public func remove(_ path: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       if contents.directories[path]?.isEmpty == false {
-        throw StoreError(.notEmpty, "remove", "\(path)", "the directory is not empty")
+        throw StoreError(
+          .notEmpty, "remove", subject: "\(path)", reason: "the directory is not empty")
       }
       try contents.take(path)
       contents.objects[path] = nil
@@ -156,7 +157,7 @@ private struct MemoryContents {
       throw .missing(path.directory.description)
     }
     guard !names.contains(path.name) else {
-      throw StoreError(.notEmpty, "create", "\(path)", "it already exists")
+      throw StoreError(.notEmpty, "create", subject: "\(path)", reason: "it already exists")
     }
     directories[path.directory]?.insert(path.name)
   }

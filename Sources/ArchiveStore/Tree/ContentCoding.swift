@@ -137,5 +137,7 @@ enum ContentCoding {
     return size
   }
 
-  static func fault(_ reason: String) -> CodecError { CodecError(.malformed, .cbor, reason) }
+  static func fault(_ reason: String) -> CodecError {
+    CodecError(.malformed, in: .cbor, reason: reason)
+  }
 }

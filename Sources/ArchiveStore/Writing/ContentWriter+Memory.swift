@@ -17,8 +17,8 @@ extension ContentWriter {
     }
     try prepare(logicalPath)
     return bytes.count <= Self.smallFile
-      ? try storeSmall(logicalPath, bytes, Blake2b.hash(bytes), hints)
-      : try storeWhole(logicalPath, bytes, hints)
+      ? try storeSmall(logicalPath, bytes: bytes, digest: Blake2b.hash(bytes), hints: hints)
+      : try storeWhole(logicalPath, bytes: bytes, hints: hints)
   }
 
   /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
@@ -32,7 +32,8 @@ extension ContentWriter {
       try prepare(file.logicalPath)
       contents.append(
         try storeSmall(
-          file.logicalPath, bytes.extracting(file.place), digest, file.hints))
+          file.logicalPath, bytes: bytes.extracting(file.place), digest: digest,
+          hints: file.hints))
     }
     return contents
   }
@@ -45,7 +46,7 @@ extension ContentWriter {
   }
 
   private func storeSmall(
-    _ path: ByteString, _ bytes: Span<UInt8>, _ digest: Digest, _ hints: FileHints
+    _ path: ByteString, bytes: Span<UInt8>, digest: Digest, hints: FileHints
   ) throws(StoreError) -> Content {
     guard !bytes.isEmpty else { return .empty }
     let id = BlobID(kind: .data, digest: digest)
@@ -59,7 +60,7 @@ extension ContentWriter {
   }
 
   private func storeWhole(
-    _ path: ByteString, _ bytes: Span<UInt8>, _ hints: FileHints
+    _ path: ByteString, bytes: Span<UInt8>, hints: FileHints
   ) throws(StoreError) -> Content {
     var content = ContentBuilder()
     let storeList: ContentBuilder.StoreList = { level, pieces throws(StoreError) in

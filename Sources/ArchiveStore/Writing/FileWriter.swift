@@ -158,13 +158,13 @@ public final class FileWriter {
       || cutter.start - first.place.lowerBound >= Self.namedTogether.bytes
     guard isLast || isEnough else { return }
     let digests = Blake2b.hash(cuts.map(\.place), of: cutter.window.span)
-    for (cut, digest) in zip(cuts, digests) { try take(cut, digest, writer) }
+    for (cut, digest) in zip(cuts, digests) { try take(cut, digest: digest, to: writer) }
     cuts.removeAll(keepingCapacity: true)
   }
 
   /// Adds a piece to the content, and keeps its range if it is new.
   private func take(
-    _ cut: ContentCutter.Cut, _ digest: Digest, _ writer: ContentWriter
+    _ cut: ContentCutter.Cut, digest: Digest, to writer: ContentWriter
   ) throws(StoreError) {
     let length = cut.place.count
     let id = BlobID(kind: .data, digest: digest)

@@ -55,8 +55,8 @@ extension WritingSession {
     } catch {
       guard error.code == .notDurable else { throw error }
       throw StoreError(
-        .notDurable, "make durable", "snapshot \(id.hex.prefix(8))",
-        "it was written and is listed, but may not be durable: \(error.reason)",
+        .notDurable, "make durable", subject: "snapshot \(id.hex.prefix(8))",
+        reason: "it was written and is listed, but may not be durable: \(error.reason)",
         hint: "it may be lost after a power failure: check the system log and back up again",
         cause: error.cause)
     }

@@ -26,7 +26,7 @@ struct DirectoryListing: WalkVisitor {
         let entry = batch.entries[index]
         let name = batch.name(entry)
         let path = bundle.appending(directory.relativePath).appending(name)
-        try add(path, entry.status, name, directory.directory)
+        try add(path, status: entry.status, name: name, in: directory.directory)
         if entry.status.kind == .directory { descent.enter(index, with: ()) }
       }
     } catch {
@@ -39,7 +39,7 @@ struct DirectoryListing: WalkVisitor {
   }
 
   private mutating func add(
-    _ path: ByteString, _ status: FileStatus, _ name: ByteString, _ directory: borrowing Directory
+    _ path: ByteString, status: FileStatus, name: ByteString, in directory: borrowing Directory
   ) throws(ModelError) {
     guard entries.count < limits.entries else {
       throw fault.limitExceeded("it has more than \(limits.entries) entries")

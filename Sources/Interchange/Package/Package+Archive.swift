@@ -4,15 +4,15 @@ internal import SystemIO
 extension Package {
   /// Opens an archive.
   static func archive(
-    _ place: borrowing Directory, _ name: ByteString, _ limits: PackageLimits, _ fault: PackageFault
+    in place: borrowing Directory, name: ByteString, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) -> Package {
     let file = try calling { () throws(SystemError) in try place.file(name) }
-    return try archive(file, limits, fault)
+    return try archive(file, limits: limits, fault: fault)
   }
 
   /// Opens an archive given as a file.
   static func archive(
-    _ file: consuming Descriptor, _ limits: PackageLimits, _ fault: PackageFault
+    _ file: consuming Descriptor, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) -> Package {
     let zip = try ZipFile(file, limits: limits, fault: fault)
     let place = try BundleLocation(in: zip, limits: limits)
@@ -30,7 +30,7 @@ extension Package {
     }
     try zip.checkUnchanged()
     let size = table.size
-    return Package(try inspection.description(size: size), table, .archive(zip))
+    return Package(try inspection.description(size: size), table: table, content: .archive(zip))
   }
 
   /// Returns the table of the entries that belong to the bundle.

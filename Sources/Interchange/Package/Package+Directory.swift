@@ -4,7 +4,7 @@ internal import SystemIO
 extension Package {
   /// Opens a bundle's directory.
   static func directory(
-    _ place: borrowing Directory, _ name: ByteString, _ limits: PackageLimits, _ fault: PackageFault
+    in place: borrowing Directory, name: ByteString, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) -> Package {
     guard PackageName.isBundle(name) else {
       throw fault.damaged(
@@ -12,7 +12,7 @@ extension Package {
     }
     let directory = try calling { () throws(SystemError) in try place.directory(name) }
     let root = try calling { () throws(SystemError) in try directory.status() }
-    let listing = try list(directory, name, limits, fault)
+    let listing = try list(directory, bundle: name, limits: limits, fault: fault)
     var table = PackageTable(bundle: name, limits: limits, fault: fault)
     try table.add(
       PackageEntry(
@@ -31,13 +31,13 @@ extension Package {
       try calling { () throws(SystemError) in try reader.examine(path, &inspection) }
     }
     let size = table.size
-    return Package(try inspection.description(size: size), table, .folder(bundle))
+    return Package(try inspection.description(size: size), table: table, content: .folder(bundle))
   }
 
   /// Returns the content of a bundle's directory, sorted by the bytes of the paths.
   private static func list(
-    _ directory: borrowing Directory, _ name: ByteString, _ limits: PackageLimits,
-    _ fault: PackageFault
+    _ directory: borrowing Directory, bundle name: ByteString, limits: PackageLimits,
+    fault: PackageFault
   ) throws(ModelError) -> [(entry: PackageEntry, status: FileStatus)] {
     var listing = DirectoryListing(bundle: name, limits: limits, fault: fault)
     var walk = Walk(try calling { () throws(SystemError) in try directory.duplicate() })

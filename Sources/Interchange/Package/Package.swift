@@ -47,9 +47,9 @@ public struct Package: ~Copyable {
     let place = try calling { () throws(SystemError) in try Directory.open(path: parent) }
     switch try calling({ () throws(SystemError) in try place.status(name).kind }) {
     case .directory:
-      self = try Self.directory(place, name, limits, fault)
+      self = try Self.directory(in: place, name: name, limits: limits, fault: fault)
     case .file:
-      self = try Self.archive(place, name, limits, fault)
+      self = try Self.archive(in: place, name: name, limits: limits, fault: fault)
     default:
       throw fault.damaged(
         "it is neither a directory nor a file", hint: "specify a .app directory or an .ipa")
@@ -68,7 +68,7 @@ public struct Package: ~Copyable {
     }
   }
 
-  init(_ app: AppPackage, _ table: PackageTable, _ content: Content) {
+  init(_ app: AppPackage, table: PackageTable, content: Content) {
     self.app = app
     self.table = table
     self.content = content
@@ -81,7 +81,7 @@ public struct Package: ~Copyable {
     let real = try calling { () throws(SystemError) in try Host.realPath(path) }
     guard let name = real.lastComponent else {
       throw ModelError(
-        .package, PackageFault.attempt, on: path, "it is the root of the file system",
+        .package, PackageFault.attempt, on: path, reason: "it is the root of the file system",
         hint: "specify a .app directory or an .ipa")
     }
     let parent = PackageName.parent(of: real)

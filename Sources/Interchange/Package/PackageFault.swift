@@ -10,13 +10,13 @@ struct PackageFault: Sendable {
 
   /// Returns the error for a package that is damaged or does not contain an app.
   func damaged(_ reason: String, hint: String = "download or build it again") -> ModelError {
-    ModelError(.package, Self.attempt, on: path, reason, hint: hint)
+    ModelError(.package, Self.attempt, on: path, reason: reason, hint: hint)
   }
 
   /// Returns the error for a package that is not safe to extract.
   func unsafe(_ reason: String, hint: String? = nil) -> ModelError {
     ModelError(
-      .unsafePackage, Self.attempt, on: path, reason,
+      .unsafePackage, Self.attempt, on: path, reason: reason,
       hint: hint ?? "do not use it unless its author provides a corrected package")
   }
 
@@ -36,7 +36,7 @@ extension ModelError {
   /// Creates an error for a failed system call on a package.
   init(package error: SystemError) {
     self.init(
-      .system, PackageFault.attempt, on: error.path, error.reason, hint: error.hint)
+      .system, PackageFault.attempt, on: error.path, reason: error.reason, hint: error.hint)
   }
 }
 

@@ -94,9 +94,9 @@ struct ZipCheck {
   private func compare(_ entry: ZipEntry, _ fields: Fields) throws(ModelError) {
     let differs =
       fields.number16(6) != entry.flags || fields.number16(8) != entry.method
-      || !agrees(fields.number32(14), UInt64(entry.checksum), entry)
-      || !agrees(fields.number32(18), entry.packedSize, entry)
-      || !agrees(fields.number32(22), entry.size, entry)
+      || !agrees(fields.number32(14), with: UInt64(entry.checksum), in: entry)
+      || !agrees(fields.number32(18), with: entry.packedSize, in: entry)
+      || !agrees(fields.number32(22), with: entry.size, in: entry)
     if differs {
       throw fault.unsafe("its '\(entry.path)' does not match its directory")
     }
@@ -104,7 +104,7 @@ struct ZipCheck {
 
   /// Whether a number of the local header matches the directory. A number that is too large for the
   /// field is stored as all ones, and a number that follows the data can be 0.
-  private func agrees(_ local: UInt32, _ number: UInt64, _ entry: ZipEntry) -> Bool {
+  private func agrees(_ local: UInt32, with number: UInt64, in entry: ZipEntry) -> Bool {
     UInt64(local) == number || local == 0xffff_ffff || local == 0 && entry.hasDescriptor
   }
 }

@@ -27,7 +27,7 @@ struct ZipDirectory {
       throw fault.limitExceeded(
         "it claims \(end.count) entries, more than the limit of \(limits.entries)")
     }
-    let bytes = try Self.directory(end, of: file, limits, fault)
+    let bytes = try Self.directory(end, of: file, limits: limits, fault: fault)
     var entries: [ZipEntry] = []
     var at = 0
     for _ in 0..<end.count {
@@ -46,7 +46,7 @@ struct ZipDirectory {
   }
 
   private static func directory(
-    _ end: ZipEnd, of file: borrowing Descriptor, _ limits: PackageLimits, _ fault: PackageFault
+    _ end: ZipEnd, of file: borrowing Descriptor, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) -> [UInt8] {
     guard end.size <= UInt64(limits.pathBytes) * 2 else {
       throw fault.limitExceeded("its directory has \(end.size) bytes")

@@ -75,11 +75,12 @@ enum ZipTime {
   static func timestamp(time: UInt16, date: UInt16) -> Timestamp {
     let (year, month, day) = (Int64(date >> 9) + 1980, Int64(date >> 5 & 15), Int64(date & 31))
     let seconds = Int64(time >> 11) * 3600 + Int64(time >> 5 & 63) * 60 + Int64(time & 31) * 2
-    return Timestamp(seconds: days(year, max(1, min(12, month)), max(1, day)) * 86_400 + seconds)
+    return Timestamp(
+      seconds: days(year: year, month: max(1, min(12, month)), day: max(1, day)) * 86_400 + seconds)
   }
 
   /// Returns the days since 1970-01-01 in the Gregorian calendar, with years that start in March.
-  private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+  private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
     let shifted = month > 2 ? year : year - 1
     let era = shifted / 400
     let ofEra = shifted - era * 400

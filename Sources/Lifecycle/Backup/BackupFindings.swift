@@ -28,7 +28,7 @@ struct BackupFindings: Sendable {
   mutating func addExtra(of owner: EntryID, size: UInt64) { extras.append((owner, size)) }
 
   /// Records an entry that could not be read. An entry removed since the scan is only a warning.
-  mutating func miss(_ entry: EntryID, _ path: ByteString, _ error: SystemError) {
+  mutating func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
     missing.insert(entry)
     if error.isGoneOrReplaced { vanished.insert(entry) }
     missPart(path, error)

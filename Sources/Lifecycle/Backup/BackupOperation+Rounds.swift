@@ -12,9 +12,11 @@ extension BackupOperation {
   ///
   /// - Returns: the operation of the last round and its run.
   func readAll(
-    _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot
+    into session: WritingSession, state: SourceState, earlier: EarlierSnapshot
   ) throws -> (BackupOperation, BackupRun) {
-    var (operation, run) = (self, try prepare(session, state, earlier, isFirst: true))
+    var (operation, run) = (
+      self, try prepare(for: session, state: state, earlier: earlier, isFirst: true)
+    )
     try work(run)
     for round in 1...Self.rounds {
       let vanished = VanishedEntries(run)
@@ -29,7 +31,8 @@ extension BackupOperation {
       operation = operation.next(scan, vanished)
       try request.classLimit.require(operation.classRuns, of: plan.device.root)
       let databases = run.findings.databases
-      run = try operation.prepare(session, run.source.reopened(), earlier, isFirst: false)
+      run = try operation.prepare(
+        for: session, state: run.source.reopened(), earlier: earlier, isFirst: false)
       try operation.work(run)
       operation.keep(databases, in: run)
     }

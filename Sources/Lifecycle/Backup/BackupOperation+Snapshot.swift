@@ -7,7 +7,7 @@ internal import SystemIO
 extension BackupOperation {
   /// Returns the snapshot of the stored entries (docs/repository-format.md, Snapshot).
   func makeSnapshot(
-    _ tree: TreeReference, _ earlier: EarlierSnapshot, _ report: BackupReport
+    of tree: TreeReference, after earlier: EarlierSnapshot, report: BackupReport
   ) -> Snapshot {
     var snapshot = Snapshot(
       repository: repository.id, source: SourceIdentity.digest(of: plan.device),

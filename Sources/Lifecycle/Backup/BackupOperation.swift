@@ -41,13 +41,13 @@ public struct BackupOperation {
       cache: request.index ?? request.cache.map { repository.indexCache(in: $0) })
     do {
       let earlier = try earlier()
-      let (last, run) = try readAll(session, state, earlier)
+      let (last, run) = try readAll(into: session, state: state, earlier: earlier)
       var report = BackupReport()
       report.remarks = state.remarks
       report.damagedIndexes = session.damagedIndexes
       let tree = try last.storeAbove(run)
-      last.fill(&report, run, start)
-      try last.finish(tree, run, earlier, &report)
+      last.fill(&report, from: run, since: start)
+      try last.finish(with: tree, of: run, after: earlier, report: &report)
       report.seconds = Host.monotonicSeconds() - start
       return report
     } catch {
@@ -67,7 +67,7 @@ public struct BackupOperation {
   /// Determines the entries to read and, in the first round, whether they fit in the repository.
   /// Later rounds read little that the repository does not already hold.
   func prepare(
-    _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot, isFirst: Bool
+    for session: WritingSession, state: SourceState, earlier: EarlierSnapshot, isFirst: Bool
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { SelectedTree($0, $1) }
     var links = HardLinks(trees)
@@ -75,9 +75,11 @@ public struct BackupOperation {
     if !request.verifiesBundles {
       contents.versions = BundleVersions(plan.device, earlier.stored)
     }
-    let known = trees.map { ChangeDetector.make($0, among: trees, state, links, contents) }
+    let known = trees.map {
+      ChangeDetector.make($0, among: trees, state: state, links: links, contents: contents)
+    }
     links.lead(trees, known)
-    let space = SpaceCheck(trees, known, links) { tree, known, index in
+    let space = SpaceCheck(trees, known: known, links: links) { tree, known, index in
       guard let key = known.directories[tree.scan.entries[index].parent]?.key else { return 0 }
       let file = key.file(tree.scan.name(index))
       return state.pieces(of: file, tree.scan.entries[index].status).bytes { digest in
@@ -86,12 +88,14 @@ public struct BackupOperation {
       }
     }
     request.counters.expect(files: space.totals.files, bytes: space.totals.bytes)
-    if isFirst { try checkSpace(space, trees, state, earlier.stored) }
-    return BackupRun(trees, known, links, session, state, request, began: plan.began)
+    if isFirst { try checkSpace(space, for: trees, state: state, earlier: earlier.stored) }
+    return BackupRun(
+      trees, known: known, links: links, session: session, source: state, request: request,
+      began: plan.began)
   }
 
   private func checkSpace(
-    _ check: SpaceCheck, _ trees: [SelectedTree], _ state: SourceState, _ earlier: StoredSnapshot?
+    _ check: SpaceCheck, for trees: [SelectedTree], state: SourceState, earlier: StoredSnapshot?
   ) throws {
     guard request.checksSpace, let space = try repository.storage.space() else { return }
     var growth: UInt64?
@@ -141,7 +145,7 @@ public struct BackupOperation {
       hint: "no snapshot was created; earlier snapshots are unchanged")
   }
 
-  private func fill(_ report: inout BackupReport, _ run: BackupRun, _ start: Double) {
+  private func fill(_ report: inout BackupReport, from run: BackupRun, since start: Double) {
     let findings = run.findings
     report.unreadable = plan.unreadable
     report.warnings = plan.warnings
@@ -162,8 +166,8 @@ public struct BackupOperation {
 
   /// Writes the snapshot, then the state that belongs to it.
   private func finish(
-    _ tree: TreeReference, _ run: BackupRun, _ earlier: EarlierSnapshot,
-    _ report: inout BackupReport
+    with tree: TreeReference, of run: BackupRun, after earlier: EarlierSnapshot,
+    report: inout BackupReport
   ) throws {
     let stored: StoredSnapshot
     // New blobs of an unchanged tree replace lost ones and need a snapshot of their own.
@@ -174,7 +178,7 @@ public struct BackupOperation {
       run.session.abandon()
       stored = last
     } else {
-      stored = try run.session.finish(makeSnapshot(tree, earlier, report))
+      stored = try run.session.finish(makeSnapshot(of: tree, after: earlier, report: report))
       report.snapshot = stored
     }
     report.statistics = run.session.statistics

@@ -70,14 +70,16 @@ public struct BackupReport: Sendable {
   mutating func count(_ trees: [SelectedTree], _ findings: BackupFindings) {
     var totals: [DataClass: ClassTotal] = [:]
     var linked = LinkedBytes()
-    for tree in trees where !tree.isEmpty { count(tree, findings, &totals, &linked) }
+    for tree in trees where !tree.isEmpty {
+      count(tree, findings: findings, in: &totals, linked: &linked)
+    }
     bytes.addClamping(linked.add(to: &totals))
     classes = totals.values.sorted { $0.name < $1.name }
   }
 
   private mutating func count(
-    _ tree: SelectedTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal],
-    _ linked: inout LinkedBytes
+    _ tree: SelectedTree, findings: BackupFindings, in totals: inout [DataClass: ClassTotal],
+    linked: inout LinkedBytes
   ) {
     var isMissing = MissingEntries(tree, findings.missing)
     var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))

@@ -29,9 +29,8 @@ final class BackupRun: Sendable {
   }
 
   init(
-    _ trees: [SelectedTree], _ known: [UnchangedEntries], _ links: HardLinks,
-    _ session: WritingSession,
-    _ source: SourceState, _ request: BackupRequest, began: Timestamp
+    _ trees: [SelectedTree], known: [UnchangedEntries], links: HardLinks, session: WritingSession,
+    source: SourceState, request: BackupRequest, began: Timestamp
   ) {
     (self.trees, self.known, self.links) = (trees, known, links)
     (self.session, self.source, self.request) = (session, source, request)
@@ -41,8 +40,8 @@ final class BackupRun: Sendable {
       if known[tree.number].root != nil { return clock }
       return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan)
     }
-    queue = WorkQueue(trees, known, links)
-    assembly = TreeSaver(trees, known, session, source, clocks)
+    queue = WorkQueue(trees, known: known, links: links)
+    assembly = TreeSaver(trees, known: known, session: session, source: source, clocks: clocks)
     state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
   }
 
@@ -87,9 +86,9 @@ final class BackupRun: Sendable {
   // MARK: - Problems
 
   /// Records an entry that could not be read.
-  func miss(_ entry: EntryID, _ path: ByteString, _ error: SystemError) {
+  func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
     request.counters.didFail()
-    state.withLock { $0.findings.miss(entry, path, error) }
+    state.withLock { $0.findings.miss(entry, at: path, error: error) }
   }
 
   /// Updates the findings.
@@ -103,7 +102,7 @@ final class BackupRun: Sendable {
     if scan.entries[Int(directory.index)].isUnreadable {
       state.withLock { _ = $0.findings.missing.insert(directory) }
     } else {
-      miss(directory, scan.logicalPath(Int(directory.index)), error)
+      miss(directory, at: scan.logicalPath(Int(directory.index)), error: error)
     }
     try assembly.miss(directory)
   }

@@ -21,11 +21,12 @@ extension BackupWorker {
     let capture: Captured?
     do {
       capture = try inDirectory(directory) { worker, opened in
-        try worker.isDatabase(unit, files, directory, opened)
-          ? worker.capture(unit, files, directory, opened, isLate: context.unit.isLate) : nil
+        try worker.isDatabase(unit, files: files, of: directory, in: opened)
+          ? worker.capture(
+            unit, files: files, of: directory, in: opened, isLate: context.unit.isLate) : nil
       }
     } catch let error as SystemError {
-      run.miss(directory.id(index), directory.path.appending(unit.name), error)
+      run.miss(directory.id(index), at: directory.path.appending(unit.name), error: error)
       try readPlainly(files.companions, in: context)
       return nil
     }
@@ -47,8 +48,8 @@ extension BackupWorker {
 
   /// Whether a file is a database: it has a log, or begins like a database.
   private borrowing func isDatabase(
-    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ directory: DirectoryContext,
-    _ opened: borrowing Directory
+    _ unit: DatabaseUnit, files: DatabaseFiles, of directory: DirectoryContext,
+    in opened: borrowing Directory
   ) throws -> Bool {
     let log = unit.name(of: .log)
     if files.companions.contains(where: { directory.scan.name(Int($0)) == log }) { return true }
@@ -56,8 +57,8 @@ extension BackupWorker {
   }
 
   private borrowing func capture(
-    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ directory: DirectoryContext,
-    _ opened: borrowing Directory, isLate: Bool
+    _ unit: DatabaseUnit, files: DatabaseFiles, of directory: DirectoryContext,
+    in opened: borrowing Directory, isLate: Bool
   ) throws -> Captured {
     var entries: [ByteString: ReadEntry] = [:]
     let whenBusy = isLate ? WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
@@ -65,7 +66,7 @@ extension BackupWorker {
       unit, in: opened, spool: run.request.openSpool(), whenBusy: whenBusy
     ) { reader in
       guard !directory.isExcluded(reader.name) else { return }
-      entries[reader.name] = try read(reader, files, directory)
+      entries[reader.name] = try read(reader, files: files, of: directory)
     }
     guard let result else { throw Deferred() }
     if result.method == .unlocked {
@@ -76,7 +77,7 @@ extension BackupWorker {
 
   /// Reads a file of a database, unless it is unchanged since an earlier run stored it.
   private borrowing func read(
-    _ reader: MemberReader, _ files: DatabaseFiles, _ directory: DirectoryContext
+    _ reader: MemberReader, files: DatabaseFiles, of directory: DirectoryContext
   ) throws -> ReadEntry {
     // The time at which the reader opened the file: a copy made under locks may be stored later.
     var time = run.now
@@ -85,7 +86,8 @@ extension BackupWorker {
     run.request.counters.begin(path)
     run.request.counters.didOpen()
     let content =
-      try known(reader, files, directory) ?? store(reader, path, of: directory, at: time)
+      try known(reader, files: files, of: directory)
+      ?? store(reader, path, of: directory, at: time)
     let metadata = try readMetadata(reader.attributes, path) { () throws(SystemError) in
       try reader.flags()
     }
@@ -103,7 +105,7 @@ extension BackupWorker {
 
   /// Returns the content that an earlier run stored, or nil if the file has changed.
   private borrowing func known(
-    _ reader: MemberReader, _ files: DatabaseFiles, _ directory: DirectoryContext
+    _ reader: MemberReader, files: DatabaseFiles, of directory: DirectoryContext
   ) -> Content? {
     guard let index = directory.child(reader.name), let known = files.known[Int32(index)],
       ChangeRules.isUnchanged(known, reader.status), case .file(let content)? = known.entry?.node

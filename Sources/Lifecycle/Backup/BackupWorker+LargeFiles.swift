@@ -22,8 +22,8 @@ struct LargeFile {
 extension BackupWorker {
   /// Stores a file that does not fit in memory as a whole, with its holes.
   borrowing func readLarge(
-    _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
-    _ status: FileStatus, _ mode: ReadMode
+    _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
+    status: FileStatus, mode: ReadMode
   ) throws -> Content {
     let start = try file.read(count: DatabaseHead.bytes.count, at: 0)
     try mode.check(start.span)
@@ -71,20 +71,20 @@ extension BackupWorker {
   borrowing func store(
     _ file: LargeFile, _ body: (inout ResumedContent) throws -> Void
   ) throws -> Content {
-    guard file.isNoted else { return try store(file, nil, body) { _ in } }
+    guard file.isNoted else { return try store(file, known: nil, body: body) { _ in } }
     let known = run.source.pieces(of: file.key, file.status)
     return try run.source.recordingPieces(of: file.key, file.status) { notes in
-      try store(file, known, body) { notes.add($0) }
+      try store(file, known: known, body: body) { notes.add($0) }
     }
   }
 
   private borrowing func store(
-    _ file: LargeFile, _ known: ResumableChunks?, _ body: (inout ResumedContent) throws -> Void,
-    _ note: @escaping (ReadPiece) -> Void
+    _ file: LargeFile, known: ResumableChunks?, body: (inout ResumedContent) throws -> Void,
+    note: @escaping (ReadPiece) -> Void
   ) throws -> Content {
     try writer.storeFile(logicalPath: file.path, hints: file.hints) { content in
       content.onPiece = { note(ReadPiece(offset: $0, length: $1, digest: $2)) }
-      var resumed = ResumedContent(content, known, run.request.counters)
+      var resumed = ResumedContent(content, pieces: known, counters: run.request.counters)
       try body(&resumed)
     }
   }

@@ -15,15 +15,15 @@ final class ReadBuffer {
   ///
   /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
   func store(
-    _ size: UInt64, of file: borrowing Descriptor, _ mode: ReadMode,
-    _ store: (Span<UInt8>) throws -> Content
+    _ size: UInt64, of file: borrowing Descriptor, mode: ReadMode,
+    with store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
-    try Self.store(&bytes, Int(size), of: file, mode, store)
+    try Self.store(&bytes, size: Int(size), of: file, mode: mode, with: store)
   }
 
   private static func store(
-    _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ mode: ReadMode,
-    _ store: (Span<UInt8>) throws -> Content
+    _ bytes: inout [UInt8], size: Int, of file: borrowing Descriptor, mode: ReadMode,
+    with store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
     if bytes.count < size {
       bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
@@ -66,13 +66,13 @@ extension BackupWorker {
 
   /// Reads an entry of a directory.
   borrowing func readEntry(
-    _ index: Int, _ path: ByteString, of directory: DirectoryContext, _ opened: borrowing Directory,
-    _ mode: ReadMode
+    _ index: Int, at path: ByteString, of directory: DirectoryContext,
+    in opened: borrowing Directory, mode: ReadMode
   ) throws -> ReadEntry {
     let status = directory.scan.entries[index].status
     let name = directory.scan.name(index)
     if status.kind == .file {
-      return try readFile(index, name, path, of: directory, opened, mode)
+      return try readFile(index, named: name, at: path, of: directory, in: opened, mode: mode)
     }
     let node = try node(of: name, status, opened)
     let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
@@ -122,7 +122,7 @@ extension BackupWorker {
         }
       }
     } catch let error as SystemError {
-      run.miss(directory.id(index), path, error)
+      run.miss(directory.id(index), at: path, error: error)
       return nil
     }
   }
@@ -143,8 +143,8 @@ extension BackupWorker {
   // MARK: - Files
 
   private borrowing func readFile(
-    _ index: Int, _ name: ByteString, _ path: ByteString, of directory: DirectoryContext,
-    _ opened: borrowing Directory, _ mode: ReadMode
+    _ index: Int, named name: ByteString, at path: ByteString, of directory: DirectoryContext,
+    in opened: borrowing Directory, mode: ReadMode
   ) throws -> ReadEntry {
     run.request.counters.begin(path)
     let time = run.now
@@ -157,7 +157,8 @@ extension BackupWorker {
       !ChangeRules.isStable(scanned, readAt: time, in: clock)
       && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)
       && file.hasNoWriter
-    let (content, status, wasUnchanged) = try readUntilUnchanged(file, path, of: directory, mode)
+    let (content, status, wasUnchanged) = try readUntilUnchanged(
+      file, at: path, of: directory, mode: mode)
     if !wasUnchanged {
       run.note {
         $0.warn(path, "it changed each time it was read; the last version read is stored")
@@ -183,25 +184,25 @@ extension BackupWorker {
 
   /// Stores or holds a file's content; reads it again if it changed meanwhile.
   private borrowing func readUntilUnchanged(
-    _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
-    _ mode: ReadMode
+    _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
+    mode: ReadMode
   ) throws -> (content: ReadContent, status: FileStatus, wasUnchanged: Bool) {
     var before = try file.status()
     guard before.kind == .file else { throw SystemError.replaced(path) }
     for _ in 1..<Self.readings {
-      let content = try read(file, path, of: directory, before, mode)
+      let content = try read(file, at: path, of: directory, status: before, mode: mode)
       let after = try file.status()
       if before.isSameContent(as: after) { return (content, after, true) }
       before = after
     }
-    let content = try read(file, path, of: directory, before, mode)
+    let content = try read(file, at: path, of: directory, status: before, mode: mode)
     let after = try file.status()
     return (content, after, before.isSameContent(as: after))
   }
 
   private borrowing func read(
-    _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
-    _ status: FileStatus, _ mode: ReadMode
+    _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
+    status: FileStatus, mode: ReadMode
   ) throws -> ReadContent {
     let mayHaveHoles = status.allocated < status.size
     if !mayHaveHoles, mode == .holding, SmallFileBatch.sizes ~= status.size {
@@ -210,15 +211,15 @@ extension BackupWorker {
       return .held(place)
     }
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
-      return .stored(try readWhole(file, path, FileHints(status), mode))
+      return .stored(try readWhole(file, at: path, hints: FileHints(status), mode: mode))
     }
-    return .stored(try readLarge(file, path, of: directory, status, mode))
+    return .stored(try readLarge(file, at: path, of: directory, status: status, mode: mode))
   }
 
   private borrowing func readWhole(
-    _ file: borrowing Descriptor, _ path: ByteString, _ hints: FileHints, _ mode: ReadMode
+    _ file: borrowing Descriptor, at path: ByteString, hints: FileHints, mode: ReadMode
   ) throws -> Content {
-    try buffer.store(hints.size ?? 0, of: file, mode) { bytes in
+    try buffer.store(hints.size ?? 0, of: file, mode: mode) { bytes in
       run.request.counters.didHandle(bytes: UInt64(bytes.count))
       return try writer.storeFile(logicalPath: path, bytes: bytes, hints: hints)
     }

@@ -92,7 +92,8 @@ struct BackupWorker: ~Copyable {
     }
     if let place = read.heldAt { return held.add(index, read, at: place, of: context) }
     try context.add(index, read)
-    try follow(followers[...], read, directory.scan.entries[index].status.identity)
+    try follow(
+      followers[...], with: read, identity: directory.scan.entries[index].status.identity)
   }
 
   /// Reads an entry; reads a database together with its log and journal.
@@ -118,10 +119,10 @@ struct BackupWorker: ~Copyable {
     let path = directory.path.appending(directory.scan.name(index))
     do {
       return try inDirectory(directory) { worker, opened in
-        try worker.readEntry(index, path, of: directory, opened, mode)
+        try worker.readEntry(index, at: path, of: directory, in: opened, mode: mode)
       }
     } catch let error as SystemError {
-      run.miss(directory.id(index), path, error)
+      run.miss(directory.id(index), at: path, error: error)
       return nil
     }
   }
@@ -147,7 +148,7 @@ struct BackupWorker: ~Copyable {
 
   /// Adds the entry of a file under its other names.
   private mutating func follow(
-    _ followers: ArraySlice<EntryID>, _ read: ReadEntry, _ identity: FileIdentity
+    _ followers: ArraySlice<EntryID>, with read: ReadEntry, identity: FileIdentity
   ) throws {
     // The file was replaced since the scan: the other names do not link to it.
     guard followers.isEmpty || read.status.identity == identity else { return try lead(followers) }
@@ -181,7 +182,7 @@ struct BackupWorker: ~Copyable {
       try context.add(Int(name.index), read)
       context.notes.flush()
       let identity = context.directory.scan.entries[Int(name.index)].status.identity
-      try follow(names.dropFirst(), read, identity)
+      try follow(names.dropFirst(), with: read, identity: identity)
     } else {
       context.results.miss(Int(name.index))
       try lead(names.dropFirst())

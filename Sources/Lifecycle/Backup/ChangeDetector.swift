@@ -26,8 +26,8 @@ struct ChangeDetector {
   ///
   /// - Parameter trees: all trees of the plan, including old revisions.
   static func make(
-    _ tree: SelectedTree, among trees: [SelectedTree], _ state: SourceState, _ links: HardLinks,
-    _ contents: StoredContents
+    _ tree: SelectedTree, among trees: [SelectedTree], state: SourceState, links: HardLinks,
+    contents: StoredContents
   ) -> UnchangedEntries {
     var comparison = ChangeDetector(
       tree: tree, state: state, links: links, contents: contents,
@@ -42,8 +42,8 @@ struct ChangeDetector {
     let path = tree.scan.container.logicalPrefix
     let container = state.container(path)
     let trust = contents.trust(in: container, of: state)
-    bundle = SameBundle(tree, container, contents.versions)
-    add(0, container?.entry, DirectoryKey(container: path))
+    bundle = SameBundle(tree, known: container, versions: contents.versions)
+    add(0, entry: container?.entry, key: DirectoryKey(container: path))
     for directory in tree.scan.entries.indices
     where tree.scan.entries[directory].childCount >= 0 { join(directory, trust) }
     joinDatabases()
@@ -55,7 +55,7 @@ struct ChangeDetector {
   }
 
   /// Adds the recorded facts of a directory.
-  private mutating func add(_ directory: Int, _ entry: KnownEntry?, _ key: DirectoryKey) {
+  private mutating func add(_ directory: Int, entry: KnownEntry?, key: DirectoryKey) {
     var facts = UnchangedEntries.DirectoryFacts(key: key, place: entry?.directory)
     if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[directory].status),
       let stored = entry.entry, contents.holdsAttributes(of: stored)
@@ -78,14 +78,14 @@ struct ChangeDetector {
       if let match, !match.isOfInterruptedRun { found += 1 }
       if entry.status.kind == .directory {
         original?.enter(Int(child), of: directory, in: tree.scan)
-        add(Int(child), match, facts.key.directory(tree.scan.name(Int(child))))
+        add(Int(child), entry: match, key: facts.key.directory(tree.scan.name(Int(child))))
         continue
       }
       if let match {
-        accept(Int(child), match, trust)
-        acceptCopy(Int(child), of: directory, match, trust)
+        accept(Int(child), entry: match, trust: trust)
+        acceptCopy(Int(child), of: directory, entry: match, trust: trust)
       }
-      carry(Int(child), match, trust)
+      carry(Int(child), entry: match, trust: trust)
     }
     if found != children.count || found != record.count { bundle?.differ() }
     if trust == .asListed, record.tree != nil, found == children.count, found == record.count {
@@ -94,7 +94,7 @@ struct ChangeDetector {
   }
 
   /// Accepts the recorded entry of a file, link or special file if it is still valid.
-  private mutating func accept(_ index: Int, _ entry: KnownEntry, _ trust: ContentTrust) {
+  private mutating func accept(_ index: Int, entry: KnownEntry, trust: ContentTrust) {
     let status = tree.scan.entries[index].status
     guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
     let isListed = trust == .asListed && !entry.isOfInterruptedRun
@@ -110,7 +110,7 @@ struct ChangeDetector {
   /// Accepts the recorded entry of the file that this one was copied from, if neither can have
   /// changed since.
   private mutating func acceptCopy(
-    _ index: Int, of directory: Int, _ entry: KnownEntry, _ trust: ContentTrust
+    _ index: Int, of directory: Int, entry: KnownEntry, trust: ContentTrust
   ) {
     guard let original, !known.isKnown(index), entry.isStored,
       let copied = original.file(index, of: directory, in: tree.scan, entry),
@@ -120,14 +120,15 @@ struct ChangeDetector {
   }
 
   /// Compares an entry of a bundle that is in a new directory.
-  private mutating func carry(_ index: Int, _ entry: KnownEntry?, _ trust: ContentTrust) {
+  private mutating func carry(_ index: Int, entry: KnownEntry?, trust: ContentTrust) {
     guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
     let isStored =
       entry.map { known in
         known.isStored && !known.isOfInterruptedRun
           && (trust == .asListed || known.entry.map { contents.holds($0) } ?? false)
       } ?? false
-    bundle?.take(index, tree.scan.entries[index].status, entry, isStored: isStored)
+    bundle?.take(
+      index, status: tree.scan.entries[index].status, known: entry, isStored: isStored)
   }
 
   private mutating func take(_ index: Int, _ entry: KnownEntry) {

@@ -15,7 +15,7 @@ struct ResumedContent {
   /// The end of the content so far; greater than `offered` if a stored piece ends there.
   private var reached: UInt64 = 0
 
-  init(_ content: FileWriter, _ pieces: ResumableChunks?, _ counters: ProgressCounters) {
+  init(_ content: FileWriter, pieces: ResumableChunks?, counters: ProgressCounters) {
     (self.content, self.pieces, self.counters) = (content, pieces, counters)
   }
 

@@ -94,7 +94,7 @@ extension BackupWorker {
     let path = directory.path.appending(directory.scan.name(index))
     do {
       return try inDirectory(directory) { worker, opened in
-        try worker.makeCopy(index, path, copied, of: directory, opened)
+        try worker.makeCopy(index, at: path, from: copied, of: directory, in: opened)
       }
     } catch is SystemError {
       // Reading the file reports the error.
@@ -103,8 +103,8 @@ extension BackupWorker {
   }
 
   private borrowing func makeCopy(
-    _ index: Int, _ path: ByteString, _ copied: CopiedFile, of directory: DirectoryContext,
-    _ opened: borrowing Directory
+    _ index: Int, at path: ByteString, from copied: CopiedFile, of directory: DirectoryContext,
+    in opened: borrowing Directory
   ) throws -> ReadEntry? {
     let name = directory.scan.name(index)
     let scanned = directory.scan.entries[index].status

@@ -15,7 +15,7 @@ struct SameBundle {
 
   /// Returns nil if the container is not a bundle, is in the recorded directory, or has another
   /// version.
-  init?(_ tree: SelectedTree, _ known: KnownContainer?, _ versions: BundleVersions) {
+  init?(_ tree: SelectedTree, known: KnownContainer?, versions: BundleVersions) {
     guard tree.scan.container.kind == .bundle, let known, let root = tree.scan.entries.first,
       root.status.identity.inode != known.entry.inode,
       versions.areSame(tree.scan.container, in: known.snapshot)
@@ -23,7 +23,7 @@ struct SameBundle {
   }
 
   /// Compares an entry that is not a directory with the recorded one of the same name.
-  mutating func take(_ index: Int, _ status: FileStatus, _ known: KnownEntry?, isStored: Bool) {
+  mutating func take(_ index: Int, status: FileStatus, known: KnownEntry?, isStored: Bool) {
     guard isSame, isStored, let known, known.isStable, let stored = known.entry,
       stored.node.kind == status.kind, stored.permissions == status.permissions,
       stored.owner == status.user, stored.group == status.group,

@@ -13,7 +13,7 @@ struct SpaceCheck {
   /// - Parameter resumed: the number of bytes of a large file that an interrupted run has already
   ///   stored.
   init(
-    _ trees: [SelectedTree], _ known: [UnchangedEntries], _ links: HardLinks,
+    _ trees: [SelectedTree], known: [UnchangedEntries], links: HardLinks,
     resumed: (SelectedTree, UnchangedEntries, Int) -> UInt64
   ) {
     var seen = Set<FileIdentity>()

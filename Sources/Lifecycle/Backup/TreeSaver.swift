@@ -35,9 +35,8 @@ final class TreeSaver: Sendable {
   }
 
   init(
-    _ trees: [SelectedTree], _ known: [UnchangedEntries], _ session: WritingSession,
-    _ source: SourceState,
-    _ clocks: [RunClock]
+    _ trees: [SelectedTree], known: [UnchangedEntries], session: WritingSession,
+    source: SourceState, clocks: [RunClock]
   ) {
     (self.trees, self.known, self.session) = (trees, known, session)
     (self.source, self.clocks) = (source, clocks)
@@ -52,7 +51,7 @@ final class TreeSaver: Sendable {
   /// Adds the results of a directory. `isVisit` is true if the directory itself was processed.
   func deliver(_ results: consuming ItemResults, to directory: EntryID, isVisit: Bool) throws {
     var (directory, results, isVisit) = (directory, results, isVisit)
-    while let complete = try take(results, directory, isVisit) {
+    while let complete = try take(results, of: directory, isVisit: isVisit) {
       let (entry, record) = try store(directory, complete)
       let isWhole = complete.metadata?.isWhole ?? true
       guard directory.index > 0 else {
@@ -93,7 +92,7 @@ final class TreeSaver: Sendable {
 
   /// Adds results; returns the directory if it is complete and not omitted.
   private func take(
-    _ results: borrowing ItemResults, _ directory: EntryID, _ isVisit: Bool
+    _ results: borrowing ItemResults, of directory: EntryID, isVisit: Bool
   ) throws -> OpenDirectory? {
     let (container, index) = (Int(directory.container), Int(directory.index))
     let tree = trees[container]
@@ -130,7 +129,7 @@ extension TreeSaver {
     var extras = open.extras[...]
     for child in tree.children(of: index) {
       while let extra = extras.first, extra.name < tree.scan.name(Int(child)) {
-        try add(extra, &entries, &record)
+        try add(extra, to: &entries, record: &record)
         extras.removeFirst()
       }
       try tree.scan.withName(Int(child)) { name in
@@ -143,20 +142,22 @@ extension TreeSaver {
           record.keep(entry, directory: entry.directory)
         } else if let encoded = open.encoded(Int(child)) {
           try entries.append(name, encoded)
-          note(Int(child), name, Array(encoded), tree, open, &record)
+          note(
+            Int(child), named: name, encoded: Array(encoded), of: tree, in: open, record: &record)
         }
       }
     }
-    for extra in extras { try add(extra, &entries, &record) }
+    for extra in extras { try add(extra, to: &entries, record: &record) }
     let stored = try session.storeTree(entries)
-    let entry = makeEntry(tree, index, stored, open.metadata ?? facts.metadata)
+    let entry = makeEntry(
+      in: tree, at: index, stored: stored, metadata: open.metadata ?? facts.metadata)
     return (entry, source.write(record, tree: stored))
   }
 
   /// Records an entry that was read, or a directory with changes.
   private func note(
-    _ child: Int, _ name: Span<UInt8>, _ encoded: [UInt8], _ tree: borrowing SelectedTree,
-    _ open: borrowing OpenDirectory, _ record: inout DirectoryRecord
+    _ child: Int, named name: Span<UInt8>, encoded: [UInt8], of tree: borrowing SelectedTree,
+    in open: borrowing OpenDirectory, record: inout DirectoryRecord
   ) {
     let status = open.statuses[Int32(child)] ?? tree.scan.entries[child].status
     let place = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
@@ -166,7 +167,7 @@ extension TreeSaver {
 
   /// Adds a file that the scan did not find.
   private func add(
-    _ extra: ItemResults.Extra, _ entries: inout EncodedDirectory, _ record: inout DirectoryRecord
+    _ extra: ItemResults.Extra, to entries: inout EncodedDirectory, record: inout DirectoryRecord
   ) throws(StoreError) {
     try extra.name.withSpan { name throws(StoreError) in
       try entries.append(name, extra.encoded)
@@ -175,8 +176,8 @@ extension TreeSaver {
   }
 
   private func makeEntry(
-    _ tree: borrowing SelectedTree, _ index: Int, _ stored: TreeReference,
-    _ metadata: StoredMetadata?
+    in tree: borrowing SelectedTree, at index: Int, stored: TreeReference,
+    metadata: StoredMetadata?
   ) -> TreeEntry {
     TreeEntry(
       name: tree.scan.name(index), node: .directory(stored),

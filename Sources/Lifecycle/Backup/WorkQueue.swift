@@ -24,7 +24,7 @@ final class WorkQueue: Sendable {
     var isStopped = false
   }
 
-  init(_ trees: [SelectedTree], _ known: [UnchangedEntries], _ links: HardLinks) {
+  init(_ trees: [SelectedTree], known: [UnchangedEntries], links: HardLinks) {
     (self.trees, self.known, self.links) = (trees, known, links)
     state = Mutex(State())
   }

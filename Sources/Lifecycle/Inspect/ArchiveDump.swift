@@ -99,8 +99,8 @@ public struct ArchiveDump {
   /// archive has to end there: anything that followed would be taken for the file's bytes.
   private static func endsWithin(_ path: ByteString, _ error: StoreError) -> StoreError {
     StoreError(
-      error.code, "finish the archive member", path.description,
-      "it was verified, but cannot be read again: \(error.reason)",
+      error.code, "finish the archive member", subject: path.description,
+      reason: "it was verified, but cannot be read again: \(error.reason)",
       hint: "the archive ends within this file; delete it and run the command again",
       cause: error.cause)
   }

@@ -33,7 +33,7 @@ public struct MergedDump {
     let beside = try reader.sidecars(of: path, in: snapshot) { lost = lost ?? $0 }
     if let lost {
       throw StoreError(
-        .damaged, "merge", lost.path.description, lost.remark,
+        .damaged, "merge", subject: lost.path.description, reason: lost.remark,
         hint: "omit '--merge-log' to write the database without its logs")
     }
     for member in [DatabaseMember.journal, .log] {

@@ -37,7 +37,7 @@ public struct PathHistory: Sendable {
         let entry = try known[place] ?? reader.entry(at: place.path, in: place.tree)
         known[place] = entry
         guard let entry else { continue }
-        add(Form(path: path, entry: entry), stored, &places)
+        add(Form(path: path, entry: entry), in: stored, to: &places)
       } catch let error as StoreError where error.kind == .damaged {
         reader.watch?.counters.didFail()
         damaged.append((stored, error))
@@ -56,7 +56,7 @@ public struct PathHistory: Sendable {
   }
 
   private mutating func add(
-    _ form: Form, _ stored: StoredSnapshot, _ places: inout [Form: Int]
+    _ form: Form, in stored: StoredSnapshot, to places: inout [Form: Int]
   ) {
     if let place = places[form] {
       versions[place].snapshots.append(stored)

@@ -55,7 +55,7 @@ extension Directory {
       guard error.isRefused, let status = try? status(name), status.kind == .directory,
         status.permissions & 0o200 == 0
       else { throw error }
-      try whileOpen(name, to: target, as: newName, note) { () throws(SystemError) in
+      try whileOpen(name, to: target, as: newName, note: note) { () throws(SystemError) in
         try add(name, to: target, as: newName)
       }
     }

@@ -112,7 +112,7 @@ extension Directory {
   ///
   /// - Parameter note: the note that records the directory; nil without a journal.
   func whileOpen(
-    _ name: ByteString, to target: borrowing Directory, as newName: ByteString, _ note: OpenedNote?,
+    _ name: ByteString, to target: borrowing Directory, as newName: ByteString, note: OpenedNote?,
     _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
     let child = try directory(name)

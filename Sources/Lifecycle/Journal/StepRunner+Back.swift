@@ -13,7 +13,7 @@ extension StepRunner {
   /// Moves the new entry back to its staging directory, unless it is still there.
   private func unplace(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let source = step.source, try !isStaged(step) else { return false }
-    return try within(step.root, step.directory) { place throws(SystemError) in
+    return try within(step.root, at: step.directory) { place throws(SystemError) in
       guard try place.statusIfPresent(step.name) != nil else { return false }
       let name = step.sourceName ?? step.name
       if source == step.root {
@@ -36,11 +36,11 @@ extension StepRunner {
     if isFresh, step.unit != nil, used == nil { return false }
     let name = used ?? step.keptName ?? step.name
     if kept == step.root {
-      return try within(kept, step.directory) { place throws(SystemError) in
+      return try within(kept, at: step.directory) { place throws(SystemError) in
         try restore(name, from: place, to: place, as: step.name)
       } ?? false
     }
-    return try within(kept, step.directory) { trash throws(SystemError) in
+    return try within(kept, at: step.directory) { trash throws(SystemError) in
       guard try trash.statusIfPresent(name) != nil else { return false }
       return try ladder(step.root).withDirectory(step.directory) { place throws(SystemError) in
         try restore(name, from: trash, to: place, as: step.name)

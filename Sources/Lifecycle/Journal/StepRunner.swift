@@ -22,7 +22,7 @@ final class StepRunner {
   func take(_ step: JournalStep) throws(SystemError) -> Bool {
     let (name, above) = (step.name, step.directory)
     guard let source = step.source else {
-      return try within(step.root, above) { place throws(SystemError) in
+      return try within(step.root, at: above) { place throws(SystemError) in
         guard try place.statusIfPresent(name) != nil else { return false }
         try keep(step, place)
         return true
@@ -32,7 +32,7 @@ final class StepRunner {
     let target = try ladder(step.root)
     try target.withDirectory(above) { place throws(SystemError) in
       try keepPresent(step, place, for: staged.kind)
-      try fill(step, source, place)
+      try fill(step, from: source, in: place)
     }
     return true
   }
@@ -60,7 +60,7 @@ final class StepRunner {
   }
 
   private func staged(_ step: JournalStep, _ source: Int) throws(SystemError) -> FileStatus? {
-    try within(source, step.directory) { from throws(SystemError) in
+    try within(source, at: step.directory) { from throws(SystemError) in
       try from.statusIfPresent(step.sourceName ?? step.name)
     } ?? nil
   }
@@ -68,14 +68,14 @@ final class StepRunner {
   /// Whether the entry that a step replaced is kept.
   func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
-    let status = try within(kept, step.directory) { place throws(SystemError) in
+    let status = try within(kept, at: step.directory) { place throws(SystemError) in
       try place.statusIfPresent(step.keptName ?? step.name)
     }
     return (status ?? nil) != nil
   }
 
   private func fill(
-    _ step: JournalStep, _ source: Int, _ place: borrowing Directory
+    _ step: JournalStep, from source: Int, in place: borrowing Directory
   ) throws(SystemError) {
     // It is renamed within the same directory, which is open already.
     if source == step.root { return try move(step, from: place, to: place) }
@@ -116,7 +116,7 @@ final class StepRunner {
 
   /// Calls `body` with a directory below a root, or returns nil if the directory no longer exists.
   func within<Result>(
-    _ root: Int, _ path: [ByteString],
+    _ root: Int, at path: [ByteString],
     _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result? {
     do throws(SystemError) {

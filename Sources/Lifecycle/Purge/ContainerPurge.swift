@@ -34,7 +34,7 @@ struct ContainerPurge: ~Copyable {
   private let counters: ProgressCounters
 
   init(
-    _ plan: PurgePlan, _ number: Int, _ root: consuming Directory, named: Set<[[UInt8]]>,
+    _ plan: PurgePlan, container number: Int, root: consuming Directory, named: Set<[[UInt8]]>,
     gone: [Int32: Int32], counting counters: ProgressCounters
   ) {
     self.plan = plan
@@ -146,7 +146,7 @@ struct ContainerPurge: ~Copyable {
     let (status, accessed) = try ladder.withDirectory { directory throws(SystemError) in
       try directory.look(name)
     }
-    return planned.difference(index, status, accessed)
+    return planned.difference(of: index, status: status, accessed: accessed)
   }
 
   private mutating func removeFile(
@@ -154,7 +154,7 @@ struct ContainerPurge: ~Copyable {
   ) throws(SystemError) -> UInt64 {
     let (name, status) = (scan.name(index), scan.entries[index].status)
     let links = planned.unlinked.contains(status.identity) ? try linksLeft(name) : status.links
-    let bytes = links > 1 ? 0 : ownBytes(index, name, status)
+    let bytes = links > 1 ? 0 : ownBytes(of: index, named: name, status: status)
     if action == .truncate, status.kind == .file {
       try empty(name, status.identity)
       return bytes
@@ -171,7 +171,7 @@ struct ContainerPurge: ~Copyable {
 
   /// Returns the bytes of a file that it shares with no other file, as the volume currently
   /// reports.
-  private func ownBytes(_ index: Int, _ name: ByteString, _ status: FileStatus) -> UInt64 {
+  private func ownBytes(of index: Int, named name: ByteString, status: FileStatus) -> UInt64 {
     guard mayShare, status.kind == .file, status.allocated > 0 else { return status.allocated }
     let wasShared = plan.request.shared[scan.container.logicalPrefix]?[index] != nil
     let shared = ladder.withDirectory { directory in
@@ -213,7 +213,8 @@ struct ContainerPurge: ~Copyable {
       let moved = try aside.take(name, at: path, from: directory, leavingTwin: stays)
       let check: DirectoryCheck
       do throws(SystemError) {
-        check = try DirectoryCheck.run(planned, entry, try aside.directory.directory(moved))
+        check = try DirectoryCheck.run(
+          against: planned, entry: entry, directory: try aside.directory.directory(moved))
         if let remark = check.difference {
           try aside.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
           return .changed(remark)

@@ -11,7 +11,7 @@ struct PlannedEntries {
   init(scan: ContainerScan) { self.scan = scan }
 
   /// Returns how an entry differs from the plan, or nil if it does not.
-  func difference(_ index: Int, _ status: FileStatus, _ accessed: Int64) -> String? {
+  func difference(of index: Int, status: FileStatus, accessed: Int64) -> String? {
     let planned = scan.entries[index].status
     guard status.identity == planned.identity, status.kind == planned.kind else {
       return "it was replaced"
@@ -45,7 +45,7 @@ struct DirectoryCheck: WalkVisitor {
 
   /// Checks the content of a directory, which is an entry of the plan.
   static func run(
-    _ planned: PlannedEntries, _ entry: Int, _ directory: consuming Directory
+    against planned: PlannedEntries, entry: Int, directory: consuming Directory
   ) throws(SystemError) -> DirectoryCheck {
     var check = DirectoryCheck(planned)
     let status = try directory.status()
@@ -73,7 +73,7 @@ struct DirectoryCheck: WalkVisitor {
       let isDirectory = entry.status.kind == .directory
       // A directory is compared by its content.
       if let found = isDirectory && entry.status.identity == scan.entries[child].status.identity
-        ? nil : planned.difference(child, entry.status, entry.accessed)
+        ? nil : planned.difference(of: child, status: entry.status, accessed: entry.accessed)
       {
         difference = "'\(directory.relativePath.appending(name))': \(found)"
         return

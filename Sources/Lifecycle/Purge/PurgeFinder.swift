@@ -22,7 +22,9 @@ struct PurgeFinder {
   /// The names of marker files, which mark the directory that contains them.
   private let markFiles: [ByteString]
 
-  init(_ scan: ContainerScan, at place: Int, _ policy: CompiledPolicy, _ request: PurgeRequest) {
+  init(
+    _ scan: ContainerScan, at place: Int, policy: CompiledPolicy, request: PurgeRequest
+  ) {
     self.scan = scan
     self.policy = policy
     self.place = Int32(place)
@@ -75,7 +77,7 @@ struct PurgeFinder {
     } else {
       var sum = UnitSum()
       add(index, to: &sum)
-      append(index, .file, sum)
+      append(index, as: .file, sum: sum)
     }
   }
 
@@ -96,7 +98,7 @@ struct PurgeFinder {
     }
     var sum = UnitSum()
     for member in members { add(member, to: &sum) }
-    append(index, .database, sum)
+    append(index, as: .database, sum: sum)
     companions[Int32(index)] = sidecars.map(Int32.init)
   }
 
@@ -142,7 +144,7 @@ struct PurgeFinder {
     }
     var sum = UnitSum()
     guard let blocker = sumDirectory(index, &sum) else {
-      if sum.files > 0 { append(index, .folder, sum) }
+      if sum.files > 0 { append(index, as: .folder, sum: sum) }
       return true
     }
     conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
@@ -191,7 +193,7 @@ struct PurgeFinder {
     }
   }
 
-  private mutating func append(_ index: Int, _ kind: PurgeUnit.Kind, _ sum: UnitSum) {
+  private mutating func append(_ index: Int, as kind: PurgeUnit.Kind, sum: UnitSum) {
     var sum = sum
     if sum.hasLinks { sum.settleLinks() }
     let verdict = scan.entries[index].verdicts.keep

@@ -11,7 +11,7 @@ struct PurgeOrder: Comparable {
   private let rank: UInt32
   private let place: UInt32
 
-  private init(_ unit: PurgeUnit, _ place: Int, _ now: Timestamp) {
+  private init(_ unit: PurgeUnit, place: Int, at now: Timestamp) {
     let age = PurgeUnit.Age(unit, at: now).rawValue
     urgency =
       UInt64(unit.terms.order) << 48 | UInt64(UInt32.max - unit.overQuota) << 8
@@ -29,7 +29,7 @@ struct PurgeOrder: Comparable {
 
   /// Sorts units by keys that are computed once for each.
   static func sort(_ units: inout [PurgeUnit], at now: Timestamp) {
-    var order = units.indices.map { PurgeOrder(units[$0], $0, now) }
+    var order = units.indices.map { PurgeOrder(units[$0], place: $0, at: now) }
     order.sort()
     units = order.map { units[Int($0.place)] }
   }

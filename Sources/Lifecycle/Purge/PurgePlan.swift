@@ -26,7 +26,7 @@ public struct PurgePlan: Sendable {
     let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
     var ranks = PathRanks()
     for (place, container) in scan.containers.enumerated() {
-      var finder = PurgeFinder(container, at: place, scan.policy, request)
+      var finder = PurgeFinder(container, at: place, policy: scan.policy, request: request)
       finder.run()
       var found = finder.takeUnits()
       ranks.rank(&found, in: container)

@@ -68,7 +68,7 @@ struct PurgeQuotas {
       for unit in units.indices {
         let parent = scan.entries[Int(units[unit].entry)].parent
         if parent != directory {
-          (directory, isBelow) = (parent, Self.isCounted(Int(parent), tops, scan))
+          (directory, isBelow) = (parent, Self.isCounted(Int(parent), within: tops, in: scan))
         }
         guard isBelow || tops.contains(units[unit].entry) else { continue }
         units[unit].overQuota = max(units[unit].overQuota, UInt32(clamping: share))
@@ -76,7 +76,9 @@ struct PurgeQuotas {
     }
   }
 
-  private static func isCounted(_ entry: Int, _ tops: Set<Int32>, _ scan: ContainerScan) -> Bool {
+  private static func isCounted(
+    _ entry: Int, within tops: Set<Int32>, in scan: ContainerScan
+  ) -> Bool {
     var at = entry
     while true {
       if tops.contains(Int32(at)) { return true }

@@ -92,13 +92,15 @@ struct PurgeRun {
         let end =
           units[start...].firstIndex { plan.units[$0].container != container }
           ?? units.count
-        purge(Int(container), units[start..<end], party)
+        purge(container: Int(container), places: units[start..<end], of: party)
         start = end
       }
     }
   }
 
-  private mutating func purge(_ number: Int, _ places: ArraySlice<Int>, _ party: ByteString) {
+  private mutating func purge(
+    container number: Int, places: ArraySlice<Int>, of party: ByteString
+  ) {
     let scan = plan.scan.containers[number]
     do throws(SystemError) {
       let root = try Directory.open(resolved: scan.container.absolutePath)
@@ -106,8 +108,9 @@ struct PurgeRun {
         throw SystemError.replaced(scan.container.absolutePath)
       }
       var purge = ContainerPurge(
-        plan, number, root, named: plan.scan.policy.namedDirectories(scan.container.kind),
-        gone: emptied[number] ?? [:], counting: options.counters)
+        plan, container: number, root: root,
+        named: plan.scan.policy.namedDirectories(scan.container.kind), gone: emptied[number] ?? [:],
+        counting: options.counters)
       remove(places, by: &purge, party)
       emptied[number] = purge.gone
     } catch {
@@ -123,13 +126,13 @@ struct PurgeRun {
       if isDone { break }
       let unit = plan.units[place]
       if step % 64 == 0 { options.counters.begin(plan.path(of: unit)) }
-      take(purge.remove(unit), unit, party)
+      take(purge.remove(unit), of: unit, party: party)
     }
     count(purge.removeEmptied(), files: 0, units: 0, party)
   }
 
   private mutating func take(
-    _ outcome: ContainerPurge.Outcome, _ unit: PurgeUnit, _ party: ByteString
+    _ outcome: ContainerPurge.Outcome, of unit: PurgeUnit, party: ByteString
   ) {
     // The files of a directory unit are counted as they are deleted.
     let wentByFiles =

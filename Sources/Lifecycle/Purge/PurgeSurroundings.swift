@@ -91,7 +91,7 @@ extension PurgeRequest {
     for container in scan.containers {
       let root = try Directory.open(resolved: container.container.absolutePath)
       guard try root.mayShareBlocks() else { continue }
-      let bytes = SharedBytes.measure(container, root, following)
+      let bytes = SharedBytes.measure(container, in: root, following: following)
       if !bytes.isEmpty { found[container.container.logicalPrefix] = bytes }
     }
     return found
@@ -128,14 +128,14 @@ private enum SharedBytes {
   /// Measures the shared bytes by entry. A file that cannot be examined is treated as sharing
   /// nothing.
   static func measure(
-    _ scan: ContainerScan, _ root: consuming Directory, _ following: PurgeOptions
+    _ scan: ContainerScan, in root: consuming Directory, following: PurgeOptions
   ) -> [Int: UInt64] {
     var found: [Int: UInt64] = [:]
     var ladder = DirectoryLadder(root: root)
     var pending: [(entry: Int, depth: Int)] = [(0, 0)]
     while let (directory, depth) = pending.popLast(), !following.isStopping() {
       following.counters.begin(scan.logicalPath(directory))
-      guard directory == 0 || enter(directory, depth, scan, &ladder) else { continue }
+      guard directory == 0 || enter(directory, at: depth, in: scan, with: &ladder) else { continue }
       for child in scan.entries[directory].children {
         let entry = scan.entries[child]
         if entry.status.kind == .directory, !entry.status.isMountPoint {
@@ -153,7 +153,7 @@ private enum SharedBytes {
   }
 
   private static func enter(
-    _ directory: Int, _ depth: Int, _ scan: ContainerScan, _ ladder: inout DirectoryLadder
+    _ directory: Int, at depth: Int, in scan: ContainerScan, with ladder: inout DirectoryLadder
   ) -> Bool {
     do throws(SystemError) {
       try ladder.ascend(to: depth - 1)

@@ -54,11 +54,13 @@ extension PurgePlan {
       }
     }
     return devices.compactMap { device, path in
-      request.spaces[device].map { volume(device, path, $0) }
+      request.spaces[device].map { volume(device, at: path, space: $0) }
     }
   }
 
-  private func volume(_ device: UInt64, _ path: ByteString, _ space: VolumeSpace) -> PurgeVolume {
+  private func volume(
+    _ device: UInt64, at path: ByteString, space: VolumeSpace
+  ) -> PurgeVolume {
     let isFree = freeContainers()
     let own = units.indices.filter {
       isFree[Int(units[$0].container)] && self.device(of: units[$0]) == device

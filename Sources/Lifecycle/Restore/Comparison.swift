@@ -16,22 +16,24 @@ struct Comparison {
     case .always: return .replace
     case .never: return .leave
     case .ifChanged:
-      return try isSame(entry, status, in: directory, name) ? .same : .replace
+      return try isSame(entry, as: status, in: directory, named: name) ? .same : .replace
     case .ifNewer:
       if status.modified < entry.modified { return .replace }
-      return try isSame(entry, status, in: directory, name) ? .same : .leave
+      return try isSame(entry, as: status, in: directory, named: name) ? .same : .leave
     }
   }
 
   /// Whether the existing entry matches the stored one in everything except its content. Owners,
   /// and the mode bits that depend on them, count only if this process can set them.
   private func isSame(
-    _ entry: TreeEntry, _ status: FileStatus, in directory: borrowing Directory, _ name: ByteString?
+    _ entry: TreeEntry, as status: FileStatus, in directory: borrowing Directory,
+    named name: ByteString?
   ) throws -> Bool {
     guard status.kind == entry.node.kind, status.modified == entry.modified,
       status.kind == .symlink
         || status.permissions
-          == SetIDBits.kept(entry.permissions, entry.owner, entry.group, on: status),
+          == SetIDBits.kept(
+            entry.permissions, owner: entry.owner, group: entry.group, on: status),
       Host.userID != 0 || (status.user == entry.owner && status.group == entry.group)
     else { return false }
     switch entry.node {

@@ -81,7 +81,9 @@ struct EntryMetadata {
   private func permissions(_ status: () throws(SystemError) -> FileStatus) -> UInt16 {
     if entry.permissions & SetIDBits.all == 0 { return entry.permissions }
     let kept =
-      (try? status()).map { SetIDBits.kept(entry.permissions, entry.owner, entry.group, on: $0) }
+      (try? status()).map {
+        SetIDBits.kept(entry.permissions, owner: entry.owner, group: entry.group, on: $0)
+      }
       ?? entry.permissions & ~SetIDBits.all
     // For an unchanged directory, an earlier restore reported it.
     if kept != entry.permissions, entry.action != .same {

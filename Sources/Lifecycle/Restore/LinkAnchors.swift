@@ -39,7 +39,7 @@ struct LinkAnchors: Sendable {
     let parts = link.components
     if let index = parts.firstIndex(where: { byUUID[$0] != nil }), let anchor = byUUID[parts[index]]
     {
-      return leads(link, to: named(link, parts, index, anchor))
+      return leads(link, to: named(link, parts: parts, at: index, anchor: anchor))
     }
     // If containers are nested, the innermost one contains the target.
     guard let anchor = link.andParents.lazy.compactMap({ byPlace[$0] }).first else {
@@ -56,7 +56,7 @@ struct LinkAnchors: Sendable {
   /// moves with the container; in one in the device's own view (`/var/mobile/Containers/…`) the new
   /// UUID replaces the old one.
   private func named(
-    _ link: ByteString, _ parts: [ByteString], _ index: Int, _ anchor: Anchor
+    _ link: ByteString, parts: [ByteString], at index: Int, anchor: Anchor
   ) -> ByteString {
     if link.isWithin(anchor.from) { return moved(link, anchor) }
     var parts = parts

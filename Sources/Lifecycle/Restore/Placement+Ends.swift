@@ -52,7 +52,8 @@ extension Placement {
       else { continue }
       let metadata = EntryMetadata(
         number: number, entry: entry,
-        attributes: reader.attributes(plan.tree.detail(number), number, run.findings),
+        attributes: reader.attributes(
+          of: plan.tree.detail(number), entry: number, findings: run.findings),
         findings: run.findings)
       attempt(number) { target throws(SystemError) in
         try target.within(number) { directory throws(SystemError) in

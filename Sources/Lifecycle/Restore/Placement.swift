@@ -20,7 +20,7 @@ struct Placement: ~Copyable {
   var isUnstable = false
 
   init(
-    _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashDirectory?, _ note: OpenedNote?
+    _ plan: RestorePlan, from run: RestoreRun, keepingIn trash: TrashDirectory?, note: OpenedNote?
   ) throws(SystemError) {
     let staged = try run.cursor()
     let target = try run.targetCursor()
@@ -80,14 +80,14 @@ struct Placement: ~Copyable {
     try staged.withDirectory(of: number) { from throws(SystemError) in
       try target.withDirectory(of: number) { to throws(SystemError) in
         do throws(SystemError) {
-          try Self.move(number, tree, from: from, to: to, trash)
+          try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
         } catch {
           guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
             throw error
           }
           // The existing entry has been replaced by now, or this call replaces it.
-          try from.whileOpen(name, to: to, as: name, note) { () throws(SystemError) in
-            try Self.move(number, tree, from: from, to: to, trash)
+          try from.whileOpen(name, to: to, as: name, note: note) { () throws(SystemError) in
+            try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
           }
         }
       }
@@ -95,8 +95,8 @@ struct Placement: ~Copyable {
   }
 
   private static func move(
-    _ number: Int, _ tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
-    _ trash: TrashDirectory?
+    _ number: Int, of tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
+    keepingIn trash: TrashDirectory?
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
     if entry.isMovedAside {

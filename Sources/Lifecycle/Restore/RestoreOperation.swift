@@ -71,9 +71,9 @@ public struct RestoreOperation: ~Copyable {
       let staging = try StagingDirectory.make(in: root)
       do {
         let run = try RestoreRun(
-          plan, in: root, staging, threads: threads, counters, kernel: kernel)
+          plan, in: root, staging: staging, threads: threads, counters: counters, kernel: kernel)
         try stage(run)
-        try place(run, root, staging, &report)
+        try place(run, in: root, from: staging, report: &report)
         run.findings.tell(plan, &report)
       } catch {
         if part?.isUnstable != true { try? remove(staging) }
@@ -109,14 +109,14 @@ public struct RestoreOperation: ~Copyable {
   }
 
   private func place(
-    _ run: RestoreRun, _ root: borrowing Directory, _ staging: borrowing StagingDirectory,
-    _ report: inout RestoreReport
+    _ run: RestoreRun, in root: borrowing Directory, from staging: borrowing StagingDirectory,
+    report: inout RestoreReport
   ) throws {
     plan.settleBrokenDatabases(run.findings)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
-    var placement = try Placement(plan, run, keepingIn: trash, part?.opened)
+    var placement = try Placement(plan, from: run, keepingIn: trash, note: part?.opened)
     try root.syncVolume()
-    try part?.move(plan, run, trash)
+    try part?.move(plan, from: run, keepingIn: trash)
     do {
       try placement.place(isStopping: isStopping)
     } catch {

@@ -37,7 +37,7 @@ public struct RestorePlan: Sendable {
   /// Databases in merged directories of which a file changes.
   var databases: [PlannedDatabase] = []
 
-  init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, _ place: RestoreTarget) {
+  init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, at place: RestoreTarget) {
     self.snapshot = snapshot
     self.request = request
     self.place = place

@@ -17,7 +17,7 @@ extension RestorePlanner {
 
   /// Records that a directory, or a range of its names, cannot be read.
   mutating func noteDamage(
-    _ path: ByteString, _ error: StoreError, _ names: UnreadableNames = .any
+    at path: ByteString, error: StoreError, losing names: UnreadableNames = .any
   ) {
     leave(to: path.count)
     if let last = directories.indices.last, directories[last].pathLength == path.count {

@@ -46,7 +46,7 @@ extension RestorePlanner {
       let found = companions(of: name, files)
       if found.members.isEmpty, found.present.isEmpty, found.conflict == nil { continue }
       seen.formUnion(found.members)
-      settle(number, found, files)
+      settle(number, with: found, in: files)
     }
   }
 
@@ -76,7 +76,7 @@ extension RestorePlanner {
     }
     let files = DirectoryFiles(
       directory: directory, entries: entries, there: nil, blocked: blocked, lost: lost)
-    settle(number, companions(of: name, files), files)
+    settle(number, with: companions(of: name, files), in: files)
   }
 
   /// Returns the log or the journal of the requested file. If damage hides whether there is one,
@@ -185,11 +185,13 @@ extension RestorePlanner {
 
   // MARK: - Deciding
 
-  private mutating func settle(_ number: Int, _ found: Companions, _ files: DirectoryFiles) {
+  private mutating func settle(
+    _ number: Int, with found: Companions, in files: DirectoryFiles
+  ) {
     let name = plan.tree.name(number)
     let isThere = (try? isFile(name, in: files.directory)) ?? true
     let members = found.members + [number]
-    if mode == .ifNewer { decideByTime(members, of: name, found, files) }
+    if mode == .ifNewer { decideByTime(members, of: name, with: found, in: files) }
     // If one of the existing files is kept, all are.
     let stays = members.contains { plan.tree.entries[$0].action == .leave }
     if stays || found.conflict != nil {

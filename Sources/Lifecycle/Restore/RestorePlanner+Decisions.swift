@@ -120,7 +120,7 @@ extension RestorePlanner {
   }
 
   /// Records an entry for later names of its file to link to.
-  mutating func noteLeader(_ number: Int, _ entry: TreeEntry, _ decision: Decision) {
+  mutating func noteLeader(_ number: Int, entry: TreeEntry, decision: Decision) {
     guard let group = entry.linkGroup, leaders[group] == nil, decision.action != .leave else {
       return
     }

@@ -6,7 +6,7 @@ extension RestorePlanner {
   /// that the snapshot does not have: the newest stored file is compared with the newest existing
   /// one. The database's own time says little while its log has the commits.
   mutating func decideByTime(
-    _ members: [Int], of name: ByteString, _ found: Companions, _ files: DirectoryFiles
+    _ members: [Int], of name: ByteString, with found: Companions, in files: DirectoryFiles
   ) {
     let there = found.present.filter { !$0.isSharedMemory }
     // A name with a journal's suffix does not make the file beside it a database.

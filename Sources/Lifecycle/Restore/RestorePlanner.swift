@@ -14,15 +14,15 @@ extension RestorePlan {
     let place = try RestoreTarget.find(
       request.target, source: source, overwrite: request.overwrite,
       protecting: request.protected)
-    return try make(snapshot, request, source, at: place, from: reader)
+    return try make(snapshot, request, source: source, at: place, from: reader)
   }
 
   /// Plans a restore to a known target.
   static func make(
-    _ snapshot: StoredSnapshot, _ request: RestoreRequest, _ source: SnapshotSource,
+    _ snapshot: StoredSnapshot, _ request: RestoreRequest, source: SnapshotSource,
     at place: RestoreTarget, from reader: RepositoryReader
   ) throws -> RestorePlan {
-    var planner = try RestorePlanner(RestorePlan(snapshot, request, place), reader)
+    var planner = try RestorePlanner(RestorePlan(snapshot, request, at: place), reader)
     try planner.run(source)
     return planner.takePlan()
   }
@@ -174,10 +174,10 @@ struct RestorePlanner: ~Copyable {
       switch finding {
       case .damage(let error):
         if path.isEmpty, plan.tree.entries.count == first { throw error }
-        noteDamage(path, error)
+        noteDamage(at: path, error: error)
         return .skip
       case .lost(let names, let error):
-        noteDamage(path, error, names)
+        noteDamage(at: path, error: error, losing: names)
         if path.isEmpty { lost = lost ?? error }
         return .skip
       case .entry(let entry):
@@ -270,7 +270,7 @@ struct RestorePlanner: ~Copyable {
       plan.tree.link(number, to: leader)
       followers[leader, default: []].append(number)
     }
-    noteLeader(number, entry, decision)
+    noteLeader(number, entry: entry, decision: decision)
     if let lost = decision.replacedDirectory {
       plan.deletes.add(lost)
       plan.deletions.append(

@@ -21,8 +21,8 @@ final class RestoreRun: Sendable {
   let syncsEachFile: Bool
 
   init(
-    _ plan: RestorePlan, in root: borrowing Directory, _ staging: borrowing StagingDirectory,
-    threads: Int, _ counters: ProgressCounters, kernel: KernelVersion? = Host.kernelVersion
+    _ plan: RestorePlan, in root: borrowing Directory, staging: borrowing StagingDirectory,
+    threads: Int, counters: ProgressCounters, kernel: KernelVersion? = Host.kernelVersion
   ) throws(SystemError) {
     syncsEachFile = !(kernel?.reportsErrorsOfVolumeSync ?? true)
     tree = plan.tree

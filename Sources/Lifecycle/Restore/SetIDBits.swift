@@ -11,7 +11,7 @@ enum SetIDBits {
   /// Returns an entry's permissions on a file with the owner and the group of the status. On a
   /// directory the set-group-ID bit only passes on the group.
   static func kept(
-    _ permissions: UInt16, _ owner: UInt32, _ group: UInt32, on status: FileStatus
+    _ permissions: UInt16, owner: UInt32, group: UInt32, on status: FileStatus
   ) -> UInt16 {
     let lost = (status.user == owner ? 0 : user) | (status.group == group ? 0 : Self.group)
     return permissions & ~(status.kind == .directory || lost == 0 ? lost : all)

@@ -42,7 +42,7 @@ struct StagingDirectory: ~Copyable {
         // If there is no lock, another process took the directory for abandoned before it was
         // locked.
         guard let lock = try lock(parent.directory(name)) else { continue }
-        return try StagingDirectory(parent.duplicate(), name, lock)
+        return try StagingDirectory(in: parent.duplicate(), named: name, lock: lock)
       } catch {
         try? parent.removeTree(name)
         throw error
@@ -52,7 +52,7 @@ struct StagingDirectory: ~Copyable {
   }
 
   private init(
-    _ parent: consuming Directory, _ name: ByteString, _ lock: consuming FileLock
+    in parent: consuming Directory, named name: ByteString, lock: consuming FileLock
   ) throws(SystemError) {
     let directory = try parent.directory(name)
     try Self.close(directory)

@@ -150,7 +150,8 @@ extension StagingWriter {
   func metadata(_ number: Int) -> EntryMetadata {
     EntryMetadata(
       number: number, entry: run.tree.entries[number],
-      attributes: reader.attributes(run.tree.detail(number), number, run.findings),
+      attributes: reader.attributes(
+        of: run.tree.detail(number), entry: number, findings: run.findings),
       findings: run.findings)
   }
 }
@@ -158,7 +159,7 @@ extension StagingWriter {
 extension RepositoryReader {
   /// Returns an entry's attributes with their values; a damaged value is recorded.
   func attributes(
-    _ detail: EntryDetail, _ number: Int, _ findings: RestoreFindings
+    of detail: EntryDetail, entry number: Int, findings: RestoreFindings
   ) -> [(name: ByteString, value: [UInt8])] {
     detail.attributes.compactMap { attribute in
       do throws(StoreError) {

@@ -51,7 +51,7 @@ struct StagingWriter: ~Copyable {
     let early = earlySync()
     for number in run.tree.entries.indices where hasContent(number) {
       do {
-        try gather(number, &uses, early)
+        try gather(number, into: &uses, early: early)
       } catch let error as StoreError where error.kind == .damaged {
         run.findings.lose(number, error.reason)
       }
@@ -79,7 +79,9 @@ struct StagingWriter: ~Copyable {
       && !run.findings.isUnmade(number)
   }
 
-  private func gather(_ number: Int, _ uses: inout [BlobUse], _ early: EarlySync?) throws {
+  private func gather(
+    _ number: Int, into uses: inout [BlobUse], early: EarlySync?
+  ) throws {
     let entry = run.tree.entries[number]
     try reader.forEachPiece(run.tree.pieces(number), level: entry.level) { offset, piece in
       guard case .blob(let digest, let length) = piece else {

@@ -90,7 +90,7 @@ struct ContainerTargets {
   private func hostile(_ record: ContainerRecord, _ fault: String) -> StoreError {
     StoreError(
       .damaged, "restore from snapshot \(snapshot.hex.prefix(8)) the container",
-      record.path.description, fault,
+      subject: record.path.description, reason: fault,
       hint: "'sandboxctl restore SNAP:PATH --to DIR' restores its files to a directory")
   }
 

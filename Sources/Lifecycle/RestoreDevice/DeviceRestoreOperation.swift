@@ -68,7 +68,7 @@ public struct DeviceRestoreOperation {
   ) throws {
     for (number, part) in plan.parts.enumerated() {
       let journaled = JournaledPart(
-        journal, number, part.path, root: plan.request.device.root)
+        journal, number: number, container: part.path, root: plan.request.device.root)
       do {
         report.parts.append((part, try restore(part, journaled)))
         if journaled.hasTrash { report.trash = journal.record.id }

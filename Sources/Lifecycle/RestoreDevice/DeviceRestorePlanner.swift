@@ -12,7 +12,7 @@ extension DeviceRestorePlan {
   public static func make(
     _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
   ) throws -> DeviceRestorePlan {
-    try DeviceRestorePlanner(snapshot, request, reader).plan()
+    try DeviceRestorePlanner(snapshot, request, from: reader).plan()
   }
 }
 
@@ -31,7 +31,7 @@ struct DeviceRestorePlanner {
   }
 
   init(
-    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, _ reader: RepositoryReader
+    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
   ) {
     stored = snapshot
     self.request = request
@@ -60,10 +60,10 @@ struct DeviceRestorePlanner {
       }
     }
     plan.present = scan(targets)
-    let anchors = try anchors(held, targets.map(\.1), finder)
+    let anchors = try anchors(for: held, targets: targets.map(\.1), finder: finder)
     for (item, target) in targets {
       do {
-        plan.parts.append(try part(item, target, anchors, plan.present))
+        plan.parts.append(try part(item, at: target, anchors: anchors, in: plan.present))
       } catch let error as StoreError where error.kind == .damaged && targets.count > 1 {
         plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
       }
@@ -113,7 +113,7 @@ struct DeviceRestorePlanner {
         if let selection = selection(in: record.path) {
           found.append(Wanted(record: record, logical: logical, selection: selection))
         }
-      } else if isOfApps(record, logical, groups, &plan) {
+      } else if isOfApps(record, logical: logical, groups: groups, plan: &plan) {
         found.append(Wanted(record: record, logical: logical, selection: ""))
       }
     }
@@ -133,8 +133,8 @@ struct DeviceRestorePlanner {
   }
 
   private func isOfApps(
-    _ record: ContainerRecord, _ logical: LogicalContainer, _ groups: GroupChoice,
-    _ plan: inout DeviceRestorePlan
+    _ record: ContainerRecord, logical: LogicalContainer, groups: GroupChoice,
+    plan: inout DeviceRestorePlan
   ) -> Bool {
     guard case .group(let name) = logical else {
       guard let app = logical.app?.identifier.utf8 else { return false }
@@ -198,7 +198,7 @@ struct DeviceRestorePlanner {
   /// Returns the locations for links: those of all containers of the snapshot that are or will be
   /// on the device.
   private func anchors(
-    _ held: [ContainerRecord], _ targets: [ContainerTargets.Target], _ finder: ContainerTargets
+    for held: [ContainerRecord], targets: [ContainerTargets.Target], finder: ContainerTargets
   ) throws -> LinkAnchors {
     var places = Dictionary(
       targets.map { ($0.record.path, $0.path) }, uniquingKeysWith: { first, _ in first })
@@ -217,7 +217,8 @@ struct DeviceRestorePlanner {
   // MARK: - One container
 
   private func part(
-    _ item: Wanted, _ target: ContainerTargets.Target, _ anchors: LinkAnchors, _ scan: DeviceScan
+    _ item: Wanted, at target: ContainerTargets.Target, anchors: LinkAnchors,
+    in scan: DeviceScan
   ) throws -> PlannedPart {
     var rules = RestoreRules(
       policy: request.policy, kind: item.logical.kind, anchors: anchors)
@@ -235,7 +236,7 @@ struct DeviceRestorePlanner {
     if let present = target.present {
       rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
     } else if target.action == .make {
-      rules.generated = try generated(item, target, rules)
+      rules.generated = try generated(for: item, at: target, rules: rules)
     }
     try RestoreTarget.refuse(target.path, in: request.protected)
     let place = place(of: target)
@@ -250,7 +251,7 @@ struct DeviceRestorePlanner {
     let source = try reader.source(item.record.path, in: stored)
     return PlannedPart(
       path: item.record.path, action: target.action, target: target.path,
-      plan: try RestorePlan.make(stored, part, source, at: place, from: reader))
+      plan: try RestorePlan.make(stored, part, source: source, at: place, from: reader))
   }
 
   /// Limits the rules to an app's settings, which are one file in a directory with those of others.
@@ -305,7 +306,7 @@ struct DeviceRestorePlanner {
 
   /// Returns the metadata files of a new container, if the policy generates them.
   private func generated(
-    _ item: Wanted, _ target: ContainerTargets.Target, _ rules: RestoreRules
+    for item: Wanted, at target: ContainerTargets.Target, rules: RestoreRules
   ) throws -> [ByteString: [UInt8]] {
     let layout = request.device.layout
     var classifier = Classifier(rules.policy)

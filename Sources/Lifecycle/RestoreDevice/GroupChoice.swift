@@ -13,15 +13,17 @@ struct GroupChoice {
   init(_ snapshot: Snapshot, _ device: Device) {
     for app in snapshot.apps {
       for group in app.groups {
-        add(app.identifier, ByteString(group.identifier), group.isKnown)
+        add(app.identifier, to: ByteString(group.identifier), isKnown: group.isKnown)
       }
     }
     for app in device.apps {
-      for group in app.groups { add(app.identifier.description, group.group.bytes, group.isKnown) }
+      for group in app.groups {
+        add(app.identifier.description, to: group.group.bytes, isKnown: group.isKnown)
+      }
     }
   }
 
-  private mutating func add(_ app: String, _ group: ByteString, _ isKnown: Bool) {
+  private mutating func add(_ app: String, to group: ByteString, isKnown: Bool) {
     let before = members[group]?[app] ?? false
     members[group, default: [:]][app] = before || isKnown
   }

@@ -18,7 +18,7 @@ final class JournaledPart {
   private(set) var hasTrash = false
 
   init(
-    _ journal: OperationJournal, _ number: Int, _ container: ByteString, root: ByteString
+    _ journal: OperationJournal, number: Int, container: ByteString, root: ByteString
   ) {
     (self.journal, self.number, self.container, self.root) = (journal, number, container, root)
   }
@@ -46,7 +46,7 @@ final class JournaledPart {
 
   /// Records the steps that are about to be taken; all entries that they move are on disk.
   func move(
-    _ plan: RestorePlan, _ run: RestoreRun, _ trash: TrashDirectory?
+    _ plan: RestorePlan, from run: RestoreRun, keepingIn trash: TrashDirectory?
   ) throws(SystemError) {
     let steps = plan.steps(without: run.findings, hasTrash: trash != nil)
     if !steps.isEmpty { try journal.move(steps, below: run.roots(keptIn: trash?.path)) }

@@ -79,7 +79,9 @@ public struct MissingRoot {
       let directory = try Directory.open(resolved: device.root)
       let metadata = EntryMetadata(
         number: number, entry: tree.entries[number],
-        attributes: reader.attributes(tree.detail(number), number, findings), findings: findings)
+        attributes: reader.attributes(
+          of: tree.detail(number), entry: number, findings: findings),
+        findings: findings)
       metadata.set(on: directory)
       return findings.reasons.map { PathRemark(path: container, remark: $0) }
     } catch let error as StoreError {

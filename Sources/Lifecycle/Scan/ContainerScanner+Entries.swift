@@ -6,8 +6,8 @@ internal import SystemIO
 extension ContainerScanner {
   /// Appends an entry that the walk found; returns its index.
   mutating func add(
-    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ policy: Classifier.State,
-    _ directory: borrowing WalkDirectory
+    _ entry: WalkBatch.Entry, bytes: [UInt8], state: State, policy: Classifier.State,
+    in directory: borrowing WalkDirectory
   ) -> Int {
     if scan.entries[state.directory].childCount == 0 {
       scan.entries[state.directory].firstChild = Int32(scan.entries.count)
@@ -17,7 +17,7 @@ extension ContainerScanner {
     scan.names.append(contentsOf: bytes[entry.nameRange])
     let found = self.entry(
       entry.status, parent: state.directory, name: start..<scan.names.count, policy,
-      type: type(of: entry, bytes, policy, directory))
+      type: type(of: entry, bytes: bytes, policy: policy, in: directory))
     return scan.append(found, accessed: entry.accessed)
   }
 
@@ -43,8 +43,8 @@ extension ContainerScanner {
   /// Returns the type of an entry. Whether a file belongs to a database is determined only if the
   /// policy's answer depends on it.
   private mutating func type(
-    of entry: WalkBatch.Entry, _ bytes: [UInt8], _ policy: Classifier.State,
-    _ directory: borrowing WalkDirectory
+    of entry: WalkBatch.Entry, bytes: [UInt8], policy: Classifier.State,
+    in directory: borrowing WalkDirectory
   ) -> EntryType {
     switch entry.status.kind {
     case .directory: return .directory
@@ -62,7 +62,7 @@ extension ContainerScanner {
   /// Whether an entry is scanned. In a container that is one entry of a directory, only that entry
   /// is; the program's own entries never are.
   func isWanted(
-    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State
+    _ entry: WalkBatch.Entry, bytes: [UInt8], state: State
   ) -> Bool {
     guard state.directory == 0 else { return true }
     let name = bytes.span.extracting(entry.nameRange)

@@ -34,7 +34,9 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// The buffer for the names to look up.
   var name = NameBuffer()
 
-  init(_ policy: CompiledPolicy, at start: Timestamp, _ first: Container, _ options: ScanOptions) {
+  init(
+    _ policy: CompiledPolicy, at start: Timestamp, first: Container, options: ScanOptions
+  ) {
     classifier = Classifier(policy, scanStart: start.seconds)
     scan = ContainerScan(first)
     marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
@@ -113,14 +115,14 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     var above = policy(of: state)
     for number in 0..<batch.entries.count {
       let entry = batch.entries[number]
-      guard isWanted(entry, bytes, state) else { continue }
+      guard isWanted(entry, bytes: bytes, state: state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
       if let fault = bounds.fault(of: entry, in: directory) {
-        miss(entry, bytes, above, directory, fault)
+        miss(entry, bytes: bytes, above: above, in: directory, fault: fault)
         continue
       }
-      let policy = classify(entry, bytes, above, directory)
-      let index = add(entry, bytes, state, policy, directory)
+      let policy = classify(entry, bytes: bytes, above: above, in: directory)
+      let index = add(entry, bytes: bytes, state: state, policy: policy, in: directory)
       guard entry.status.kind == .directory else { continue }
       if !options.leads(to: scan.path(index)) { continue }
       if entry.status.isMountPoint, !isCrossed(index) { continue }
@@ -145,8 +147,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
 
   /// Reports an entry that no snapshot can hold, if it may contain an included entry.
   private mutating func miss(
-    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
-    _ directory: borrowing WalkDirectory, _ fault: String
+    _ entry: WalkBatch.Entry, bytes: [UInt8], above: Classifier.State,
+    in directory: borrowing WalkDirectory, fault: String
   ) {
     let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
     guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
@@ -171,8 +173,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
 
   /// Returns the policy's state for an entry, with the entry's marks.
   private mutating func classify(
-    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
-    _ directory: borrowing WalkDirectory
+    _ entry: WalkBatch.Entry, bytes: [UInt8], above: Classifier.State,
+    in directory: borrowing WalkDirectory
   ) -> Classifier.State {
     let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
     let isDirectory = entry.status.kind == .directory

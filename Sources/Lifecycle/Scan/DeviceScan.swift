@@ -30,7 +30,8 @@ public struct DeviceScan: Sendable {
     let marks = options.crossesMounts ? nil : marks
     let (wanted, began) = (device.containers.filter(isWanted), Host.now())
     if options.workers > 1, !wanted.isEmpty,
-      let scan = parallel(device, policy, options, marks, wanted, began)
+      let scan = parallel(
+        device, policy: policy, options: options, knowing: marks, containers: wanted, began: began)
     {
       return scan
     }
@@ -39,7 +40,7 @@ public struct DeviceScan: Sendable {
         device: device, policy: policy, began: began, containers: [], isInterrupted: false,
         marks: marks, options: options)
     }
-    var scanner = ContainerScanner(policy, at: began, first, options)
+    var scanner = ContainerScanner(policy, at: began, first: first, options: options)
     scanner.memory = marks
     var containers: [ContainerScan] = []
     for container in wanted where !scanner.isDone { containers.append(scanner.run(container)) }
@@ -50,11 +51,10 @@ public struct DeviceScan: Sendable {
 
   /// Scans with several threads; returns nil if they cannot be started.
   private static func parallel(
-    _ device: Device, _ policy: CompiledPolicy, _ options: ScanOptions,
-    _ marks: ExclusionMarkCache?,
-    _ wanted: [Container], _ began: Timestamp
+    _ device: Device, policy: CompiledPolicy, options: ScanOptions,
+    knowing marks: ExclusionMarkCache?, containers wanted: [Container], began: Timestamp
   ) -> DeviceScan? {
-    let scan = ParallelScan(wanted, policy, options, at: began)
+    let scan = ParallelScan(wanted, policy: policy, options: options, at: began)
     guard let found = try? scan.run(knowing: marks) else { return nil }
     return DeviceScan(
       device: device, policy: policy, began: began, containers: found.containers,

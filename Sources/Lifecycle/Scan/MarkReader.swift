@@ -44,7 +44,7 @@ struct MarkReader: ~Copyable {
   mutating func marks(
     onRoot root: borrowing Directory, _ status: FileStatus, _ memory: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
-    try recall(status, &memory) { reader throws(SystemError) in
+    try recall(status, in: &memory) { reader throws(SystemError) in
       var found: MarkSet = []
       if !reader.attributes.isEmpty {
         try reader.lookup.list(root)
@@ -61,7 +61,7 @@ struct MarkReader: ~Copyable {
     on name: inout NameBuffer, _ status: FileStatus, in directory: borrowing Directory,
     _ memory: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
-    try recall(status, &memory) { reader throws(SystemError) in
+    try recall(status, in: &memory) { reader throws(SystemError) in
       var found: MarkSet = []
       if !reader.attributes.isEmpty {
         try reader.lookup.list(name, in: directory)
@@ -74,8 +74,8 @@ struct MarkReader: ~Copyable {
   /// Returns the marks in the cache, or those that `look` finds, which are cached if they are
   /// lasting.
   private mutating func recall(
-    _ status: FileStatus, _ memory: inout ExclusionMarkCache?,
-    _ look: (inout MarkReader) throws(SystemError) -> MarkSet
+    _ status: FileStatus, in memory: inout ExclusionMarkCache?,
+    or look: (inout MarkReader) throws(SystemError) -> MarkSet
   ) throws(SystemError) -> MarkSet {
     if isIdle { return [] }
     let fingerprint = memory?.fingerprint(status)
@@ -83,7 +83,7 @@ struct MarkReader: ~Copyable {
     isLasting = true
     let found = try look(&self)
     if let fingerprint, isLasting, lookup.isAnswered {
-      memory?.remember(fingerprint, status, found)
+      memory?.remember(fingerprint, status: status, marks: found)
     }
     return found
   }

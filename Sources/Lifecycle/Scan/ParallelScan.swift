@@ -14,7 +14,7 @@ struct ParallelScan {
   private let start: Timestamp
 
   init(
-    _ containers: [Container], _ policy: CompiledPolicy, _ options: ScanOptions,
+    _ containers: [Container], policy: CompiledPolicy, options: ScanOptions,
     at start: Timestamp
   ) {
     (self.containers, self.policy, self.options) = (containers, policy, options)
@@ -37,7 +37,7 @@ struct ParallelScan {
     let memories = BoundedQueue<ExclusionMarkCache?>(capacity: .max)
     let threads = try Workers(count: options.workers, capacity: options.workers, name: "scan")
     for _ in 0..<options.workers {
-      threads.submit { memories.put(work(jobs, found, marks)) }
+      threads.submit { memories.put(work(on: jobs, into: found, knowing: marks)) }
     }
     var result = gather(jobs, found)
     jobs.close()
@@ -52,10 +52,11 @@ struct ParallelScan {
 
   /// Runs jobs until there are no more; returns the marks found.
   private func work(
-    _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>, _ marks: ExclusionMarkCache?
+    on jobs: BoundedQueue<ScanJob>, into found: BoundedQueue<ScanPart>,
+    knowing marks: ExclusionMarkCache?
   ) -> ExclusionMarkCache? {
     guard let first = containers.first else { return nil }
-    var scanner = ContainerScanner(policy, at: start, first, options)
+    var scanner = ContainerScanner(policy, at: start, first: first, options: options)
     scanner.memory = marks
     scanner.share = options.share
     while let job = jobs.take() { found.put(scanner.run(job, of: containers[job.container])) }

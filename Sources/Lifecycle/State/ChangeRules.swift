@@ -96,21 +96,21 @@ public enum ChangeRules {
     }
     switch entry.node {
     case .file(let content):
-      return isStored(content.pieces, level: content.level, contains, list)
+      return isStored(content.pieces, level: content.level, contains: contains, list: list)
     case .directory: return false
     case .symlink, .fifo, .socket, .characterDevice, .blockDevice: return true
     }
   }
 
   private static func isStored(
-    _ pieces: [Piece], level: UInt8, _ contains: (BlobID) -> Bool,
-    _ list: (Digest, UInt8, UInt64) -> [Piece]?
+    _ pieces: [Piece], level: UInt8, contains: (BlobID) -> Bool,
+    list: (Digest, UInt8, UInt64) -> [Piece]?
   ) -> Bool {
     for case .blob(let digest, let length) in pieces {
       guard contains(BlobID(kind: level == 0 ? .data : .list, digest: digest)) else { return false }
       if level == 0 { continue }
       guard let inner = list(digest, level - 1, length),
-        isStored(inner, level: level - 1, contains, list)
+        isStored(inner, level: level - 1, contains: contains, list: list)
       else { return false }
     }
     return true

@@ -18,7 +18,7 @@ public final class ChunkCheckpoint: Sendable {
   private static let batch = (512 << 10) / ReadPiece.size * ReadPiece.size
 
   /// Begins the record of a file with the given status.
-  init(_ run: ResumeFile, _ key: DirectoryKey, _ status: FileStatus) {
+  init(in run: ResumeFile, of key: DirectoryKey, status: FileStatus) {
     self.run = run
     self.key = key
     head = ReadFile(status).bytes

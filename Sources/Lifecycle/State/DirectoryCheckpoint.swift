@@ -27,7 +27,8 @@ public struct DirectoryCheckpoint {
   ) {
     if let last, !(last < name) { flush() }
     let isWhole = name.withSpan { name in
-      EntryLayout.append(name, status, isStable: isStable, encoded, nil, to: &entries)
+      EntryLayout.append(
+        name, status: status, isStable: isStable, encoded: encoded, directory: nil, to: &entries)
     }
     guard isWhole else { return }
     last = name

@@ -32,7 +32,8 @@ public struct DirectoryRecord {
     directory: RecordPointer? = nil
   ) {
     guard follows(name),
-      EntryLayout.append(name, status, isStable: isStable, encoded, directory, to: &page)
+      EntryLayout.append(
+        name, status: status, isStable: isStable, encoded: encoded, directory: directory, to: &page)
     else {
       return
     }

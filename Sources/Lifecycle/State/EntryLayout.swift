@@ -17,8 +17,8 @@ enum EntryLayout {
 
   /// Appends an entry; returns false without a change if it is too long.
   static func append(
-    _ name: Span<UInt8>, _ status: FileStatus, isStable: Bool, _ encoded: [UInt8]?,
-    _ directory: RecordPointer?, to bytes: inout [UInt8]
+    _ name: Span<UInt8>, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
+    directory: RecordPointer?, to bytes: inout [UInt8]
   ) -> Bool {
     let total =
       Self.name + name.count + (directory == nil ? 0 : RecordPointer.size) + (encoded?.count ?? 0)

@@ -24,7 +24,7 @@ struct EntryPage: Sendable {
     let span = bytes.span
     while place < span.count {
       guard let name = Self.name(of: span, at: place) else { return nil }
-      if let last, !Self.isAscending(span, last, name) { return nil }
+      if let last, !Self.isAscending(in: span, from: last, to: name) { return nil }
       place += Int(LittleEndian.integer(span, at: place, as: UInt32.self))
       last = name
       count += 1
@@ -48,7 +48,7 @@ struct EntryPage: Sendable {
   }
 
   private static func isAscending(
-    _ bytes: Span<UInt8>, _ first: Range<Int>, _ second: Range<Int>
+    in bytes: Span<UInt8>, from first: Range<Int>, to second: Range<Int>
   ) -> Bool {
     for index in 0..<min(first.count, second.count) {
       let (left, right) = (bytes[first.lowerBound + index], bytes[second.lowerBound + index])

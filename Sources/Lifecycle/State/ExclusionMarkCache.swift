@@ -68,7 +68,7 @@ public struct ExclusionMarkCache: Sendable {
 
   /// Records marks that were found after the status was read. Entries changed shortly before the
   /// scan are not recorded, as another change within the same tick of the clock would not show.
-  mutating func remember(_ fingerprint: UInt64, _ status: FileStatus, _ marks: MarkSet) {
+  mutating func remember(_ fingerprint: UInt64, status: FileStatus, marks: MarkSet) {
     guard ChangeRules.hasSettled(status.changed, before: clock) else { return }
     found.add(fingerprint, marks)
     hasNews = true

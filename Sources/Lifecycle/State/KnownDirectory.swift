@@ -18,7 +18,7 @@ public struct KnownDirectory {
   private var finished: EntryCursor
   private var interrupted: [EntryCursor]
 
-  init(_ file: RecordFile?, _ place: RecordPointer?, _ parts: [EntryCursor]) {
+  init(_ file: RecordFile?, at place: RecordPointer?, parts: [EntryCursor]) {
     interrupted = parts
     guard let file, let place, let record = DirectoryContents(file.read(place)) else {
       (tree, count, self.place) = (nil, 0, nil)

@@ -11,7 +11,7 @@ public struct ResumableChunks {
   /// The pieces of the current batch.
   private var pieces: ArraySlice<ReadPiece> = []
 
-  init(_ run: ResumeFile, _ key: DirectoryKey, _ status: FileStatus) {
+  init(in run: ResumeFile, of key: DirectoryKey, status: FileStatus) {
     self.run = run
     file = ReadFile(status)
     batches = []

@@ -44,7 +44,7 @@ public final class SourceLock: Sendable {
       } catch {
         guard error.isBusy else { return nil }
         if isStopping() { throw .interrupted }
-        if Host.monotonicSeconds() >= deadline { throw .anotherRun(error, key, cache) }
+        if Host.monotonicSeconds() >= deadline { throw .anotherRun(error, of: key, in: cache) }
       }
       hasWaited = true
       Host.pause(seconds: interval)

@@ -23,8 +23,8 @@ extension SourceState {
         ContainerTable.Row($0, snapshot: snapshot, packs: list)
       } + others.map { ContainerTable.Row($0, directory: $0.entry.directory, packs: $0.packs) }
     do throws(SystemError) {
-      let head = try commit(ContainerTable.encode(rows), records, place)
-      if head.isWorthCompacting { try compact(head, records, place) }
+      let head = try commit(ContainerTable.encode(rows), to: records, in: place)
+      if head.isWorthCompacting { try compact(head, of: records, in: place) }
       if keepingOthers {
         // Records of a whole run that was interrupted remain valid; records of parts would add up.
         try interrupted.forget()
@@ -50,7 +50,7 @@ extension SourceState {
 
   /// Writes the table and the head, and names a new file.
   private func commit(
-    _ table: [UInt8], _ records: RecordFile, _ place: StateDirectory
+    _ table: [UInt8], to records: RecordFile, in place: StateDirectory
   ) throws(SystemError) -> StateHead {
     let containers = records.append(table)
     try records.flush()
@@ -67,7 +67,7 @@ extension SourceState {
 
   /// Rewrites the file without records that nothing points to, which are more than half of it.
   private func compact(
-    _ head: StateHead, _ records: RecordFile, _ place: StateDirectory
+    _ head: StateHead, of records: RecordFile, in place: StateDirectory
   ) throws(SystemError) {
     guard let table = head.containers.flatMap({ records.read($0) }),
       let containers = ContainerTable.read(table)

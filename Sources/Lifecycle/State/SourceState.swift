@@ -75,7 +75,7 @@ public final class SourceState: Sendable {
 
   /// Returns the recorded entries of a directory whose record is at a location, or that has none.
   func directory(at place: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
-    KnownDirectory(known?.file, place, interrupted.entries(of: key))
+    KnownDirectory(known?.file, at: place, parts: interrupted.entries(of: key))
   }
 
   // MARK: - Recording
@@ -99,7 +99,7 @@ public final class SourceState: Sendable {
 
   /// Returns the pieces that interrupted runs read of a large file with the given status.
   public func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
-    ResumableChunks(interrupted, file, status)
+    ResumableChunks(in: interrupted, of: file, status: status)
   }
 
   /// Lets `body` record the pieces of a large file as it reads them, for the next run if this one
@@ -107,7 +107,7 @@ public final class SourceState: Sendable {
   public func recordingPieces<Result>(
     of file: DirectoryKey, _ status: FileStatus, _ body: (ChunkCheckpoint) throws -> Result
   ) rethrows -> Result {
-    let notes = ChunkCheckpoint(interrupted, file, status)
+    let notes = ChunkCheckpoint(in: interrupted, of: file, status: status)
     return try interrupted.noting(notes) { try body(notes) }
   }
 

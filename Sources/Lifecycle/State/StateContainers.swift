@@ -94,8 +94,8 @@ extension ContainerTable.Row {
     var entry: [UInt8] = []
     let isWhole = container.path.withSpan { path in
       EntryLayout.append(
-        path, container.status, isStable: container.isStable, container.encoded,
-        container.directory, to: &entry)
+        path, status: container.status, isStable: container.isStable, encoded: container.encoded,
+        directory: container.directory, to: &entry)
     }
     guard isWhole else { return nil }
     self.init(path: container.path, snapshot: snapshot, packs: packs, entry: entry)

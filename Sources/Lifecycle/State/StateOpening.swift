@@ -29,32 +29,32 @@ extension SourceState {
     _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
   ) throws(LifecycleError) -> SourceState {
     guard let cache else {
-      return .absent(key, program, "there is no cache directory")
+      return .absent(key, program: program, remark: "there is no cache directory")
     }
     do throws(SystemError) {
       let place = try StateDirectory(key, in: cache, under: lock)
-      return SourceState(StateOpening(place, key, program))
+      return SourceState(StateOpening(in: place, key: key, program: program))
     } catch {
-      if error.isBusy { throw .anotherRun(error, key, cache) }
-      return .absent(key, program, error.description)
+      if error.isBusy { throw .anotherRun(error, of: key, in: cache) }
+      return .absent(key, program: program, remark: error.description)
     }
   }
 
   /// Returns the state with the entries that this run has read so far, as after an interruption. To
   /// be called after a checkpoint; this value must not be used afterwards.
   func reopened() -> SourceState {
-    place.map { SourceState(StateOpening($0, key, program)) } ?? self
+    place.map { SourceState(StateOpening(in: $0, key: key, program: program)) } ?? self
   }
 
   /// Returns an empty state that is not saved.
-  static func absent(_ key: StateKey, _ program: String, _ remark: String) -> SourceState {
-    SourceState(StateOpening(key, program, remark))
+  static func absent(_ key: StateKey, program: String, remark: String) -> SourceState {
+    SourceState(StateOpening(key, program: program, remark: remark))
   }
 }
 
 extension LifecycleError {
   static func anotherRun(
-    _ error: SystemError, _ key: StateKey, _ cache: ByteString
+    _ error: SystemError, of key: StateKey, in cache: ByteString
   ) -> LifecycleError {
     let directory = try? Directory.open(path: key.directory(in: cache))
     var holder: LockHolder?
@@ -68,25 +68,25 @@ extension LifecycleError {
 }
 
 extension StateOpening {
-  fileprivate init(_ key: StateKey, _ program: String, _ remark: String) {
+  fileprivate init(_ key: StateKey, program: String, remark: String) {
     self.init(
       key: key, program: program, clock: RunClock(start: Host.now()), remarks: [remark],
       interrupted: ResumeFile(nil))
   }
 
-  fileprivate init(_ place: StateDirectory, _ key: StateKey, _ program: String) {
+  fileprivate init(in place: StateDirectory, key: StateKey, program: String) {
     var remarks: [String] = []
     let start = (try? place.time(key)) ?? Host.now()
-    let known = Self.known(place, key, &remarks)
-    let records = known?.file ?? Self.newFile(place, key, &remarks)
-    let interrupted = Self.interrupted(place, key, program, &remarks)
+    let known = Self.known(in: place, key: key, remarks: &remarks)
+    let records = known?.file ?? Self.newFile(in: place, key: key, remarks: &remarks)
+    let interrupted = Self.interrupted(in: place, key: key, program: program, remarks: &remarks)
     self.init(
       key: key, program: program, clock: RunClock(start: min(start, Host.now())),
       remarks: remarks, place: place, known: known, records: records, interrupted: interrupted)
   }
 
   private static func known(
-    _ place: StateDirectory, _ key: StateKey, _ remarks: inout [String]
+    in place: StateDirectory, key: StateKey, remarks: inout [String]
   ) -> KnownState? {
     do {
       switch try place.open(key.state) {
@@ -103,7 +103,7 @@ extension StateOpening {
   }
 
   private static func newFile(
-    _ place: StateDirectory, _ key: StateKey, _ remarks: inout [String]
+    in place: StateDirectory, key: StateKey, remarks: inout [String]
   ) -> RecordFile? {
     do throws(SystemError) {
       return RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
@@ -115,7 +115,7 @@ extension StateOpening {
 
   /// Opens the file of an interrupted run, or creates the file for this one.
   private static func interrupted(
-    _ place: StateDirectory, _ key: StateKey, _ program: String, _ remarks: inout [String]
+    in place: StateDirectory, key: StateKey, program: String, remarks: inout [String]
   ) -> ResumeFile {
     do throws(SystemError) {
       if case .open(let file) = try place.open(key.partial),

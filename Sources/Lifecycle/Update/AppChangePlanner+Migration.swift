@@ -9,7 +9,7 @@ extension AppChangePlanner {
     for move in migration.moves {
       guard let status = outside(move.source, &planned) else { continue }
       if taken.contains(where: { $0.isWithin(move.destination) }) {
-        note(move.source, "another entry is placed at '\(move.destination)'", &planned)
+        note(move.source, "another entry is placed at '\(move.destination)'", in: &planned)
         continue
       }
       taken.insert(move.destination)
@@ -35,18 +35,18 @@ extension AppChangePlanner {
         }
         guard let found else { return nil }
         if found.isMountPoint {
-          note(path, "another volume is mounted there", &planned)
+          note(path, "another volume is mounted there", in: &planned)
           return nil
         }
         if depth == parts.count - 1 { return found }
       }
     } catch {
-      if !error.isMissing { note(path, error.reason, &planned) }
+      if !error.isMissing { note(path, error.reason, in: &planned) }
     }
     return nil
   }
 
-  private func note(_ path: ByteString, _ reason: String, _ planned: inout PlannedContainer) {
+  private func note(_ path: ByteString, _ reason: String, in planned: inout PlannedContainer) {
     planned.notMoved.append(
       PathRemark(path: device.root.appending(path), remark: "it was not moved: \(reason)"))
   }

@@ -23,7 +23,8 @@ extension AppExchange {
       let place = try place(at: part.plan.place.directory)
       try part.plan.requirePlanned(place.directory)
       let run = try RestoreRun(
-        part.plan, in: place.directory, place.staging, threads: Host.processors, counters)
+        part.plan, in: place.directory, staging: place.staging, threads: Host.processors,
+        counters: counters)
       run.expectFiles()
       var writer = try StagingWriter(
         run, reader, threads: Host.processors, isStopping: isStopping)
@@ -85,7 +86,8 @@ extension AppExchange {
     if planned.links.isEmpty { return }
     let name = ByteString(".sandboxctl-links-" + Host.randomHex(bytes: 4))
     try place.staging.tree.createDirectory(name, permissions: 0o700)
-    try stageLinks(planned, in: place.staging.tree.directory(name), container, place)
+    try stageLinks(
+      planned, in: place.staging.tree.directory(name), container: container, at: place)
   }
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {
@@ -106,7 +108,7 @@ extension AppExchange {
     for part in parts {
       do {
         var placement = try Placement(
-          part.plan, part.run, keepingIn: part.trash, journal.opened)
+          part.plan, from: part.run, keepingIn: part.trash, note: journal.opened)
         placement.finishDirectories(reader)
         placement.setFlags()
         var found = RestoreReport(part.plan)

@@ -77,8 +77,8 @@ extension AppExchange {
     let container = self.root(to, inode: root.status.identity.inode)
     try place.staging.tree.createDirectory(name, permissions: 0o700)
     let staged = try place.staging.tree.directory(name)
-    try stageMetadata(planned, in: staged, container, place)
-    try stageLinks(planned, in: staged, container, place)
+    try stageMetadata(planned, in: staged, container: container, at: place)
+    try stageLinks(planned, in: staged, container: container, at: place)
     for drop in planned.drops {
       let trash = try trash(for: planned.path, from: place)
       if drop.leavesEmptyDirectory {
@@ -94,8 +94,8 @@ extension AppExchange {
   }
 
   private func stageMetadata(
-    _ planned: PlannedContainer, in staged: borrowing Directory, _ container: Int,
-    _ place: StagedLocation
+    _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
+    at place: StagedLocation
   ) throws {
     guard let to = planned.to, let from = planned.from else { return }
     let files = try metadata(of: planned, at: to)
@@ -110,8 +110,8 @@ extension AppExchange {
   }
 
   func stageLinks(
-    _ planned: PlannedContainer, in staged: borrowing Directory, _ container: Int,
-    _ place: StagedLocation
+    _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
+    at place: StagedLocation
   ) throws {
     if planned.links.isEmpty { return }
     let ladder = PathLadder(root: try staged.duplicate())
@@ -168,7 +168,7 @@ extension AppExchange {
     let container = root(to, inode: try Directory.open(resolved: from).status().identity.inode)
     try place.staging.tree.createDirectory(name, permissions: 0o700)
     let staged = try place.staging.tree.directory(name)
-    try stageMetadata(planned, in: staged, container, place)
+    try stageMetadata(planned, in: staged, container: container, at: place)
   }
 
   private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {

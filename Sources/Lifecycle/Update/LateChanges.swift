@@ -16,7 +16,7 @@ struct LateChanges: WalkVisitor {
   ) -> [PathRemark] {
     let logical = scan.logicalPath(entry)
     guard let directory = try? Directory.open(resolved: path) else { return [] }
-    var visitor = LateChanges(scan, entry, logical)
+    var visitor = LateChanges(scan, below: entry, logical: logical)
     var walk = Walk(directory)
     walk.run(&visitor, state: ByteString(""))
     return visitor.found.sorted { $0.path < $1.path }
@@ -30,11 +30,13 @@ struct LateChanges: WalkVisitor {
     _ scan: ContainerScan, replaced: [(inner: ByteString, path: ByteString)]
   ) -> [PathRemark] {
     let lookup = EntryLookup(scan)
-    return replaced.flatMap { inner, path in find(scan, lookup.index(of: inner), inner, at: path) }
+    return replaced.flatMap { inner, path in
+      find(scan, entry: lookup.index(of: inner), inner: inner, at: path)
+    }
   }
 
   private static func find(
-    _ scan: ContainerScan, _ entry: Int?, _ inner: ByteString, at path: ByteString
+    _ scan: ContainerScan, entry: Int?, inner: ByteString, at path: ByteString
   ) -> [PathRemark] {
     let logical = scan.container.logicalPrefix.appending(inner)
     guard let name = path.lastComponent,
@@ -52,7 +54,7 @@ struct LateChanges: WalkVisitor {
     now.kind == .file && (before.size != now.size || before.modified != now.modified)
   }
 
-  private init(_ scan: ContainerScan, _ entry: Int, _ logical: ByteString) {
+  private init(_ scan: ContainerScan, below entry: Int, logical: ByteString) {
     self.logical = logical
     var known: [ByteString: FileStatus] = [:]
     var open: [(entry: Int, path: ByteString)] = [(entry, "")]

@@ -6,14 +6,14 @@ enum PlatformCommands {
   static func commands(for request: AppChangeRequest, on device: Device) -> [String] {
     let app = FlatpakInstalls.quoted(request.app.description)
     switch device.layout {
-    case .flatpak: return flatpak(request.change, app, device, request.app)
+    case .flatpak: return flatpak(request.change, of: app, on: device, identifier: request.app)
     case .snap: return snap(request.change, app)
     case .coreSimulator, .macOS, .folder: return []
     }
   }
 
   private static func flatpak(
-    _ change: AppChange, _ app: String, _ device: Device, _ identifier: BundleIdentifier
+    _ change: AppChange, of app: String, on device: Device, identifier: BundleIdentifier
   ) -> [String] {
     let installation = device.apps.first { $0.identifier == identifier }?.installation
     let scope = installation?.scope == .system ? "--system" : "--user"

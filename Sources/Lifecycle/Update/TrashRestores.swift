@@ -49,8 +49,8 @@ struct TrashRestores: ~Copyable {
     for name in ((try? trash.names()) ?? []).sorted() where !names.contains(name) {
       guard let status = try? trash.status(name) else { continue }
       let inner = path.appending(name)
-      switch (standing(name, inner, coming, present), status.kind) {
-      case (nil, _): add(inner, status, trash, name)
+      switch (standing(name, at: inner, coming: coming, present: present), status.kind) {
+      case (nil, _): add(inner, status: status, in: trash, named: name)
       case (.directory, .directory):
         guard let directory = try? trash.directory(name) else { continue }
         look(in: directory, at: inner, planned: coming[name])
@@ -62,8 +62,8 @@ struct TrashRestores: ~Copyable {
   /// Returns the kind of the entry that a path will have after the restore, or nil if it will be
   /// free.
   private func standing(
-    _ name: ByteString, _ inner: ByteString, _ coming: [ByteString: Int],
-    _ present: Int?
+    _ name: ByteString, at inner: ByteString, coming: [ByteString: Int],
+    present: Int?
   ) -> FileKind? {
     if let number = coming[name] { return part.plan.tree.entries[number].kind }
     guard let found, let index = present.flatMap({ lookup?.child(named: name, of: $0) }),
@@ -89,11 +89,12 @@ struct TrashRestores: ~Copyable {
   }
 
   private mutating func add(
-    _ inner: ByteString, _ status: FileStatus, _ trash: borrowing Directory, _ name: ByteString
+    _ inner: ByteString, status: FileStatus, in trash: borrowing Directory,
+    named name: ByteString
   ) {
     var totals = EntryTotals()
     totals.add(status)
-    note(name, status, trash, at: inner)
+    note(name, status: status, in: trash, at: inner)
     if status.kind == .directory, let directory = try? trash.directory(name) {
       var walk = Walk(directory)
       var all = Contents()
@@ -103,7 +104,8 @@ struct TrashRestores: ~Copyable {
         guard let root = try? trash.directory(name) else { continue }
         let ladder = PathLadder(root: root)
         try? ladder.withDirectory(path.components.dropLast()) { directory throws(SystemError) in
-          note(path.lastComponent ?? "", status, directory, at: inner.appending(path))
+          note(
+            path.lastComponent ?? "", status: status, in: directory, at: inner.appending(path))
         }
       }
     }
@@ -118,7 +120,8 @@ struct TrashRestores: ~Copyable {
 
   /// Records a link that named a container by its location before the update.
   private mutating func note(
-    _ name: ByteString, _ status: FileStatus, _ directory: borrowing Directory, at inner: ByteString
+    _ name: ByteString, status: FileStatus, in directory: borrowing Directory,
+    at inner: ByteString
   ) {
     guard status.kind == .symlink, let before = try? directory.target(of: name),
       case .own(let after) = anchors.target(of: before)

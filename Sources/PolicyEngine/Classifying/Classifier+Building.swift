@@ -26,7 +26,7 @@ extension Classifier {
   }
 
   /// Computes a transition that is not cached yet and caches it.
-  mutating func take(_ state: State, _ symbol: UInt64, _ name: Span<UInt8>) -> State {
+  mutating func take(from state: State, symbol: UInt64, name: Span<UInt8>) -> State {
     let target = intern(successor(of: state, name))
     if symbol == 0 {
       records[Int(state.index)].otherwise = target

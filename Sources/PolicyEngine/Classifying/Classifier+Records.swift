@@ -74,7 +74,7 @@ extension Classifier {
     for view in VerdictView.allCases {
       for destination in Destination.allCases {
         let question = PatternTrie.question(view, destination)
-        if keepsBelow(key, view, destination) { bits |= 1 << UInt8(question) }
+        if keepsBelow(key, in: view, for: destination) { bits |= 1 << UInt8(question) }
       }
     }
     return bits
@@ -83,7 +83,7 @@ extension Classifier {
   /// Whether a backup may include something below a directory: false only if the steps that match
   /// everything below exclude it and no later step can include anything again.
   private func keepsBelow(
-    _ key: StateKey, _ view: VerdictView, _ destination: Destination
+    _ key: StateKey, in view: VerdictView, for destination: Destination
   ) -> Bool {
     var verdict = policy.starts[Int(key.kind)][view]
     var setters = LastSetters()

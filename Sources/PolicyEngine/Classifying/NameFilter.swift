@@ -24,8 +24,8 @@ struct NameFilter: Sendable {
     var byKind = [UInt64](repeating: 0, count: ContainerKind.allCases.count)
     for (index, marker) in policy.markers.enumerated() {
       let mark = MarkSet(marker: index)
-      if case .file(let name, _) = marker.sign { Self.add(mark, name, &files) }
-      if let name = marker.linuxAttribute { Self.add(mark, name, &attributes) }
+      if case .file(let name, _) = marker.sign { Self.add(mark, for: name, to: &files) }
+      if let name = marker.linuxAttribute { Self.add(mark, for: name, to: &attributes) }
       if marker.isInherited { inherited |= mark.rawValue }
       for (place, kind) in ContainerKind.allCases.enumerated() where marker.kinds.contains(kind) {
         byKind[place] |= mark.rawValue
@@ -40,7 +40,7 @@ struct NameFilter: Sendable {
     asksForCaches = !policy.markers.isEmpty
   }
 
-  private static func add(_ mark: MarkSet, _ name: String, _ known: inout [([UInt8], MarkSet)]) {
+  private static func add(_ mark: MarkSet, for name: String, to known: inout [([UInt8], MarkSet)]) {
     let bytes = Array(name.utf8)
     if let index = known.firstIndex(where: { $0.0 == bytes }) {
       known[index].1.formUnion(mark)

@@ -17,14 +17,14 @@ extension CompiledPolicy.Parts {
           let operation = Operation(
             rule.settings, rule.platform, condition: EntryCondition(rule.conditions),
             classes: classes)
-          let mask = number(rule, &siblings, &issues)
+          let mask = number(siblingsOf: rule, known: &siblings, issues: &issues)
           insert(rule, scope, siblings: mask)
           steps.append(
             CompiledStep(origin: .rule(rule), layer: index, scope: scope, operation: operation))
         }
       }
       for marker in layer.markers where allVersions || marker.versions.contains(osVersion) {
-        append(marker, layer: index, classes, &issues)
+        append(marker, layer: index, classes: classes, issues: &issues)
       }
     }
     trie.finish(steps.map(\.operation))
@@ -41,7 +41,7 @@ extension CompiledPolicy.Parts {
   }
 
   private mutating func append(
-    _ marker: Marker, layer: Int, _ classes: [DataClass: Verdict], _ issues: inout [PolicyIssue]
+    _ marker: Marker, layer: Int, classes: [DataClass: Verdict], issues: inout [PolicyIssue]
   ) {
     guard markerSteps.count < MarkSet.maximumCount else {
       issues.append(
@@ -60,7 +60,7 @@ extension CompiledPolicy.Parts {
 
   /// Returns the bits of the sibling names that a rule tests for.
   private mutating func number(
-    _ rule: Rule, _ known: inout [[UInt8]: Int], _ issues: inout [PolicyIssue]
+    siblingsOf rule: Rule, known: inout [[UInt8]: Int], issues: inout [PolicyIssue]
   ) -> UInt64 {
     var mask: UInt64 = 0
     for text in rule.conditions.siblings {

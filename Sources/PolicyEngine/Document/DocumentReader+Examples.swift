@@ -38,8 +38,8 @@ extension DocumentReader {
     }
     if isRefused {
       add(
-        .value, mark, "'\(text)' is not a path below a container's root",
-        "names separated by single slashes")
+        .value, at: mark, "'\(text)' is not a path below a container's root",
+        expected: "names separated by single slashes")
       return nil
     }
     return components
@@ -52,8 +52,8 @@ extension DocumentReader {
       guard let directory = self.path(entry.name, entry.keyMark) else { continue }
       guard path.starts(with: directory) else {
         add(
-          .value, entry.keyMark, "'\(entry.name)' is not part of the example's path",
-          "the path or a directory above it")
+          .value, at: entry.keyMark, "'\(entry.name)' is not part of the example's path",
+          expected: "the path or a directory above it")
         continue
       }
       names[directory] = Self.many(entry.value).compactMap(\.text)

@@ -25,10 +25,13 @@ extension DocumentReader {
   private mutating func sign(_ node: YAMLNode) -> Marker.Sign? {
     for entry in node.mapping ?? [] {
       if entry.name == "value", node["xattr"] == nil {
-        add(.key, entry.keyMark, "'value' without 'xattr'", "'begins-with' for a file")
+        add(
+          .key, at: entry.keyMark, "'value' without 'xattr'", expected: "'begins-with' for a file")
       }
       if entry.name == "begins-with", node["file"] == nil {
-        add(.key, entry.keyMark, "'begins-with' without 'file'", "'value' for an attribute")
+        add(
+          .key, at: entry.keyMark, "'begins-with' without 'file'",
+          expected: "'value' for an attribute")
       }
     }
     if let name = node["xattr"]?.text, !name.isEmpty {
@@ -37,7 +40,8 @@ extension DocumentReader {
     guard let file = node["file"], let name = file.text, !name.isEmpty else { return nil }
     if name.utf8.contains(UInt8(ascii: "/")) {
       add(
-        .value, file.mark, "'file' is a path", "the name of a file in the directory that it marks")
+        .value, at: file.mark, "'file' is a path",
+        expected: "the name of a file in the directory that it marks")
       return nil
     }
     return .file(name: name, beginsWith: node["begins-with"]?.text)

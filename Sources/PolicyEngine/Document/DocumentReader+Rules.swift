@@ -22,8 +22,8 @@ extension DocumentReader {
     checkAges(node, conditions)
     if !conditions.siblings.isEmpty, pattern.components.allSatisfy(\.isAnyDepth) {
       add(
-        .condition, match.mark, "'sibling' with a pattern that names no entry",
-        "a component before `**`")
+        .condition, at: match.mark, "'sibling' with a pattern that names no entry",
+        expected: "a component before `**`")
     }
     return Rule(
       id: id, location: location(node), kinds: kinds(node["in"], standard: standard),
@@ -38,7 +38,9 @@ extension DocumentReader {
     do {
       return try Pattern(parsing: scalar.text, ignoringCase: ignoringCase)
     } catch {
-      add(.pattern, mark(of: error.offset, in: scalar, node.mark), error.problem, error.expected)
+      add(
+        .pattern, at: mark(of: error.offset, in: scalar, node.mark), error.problem,
+        expected: error.expected)
       return nil
     }
   }
@@ -66,8 +68,9 @@ extension DocumentReader {
         other.map { "'\(age.name)' in a rule that sets '\($0)'" }
         ?? "'\(age.name)' in a rule that does not set 'purge'"
       add(
-        .condition, age.keyMark, problem,
-        "a rule that sets 'purge' alone: the content of a backup must not depend on the date")
+        .condition, at: age.keyMark, problem,
+        expected:
+          "a rule that sets 'purge' alone: the content of a backup must not depend on the date")
     }
   }
 

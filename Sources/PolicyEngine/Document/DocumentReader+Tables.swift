@@ -43,8 +43,8 @@ extension DocumentReader {
       guard let level: PressureLevel = word(element["level"]) else { continue }
       if levels.contains(where: { $0.level == level }) {
         add(
-          .duplicate, element.mark, "the level '\(level.rawValue)' occurs twice",
-          "each level once")
+          .duplicate, at: element.mark, "the level '\(level.rawValue)' occurs twice",
+          expected: "each level once")
       }
       guard let below = freeSpace(element["when-free-below"]),
         let target = freeSpace(element["reclaim-to"]),
@@ -75,8 +75,8 @@ extension DocumentReader {
       else { continue }
       if quotas.contains(where: { $0.pattern.text == pattern.text }) {
         add(
-          .duplicate, match.mark, "the quota for '\(pattern.text)' occurs twice",
-          "each pattern once")
+          .duplicate, at: match.mark, "the quota for '\(pattern.text)' occurs twice",
+          expected: "each pattern once")
       }
       quotas.append(
         Quota(

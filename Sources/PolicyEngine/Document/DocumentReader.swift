@@ -41,12 +41,12 @@ struct DocumentReader {
       switch entry.name {
       case "extends", "layout":
         add(
-          .key, entry.keyMark, "an overlay has '\(entry.name)'",
-          "only 'overlay', with the layouts")
+          .key, at: entry.keyMark, "an overlay has '\(entry.name)'",
+          expected: "only 'overlay', with the layouts")
       case "finally":
         add(
-          .key, entry.keyMark, "an overlay has 'finally'",
-          "'rules' and 'markers': overlays apply after all policies")
+          .key, at: entry.keyMark, "an overlay has 'finally'",
+          expected: "'rules' and 'markers': overlays apply after all policies")
       default: break
       }
     }
@@ -88,7 +88,7 @@ struct DocumentReader {
   func location(_ node: YAMLNode) -> PolicyLocation { PolicyLocation(file, node.mark) }
 
   mutating func add(
-    _ kind: PolicyIssue.Kind, _ mark: Mark, _ problem: String, _ expected: String,
+    _ kind: PolicyIssue.Kind, at mark: Mark, _ problem: String, expected: String,
     severity: PolicyIssue.Severity = .error
   ) {
     issues.append(
@@ -100,8 +100,8 @@ struct DocumentReader {
   mutating func note(_ identifier: String, _ node: YAMLNode) {
     if let earlier = identifiers[identifier] {
       add(
-        .duplicate, node.mark, "the id '\(identifier)' is already used in line \(earlier.line)",
-        "another id")
+        .duplicate, at: node.mark, "the id '\(identifier)' is already used in line \(earlier.line)",
+        expected: "another id")
     } else {
       identifiers[identifier] = location(node)
     }

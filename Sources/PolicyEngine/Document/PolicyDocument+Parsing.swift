@@ -27,7 +27,7 @@ extension PolicyDocument {
     _ source: PolicySource, _ node: YAMLNode
   ) -> (document: PolicyDocument?, [PolicyIssue]) {
     var check = GrammarCheck(file: source.name)
-    check.check(node, .record(Grammar.file), "the file")
+    check.check(node, against: .record(Grammar.file), named: "the file")
     guard node.mapping != nil else { return (nil, check.issues) }
     var reader = DocumentReader(file: source.name)
     let document = reader.document(node, source)

@@ -52,14 +52,14 @@ public struct Conditions: Sendable, Hashable {
 
   /// Whether these conditions hold for every entry for which the other conditions hold.
   func cover(_ other: Conditions) -> Bool {
-    func isWithin(_ limit: Int64?, _ theirs: Int64?, _ order: (Int64, Int64) -> Bool) -> Bool {
+    func isWithin(_ limit: Int64?, theirs: Int64?, by order: (Int64, Int64) -> Bool) -> Bool {
       guard let limit else { return true }
       return theirs.map { order($0, limit) } ?? false
     }
     return typeMask & other.typeMask == other.typeMask
-      && isWithin(largerThan, other.largerThan, >=)
-      && isWithin(olderThan, other.olderThan, >=)
-      && isWithin(newerThan, other.newerThan, <=)
+      && isWithin(largerThan, theirs: other.largerThan, by: >=)
+      && isWithin(olderThan, theirs: other.olderThan, by: >=)
+      && isWithin(newerThan, theirs: other.newerThan, by: <=)
       && (siblings.isEmpty
         || (!other.siblings.isEmpty && Set(other.siblings).isSubset(of: siblings)))
   }

@@ -53,18 +53,21 @@ struct Explainer {
     let operation = step.operation
     guard operation.condition.holds(query.facts, scanStart: scanStart) else {
       let text = step.rule?.conditions.description ?? ""
-      add(described(step, .notMet(text), .nothing, .nothing))
+      add(described(step, outcome: .notMet(text), keep: .nothing, platform: .nothing))
       return
     }
     let before = verdicts.keep.dataClass
     operation.apply(to: &verdicts, belowCache: isBelowCache)
     switch operation.reach(before, belowCache: isBelowCache) {
-    case .full: add(described(step, .applied, operation.keep, operation.platform))
+    case .full:
+      add(described(step, outcome: .applied, keep: operation.keep, platform: operation.platform))
     case .limited:
       let outcome: Explanation.Outcome =
         operation.keep == operation.limitedKeep ? .applied : .limited(before)
-      add(described(step, outcome, operation.limitedKeep, operation.limitedPlatform))
-    case .none: add(described(step, .refused(before), .nothing, .nothing))
+      add(
+        described(
+          step, outcome: outcome, keep: operation.limitedKeep, platform: operation.limitedPlatform))
+    case .none: add(described(step, outcome: .refused(before), keep: .nothing, platform: .nothing))
     }
   }
 
@@ -83,8 +86,7 @@ struct Explainer {
   }
 
   private func described(
-    _ step: CompiledStep, _ outcome: Explanation.Outcome, _ keep: Assignment,
-    _ platform: Assignment
+    _ step: CompiledStep, outcome: Explanation.Outcome, keep: Assignment, platform: Assignment
   ) -> Explanation.Step {
     let layer = policy.layers[step.layer]
     return Explanation.Step(

@@ -8,39 +8,43 @@ struct GrammarCheck {
   init(file: String) { self.file = file }
 
   /// Checks a value and everything in it against a shape; `name` is the value's key.
-  mutating func check(_ node: YAMLNode, _ shape: Shape, _ name: String) {
+  mutating func check(_ node: YAMLNode, against shape: Shape, named name: String) {
     switch shape {
     case .list(let element):
-      guard let elements = node.sequence else { return refuse(node, shape, name) }
-      for child in elements { check(child, element, name) }
+      guard let elements = node.sequence else { return refuse(node, as: shape, named: name) }
+      for child in elements { check(child, against: element, named: name) }
     case .oneOrMany(let element):
       if let elements = node.sequence {
-        if elements.isEmpty { refuse(node, shape, name) }
-        for child in elements { check(child, element, name) }
+        if elements.isEmpty { refuse(node, as: shape, named: name) }
+        for child in elements { check(child, against: element, named: name) }
       } else {
-        check(node, element, name)
+        check(node, against: element, named: name)
       }
     case .record(let record):
-      guard let entries = node.mapping else { return refuse(node, shape, name) }
-      check(node, entries, record)
+      guard let entries = node.mapping else { return refuse(node, as: shape, named: name) }
+      check(node, entries: entries, against: record)
     case .keyed(let keys, let value):
-      guard let entries = node.mapping else { return refuse(node, shape, name) }
-      for entry in entries { check(entry, keys, value, name) }
+      guard let entries = node.mapping else { return refuse(node, as: shape, named: name) }
+      for entry in entries { check(entry, keys: keys, against: value, in: name) }
     case .either(let first, let second):
       if node.mapping != nil || node.sequence != nil {
-        if second.accepts(node) { check(node, second, name) } else { refuse(node, shape, name) }
+        if second.accepts(node) {
+          check(node, against: second, named: name)
+        } else {
+          refuse(node, as: shape, named: name)
+        }
       } else if !first.acceptsScalar(node) {
-        refuse(node, shape, name)
+        refuse(node, as: shape, named: name)
       }
     default:
-      if !shape.acceptsScalar(node) { refuse(node, shape, name) }
+      if !shape.acceptsScalar(node) { refuse(node, as: shape, named: name) }
     }
   }
 
-  private mutating func check(_ node: YAMLNode, _ entries: [YAMLNode.Entry], _ record: Record) {
+  private mutating func check(_ node: YAMLNode, entries: [YAMLNode.Entry], against record: Record) {
     for entry in entries {
       if let key = record.key(entry.name) {
-        check(entry.value, key.shape, key.name)
+        check(entry.value, against: key.shape, named: key.name)
       } else {
         refuseKey(entry, record.keys.map(\.name), in: record.title)
       }
@@ -48,51 +52,51 @@ struct GrammarCheck {
     let present = entries.map(\.name)
     for key in record.keys where key.isRequired && !present.contains(key.name) {
       add(
-        .key, node.mark, "\(record.title) has no '\(key.name)'",
-        "\(key.name): \(key.shape.expectation)")
+        .key, at: node.mark, "\(record.title) has no '\(key.name)'",
+        expected: "\(key.name): \(key.shape.expectation)")
     }
     if !record.needsAnyOf.isEmpty, !record.needsAnyOf.contains(where: present.contains) {
       let known = entries.contains { record.key($0.name) == nil }
       if !known {
         add(
-          .key, node.mark, "\(record.title) sets nothing",
-          "one of \(record.needsAnyOf.joined(separator: ", "))")
+          .key, at: node.mark, "\(record.title) sets nothing",
+          expected: "one of \(record.needsAnyOf.joined(separator: ", "))")
       }
     }
     let chosen = entries.filter { record.needsOneOf.contains($0.name) }
     if !record.needsOneOf.isEmpty, chosen.count != 1 {
       let words = record.needsOneOf.joined(separator: " or ")
       add(
-        .key, chosen.last?.keyMark ?? node.mark,
+        .key, at: chosen.last?.keyMark ?? node.mark,
         chosen.isEmpty
           ? "\(record.title) has neither \(words)" : "\(record.title) has both \(words)",
-        "one of them")
+        expected: "one of them")
     }
   }
 
   private mutating func check(
-    _ entry: YAMLNode.Entry, _ keys: Shape.Keys, _ value: Shape, _ name: String
+    _ entry: YAMLNode.Entry, keys: Shape.Keys, against value: Shape, in name: String
   ) {
     if case .words(let words) = keys, !words.contains(entry.name) {
       refuseKey(entry, words, in: name)
     } else {
-      check(entry.value, value, entry.name)
+      check(entry.value, against: value, named: entry.name)
     }
   }
 
   private mutating func refuseKey(_ entry: YAMLNode.Entry, _ known: [String], in place: String) {
     let guess = Resemblance.nearest(to: entry.name, among: known)
     let hint = guess.map { "'\($0)'" } ?? "one of \(known.joined(separator: ", "))"
-    add(.key, entry.keyMark, "unknown key '\(entry.name)' in \(place)", hint)
+    add(.key, at: entry.keyMark, "unknown key '\(entry.name)' in \(place)", expected: hint)
   }
 
-  private mutating func refuse(_ node: YAMLNode, _ shape: Shape, _ name: String) {
+  private mutating func refuse(_ node: YAMLNode, as shape: Shape, named name: String) {
     let found = node.scalar.map { $0.text.isEmpty ? "nothing" : "'\($0.text)'" } ?? node.kindName
-    add(.value, node.mark, "'\(name)' is \(found)", shape.expectation)
+    add(.value, at: node.mark, "'\(name)' is \(found)", expected: shape.expectation)
   }
 
   private mutating func add(
-    _ kind: PolicyIssue.Kind, _ mark: Mark, _ problem: String, _ expected: String
+    _ kind: PolicyIssue.Kind, at mark: Mark, _ problem: String, expected: String
   ) {
     issues.append(
       PolicyIssue(kind, at: PolicyLocation(file, mark), problem, expected: expected))

@@ -43,38 +43,42 @@ struct CommonPathsInTrie {
     switch pattern.components[place] {
     case .anyDepth:
       visit(place + 1, node)
-      for edge in here.literals { take(trie.literals.name(edge.literal), place, edge.node) }
+      for edge in here.literals {
+        take(trie.literals.name(edge.literal), place: place, node: edge.node)
+      }
       for edge in here.globs {
         if let name = trie.globs[Int(edge.glob)].sample(filling: PatternComponent.filler) {
-          take(name, place, edge.node)
+          take(name, place: place, node: edge.node)
         }
       }
-    case .name(let component): follow(component, here, node, place)
+    case .name(let component): follow(component, from: here, node: node, place: place)
     }
   }
 
   /// Follows a component of the pattern along the edges that can match the same name.
   private mutating func follow(
-    _ component: PatternComponent, _ here: PatternTrie.Node, _ node: UInt32, _ place: Int
+    _ component: PatternComponent, from here: PatternTrie.Node, node: UInt32, place: Int
   ) {
-    if here.loops, let name = component.samples.first { take(name, place + 1, node) }
+    if here.loops, let name = component.samples.first { take(name, place: place + 1, node: node) }
     for name in component.literals {
       guard let literal = trie.literals.find(name.span) else { continue }
-      for target in here.targets(of: literal) { take(name, place + 1, target) }
+      for target in here.targets(of: literal) { take(name, place: place + 1, node: target) }
     }
     if !component.globs.isEmpty {
       for edge in here.literals {
         let name = trie.literals.name(edge.literal)
-        if component.matches(name) { take(name, place + 1, edge.node) }
+        if component.matches(name) { take(name, place: place + 1, node: edge.node) }
       }
     }
     for edge in here.globs {
       let other = PatternComponent(literals: [], globs: [trie.globs[Int(edge.glob)]])
-      for name in component.commonNames(with: other).prefix(2) { take(name, place + 1, edge.node) }
+      for name in component.commonNames(with: other).prefix(2) {
+        take(name, place: place + 1, node: edge.node)
+      }
     }
   }
 
-  private mutating func take(_ name: [UInt8], _ place: Int, _ node: UInt32) {
+  private mutating func take(_ name: [UInt8], place: Int, node: UInt32) {
     path.append(name)
     visit(place, node)
     path.removeLast()

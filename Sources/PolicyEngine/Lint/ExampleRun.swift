@@ -30,9 +30,9 @@ struct ExampleRun {
     if document.layouts.count == 1 {
       let kinds = layout.containerKinds.map(\.rawValue).joined(separator: ", ")
       add(
-        example.location,
+        at: example.location,
         "the layout \(layout.rawValue) has no container '\(example.kind.rawValue)'",
-        "one of \(kinds)", .value)
+        expected: "one of \(kinds)", kind: .value)
     }
     return false
   }
@@ -51,7 +51,7 @@ struct ExampleRun {
       example.kind, app: example.app, group: example.group, path: example.path,
       facts: example.facts)
     for (directory, names) in example.marks {
-      query.marks[directory.count] = marks(names, policy, example)
+      query.marks[directory.count] = marks(names, in: policy, of: example)
     }
     for (directory, names) in example.holdings {
       query.siblings[directory.count] = names.reduce(into: SiblingSet()) { set, name in
@@ -61,22 +61,22 @@ struct ExampleRun {
     }
     var classifier = Classifier(policy, scanStart: Example.scanStart)
     let verdicts = classifier.verdicts(query)
-    compare(example, example.expected, verdicts.keep, "")
-    compare(example, example.platform, verdicts.platform, "platform ")
+    compare(example, expecting: example.expected, with: verdicts.keep, view: "")
+    compare(example, expecting: example.platform, with: verdicts.platform, view: "platform ")
   }
 
   /// Returns the marks with the given identifiers. An unknown identifier is a mistake, one for
   /// another version is not.
   private mutating func marks(
-    _ names: [String], _ policy: CompiledPolicy, _ example: Example
+    _ names: [String], in policy: CompiledPolicy, of example: Example
   ) -> MarkSet {
     var set = MarkSet()
     for name in names {
       if !all.markers.contains(where: { $0.id == name }) {
         let known = all.markers.map(\.id).joined(separator: ", ")
         add(
-          example.location, "there is no marker '\(name)'",
-          known.isEmpty ? "a marker of the policy" : "one of \(known)", .value)
+          at: example.location, "there is no marker '\(name)'",
+          expected: known.isEmpty ? "a marker of the policy" : "one of \(known)", kind: .value)
       }
       for (index, marker) in policy.markers.enumerated() where marker.id == name {
         set.insert(MarkSet(marker: index))
@@ -86,7 +86,7 @@ struct ExampleRun {
   }
 
   private mutating func add(
-    _ place: PolicyLocation, _ problem: String, _ expected: String, _ kind: PolicyIssue.Kind
+    at place: PolicyLocation, _ problem: String, expected: String, kind: PolicyIssue.Kind
   ) {
     issues.append(PolicyIssue(kind, at: place, problem, expected: expected))
   }
@@ -96,30 +96,37 @@ struct ExampleRun {
 
 extension ExampleRun {
   private mutating func compare(
-    _ example: Example, _ expected: Expectation, _ verdict: Verdict, _ view: String
+    _ example: Example, expecting expected: Expectation, with verdict: Verdict, view: String
   ) {
     func path() -> String { "\(example.kind.rawValue) '\(PathText.text(example.path))'" }
-    func fail(_ place: PolicyLocation, _ key: String, _ wanted: String, _ got: String) {
+    func fail(at place: PolicyLocation, _ key: String, wanted: String, got: String) {
       add(
-        place, "the example \(path()) results in \(view)\(key): \(got)", "\(key): \(wanted)",
-        .example)
+        at: place, "the example \(path()) results in \(view)\(key): \(got)",
+        expected: "\(key): \(wanted)", kind: .example)
     }
     if let wanted = expected.dataClass, wanted.value != verdict.dataClass {
-      fail(wanted.location, "class", wanted.value.rawValue, verdict.dataClass.rawValue)
+      fail(
+        at: wanted.location, "class", wanted: wanted.value.rawValue, got: verdict.dataClass.rawValue
+      )
     }
     if let wanted = expected.update, wanted.value != verdict.update {
-      fail(wanted.location, "update", wanted.value.rawValue, verdict.update.rawValue)
+      fail(
+        at: wanted.location, "update", wanted: wanted.value.rawValue, got: verdict.update.rawValue)
     }
     if let wanted = expected.restore, wanted.value != verdict.restore {
-      fail(wanted.location, "restore", wanted.value.rawValue, verdict.restore.rawValue)
+      fail(
+        at: wanted.location, "restore", wanted: wanted.value.rawValue, got: verdict.restore.rawValue
+      )
     }
     if let wanted = expected.purge, !wanted.value.accepts(verdict.purge) {
-      fail(wanted.location, "purge", wanted.value.description, verdict.purge.description)
+      fail(
+        at: wanted.location, "purge", wanted: wanted.value.description,
+        got: verdict.purge.description)
     }
     if let wanted = expected.backup {
       let got = BackupReading(verdict.backup, example.destination)
       if let (value, found) = got.difference(from: wanted.value) {
-        fail(wanted.location, "backup", value, found)
+        fail(at: wanted.location, "backup", wanted: value, got: found)
       }
     }
   }

@@ -38,7 +38,9 @@ struct LossCheck {
     guard dataClass.isPrecious else { return }
     let isPurged = entry.settings.purge.map { $0 != .never } ?? false
     guard isPurged || entry.settings.update == .discard else { return }
-    add(entry.location, "the class \(dataClass.rawValue)", isPurged: isPurged, dataClass.rawValue)
+    add(
+      at: entry.location, after: "the class \(dataClass.rawValue)", isPurged: isPurged,
+      data: dataClass.rawValue)
   }
 
   private mutating func check(_ marker: Marker, _ index: Int) {
@@ -61,7 +63,8 @@ struct LossCheck {
       let saysIt = rule.settings.purge != nil || rule.settings.update != nil
       if keep.verdict.losesSomething, saysIt || !allowed.contains(keep.verdict.dataClass) {
         let isPurged = keep.verdict.purge != .never
-        add(rule.location, what, isPurged: isPurged, keep.verdict.dataClass.rawValue)
+        add(
+          at: rule.location, after: what, isPurged: isPurged, data: keep.verdict.dataClass.rawValue)
       }
       return
     }
@@ -72,13 +75,14 @@ struct LossCheck {
     case .none: break
     case .path(let path, let dataClass):
       let data = "\(dataClass.rawValue) (such as '\(PathText.text(path))')"
-      add(rule.location, what, isPurged: purges, data)
-    case .doubt: add(rule.location, what, isPurged: purges, "possibly precious data")
+      add(at: rule.location, after: what, isPurged: purges, data: data)
+    case .doubt:
+      add(at: rule.location, after: what, isPurged: purges, data: "possibly precious data")
     }
   }
 
   private mutating func add(
-    _ place: PolicyLocation, _ what: String, isPurged: Bool, _ data: String
+    at place: PolicyLocation, after what: String, isPurged: Bool, data: String
   ) {
     let fate = isPurged ? "purgeable" : "discarded on update"
     issues.append(

@@ -46,9 +46,11 @@ struct LossSearch {
     let kinds = policy.layout.map { Set($0.containerKinds) } ?? Set(ContainerKind.allCases)
     for kind in rule.kinds.intersection(kinds).sorted() {
       for path in [2, 1, 0].flatMap(rule.pattern.samples) {
-        if let lost = lostClass(path, kind, scope, rule, index) { return .path(path, lost) }
+        if let lost = lostClass(at: path, kind: kind, scope: scope, after: rule, index: index) {
+          return .path(path, lost)
+        }
       }
-      let cover = cover(rule, index, kind, scope)
+      let cover = cover(of: rule, at: index, kind: kind, scope: scope)
       for root in Set([.all, scope]).compactMap({ givers.root(kind, $0) }) {
         var common = CommonPathsInTrie(
           rule.pattern, givers, steps: (cover + 1)..<max(index, cover + 1),
@@ -56,7 +58,9 @@ struct LossSearch {
         common.run(root)
         budget = common.budget
         for path in common.found {
-          if let lost = lostClass(path, kind, scope, rule, index) { return .path(path, lost) }
+          if let lost = lostClass(at: path, kind: kind, scope: scope, after: rule, index: index) {
+            return .path(path, lost)
+          }
         }
         if budget == 0 { return .doubt }
       }
@@ -67,7 +71,7 @@ struct LossSearch {
   /// Returns the last earlier rule that gives a class to everything that a rule matches, or -1 if
   /// there is none.
   private func cover(
-    _ rule: Rule, _ index: Int, _ kind: ContainerKind, _ scope: CompiledStep.Scope
+    of rule: Rule, at index: Int, kind: ContainerKind, scope: CompiledStep.Scope
   ) -> Int {
     guard let path = rule.pattern.samples(depth: 1).first else { return -1 }
     let candidates = policy.rules(matching: path, kind, scope, siblings: 0)
@@ -82,8 +86,8 @@ struct LossSearch {
   /// Returns the class of the data at a path that is lost after a rule, or nil if no possible entry
   /// is lost.
   private func lostClass(
-    _ path: [[UInt8]], _ kind: ContainerKind, _ scope: CompiledStep.Scope, _ rule: Rule,
-    _ index: Int
+    at path: [[UInt8]], kind: ContainerKind, scope: CompiledStep.Scope, after rule: Rule,
+    index: Int
   ) -> DataClass? {
     for siblings in Set([UInt64.max, policy.siblings(of: rule)]) {
       let steps = policy.rules(matching: path, kind, scope, siblings: siblings)

@@ -17,16 +17,18 @@ struct UnmatchableRules {
   }
 
   private mutating func check(_ rule: Rule, isGeneral: Bool) {
-    check(rule.pattern, rule.kinds, isGeneral: isGeneral, at: rule.patternLocation, "the rule")
+    check(
+      rule.pattern, in: rule.kinds, isGeneral: isGeneral, at: rule.patternLocation, what: "the rule"
+    )
   }
 
   private mutating func check(_ quota: Quota) {
-    check(quota.pattern, quota.kinds, isGeneral: true, at: quota.location, "the quota")
+    check(quota.pattern, in: quota.kinds, isGeneral: true, at: quota.location, what: "the quota")
   }
 
   private mutating func check(
-    _ pattern: Pattern, _ kinds: Set<ContainerKind>, isGeneral: Bool, at place: PolicyLocation,
-    _ what: String
+    _ pattern: Pattern, in kinds: Set<ContainerKind>, isGeneral: Bool, at place: PolicyLocation,
+    what: String
   ) {
     let places = document.layouts.flatMap { layout in
       layout.containerKinds.filter(kinds.contains).map { (layout, $0) }

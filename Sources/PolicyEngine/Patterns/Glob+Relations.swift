@@ -18,11 +18,11 @@ extension Glob {
   func commonName(with other: Glob) -> [UInt8]? {
     var seen: Set<Int> = []
     var name: [UInt8] = []
-    return findCommon(other, 0, 0, &name, &seen) ? name : nil
+    return findCommon(with: other, mine: 0, theirs: 0, name: &name, seen: &seen) ? name : nil
   }
 
   private func findCommon(
-    _ other: Glob, _ mine: Int, _ theirs: Int, _ name: inout [UInt8], _ seen: inout Set<Int>
+    with other: Glob, mine: Int, theirs: Int, name: inout [UInt8], seen: inout Set<Int>
   ) -> Bool {
     if mine == codes.count, theirs == other.codes.count { return !name.isEmpty }
     guard seen.insert(mine * (other.codes.count + 1) + theirs).inserted else { return false }
@@ -34,12 +34,17 @@ extension Glob {
       if let byte = mySet.intersection(theirSet).sample {
         name.append(byte)
         let next = (mine + (isStar ? 0 : 1), theirs + (isOtherStar ? 0 : 1))
-        if findCommon(other, next.0, next.1, &name, &seen) { return true }
+        if findCommon(with: other, mine: next.0, theirs: next.1, name: &name, seen: &seen) {
+          return true
+        }
         name.removeLast()
       }
     }
-    if isStar, findCommon(other, mine + 1, theirs, &name, &seen) { return true }
-    return isOtherStar && findCommon(other, mine, theirs + 1, &name, &seen)
+    if isStar, findCommon(with: other, mine: mine + 1, theirs: theirs, name: &name, seen: &seen) {
+      return true
+    }
+    return isOtherStar
+      && findCommon(with: other, mine: mine, theirs: theirs + 1, name: &name, seen: &seen)
   }
 
   /// Returns a name that the glob matches, with each star replaced by `star`, or nil if a set is

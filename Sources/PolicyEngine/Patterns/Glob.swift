@@ -59,7 +59,7 @@ struct Glob: Hashable, Sendable {
     while index < last {
       let stop = codes[index..<last].firstIndex(of: Self.star) ?? last
       let count = stop - index
-      while !matchesPiece(name, at: place, index, count) {
+      while !matchesPiece(name, at: place, index: index, count: count) {
         place += 1
         if place + count > end { return false }
       }
@@ -69,8 +69,7 @@ struct Glob: Hashable, Sendable {
     return place <= end
   }
 
-  private func matchesPiece(_ name: Span<UInt8>, at place: Int, _ index: Int, _ count: Int) -> Bool
-  {
+  private func matchesPiece(_ name: Span<UInt8>, at place: Int, index: Int, count: Int) -> Bool {
     guard place + count <= name.count else { return false }
     for step in 0..<count where !accepts(codes[index + step], name[place + step]) { return false }
     return true

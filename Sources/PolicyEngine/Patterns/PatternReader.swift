@@ -163,11 +163,11 @@ struct PatternReader {
         try element()
       }
     }
-    try multiply(outer, alternatives, start)
+    try multiply(outer, by: alternatives, at: start)
   }
 
   private mutating func multiply(
-    _ outer: [UInt16], _ alternatives: [[UInt16]], _ start: Int
+    _ outer: [UInt16], by alternatives: [[UInt16]], at start: Int
   ) throws(PatternError) {
     guard prefixes.count * alternatives.count <= Self.maximumAlternatives else {
       throw error(

@@ -25,8 +25,11 @@ extension AppChangePlan {
       JSON.Member("policy", .string(policy.name)),
       JSON.Member("policy_digest", .string(policy.digest.hex)),
     ] + JSON.path(request.app.bytes, named: "app") + [
-      JSON.Member("from", present.map { version($0.isInstalled, $0.version, $0.build) } ?? .null),
-      JSON.Member("to", arriving.map { version(true, $0.version, $0.build) } ?? .null),
+      JSON.Member(
+        "from",
+        present.map { version($0.version, build: $0.build, isInstalled: $0.isInstalled) } ?? .null),
+      JSON.Member(
+        "to", arriving.map { version($0.version, build: $0.build, isInstalled: true) } ?? .null),
       JSON.Member("strict", .bool(request.isStrict)),
       JSON.Member("simulated", .bool(isSimulated)),
       JSON.Member("commands", .array(commands.map { .string($0) })),
@@ -47,7 +50,7 @@ extension AppChangePlan {
     ]
   }
 
-  private func version(_ isInstalled: Bool, _ version: ByteString?, _ build: ByteString?) -> JSON {
+  private func version(_ version: ByteString?, build: ByteString?, isInstalled: Bool) -> JSON {
     [
       "installed": .bool(isInstalled),
       "version": version.map { .string($0.description) } ?? .null,

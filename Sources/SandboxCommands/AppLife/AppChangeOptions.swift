@@ -118,7 +118,7 @@ struct AppChangeRun {
   /// Prints the plan, or carries it out with `body` and prints the report.
   func finish(
     _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
-    _ body: (AppChangeOperation) throws -> AppChangeReport
+    body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
     let text = AppChangeText(plan, console, isQuiet: command.output.quiet)
     console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))

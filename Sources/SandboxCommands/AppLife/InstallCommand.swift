@@ -32,6 +32,6 @@ struct InstallCommand: AppChangeCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(self, console).exchange(.install, named.package, console) { _ in }
+    try AppChangeRun(self, console).exchange(named.package, by: .install, console) { _ in }
   }
 }

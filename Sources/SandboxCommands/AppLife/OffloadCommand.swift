@@ -32,13 +32,13 @@ struct OffloadCommand: AppChangeCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(self, console).remove(.offload, named, console)
+    try AppChangeRun(self, console).remove(named, by: .offload, console)
   }
 }
 
 extension AppChangeRun {
   /// Removes an app, with or without its data.
-  func remove(_ change: AppChange, _ named: AppArgument, _ console: Console) throws -> ExitStatus {
+  func remove(_ named: AppArgument, by change: AppChange, _ console: Console) throws -> ExitStatus {
     let request = AppChangeRequest(change, of: try named.find(on: device))
     return try finish(try plan(request), console) { try $0.run() }
   }

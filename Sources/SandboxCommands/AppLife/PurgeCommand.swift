@@ -126,8 +126,8 @@ struct PurgeCommand: SandboxCommand {
       if output.json { try writeJSON(plan, console) } else { try text.plan(listing: true) }
       return plan.isEnough ? .done : try unmet(text)
     }
-    if !yes, !(try isAgreed(text, plan, console)) { return .done }
-    return try carryOut(plan, text, console)
+    if !yes, !(try isAgreed(to: plan, with: text, console)) { return .done }
+    return try carryOut(plan, with: text, console)
   }
 
   /// Scans a device and returns the plan. Shows the progress in directories, whose number is not
@@ -136,12 +136,13 @@ struct PurgeCommand: SandboxCommand {
     let counters = ProgressCounters(of: "directory")
     return try progress.run(counters, output) { isStopping in
       try plan(
-        found, compiled, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters))
+        found, compiled,
+        following: Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters))
     }
   }
 
   private func plan(
-    _ found: Device, _ compiled: CompiledPolicy, _ following: Lifecycle.PurgeOptions
+    _ found: Device, _ compiled: CompiledPolicy, following: Lifecycle.PurgeOptions
   ) throws -> PurgePlan {
     let device = found.stating(groupsOf: compiled)
     let selected = try AppNames(apps).apps(of: device)
@@ -176,7 +177,9 @@ struct PurgeCommand: SandboxCommand {
     return .goalNotMet
   }
 
-  private func isAgreed(_ text: PurgeText, _ plan: PurgePlan, _ console: Console) throws -> Bool {
+  private func isAgreed(
+    to plan: PurgePlan, with text: PurgeText, _ console: Console
+  ) throws -> Bool {
     let isNothing = plan.volumes.allSatisfy(\.chosen.isEmpty)
     guard isNothing || console.canAsk else {
       throw UsageError(
@@ -188,7 +191,7 @@ struct PurgeCommand: SandboxCommand {
   }
 
   private func carryOut(
-    _ plan: PurgePlan, _ text: PurgeText, _ console: Console
+    _ plan: PurgePlan, with text: PurgeText, _ console: Console
   ) throws -> ExitStatus {
     let report = try carryOut(plan)
     if output.json {

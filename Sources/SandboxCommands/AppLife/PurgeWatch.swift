@@ -107,12 +107,12 @@ struct PurgeWatch {
     }
     if Host.monotonicSeconds() < places[choice.root]?.rest ?? 0 { return }
     let plan = try command.plan(device, policy)
-    try tell(command.carryOut(plan), plan, choice.root)
+    try tell(command.carryOut(plan), of: plan, at: choice.root)
   }
 
   /// Prints a line about a purge; of purges that freed nothing, only about the first.
   private mutating func tell(
-    _ report: PurgeReport, _ plan: PurgePlan, _ root: ByteString
+    _ report: PurgeReport, of plan: PurgePlan, at root: ByteString
   ) throws {
     let before = places[root]?.pause ?? 0
     let isIdle = report.freed == 0

@@ -29,6 +29,6 @@ struct ReinstallCommand: AppChangeCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(self, console).exchange(.reinstall, named.package, console) { _ in }
+    try AppChangeRun(self, console).exchange(named.package, by: .reinstall, console) { _ in }
   }
 }

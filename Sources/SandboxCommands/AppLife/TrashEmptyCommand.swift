@@ -73,7 +73,8 @@ struct TrashEmptyCommand: SandboxCommand {
         return item
       }
       for item in measured where !outcome.isInterrupted {
-        outcome.take(item, from: trash, dryRun: dryRun, counters, isStopping)
+        outcome.take(
+          item, from: trash, dryRun: dryRun, counting: counters, isStopping: isStopping)
       }
       outcomes.append(outcome)
       if outcome.isInterrupted { break }
@@ -114,8 +115,8 @@ private struct TrashOutcome {
   init(root: ByteString) { self.root = root }
 
   mutating func take(
-    _ item: Trash.Item, from trash: Trash, dryRun: Bool, _ counters: ProgressCounters,
-    _ isStopping: @escaping () -> Bool
+    _ item: Trash.Item, from trash: Trash, dryRun: Bool, counting counters: ProgressCounters,
+    isStopping: @escaping () -> Bool
   ) {
     do throws(SystemError) {
       if try trash.isInUse(item) {

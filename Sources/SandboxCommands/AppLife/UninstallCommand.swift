@@ -35,6 +35,6 @@ struct UninstallCommand: AppChangeCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(self, console).remove(.uninstall, named, console)
+    try AppChangeRun(self, console).remove(named, by: .uninstall, console)
   }
 }

@@ -51,7 +51,7 @@ struct UpdateCommand: AppChangeCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let run = try AppChangeRun(self, console)
-    return try run.exchange(.update, package, console) { request in
+    return try run.exchange(package, by: .update, console) { request in
       request.allowsDowngrade = allowDowngrade
       request.isStrict = strict
     }
@@ -62,8 +62,8 @@ extension AppChangeRun {
   /// Runs an operation on a package. If the platform's own program does it and `name` is an app's
   /// name, only reports it.
   func exchange(
-    _ change: AppChange, _ name: ByteString, _ console: Console,
-    _ adapt: (inout AppChangeRequest) -> Void
+    _ name: ByteString, by change: AppChange, _ console: Console,
+    adapting adapt: (inout AppChangeRequest) -> Void
   ) throws -> ExitStatus {
     if device.layout == .flatpak || device.layout == .snap {
       var request = AppChangeRequest(change, of: try identifier(of: name, for: change))

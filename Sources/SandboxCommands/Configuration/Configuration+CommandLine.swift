@@ -31,7 +31,8 @@ struct ConfiguredCommandLine {
     let text = try Configuration.path.flatMap { try Configuration.text(at: $0) }
     if isPlain, text == nil { return .init(words) }
     let program = KnownCommand.program()
-    return try ConfiguredCommandLine(words, try Configuration.read(for: program), program)
+    return try ConfiguredCommandLine(
+      words, completedBy: try Configuration.read(for: program), for: program)
   }
 
   /// Creates a command line without a configuration.
@@ -41,7 +42,9 @@ struct ConfiguredCommandLine {
 
   /// Adds the configuration's options for the command that the arguments name, except for those
   /// that they set.
-  init(_ words: [String], _ configuration: Configuration?, _ program: KnownCommand) throws {
+  init(
+    _ words: [String], completedBy configuration: Configuration?, for program: KnownCommand
+  ) throws {
     let named = program.named(by: words)
     let way = named + (named.last?.meant ?? [])
     given = words
@@ -59,7 +62,7 @@ struct ConfiguredCommandLine {
     }
     added = try configuration.settings(for: way.map(\.name), profile: scan.profile)
       .filter { !scan.names.contains($0.setting.name) }
-      .flatMap { Self.additions($0, command, configuration.file) }
+      .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
   }
 
   /// The arguments to parse.
@@ -73,7 +76,7 @@ struct ConfiguredCommandLine {
   }
 
   private static func additions(
-    _ found: Configuration.Found, _ command: KnownCommand, _ file: ByteString
+    of found: Configuration.Found, to command: KnownCommand, in file: ByteString
   ) -> [Addition] {
     let setting = found.setting
     guard let option = command.option(setting.name) else { return [] }
@@ -125,7 +128,8 @@ extension ConfiguredCommandLine {
       addition.value.map { failure.message.contains("'\($0)'") } ?? false
     }
     guard let culprit, !failure.message.contains(culprit.place) else { return failure }
-    return Failure(failure.status, "\(failure.message) (set in \(culprit.place))", failure.hint)
+    return Failure(
+      failure.status, "\(failure.message) (set in \(culprit.place))", hint: failure.hint)
   }
 }
 

@@ -55,7 +55,7 @@ struct Configuration {
     }
     guard let bytes = try file.readAll(limit: maximumSize) else {
       throw ConfigurationMistake(
-        path, Mark(line: 1, column: 1), "the file is larger than \(maximumSize) bytes",
+        "the file is larger than \(maximumSize) bytes", at: Mark(line: 1, column: 1), in: path,
         hint: "check that it is the right file"
       ).error
     }
@@ -76,7 +76,7 @@ struct ConfigurationMistake {
   private let problem: String
   private let hint: String?
 
-  init(_ file: ByteString, _ mark: Mark, _ problem: String, hint: String? = nil) {
+  init(_ problem: String, at mark: Mark, in file: ByteString, hint: String? = nil) {
     place = "\(file):\(mark)"
     self.problem = problem
     self.hint = hint

@@ -41,7 +41,7 @@ struct ConfigurationReader {
     } catch {
       if Self.isEmpty(text) { return nil }
       let mark = error.mark ?? Mark(line: 1, column: 1)
-      throw mistake(mark, error.reason, error.hint)
+      throw mistake(mark, error.reason, hint: error.hint)
     }
   }
 
@@ -124,7 +124,7 @@ struct ConfigurationReader {
       throw mistake(
         node.mark,
         "'\(option.name)' is '\(ByteString(text))'; expected a path that begins with / or ~/",
-        "a path in the configuration must not depend on the working directory")
+        hint: "a path in the configuration must not depend on the working directory")
     }
     return ByteString(text)
   }
@@ -150,11 +150,10 @@ struct ConfigurationReader {
     let hint = Resemblance.nearest(to: entry.name, among: names).map { "did you mean '\($0)'?" }
     return mistake(
       entry.keyMark, "\(whose) '\(ByteString(entry.name))'",
-      hint ?? command.map { "'sandboxctl \($0) --help' lists its options" })
+      hint: hint ?? command.map { "'sandboxctl \($0) --help' lists its options" })
   }
 
-  private func mistake(_ mark: Mark, _ problem: String, _ hint: String? = nil) -> ConfigurationError
-  {
-    ConfigurationMistake(file, mark, problem, hint: hint).error
+  private func mistake(_ mark: Mark, _ problem: String, hint: String? = nil) -> ConfigurationError {
+    ConfigurationMistake(problem, at: mark, in: file, hint: hint).error
   }
 }

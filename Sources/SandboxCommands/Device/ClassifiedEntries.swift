@@ -53,8 +53,8 @@ struct ClassifiedEntries {
   private func line(_ index: Int, of container: ContainerScan) -> String {
     let entry = container.entries[index]
     return Self.line(
-      entry.verdicts[view], stored: entry.selection.word, container.logicalPath(index),
-      entry.status.kind, isRoot: index == 0)
+      entry.verdicts[view], stored: entry.selection.word, at: container.logicalPath(index),
+      kind: entry.status.kind, isRoot: index == 0)
   }
 
   private func json(_ index: Int, of container: ContainerScan) -> JSON {
@@ -67,7 +67,7 @@ struct ClassifiedEntries {
   /// Returns a line of text output. The columns have fixed widths, since lines are written as
   /// entries are found.
   static func line(
-    _ verdict: Verdict, stored: String, _ path: ByteString, _ kind: FileKind, isRoot: Bool
+    _ verdict: Verdict, stored: String, at path: ByteString, kind: FileKind, isRoot: Bool
   ) -> String {
     let columns = [
       (verdict.className(isRoot: isRoot) ?? "-", 11), (stored, 8), (verdict.update.rawValue, 10),

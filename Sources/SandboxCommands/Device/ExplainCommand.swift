@@ -44,7 +44,7 @@ struct ExplainCommand: SandboxCommand {
     let compiled = try policy.compile(for: found, output, console)
     let place = try DevicePath(path, on: found).logical
     let (container, inner) = try found.resolve(place)
-    let query = try self.query(container, inner, found, compiled)
+    let query = try self.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: try verdict.destination)
     let plan = purge ? try PurgeCommand.look(found, compiled) : nil
@@ -67,7 +67,7 @@ struct ExplainCommand: SandboxCommand {
   /// Returns the query for the entry with its marks, or for a regular file if the entry does not
   /// exist.
   private func query(
-    _ container: Container, _ inner: ByteString, _ device: Device, _ policy: CompiledPolicy
+    _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
   ) throws -> (query: EntryQuery, exists: Bool) {
     var options = ScanOptions()
     options.only = inner

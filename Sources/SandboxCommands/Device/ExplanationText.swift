@@ -21,11 +21,11 @@ struct ExplanationText {
       "\(path): \(exists ? "a \(type)" : "does not exist, explained as a \(type)")")
     for step in explanation.steps { try write(step, console) }
     try console.result("")
-    try write("sandboxctl", explanation.verdicts.keep, destination, console)
+    try write(explanation.verdicts.keep, of: "sandboxctl", for: destination, console)
     if explanation.verdicts.platform == explanation.verdicts.keep {
       try console.result("platform: the same")
     } else {
-      try write("platform", explanation.verdicts.platform, destination, console)
+      try write(explanation.verdicts.platform, of: "platform", for: destination, console)
     }
     for mark in explanation.overruledMarks {
       let place = mark.location.map { ", \($0)" } ?? ""
@@ -72,7 +72,7 @@ struct ExplanationText {
   }
 
   private func write(
-    _ name: String, _ verdict: Verdict, _ destination: Destination, _ console: Console
+    _ verdict: Verdict, of name: String, for destination: Destination, _ console: Console
   ) throws {
     try console.result(
       "\(name): \(className(verdict)), backup \(verdict.backup.mode(for: destination).rawValue), "

@@ -20,7 +20,7 @@ struct PathClassification {
     let policy = try command.policy.compile(for: layout, version: nil)
     var classifier = Classifier(policy)
     for path in input.split(separator: 0) {
-      try classify(ByteString(path), &classifier, console)
+      try classify(ByteString(path), with: &classifier, console)
     }
   }
 
@@ -28,7 +28,7 @@ struct PathClassification {
   private static let limit = 1 << 30
 
   private func classify(
-    _ given: ByteString, _ classifier: inout Classifier, _ console: Console
+    _ given: ByteString, with classifier: inout Classifier, _ console: Console
   ) throws {
     let isDirectory = given.bytes.last == UInt8(ascii: "/")
     let path = ByteString(
@@ -54,7 +54,7 @@ struct PathClassification {
     } else {
       try console.result(
         ClassifiedEntries.line(
-          verdict, stored: stored.word, path, isDirectory ? .directory : .file,
+          verdict, stored: stored.word, at: path, kind: isDirectory ? .directory : .file,
           isRoot: inner.isEmpty))
     }
   }

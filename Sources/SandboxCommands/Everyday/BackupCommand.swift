@@ -123,10 +123,10 @@ struct BackupCommand: SandboxCommand {
     let record = BackupMetrics(file: metrics)
     do {
       let (results, status) = try backUp(console)
-      record.write(results, status, console)
+      record.write(results, status: status, console)
       return status
     } catch {
-      record.write([], Failure(error).status, console)
+      record.write([], status: Failure(error).status, console)
       throw error
     }
   }
@@ -151,10 +151,11 @@ struct BackupCommand: SandboxCommand {
       command: self, repository: repository, storage: try storage.identity(), jobs: jobs)
     var results: [DeviceBackup.Result] = []
     for (choice, device) in found {
-      results.append(try result(of: run, choice, device, isOnly: found.count == 1, console))
+      results.append(
+        try result(of: run, for: choice, device: device, isOnly: found.count == 1, console))
     }
     let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(run.storage) }
-    try tell(results, isOnSameDisk: isOnSameDisk, repository, console)
+    try tell(results, isOnSameDisk: isOnSameDisk, in: repository, console)
     return (results, ExitStatus.together(results.map(\.status)))
   }
 
@@ -175,7 +176,7 @@ struct BackupCommand: SandboxCommand {
   /// Backs up one device. If there are others, an error is reported and the backup continues with
   /// the next device.
   private func result(
-    of run: DeviceBackup, _ choice: DeviceChoice, _ found: Result<Device, any Error>,
+    of run: DeviceBackup, for choice: DeviceChoice, device found: Result<Device, any Error>,
     isOnly: Bool, _ console: Console
   ) throws -> DeviceBackup.Result {
     do {
@@ -197,7 +198,9 @@ struct BackupCommand: SandboxCommand {
       console.warn(ofInterruptedOn: found)
       let policy = try compile(for: found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
-        try self.plan(found, policy, excluding: own, knowing: nil, isStopping).plan
+        try self.plan(
+          found, policy: policy, excluding: own, knowing: nil, isStopping: isStopping
+        ).plan
       }
       try plan.requireUseful()
       if !plan.unreadable.isEmpty || strict && !plan.warnings.isEmpty { status = .doneInPart }
@@ -214,7 +217,7 @@ struct BackupCommand: SandboxCommand {
 
   /// Prints the report for each device, then the next steps.
   private func tell(
-    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, _ stored: Repository, _ console: Console
+    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, in stored: Repository, _ console: Console
   ) throws {
     for (number, result) in results.enumerated() {
       guard let (plan, report) = result.done else { continue }
@@ -244,8 +247,8 @@ struct BackupCommand: SandboxCommand {
   }
 
   func plan(
-    _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>,
-    knowing marks: ExclusionMarkCache?, _ isStopping: @escaping @Sendable () -> Bool
+    _ device: Device, policy: CompiledPolicy, excluding: Set<FileIdentity>,
+    knowing marks: ExclusionMarkCache?, isStopping: @escaping @Sendable () -> Bool
   ) throws -> (plan: BackupPlan, marks: ExclusionMarkCache?) {
     var options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)

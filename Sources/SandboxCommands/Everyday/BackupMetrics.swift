@@ -15,7 +15,7 @@ struct BackupMetrics {
   private static let lastSuccess = prefix + "last_success_timestamp_seconds"
 
   /// Writes the file atomically. An error is only a warning, since it does not affect the backup.
-  func write(_ results: [DeviceBackup.Result], _ status: ExitStatus, _ console: Console) {
+  func write(_ results: [DeviceBackup.Result], status: ExitStatus, _ console: Console) {
     guard let name = file.lastComponent else { return }
     do {
       let above = ByteString(file.bytes.dropLast(name.count))
@@ -50,8 +50,8 @@ struct BackupMetrics {
   ) -> String {
     var text = MetricsText(prefix: Self.prefix)
     text.add(
-      "last_run_timestamp_seconds", "Unix time of the end of the last run.",
-      [([], Self.seconds(now))])
+      "last_run_timestamp_seconds", help: "Unix time of the end of the last run.",
+      samples: [([], Self.seconds(now))])
     let isSuccess = status == .done || status == .nothingToDo
     let earlier = old.split(separator: "\n").last { $0.hasPrefix(Self.lastSuccess + " ") }
       .flatMap { Double($0.dropFirst(Self.lastSuccess.count + 1)) }
@@ -59,22 +59,23 @@ struct BackupMetrics {
     if let success = isSuccess ? Self.seconds(now) : earlier {
       text.add(
         "last_success_timestamp_seconds",
-        "Unix time of the end of the last run that stored everything.",
-        [([], success)])
+        help: "Unix time of the end of the last run that stored everything.",
+        samples: [([], success)])
     }
     text.add(
-      "last_exit_code", "Exit status of the last run.", [([], "\(status.rawValue)")])
+      "last_exit_code", help: "Exit status of the last run.",
+      samples: [([], "\(status.rawValue)")])
     text.add(
-      "last_duration_seconds", "Duration of the last run in seconds.",
-      [([], "\(Host.monotonicSeconds() - start)")])
+      "last_duration_seconds", help: "Duration of the last run in seconds.",
+      samples: [([], "\(Host.monotonicSeconds() - start)")])
     text.add(
-      "device_exit_code", "Exit status for this device alone.",
-      results.map { (Self.labels($0), "\($0.status.rawValue)") })
+      "device_exit_code", help: "Exit status for this device alone.",
+      samples: results.map { (Self.labels($0), "\($0.status.rawValue)") })
     for (name, help, value) in Self.perDevice {
       let samples = results.compactMap { result in
         result.done.map { (Self.labels(result), "\(value($0.report))") }
       }
-      text.add(name, help, samples)
+      text.add(name, help: help, samples: samples)
     }
     return text.text
   }
@@ -120,7 +121,7 @@ private struct MetricsText {
 
   /// Adds a gauge, unless there are no samples.
   mutating func add(
-    _ name: String, _ help: String, _ samples: [(labels: [(String, String)], value: String)]
+    _ name: String, help: String, samples: [(labels: [(String, String)], value: String)]
   ) {
     if samples.isEmpty { return }
     text += "# HELP \(prefix)\(name) \(help)\n# TYPE \(prefix)\(name) gauge\n"

@@ -44,10 +44,11 @@ struct DeviceBackup {
       let marks = SourceMarks(
         of: device, in: repository, cache: Host.cacheDirectory, program: Version.text, under: lock)
       let (plan, found) = try command.plan(
-        device, policy, excluding: own, knowing: marks?.memory, isStopping)
+        device, policy: policy, excluding: own, knowing: marks?.memory, isStopping: isStopping)
       let selection = try command.part.selection(of: plan.device)
       if let found { marks?.keep(found, isPart: selection.isPart) }
-      var request = request(lock, selection, counters, isStopping)
+      var request = request(
+        for: selection, under: lock, counters: counters, isStopping: isStopping)
       request.index = index
       return (plan, try BackupOperation(plan, to: repository, request).run())
     }
@@ -57,8 +58,8 @@ struct DeviceBackup {
   }
 
   private func request(
-    _ lock: SourceLock?, _ selection: AppSelection, _ counters: ProgressCounters,
-    _ isStopping: @escaping @Sendable () -> Bool
+    for selection: AppSelection, under lock: SourceLock?, counters: ProgressCounters,
+    isStopping: @escaping @Sendable () -> Bool
   ) -> BackupRequest {
     var request = BackupRequest(
       reason: command.scheduled ? .scheduled : .manual, tags: command.tags, program: Version.text,

@@ -67,7 +67,7 @@ extension RestoreCommand {
         damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }
     try console.pass(blocked) { $0.refusal(of: plan) }
-    return try carryOut(plan, input, console)
+    return try carryOut(plan, from: input, console)
   }
 
   private func request(
@@ -94,7 +94,7 @@ extension RestoreCommand {
   }
 
   private func carryOut(
-    _ plan: DeviceRestorePlan, _ input: DeviceRestoreInput, _ console: Console
+    _ plan: DeviceRestorePlan, from input: DeviceRestoreInput, _ console: Console
   ) throws -> ExitStatus {
     let counters = ProgressCounters()
     let report = try progress.run(counters, output) { isStopping in

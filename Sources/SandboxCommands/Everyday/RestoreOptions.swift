@@ -174,7 +174,7 @@ enum RestoreWhat {
         .notFound, "cannot restore '\(path)': no snapshot has it", hint: hint)
     }
     return StoreError(
-      .damaged, "restore", path.description, "no readable snapshot has it",
+      .damaged, "restore", subject: path.description, reason: "no readable snapshot has it",
       hint: hint)
   }
 }

@@ -88,7 +88,8 @@ struct DeviceChoice {
       let held = (try? DeviceFinder(layout: layout).candidates(in: root)) ?? []
       guard error.code == .noDevice, !held.isEmpty else { throw error }
       throw ModelError(
-        .noDevice, error.attempt, on: error.subject, "it is not a device, but contains some",
+        .noDevice, error.attempt, on: error.subject,
+        reason: "it is not a device, but contains some",
         hint: "select one with '--device NAME': \(held.listed)")
     }
   }

@@ -85,10 +85,12 @@ enum SnapshotName: Equatable {
     let isUTC = text.hasSuffix("Z")
     let halves = text.dropLast(isUTC ? 1 : 0).split(
       separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let date = halves.first.flatMap({ numbers($0, "-", [4, 2, 2]) }) else { return nil }
+    guard let date = halves.first.flatMap({ numbers($0, separatedBy: "-", digits: [4, 2, 2]) })
+    else { return nil }
     var clock = [0, 0, 0]
     if halves.count > 1 {
-      guard let found = numbers(halves[1], ".", [2, 2, 2]), found.count > 1 else { return nil }
+      guard let found = numbers(halves[1], separatedBy: ".", digits: [2, 2, 2]), found.count > 1
+      else { return nil }
       clock = found + (found.count < 3 ? [0] : [])
       clock[found.count - 1] += 1
     }
@@ -105,7 +107,7 @@ enum SnapshotName: Equatable {
   /// Returns numbers with the given counts of digits, separated by `separator`; the last ones may
   /// be missing.
   private static func numbers(
-    _ text: Substring, _ separator: Character, _ digits: [Int]
+    _ text: Substring, separatedBy separator: Character, digits: [Int]
   ) -> [Int]? {
     let parts = text.split(separator: separator, omittingEmptySubsequences: false)
     guard parts.count <= digits.count else { return nil }

@@ -16,7 +16,7 @@ struct ProgressOptions: ParsableArguments {
   ///   that returns true.
   func run<Result>(
     _ counters: ProgressCounters, _ output: OutputOptions,
-    _ body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
+    body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
   ) throws -> Result {
     let display = try ProgressDisplay(counters, manner(output))
     defer { display.end() }

@@ -24,7 +24,7 @@ struct SnapshotsTable {
 
     init(
       _ title: String, _ alignment: Table.Alignment = .left,
-      _ cell: @escaping (SnapshotHead) -> String
+      cell: @escaping (SnapshotHead) -> String
     ) {
       (self.title, self.alignment, self.cell) = (title, alignment, cell)
     }

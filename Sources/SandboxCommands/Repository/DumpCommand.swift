@@ -62,27 +62,27 @@ struct DumpCommand: SandboxCommand {
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
-    let excluded = { tell($0, $1, console) }
+    let excluded = { tell($1, as: $0, console) }
     let source = try reader.source(top, in: stored)
     watch.expect(source, at: top, of: stored)
     switch source {
     case .single(let entry) where mergeLog:
       let content = try content(of: entry, at: top)
-      return try writeMerged(content, top, stored, reader, console, to: sink)
+      return try writeMerged(content, at: top, in: stored, from: reader, console, to: sink)
     case .folder where mergeLog:
       throw UsageError(
         "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': "
           + "it is a directory",
         hint: "give the path of the database")
     case .single(let entry) where !tar:
-      let logs = try logs(beside: top, stored, reader, console)
+      let logs = try logs(beside: top, in: stored, from: reader, console)
       if !quiet { tell(of: logs.found.map(\.path), console) }
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
       return logs.areAll ? .done : .damaged
     case .single(let entry):
       try refuseTerminal(console)
       var dump = ArchiveDump(of: stored, from: reader, to: sink, reportingOmissions: excluded)
-      let logs = try logs(beside: top, stored, reader, console)
+      let logs = try logs(beside: top, in: stored, from: reader, console)
       for (path, entry) in [(top, entry)] + logs.found {
         if let name = path.lastComponent { try dump.write(entry, as: name) }
       }
@@ -97,8 +97,8 @@ struct DumpCommand: SandboxCommand {
   }
 
   private func writeMerged(
-    _ content: Content, _ path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader,
-    _ console: Console, to sink: (Span<UInt8>) throws -> Void
+    _ content: Content, at path: ByteString, in stored: StoredSnapshot,
+    from reader: RepositoryReader, _ console: Console, to sink: (Span<UInt8>) throws -> Void
   ) throws -> ExitStatus {
     let merged = try MergedDump(
       of: content, at: path, in: stored, from: reader, cache: Host.cacheDirectory)
@@ -126,13 +126,13 @@ struct DumpCommand: SandboxCommand {
   /// Returns the logs beside a file, and whether these are all. Damage that may hide others is
   /// reported.
   private func logs(
-    beside path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader,
+    beside path: ByteString, in stored: StoredSnapshot, from reader: RepositoryReader,
     _ console: Console
   ) throws -> (found: [(path: ByteString, entry: TreeEntry)], areAll: Bool) {
     var areAll = true
     let found = try reader.sidecars(of: path, in: stored) { remark in
       areAll = false
-      tell(.damaged, remark, console)
+      tell(remark, as: .damaged, console)
     }
     return (found, areAll)
   }
@@ -153,7 +153,7 @@ struct DumpCommand: SandboxCommand {
     return dump.damaged == 0 ? .done : .damaged
   }
 
-  private func tell(_ what: ArchiveDump.Exclusion, _ remark: PathRemark, _ console: Console) {
+  private func tell(_ remark: PathRemark, as what: ArchiveDump.Exclusion, _ console: Console) {
     switch what {
     case .damaged: console.warning("damaged: \(remark.path): \(remark.remark)")
     case .unfit: if !quiet { console.note("\(remark.path): \(remark.remark)") }

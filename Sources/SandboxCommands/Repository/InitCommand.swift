@@ -117,7 +117,7 @@ struct InitCommand: SandboxCommand {
   }
 
   private func set(
-    _ line: ConfigurationEdit.Line, _ console: Console, _ done: (String) -> String
+    _ line: ConfigurationEdit.Line, _ console: Console, saying done: (String) -> String
   ) throws -> ByteString? {
     guard let edit = ConfigurationEdit(program: KnownCommand.program()) else { return nil }
     let byHand = "to change it, write '\(line.name): \(line.value)'"

@@ -37,7 +37,10 @@ struct StatsCommand: SandboxCommand {
     let repository = try repository.open().repository
     let watch = try progress.watch(
       repository, console, of: name == nil ? "blob" : "file", isQuiet: output.quiet)
-    if let name { return try count(name.find(in: repository, console), watch, repository, console) }
+    if let name {
+      return try count(
+        name.find(in: repository, console), in: repository, watch: watch, console)
+    }
     let statistics = try repository.statistics(cache: repository.hostIndexCache, watch: watch)
     console.warn(of: statistics.damagedIndexes)
     if output.json {
@@ -50,7 +53,7 @@ struct StatsCommand: SandboxCommand {
   }
 
   private func count(
-    _ stored: StoredSnapshot, _ watch: ReadingWatch, _ repository: Repository, _ console: Console
+    _ stored: StoredSnapshot, in repository: Repository, watch: ReadingWatch, _ console: Console
   ) throws -> ExitStatus {
     watch.expectAll(of: stored)
     let reader = try repository.beginCachedReading(watch)

@@ -25,10 +25,10 @@ struct CronTime {
   /// Parses the fields; nil if they have no times, for example `@reboot`.
   init?(_ text: String) {
     let fields = (Self.words[text] ?? text).split(separator: " ")
-    guard fields.count == 5, let minutes = Self.values(fields[0], 0...59),
-      let hours = Self.values(fields[1], 0...23), let days = Self.values(fields[2], 1...31),
-      let months = Self.values(fields[3], 1...12, Self.monthNames, from: 1),
-      let weekdays = Self.values(fields[4], 0...7, Self.dayNames, from: 0)
+    guard fields.count == 5, let minutes = Self.values(fields[0], in: 0...59),
+      let hours = Self.values(fields[1], in: 0...23), let days = Self.values(fields[2], in: 1...31),
+      let months = Self.values(fields[3], in: 1...12, names: Self.monthNames, from: 1),
+      let weekdays = Self.values(fields[4], in: 0...7, names: Self.dayNames, from: 0)
     else { return nil }
     (self.minutes, self.hours, self.days, self.months) = (minutes, hours, days, months)
     self.weekdays = Set(weekdays.map { $0 % 7 })
@@ -37,7 +37,7 @@ struct CronTime {
 
   /// Returns the numbers of a field: `*`, `*/5`, `1-5`, `1-30/10`, `mon`, separated by commas.
   private static func values(
-    _ field: Substring, _ range: ClosedRange<Int>, _ names: [String] = [], from first: Int = 0
+    _ field: Substring, in range: ClosedRange<Int>, names: [String] = [], from first: Int = 0
   ) -> Set<Int>? {
     func number(_ text: Substring) -> Int? {
       let named = names.firstIndex(of: text.lowercased()).map { $0 + first }
@@ -64,12 +64,14 @@ struct CronTime {
   func next(after now: Timestamp) -> Timestamp? {
     guard let today = now.local else { return nil }
     for offset in 0..<(9 * 366) {
-      guard let noon = Timestamp(Self.time(today, plus: offset, 12, 0)), let day = noon.local,
-        runs(on: day)
+      guard let noon = Timestamp(Self.time(today, plus: offset, hour: 12, minute: 0)),
+        let day = noon.local, runs(on: day)
       else { continue }
       for hour in hours.sorted() {
         for minute in minutes.sorted() {
-          if let moment = Timestamp(Self.time(day, plus: 0, hour, minute)), moment > now {
+          if let moment = Timestamp(Self.time(day, plus: 0, hour: hour, minute: minute)),
+            moment > now
+          {
             return moment
           }
         }
@@ -79,7 +81,7 @@ struct CronTime {
   }
 
   private static func time(
-    _ day: CalendarTime, plus days: Int, _ hour: Int, _ minute: Int
+    _ day: CalendarTime, plus days: Int, hour: Int, minute: Int
   ) -> CalendarTime {
     CalendarTime(
       year: day.year, month: day.month, day: day.day + days, hour: hour, minute: minute, second: 0)
@@ -87,7 +89,7 @@ struct CronTime {
 
   private func runs(on day: CalendarTime) -> Bool {
     guard months.contains(day.month),
-      let midnight = Timestamp(Self.time(day, plus: 0, 0, 0), isUTC: true)
+      let midnight = Timestamp(Self.time(day, plus: 0, hour: 0, minute: 0), isUTC: true)
     else { return false }
     // 1970-01-01 was a Thursday.
     let weekday = Int((midnight.seconds / 86_400 + 4) % 7)

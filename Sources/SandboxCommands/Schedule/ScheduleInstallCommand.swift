@@ -189,7 +189,9 @@ struct ScheduleInstallCommand: SandboxCommand {
     try directory.write(units)
     let failure =
       Systemctl.fails(["daemon-reload"]) ?? Systemctl.fails(["enable", "--now", unit])
-    try tell(job, "systemd", directory.path.appending(ByteString(unit)), failure == nil, console)
+    try tell(
+      job, scheduler: "systemd", place: directory.path.appending(ByteString(unit)),
+      isActive: failure == nil, console)
     guard let failure else {
       if Lingering.isOff {
         console.warning(
@@ -215,12 +217,12 @@ struct ScheduleInstallCommand: SandboxCommand {
     var crontab = try Crontab.read()
     crontab.put(job.name, line)
     try crontab.write()
-    try tell(job, "cron", "the crontab", true, console)
+    try tell(job, scheduler: "cron", place: "the crontab", isActive: true, console)
     return .done
   }
 
   private func tell(
-    _ job: ScheduledJob, _ kind: String, _ place: ByteString, _ isActive: Bool,
+    _ job: ScheduledJob, scheduler kind: String, place: ByteString, isActive: Bool,
     _ console: Console
   ) throws {
     if output.json {

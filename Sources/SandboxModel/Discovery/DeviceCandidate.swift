@@ -33,7 +33,7 @@ extension DeviceFinder {
       }
     } catch {
       throw ModelError(
-        .system, "find devices in", on: error.path, error.reason, hint: error.hint)
+        .system, "find devices in", on: error.path, reason: error.reason, hint: error.hint)
     }
   }
 
@@ -42,7 +42,7 @@ extension DeviceFinder {
     var found: [DeviceCandidate] = []
     for layout in self.layout.map({ [$0] }) ?? Layout.allCases {
       guard let place = Self.place(of: directory, layout, isAsked: self.layout != nil),
-        let candidate = candidate(directory, layout, place)
+        let candidate = candidate(at: directory, layout: layout, place: place)
       else { continue }
       found.append(candidate)
     }
@@ -50,7 +50,7 @@ extension DeviceFinder {
   }
 
   private func candidate(
-    _ directory: borrowing Directory, _ layout: Layout, _ place: Location
+    at directory: borrowing Directory, layout: Layout, place: Location
   ) -> DeviceCandidate? {
     guard let root = try? Self.root(of: place, directory.path) else { return nil }
     var facts = DeviceFacts()
@@ -89,13 +89,13 @@ extension [DeviceCandidate] {
     if found.isEmpty {
       throw ModelError(
         .noDevice, "find the device", on: name,
-        isEmpty ? "there are no devices" : "no device has this name",
+        reason: isEmpty ? "there are no devices" : "no device has this name",
         hint: isEmpty
           ? "specify its directory with '--root' or its layout with '--layout'"
           : "choose one of \(listed)")
     }
     throw ModelError(
-      .ambiguousDevice, "find the device", on: name, "several devices have this name",
+      .ambiguousDevice, "find the device", on: name, reason: "several devices have this name",
       hint: "specify the UDID or path of one of \(found.listed)")
   }
 

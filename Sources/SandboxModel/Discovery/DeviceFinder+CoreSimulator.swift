@@ -9,8 +9,8 @@ extension DeviceFinder {
     for base in Self.bases(of: place) { finder.look(below: base, of: root, &survey) }
     if place == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
       survey.warn(
-        .unsupported, "private/var/mobile/Applications",
-        "containers of iOS 7 and earlier are not supported")
+        .unsupported, at: "private/var/mobile/Applications",
+        because: "containers of iOS 7 and earlier are not supported")
     }
     var drafts = finder.drafts
     Identification.identify(&drafts, &survey)
@@ -77,7 +77,9 @@ extension Survey {
     let parts = last.split(separator: UInt8(ascii: "-"))
     let isNumbered = parts.dropFirst().allSatisfy { $0.allSatisfy { (0x30...0x39).contains($0) } }
     guard let platform = parts.first, parts.count > 1, isNumbered else {
-      warn(.wrongValue, path, "its runtime '\(runtime)' does not name a platform and a version")
+      warn(
+        .wrongValue, at: path,
+        because: "its runtime '\(runtime)' does not name a platform and a version")
       return facts
     }
     facts.platform = ByteString(platform)

@@ -7,7 +7,8 @@ extension DeviceFinder {
     var survey = Survey(root: apps.path)
     let named = home.path.appending(".var/app")
     if apps.path != named {
-      survey.note(.linkFollowed, named, "it is a link to '\(apps.path)' and was followed")
+      survey.note(
+        .linkFollowed, at: named, because: "it is a link to '\(apps.path)' and was followed")
     }
     return flatpak(apps, home: home.path, survey)
   }
@@ -24,9 +25,11 @@ extension DeviceFinder {
     var finder = FlatpakFinder()
     finder.lookAtData(in: apps, &survey)
     if let user = userFlatpak ?? home.map({ Self.installation(of: $0) }) {
-      finder.lookAtInstallation(user, .user, &survey)
+      finder.lookAtInstallation(user, scope: .user, survey: &survey)
     }
-    if let systemFlatpak { finder.lookAtInstallation(systemFlatpak, .system, &survey) }
+    if let systemFlatpak {
+      finder.lookAtInstallation(systemFlatpak, scope: .system, survey: &survey)
+    }
     return Device(
       root: apps.path, layout: .flatpak, identity: identity(.flatpak, apps.path),
       apps: finder.apps(), containers: LogicalNaming.containers(of: finder.drafts, &survey),

@@ -36,7 +36,7 @@ extension DeviceFinder {
         if let place = Self.place(of: directory, layout, isAsked: false) { return place }
       }
       throw ModelError(
-        .noDevice, "find a device in", on: asked, "this directory has no known app layout",
+        .noDevice, "find a device in", on: asked, reason: "this directory has no known app layout",
         hint:
           "specify another with '--root', use a plain directory with '--layout folder', or create "
           + "a sample device with 'sandboxctl sample DIR'")
@@ -44,8 +44,8 @@ extension DeviceFinder {
     if let place = Self.place(of: directory, layout, isAsked: true) { return place }
     let (lacks, hint) = Self.refusal(layout)
     throw ModelError(
-      .noDevice, "find a device with the layout \(layout.rawValue) in", on: asked, lacks, hint: hint
-    )
+      .noDevice, "find a device with the layout \(layout.rawValue) in", on: asked, reason: lacks,
+      hint: hint)
   }
 
   /// Returns the layouts that the directory appears to have.

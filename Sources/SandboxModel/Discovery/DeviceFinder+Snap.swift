@@ -13,7 +13,8 @@ extension DeviceFinder {
     let snaps = try Directory.open(path: try Host.realPath(named))
     var survey = Survey(root: snaps.path)
     if snaps.path != named {
-      survey.note(.linkFollowed, named, "it is a link to '\(snaps.path)' and was followed")
+      survey.note(
+        .linkFollowed, at: named, because: "it is a link to '\(snaps.path)' and was followed")
     }
     return snap(snaps, system: system(ofHome: home.path, below: "home"), survey)
   }

@@ -46,11 +46,11 @@ public struct DeviceFinder: Sendable {
       return layout == nil ? device.noting(others: Self.layouts(of: directory)) : device
     } catch let error as SystemError {
       throw ModelError(
-        .system, "find a device in", on: error.path, error.reason, hint: error.hint)
+        .system, "find a device in", on: error.path, reason: error.reason, hint: error.hint)
     } catch let error as ModelError {
       throw error
     } catch {
-      throw ModelError(.noDevice, "read the device", on: root, "\(error)")
+      throw ModelError(.noDevice, "read the device", on: root, reason: "\(error)")
     }
   }
 
@@ -103,8 +103,8 @@ extension Device {
     for other in layouts where other != layout {
       device.findings.append(
         Finding(
-          .note, .anotherLayout, root,
-          "the directory also has the layout \(other.rawValue); select it with '--layout "
+          .note, .anotherLayout, at: root,
+          reason: "the directory also has the layout \(other.rawValue); select it with '--layout "
             + "\(other.rawValue)'"
         ))
     }

@@ -18,7 +18,7 @@ struct FlatpakFinder {
   /// Scans the overrides and apps of an installation. Apps found in an earlier installation take
   /// precedence.
   mutating func lookAtInstallation(
-    _ directory: ByteString, _ scope: FlatpakInstallation.Scope, _ survey: inout Survey
+    _ directory: ByteString, scope: FlatpakInstallation.Scope, survey: inout Survey
   ) {
     installed.merge(survey.flatpakApps(of: directory, scope)) { first, _ in first }
     guard scope == .user else { return }
@@ -27,7 +27,8 @@ struct FlatpakFinder {
     for name in survey.names(in: overrides, as: path) {
       if name == "global" {
         survey.note(
-          .unsupported, path.appending(name), "it applies to all apps and belongs to none")
+          .unsupported, at: path.appending(name),
+          because: "it applies to all apps and belongs to none")
       } else if survey.kind(of: name, in: overrides, as: path.appending(name)) == .file {
         var draft = ContainerDraft(
           kind: .settings, path: path, absolutePath: overrides.path, uuid: name)

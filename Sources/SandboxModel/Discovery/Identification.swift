@@ -23,7 +23,8 @@ struct Identification {
     for place in drafts.indices {
       drafts[place].owner = known.owner(of: drafts[place], among: apps)
       if drafts[place].identifier == nil {
-        survey.note(.unidentified, drafts[place].path, "the container cannot be identified")
+        survey.note(
+          .unidentified, at: drafts[place].path, because: "the container cannot be identified")
       }
     }
   }
@@ -47,8 +48,9 @@ struct Identification {
       draft.identification = .infoPlist
       if let said, said != identifier {
         survey.warn(
-          .contradiction, draft.path,
-          "its metadata names '\(said)', its Info.plist '\(identifier)', which takes precedence")
+          .contradiction, at: draft.path,
+          because:
+            "its metadata names '\(said)', its Info.plist '\(identifier)', which takes precedence")
       }
     } else if let said {
       draft.identifier = said

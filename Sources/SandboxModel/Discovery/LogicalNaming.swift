@@ -40,8 +40,9 @@ struct LogicalNaming {
       let plain = Self.logical(draft, LogicalName(identifier.bytes))
       guard let first = used[plain] else { return plain }
       survey.warn(
-        .claimedTwice, draft.path,
-        "it is the \(draft.kind.rawValue) container of '\(identifier)', and so is '\(first)'; "
+        .claimedTwice, at: draft.path,
+        because:
+          "it is the \(draft.kind.rawValue) container of '\(identifier)', and so is '\(first)'; "
           + "both are included")
     }
     let own = LogicalName(draft.identifier?.bytes ?? "", instance: draft.uuid)

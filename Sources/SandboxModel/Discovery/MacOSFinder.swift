@@ -40,7 +40,7 @@ struct MacOSFinder {
     case .folder(let container):
       let metadata = metadata(in: container, name, as: path, of: nil, &survey)
       guard var draft = survey.opened(.data, Self.dataDirectory, in: container, as: data) else {
-        return survey.note(.orphan, path, "it has no directory 'Data' and is excluded")
+        return survey.note(.orphan, at: path, because: "it has no directory 'Data' and is excluded")
       }
       draft.uuid = name
       draft.metadata = metadata
@@ -77,8 +77,8 @@ struct MacOSFinder {
     {
       let holder = kind == .group ? "the directory" : "the metadata"
       survey.warn(
-        .contradiction, path,
-        "its metadata names '\(said)', unlike its directory; \(holder) takes precedence")
+        .contradiction, at: path,
+        because: "its metadata names '\(said)', unlike its directory; \(holder) takes precedence")
     }
     return metadata
   }

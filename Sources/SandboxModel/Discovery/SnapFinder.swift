@@ -30,8 +30,8 @@ struct SnapFinder {
       case .folder(let directory):
         guard !isOfSystem || Self.isOwn(directory) else {
           survey.note(
-            .unsupported, path,
-            "the system data of this snap belongs to another user and is excluded")
+            .unsupported, at: path,
+            because: "the system data of this snap belongs to another user and is excluded")
           continue
         }
         look(at: SnapHome(name: name, path: path, isOfSystem: isOfSystem), in: directory, &survey)
@@ -61,22 +61,26 @@ struct SnapFinder {
     for name in survey.names(in: directory, as: home.path) {
       let isRevision = revisions.contains(name)
       if name == Self.common {
-        add(home.isOfSystem ? .systemData : .data, name, home, used, directory, &survey)
+        add(
+          home.isOfSystem ? .systemData : .data, named: name, of: home, used: used, in: directory,
+          survey: &survey)
       } else if isRevision, used.isOld(name) {
-        add(.oldRevision, name, home, used, directory, &survey)
+        add(.oldRevision, named: name, of: home, used: used, in: directory, survey: &survey)
       } else if isRevision || name == SnapHome.current && used == .unknown {
-        add(home.isOfSystem ? .systemRevision : .revision, name, home, used, directory, &survey)
+        add(
+          home.isOfSystem ? .systemRevision : .revision, named: name, of: home, used: used,
+          in: directory, survey: &survey)
       } else if name != SnapHome.current {
         survey.warn(
-          .excluded, home.path.appending(name),
-          "it is neither a revision of the snap nor 'common' and is not backed up")
+          .excluded, at: home.path.appending(name),
+          because: "it is neither a revision of the snap nor 'common' and is not backed up")
       }
     }
   }
 
   private mutating func add(
-    _ kind: ContainerKind, _ name: ByteString, _ home: SnapHome, _ used: UsedRevision,
-    _ directory: borrowing Directory, _ survey: inout Survey
+    _ kind: ContainerKind, named name: ByteString, of home: SnapHome, used: UsedRevision,
+    in directory: borrowing Directory, survey: inout Survey
   ) {
     let path = home.path.appending(name)
     if name == SnapHome.current, !survey.targetIsOutside(name, of: directory) { return }
@@ -152,14 +156,14 @@ extension Survey {
     do {
       guard let status = try directory.statusIfPresent(SnapHome.current) else {
         if !revisions.isEmpty {
-          warn(.contradiction, path, "it is missing, so no revision is treated as old")
+          warn(.contradiction, at: path, because: "it is missing, so no revision is treated as old")
         }
         return .unknown
       }
       guard status.kind == .symlink else {
         warn(
-          .contradiction, path,
-          "it is not a link to the current revision, so no revision is treated as old")
+          .contradiction, at: path,
+          because: "it is not a link to the current revision, so no revision is treated as old")
         return .unknown
       }
       let target = try directory.target(of: SnapHome.current)
@@ -167,10 +171,11 @@ extension Survey {
         return .named(used, since: min(status.modified, status.changed))
       }
       warn(
-        .danglingLink, path,
-        "it is a link to '\(target)', which is not a revision here, so none is treated as old")
+        .danglingLink, at: path,
+        because:
+          "it is a link to '\(target)', which is not a revision here, so none is treated as old")
     } catch {
-      warn(.unreadable, path, "it cannot be read: \(error.reason)")
+      warn(.unreadable, at: path, because: "it cannot be read: \(error.reason)")
     }
     return .unknown
   }
@@ -197,8 +202,8 @@ extension Survey {
       (try? directory.statusFollowing(SnapHome.current)) == nil
     else { return nil }
     note(
-      .linkFollowed, path,
-      "it is a link to '\(target)', which does not exist; the revision beside it is used")
+      .linkFollowed, at: path,
+      because: "it is a link to '\(target)', which does not exist; the revision beside it is used")
     return last
   }
 }

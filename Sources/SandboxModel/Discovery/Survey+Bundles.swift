@@ -5,12 +5,14 @@ extension Survey {
   mutating func bundle(in container: borrowing Directory, as path: ByteString) -> BundleFacts? {
     let apps = directories(ending: ".app", in: container, as: path)
     guard let name = apps.first else {
-      warn(.noSingleBundle, path, "this bundle container has no .app directory")
+      warn(.noSingleBundle, at: path, because: "this bundle container has no .app directory")
       return nil
     }
     if apps.count > 1 {
       let names = apps.map { "'\($0)'" }.joined(separator: ", ")
-      warn(.noSingleBundle, path, "it contains several bundles (\(names)); the first is used")
+      warn(
+        .noSingleBundle, at: path,
+        because: "it contains several bundles (\(names)); the first is used")
     }
     let here = path.appending(name)
     guard let directory = child(name, of: container, as: here) else {
@@ -101,7 +103,7 @@ extension Survey {
       guard try directory.statusIfPresent(name)?.kind == .directory else { return nil }
       return try directory.directory(name)
     } catch {
-      warn(.unreadable, path, "it cannot be opened: \(error.reason)")
+      warn(.unreadable, at: path, because: "it cannot be opened: \(error.reason)")
       return nil
     }
   }

@@ -58,7 +58,7 @@ extension Survey {
     draft.owner = draft.identifier
     draft.identification = draft.identifier == nil ? .none : .layout
     if draft.identifier == nil {
-      note(.unidentified, draft.path, "its name is too long for an app's identifier")
+      note(.unidentified, at: draft.path, because: "its name is too long for an app's identifier")
     }
     return draft
   }
@@ -77,7 +77,7 @@ extension Survey {
     if let kind { checkContentClass(list, of: kind, as: file) }
     let identifier = identifier("MCMMetadataIdentifier", of: list, as: file)
     if identifier == nil, list["MCMMetadataIdentifier"] == nil {
-      warn(.wrongValue, file, "it has no MCMMetadataIdentifier")
+      warn(.wrongValue, at: file, because: "it has no MCMMetadataIdentifier")
     }
     return ContainerMetadata(
       identifier: identifier, uuid: string("MCMMetadataUUID", of: list, as: file))
@@ -91,9 +91,10 @@ extension Survey {
     guard let number = list["MCMMetadataContentClass"]?.integerValue else { return }
     if (number == 2) != (kind == .data) {
       warn(
-        .contradiction, file,
-        "MCMMetadataContentClass is \(number), but its location is that of kind \(kind.rawValue), "
-          + "which takes precedence")
+        .contradiction, at: file,
+        because:
+          "MCMMetadataContentClass is \(number), but its location is that of kind "
+          + "\(kind.rawValue), which takes precedence")
     }
   }
 
@@ -111,7 +112,8 @@ extension Survey {
         .filter { $0.bytes.contains(UInt8(ascii: ".")) && $0.bytes.first != UInt8(ascii: ".") }
     } catch {
       warn(
-        .unreadable, path.appending("Library/Preferences"), "it cannot be read: \(error.reason)")
+        .unreadable, at: path.appending("Library/Preferences"),
+        because: "it cannot be read: \(error.reason)")
       return []
     }
   }

@@ -14,15 +14,15 @@ extension Survey {
     do {
       guard let status = try directory.statusIfPresent(name) else { return nil }
       guard status.kind == .file else {
-        warn(.unusableFile, path, "it is not a regular file and was not read")
+        warn(.unusableFile, at: path, because: "it is not a regular file and was not read")
         return nil
       }
       if let bytes = try directory.fileUntouched(name).readAll(limit: limit) { return bytes }
       warn(
-        .unusableFile, path,
-        "it has \(status.size) bytes, more than the limit of \(limit)")
+        .unusableFile, at: path,
+        because: "it has \(status.size) bytes, more than the limit of \(limit)")
     } catch {
-      warn(.unusableFile, path, "it cannot be read: \(error.reason)")
+      warn(.unusableFile, at: path, because: "it cannot be read: \(error.reason)")
     }
     return nil
   }
@@ -35,7 +35,7 @@ extension Survey {
       let bytes = bytes(of: name, in: directory, as: path, limit: Self.propertyListLimit)
     else { return nil }
     if bytes.isEmpty {
-      warn(.unusableFile, path, "it is empty, not a property list")
+      warn(.unusableFile, at: path, because: "it is empty, not a property list")
       return nil
     }
     return dictionary(bytes, as: path)
@@ -46,10 +46,14 @@ extension Survey {
     do {
       let value = try PropertyList(reading: bytes, limits: .init(bytes: Self.propertyListLimit))
       if value.dictionaryValue != nil { return value }
-      warn(.wrongValue, path, "it is a property list of the type \(value.kind), not a dictionary")
+      warn(
+        .wrongValue, at: path,
+        because: "it is a property list of the type \(value.kind), not a dictionary")
     } catch {
       let place = error.place.map { " (\($0))" } ?? ""
-      warn(.unusableFile, path, "it is not a usable property list\(place): \(error.reason)")
+      warn(
+        .unusableFile, at: path,
+        because: "it is not a usable property list\(place): \(error.reason)")
     }
     return nil
   }
@@ -60,7 +64,7 @@ extension Survey {
   ) -> ByteString? {
     guard let value = list[key] else { return nil }
     guard let text = value.stringValue else {
-      warn(.wrongValue, path, "\(key) has the type \(value.kind), not string")
+      warn(.wrongValue, at: path, because: "\(key) has the type \(value.kind), not string")
       return nil
     }
     return text.isEmpty ? nil : text
@@ -84,7 +88,9 @@ extension Survey {
   ) -> BundleIdentifier? {
     guard let text = string(key, of: list, as: path) else { return nil }
     guard let fault = BundleIdentifier.fault(of: text) else { return BundleIdentifier(text) }
-    warn(.unusableName, path, "\(key) is '\(text)', which is not a valid identifier: \(fault)")
+    warn(
+      .unusableName, at: path,
+      because: "\(key) is '\(text)', which is not a valid identifier: \(fault)")
     return nil
   }
 
@@ -92,7 +98,7 @@ extension Survey {
   mutating func bundleInfo(in directory: borrowing Directory, as path: ByteString) -> BundleInfo? {
     let file = path.appending("Info.plist")
     guard (try? directory.statusIfPresent("Info.plist")) != .some(nil) else {
-      warn(.unusableFile, file, "it is missing, so the bundle has no identifier")
+      warn(.unusableFile, at: file, because: "it is missing, so the bundle has no identifier")
       return nil
     }
     guard let list = dictionary("Info.plist", in: directory, as: file) else { return nil }
@@ -103,7 +109,7 @@ extension Survey {
   mutating func bundleInfo(of list: PropertyList, as file: ByteString) -> BundleInfo {
     let identifier = identifier("CFBundleIdentifier", of: list, as: file)
     if identifier == nil, list["CFBundleIdentifier"] == nil {
-      warn(.wrongValue, file, "it has no CFBundleIdentifier")
+      warn(.wrongValue, at: file, because: "it has no CFBundleIdentifier")
     }
     return BundleInfo(
       identifier: identifier,

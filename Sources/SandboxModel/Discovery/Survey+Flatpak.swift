@@ -21,14 +21,15 @@ extension Survey {
       guard let identifier = BundleIdentifier(name),
         let home = inner([name], of: directory, as: path)
       else { continue }
-      apps[identifier] = flatpakApp(name, in: home, as: path.appending(name), scope, configuration)
+      apps[identifier] = flatpakApp(
+        name, in: home, as: path.appending(name), scope: scope, configuration: configuration)
     }
     return apps
   }
 
   private mutating func flatpakApp(
     _ name: ByteString, in home: borrowing Directory, as path: ByteString,
-    _ scope: FlatpakInstallation.Scope, _ configuration: KeyFile
+    scope: FlatpakInstallation.Scope, configuration: KeyFile
   ) -> FlatpakApp? {
     guard let branch = linked("current", in: home, as: path, components: 2),
       let deployments = inner(branch, of: home, as: path)

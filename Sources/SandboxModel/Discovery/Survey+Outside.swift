@@ -26,9 +26,11 @@ extension Survey {
       let target = try directory.target(of: name)
       let parts = target.components
       if parts.count == components, !target.isAbsolute, !parts.contains("..") { return parts }
-      warn(.wrongValue, path.appending(name), "it is a link to '\(target)', which is unexpected")
+      warn(
+        .wrongValue, at: path.appending(name),
+        because: "it is a link to '\(target)', which is unexpected")
     } catch {
-      warn(.unreadable, path.appending(name), "it cannot be read: \(error.reason)")
+      warn(.unreadable, at: path.appending(name), because: "it cannot be read: \(error.reason)")
     }
     return nil
   }
@@ -38,7 +40,9 @@ extension Survey {
     do {
       return try Directory.open(path: path)
     } catch {
-      if !error.isMissing { warn(.unreadable, path, "it cannot be opened: \(error.reason)") }
+      if !error.isMissing {
+        warn(.unreadable, at: path, because: "it cannot be opened: \(error.reason)")
+      }
       return nil
     }
   }
@@ -55,7 +59,7 @@ extension Survey {
       if names.count == 1 { return directory }
       return inner(Array(names.dropFirst()), of: directory, as: path.appending(first))
     } catch {
-      warn(.unreadable, path, "it cannot be opened: \(error.reason)")
+      warn(.unreadable, at: path, because: "it cannot be opened: \(error.reason)")
       return nil
     }
   }

@@ -41,7 +41,7 @@ extension Survey {
       info.build = revision
       return InstalledSnap(info: info, hasPrograms: node["apps"]?.mapping?.isEmpty == false)
     } catch {
-      warn(.unusableFile, file, "it is not usable YAML: \(error.reason)")
+      warn(.unusableFile, at: file, because: "it is not usable YAML: \(error.reason)")
       return InstalledSnap(info: BundleInfo(identifier: identifier), hasPrograms: false)
     }
   }

@@ -18,12 +18,12 @@ struct Survey {
     self.user = user
   }
 
-  mutating func note(_ code: Finding.Code, _ path: ByteString, _ reason: String) {
-    findings.append(Finding(.note, code, path, reason))
+  mutating func note(_ code: Finding.Code, at path: ByteString, because reason: String) {
+    findings.append(Finding(.note, code, at: path, reason: reason))
   }
 
-  mutating func warn(_ code: Finding.Code, _ path: ByteString, _ reason: String) {
-    findings.append(Finding(.warning, code, path, reason))
+  mutating func warn(_ code: Finding.Code, at path: ByteString, because reason: String) {
+    findings.append(Finding(.warning, code, at: path, reason: reason))
   }
 }
 
@@ -50,23 +50,24 @@ extension Survey {
       switch status.kind {
       case .directory:
         if status.isMountPoint {
-          note(.mountEntered, path, "it is on another file system, which was entered")
+          note(.mountEntered, at: path, because: "it is on another file system, which was entered")
         }
         return .folder(try parent.directory(name))
       case .symlink:
         if let owner = foreignOwner(of: status) {
           warn(
-            .foreignLink, path,
-            "it is a link owned by user \(owner); root does not follow links of other users")
+            .foreignLink, at: path,
+            because:
+              "it is a link owned by user \(owner); root does not follow links of other users")
           return .none
         }
         return try follow(name, in: parent, as: path)
       default:
-        note(.orphan, path, "it is not a directory and is excluded")
+        note(.orphan, at: path, because: "it is not a directory and is excluded")
         return .none
       }
     } catch {
-      warn(.unreadable, path, "it cannot be opened: \(error.reason)")
+      warn(.unreadable, at: path, because: "it cannot be opened: \(error.reason)")
       return .closed
     }
   }
@@ -87,18 +88,22 @@ extension Survey {
     } catch {
       guard error.isMissing || error.isLink else { throw error }
       let reason = error.isLink ? "which forms a loop" : "which does not exist"
-      warn(.danglingLink, path, "it is a link to '\(target)', \(reason)")
+      warn(.danglingLink, at: path, because: "it is a link to '\(target)', \(reason)")
       return .none
     }
     if root.isWithin(real) || parent.path.isWithin(real) {
-      warn(.repeatedDirectory, path, "it is a link to '\(target)', which contains it or the device")
+      warn(
+        .repeatedDirectory, at: path,
+        because: "it is a link to '\(target)', which contains it or the device")
       return .none
     }
     guard try parent.statusFollowing(name).kind == .directory else {
-      note(.orphan, path, "it is a link to '\(target)', which is not a directory, and is excluded")
+      note(
+        .orphan, at: path,
+        because: "it is a link to '\(target)', which is not a directory, and is excluded")
       return .none
     }
-    note(.linkFollowed, path, "it is a link to '\(target)' and was followed")
+    note(.linkFollowed, at: path, because: "it is a link to '\(target)' and was followed")
     return .folder(try Directory.open(path: real))
   }
 
@@ -122,7 +127,7 @@ extension Survey {
     do {
       return try directory.names()
     } catch {
-      warn(.unreadable, path, "it cannot be listed: \(error.reason)")
+      warn(.unreadable, at: path, because: "it cannot be listed: \(error.reason)")
       return []
     }
   }
@@ -135,7 +140,7 @@ extension Survey {
     do {
       return try directory.statusIfPresent(name)?.kind
     } catch {
-      warn(.unreadable, path, "its status cannot be read: \(error.reason)")
+      warn(.unreadable, at: path, because: "its status cannot be read: \(error.reason)")
       return nil
     }
   }
@@ -145,7 +150,9 @@ extension Survey {
   mutating func take(_ directory: borrowing Directory, as path: ByteString) -> Bool {
     guard let identity = try? directory.status().identity else { return true }
     if let other = taken[identity] {
-      warn(.repeatedDirectory, path, "it is the same directory as '\(other)' and is excluded")
+      warn(
+        .repeatedDirectory, at: path,
+        because: "it is the same directory as '\(other)' and is excluded")
       return false
     }
     taken[identity] = path

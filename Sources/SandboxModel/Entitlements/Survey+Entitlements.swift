@@ -29,7 +29,7 @@ extension Survey {
       guard let status = try bundle.statusIfPresent(name), status.kind == .file else { return [] }
       return try MachO.entitlements(in: try bundle.file(name))
     } catch {
-      warn(.unusableFile, path, "its entitlements cannot be read: \(error.reason)")
+      warn(.unusableFile, at: path, because: "its entitlements cannot be read: \(error.reason)")
       return []
     }
   }
@@ -37,7 +37,7 @@ extension Survey {
   /// Whether a name is valid for an executable in a bundle; adds a warning if it is not.
   mutating func isProgramName(_ name: ByteString, as path: ByteString) -> Bool {
     if name.components == [name], name != "..", name != ".", !name.hasNUL { return true }
-    warn(.wrongValue, path, "CFBundleExecutable is not a file name")
+    warn(.wrongValue, at: path, because: "CFBundleExecutable is not a file name")
     return false
   }
 
@@ -66,12 +66,12 @@ extension Survey {
     profile bytes: [UInt8], as path: ByteString, to entitlements: inout Entitlements
   ) {
     guard let text = Entitlements.propertyList(inProfile: bytes) else {
-      warn(.unusableFile, path, "it contains no property list")
+      warn(.unusableFile, at: path, because: "it contains no property list")
       return
     }
     guard let value = dictionary(text, as: path) else { return }
     guard let named = value["Entitlements"], named.dictionaryValue != nil else {
-      warn(.wrongValue, path, "it has no dictionary 'Entitlements'")
+      warn(.wrongValue, at: path, because: "it has no dictionary 'Entitlements'")
       return
     }
     entitlements.add(named, from: .provisioningProfile)

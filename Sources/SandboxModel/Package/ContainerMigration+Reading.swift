@@ -74,7 +74,9 @@ extension ContainerMigration {
     }
   }
 
-  static func fault(_ reason: String) -> ModelError { ModelError(.package, attempt, reason) }
+  static func fault(_ reason: String) -> ModelError {
+    ModelError(.package, attempt, reason: reason)
+  }
 }
 
 /// Resolves the paths of a migration.

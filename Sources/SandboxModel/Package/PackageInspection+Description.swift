@@ -49,8 +49,8 @@ extension PackageInspection {
     let identifier = try identifier(of: part)
     if !app.isPrefix(of: identifier) {
       survey.warn(
-        .contradiction, infoPath(of: part),
-        "the extension's identifier '\(identifier)' does not begin with '\(app).'")
+        .contradiction, at: infoPath(of: part),
+        because: "the extension's identifier '\(identifier)' does not begin with '\(app).'")
     }
     return AppExtension(
       identifier: identifier, displayName: part.info.displayName, version: part.info.version,
@@ -87,8 +87,8 @@ extension PackageInspection {
     for (group, source) in entitlements.groups {
       if let reason = group.fault {
         survey.warn(
-          .wrongValue, part.bundle,
-          "\(source.rawValue) names the group '\(group)', which is excluded: \(reason)")
+          .wrongValue, at: part.bundle,
+          because: "\(source.rawValue) names the group '\(group)', which is excluded: \(reason)")
       } else {
         groups.append((group, source))
       }
@@ -105,7 +105,7 @@ extension PackageInspection {
     do {
       return try ContainerMigration(reading: bytes, for: app)
     } catch {
-      survey.warn(.unusableFile, path, "it is ignored: \(error.reason)")
+      survey.warn(.unusableFile, at: path, because: "it is ignored: \(error.reason)")
       return nil
     }
   }

@@ -64,7 +64,7 @@ public struct PackageInspection {
   /// - Throws: `package` if the file is the app's Info.plist.
   public mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
     let reason = "it has \(size) bytes, more than the limit of \(Self.fileLimit)"
-    survey.warn(.unusableFile, path, reason)
+    survey.warn(.unusableFile, at: path, because: reason)
     let place = PackageLocations.place(of: path)
     if place.bundle == bundle, place.inner == [PackageLocations.info] {
       throw fault("its '\(path)' cannot be used: \(reason)")
@@ -99,8 +99,9 @@ public struct PackageInspection {
     for index in parts.indices where parts[index].program == program { parts[index].facts = facts }
     if facts.isEncrypted {
       survey.note(
-        .encrypted, program,
-        "the executable is encrypted (FairPlay): it runs only on devices with the buyer's key")
+        .encrypted, at: program,
+        because:
+          "the executable is encrypted (FairPlay): it runs only on devices with the buyer's key")
     }
   }
 
@@ -127,6 +128,6 @@ public struct PackageInspection {
   }
 
   func fault(_ reason: String, hint: String? = nil) -> ModelError {
-    ModelError(.package, "open the package", on: origin.path, reason, hint: hint)
+    ModelError(.package, "open the package", on: origin.path, reason: reason, hint: hint)
   }
 }

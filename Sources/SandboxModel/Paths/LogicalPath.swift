@@ -21,7 +21,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   public init(_ bytes: ByteString) throws(ModelError) {
     if let reason = Self.fault(of: bytes) {
       throw ModelError(
-        .logicalPath, "use the logical path", on: bytes, reason,
+        .logicalPath, "use the logical path", on: bytes, reason: reason,
         hint: "write it as 'apps/com.example.app/data/Documents'")
     }
     self.bytes = bytes
@@ -31,7 +31,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   public init(_ container: LogicalContainer, _ inner: ByteString = "") throws(ModelError) {
     if inner.isAbsolute {
       throw ModelError(
-        .logicalPath, "use the path in a container", on: inner, "it is absolute")
+        .logicalPath, "use the path in a container", on: inner, reason: "it is absolute")
     }
     try self.init(container.prefix.appending(inner))
   }

@@ -193,6 +193,6 @@ struct BinaryPropertyListReader {
   private static func failure(
     _ reason: String, _ offset: Int, code: ModelError.Code = .propertyList
   ) -> ModelError {
-    ModelError(code, PropertyList.reading, at: .offset(offset), reason)
+    ModelError(code, PropertyList.reading, at: .offset(offset), reason: reason)
   }
 }

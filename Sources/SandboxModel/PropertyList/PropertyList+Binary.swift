@@ -71,7 +71,7 @@ private struct BinaryPropertyListWriter {
   private static func string(_ text: ByteString) throws(ModelError) -> [UInt8] {
     if text.bytes.allSatisfy({ $0 < 0x80 }) { return head(0x50, text.count) + text.bytes }
     guard let string = text.utf8 else {
-      throw ModelError(.propertyList, PropertyList.writing, "'\(text)' is not UTF-8")
+      throw ModelError(.propertyList, PropertyList.writing, reason: "'\(text)' is not UTF-8")
     }
     let units = Array(string.utf16)
     return head(0x60, units.count) + units.flatMap { bigEndian(UInt64($0), 2) }

@@ -25,7 +25,7 @@ extension PropertyList {
     guard bytes.count <= limits.bytes else {
       throw ModelError(
         .limit, Self.reading,
-        "it has \(bytes.count) bytes, more than the limit of \(limits.bytes)")
+        reason: "it has \(bytes.count) bytes, more than the limit of \(limits.bytes)")
     }
     if bytes.starts(with: BinaryPropertyListReader.magic) {
       var reader = try BinaryPropertyListReader(bytes, limits: limits)

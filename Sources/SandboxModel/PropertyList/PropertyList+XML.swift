@@ -26,7 +26,7 @@ extension PropertyList {
   static func checkDepth(_ depth: Int) throws(ModelError) {
     let limit = Limits().depth
     if depth >= limit {
-      throw ModelError(.limit, writing, "it is nested more than \(limit) levels deep")
+      throw ModelError(.limit, writing, reason: "it is nested more than \(limit) levels deep")
     }
   }
 }
@@ -38,7 +38,7 @@ private struct XMLPropertyListWriter {
 
   mutating func add(_ value: PropertyList, depth: Int) throws(ModelError) {
     switch value {
-    case .string(let text): try element("string", try escaped(text), depth)
+    case .string(let text): try element("string", text: try escaped(text), depth: depth)
     case .integer(let number): line("<integer>\(number)</integer>", depth)
     case .unsigned(let number): line("<integer>\(number)</integer>", depth)
     case .real(let number): line("<real>\(number)</real>", depth)
@@ -59,7 +59,7 @@ private struct XMLPropertyListWriter {
     output.append(UInt8(ascii: "\n"))
   }
 
-  private mutating func element(_ name: String, _ text: String, _ depth: Int) throws(ModelError) {
+  private mutating func element(_ name: String, text: String, depth: Int) throws(ModelError) {
     line("<\(name)>\(text)</\(name)>", depth)
   }
 
@@ -78,7 +78,7 @@ private struct XMLPropertyListWriter {
     if members.isEmpty { return line("<dict/>", depth) }
     line("<dict>", depth)
     for member in members {
-      try element("key", try escaped(member.key), depth + 1)
+      try element("key", text: try escaped(member.key), depth: depth + 1)
       try add(member.value, depth: depth + 1)
     }
     line("</dict>", depth)
@@ -87,7 +87,7 @@ private struct XMLPropertyListWriter {
   private mutating func date(_ seconds: Double, _ depth: Int) throws(ModelError) {
     guard let text = PropertyListDate.text(of: seconds) else {
       throw ModelError(
-        .propertyList, PropertyList.writing, "a date outside the years 0 to 9999")
+        .propertyList, PropertyList.writing, reason: "a date outside the years 0 to 9999")
     }
     line("<date>\(text)</date>", depth)
   }
@@ -104,7 +104,7 @@ private struct XMLPropertyListWriter {
 
   private func escaped(_ text: ByteString) throws(ModelError) -> String {
     guard let string = text.utf8 else {
-      throw ModelError(.propertyList, PropertyList.writing, "'\(text)' is not UTF-8")
+      throw ModelError(.propertyList, PropertyList.writing, reason: "'\(text)' is not UTF-8")
     }
     var result = ""
     for scalar in string.unicodeScalars {
@@ -117,7 +117,7 @@ private struct XMLPropertyListWriter {
       case _ where scalar.value < 0x20:
         throw ModelError(
           .propertyList, PropertyList.writing,
-          "'\(text)' has a control character, which XML cannot represent")
+          reason: "'\(text)' has a control character, which XML cannot represent")
       default: result.unicodeScalars.append(scalar)
       }
     }

@@ -23,7 +23,8 @@ enum PropertyListDate {
       numbers[3] < 24, numbers[4] < 60, numbers[5] < 61
     else { return nil }
     let time = numbers[3] * 3600 + numbers[4] * 60 + numbers[5]
-    return Double(dayNumber(year, month, day) * secondsADay + time - secondsBefore2001)
+    return Double(
+      dayNumber(year: year, month: month, day: day) * secondsADay + time - secondsBefore2001)
   }
 
   /// Returns the text for a time, without fractional seconds, or nil outside the years 0 to 9999.
@@ -54,7 +55,7 @@ enum PropertyListDate {
 
   /// Returns the days since 1970-01-01 in the Gregorian calendar, with 400-year eras that start in
   /// March.
-  private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+  private static func dayNumber(year: Int64, month: Int64, day: Int64) -> Int64 {
     let (era, yearOfEra) = floorDivided(month <= 2 ? year - 1 : year, by: 400)
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
     let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear

@@ -3,8 +3,7 @@ internal import SystemIO
 
 extension XMLPropertyListReader {
   /// Returns the value for an element's text.
-  func scalar(_ element: Element, _ text: [UInt8], _ start: Int) throws(ModelError) -> PropertyList
-  {
+  func scalar(_ element: Element, text: [UInt8], at start: Int) throws(ModelError) -> PropertyList {
     switch element {
     case .string: return .string(ByteString(text))
     case .integer: if let value = Self.integer(Self.trimmed(text)) { return value }

@@ -72,7 +72,7 @@ extension XMLPropertyListReader {
         column += 1
       }
     }
-    return ModelError(code, PropertyList.reading, at: .line(line, column: column), reason)
+    return ModelError(code, PropertyList.reading, at: .line(line, column: column), reason: reason)
   }
 
   /// Returns the document in UTF-8 without a byte order mark.
@@ -83,7 +83,7 @@ extension XMLPropertyListReader {
         UInt16(bytes[$0 + high]) << 8 | UInt16(bytes[$0 + 1 - high])
       }
       guard bytes.count % 2 == 0, let text = String(validating: units, as: UTF16.self) else {
-        throw ModelError(.propertyList, PropertyList.reading, "it is not valid UTF-16")
+        throw ModelError(.propertyList, PropertyList.reading, reason: "it is not valid UTF-16")
       }
       return Array(text.utf8)
     }
@@ -94,7 +94,7 @@ extension XMLPropertyListReader {
       let offset = error.byteOffsets.lowerBound
       throw ModelError(
         .propertyList, PropertyList.reading, at: .offset(offset),
-        "this is neither UTF-8 text nor a binary property list")
+        reason: "this is neither UTF-8 text nor a binary property list")
     }
     return text
   }

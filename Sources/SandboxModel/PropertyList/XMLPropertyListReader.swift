@@ -49,7 +49,7 @@ struct XMLPropertyListReader {
       return .bool(element == .yes)
     case .string, .integer, .real, .date, .data:
       let text = isEmpty ? [] : try text(of: element)
-      return try scalar(element, text, start)
+      return try scalar(element, text: text, at: start)
     }
   }
 

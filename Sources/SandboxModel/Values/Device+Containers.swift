@@ -47,12 +47,12 @@ extension Device {
   ) throws(ModelError) -> (container: Container, inner: ByteString) {
     guard let (logical, inner) = path.place else {
       throw ModelError(
-        .logicalPath, "find", on: path.bytes, "it does not name a container",
+        .logicalPath, "find", on: path.bytes, reason: "it does not name a container",
         hint: "write it as 'apps/com.example.app/data/Documents'")
     }
     guard let container = container(logical), inner.isEmpty || container.has(inner) else {
       throw ModelError(
-        .logicalPath, "find", on: path.bytes, "this device has no such container",
+        .logicalPath, "find", on: path.bytes, reason: "this device has no such container",
         hint: "'sandboxctl apps' lists the containers")
     }
     return (container, inner)

@@ -31,7 +31,9 @@ public struct ContainerLocation: Hashable, Sendable {
     if let link = ForeignLink.first(in: directory) {
       throw ModelError(
         .containerName, "use the container", on: container.prefix,
-        "'\(link.path)' is a link of user \(link.owner); root does not follow links of other users",
+        reason:
+          "'\(link.path)' is a link of user \(link.owner); root does not follow links of "
+          + "other users",
         hint: "run the command as the owner of the device")
     }
     let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
@@ -45,7 +47,7 @@ extension ModelError {
   ) -> ModelError {
     ModelError(
       .containerName, "use the container", on: container.prefix,
-      "its name '\(name)' is not a valid platform name: \(fault)",
+      reason: "its name '\(name)' is not a valid platform name: \(fault)",
       hint: "its files can be restored to a directory: 'sandboxctl restore SNAP:PATH --to DIR'")
   }
 }

@@ -15,13 +15,13 @@ extension Device {
     }
     guard let app = candidates.first else {
       throw ModelError(
-        .noApp, "find the app", on: name, "this device has no such app",
+        .noApp, "find the app", on: name, reason: "this device has no such app",
         hint: "'sandboxctl apps' lists the apps")
     }
     if candidates.count > 1 {
       let names = candidates.map(\.identifier.description).joined(separator: ", ")
       throw ModelError(
-        .ambiguousApp, "find the app", on: name, "several apps match: \(names)",
+        .ambiguousApp, "find the app", on: name, reason: "several apps match: \(names)",
         hint: "specify the full identifier")
     }
     return app

@@ -58,7 +58,7 @@ public struct Finding: Hashable, Sendable {
   }
 
   /// Creates a finding.
-  public init(_ severity: Severity, _ code: Code, _ path: ByteString, _ reason: String) {
+  public init(_ severity: Severity, _ code: Code, at path: ByteString, reason: String) {
     self.severity = severity
     self.code = code
     self.path = path
