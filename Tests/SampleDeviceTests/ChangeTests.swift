@@ -36,7 +36,7 @@ struct ChangeTests {
     #expect(come.contains { $0.contains("Day 1.md") } && come.contains { $0.contains("IMG_1001") })
     #expect(come.filter { $0.contains("fsCachedData/") }.count == 2)
     #expect(come.count < 25, "most of the device is unchanged")
-    #expect(report.entries == come.filter { !$0.contains(" directory") }.count)
+    #expect(report.entries == come.filter { !$0.contains(" folder") }.count)
   }
 
   @Test("keep the changes of other programs")

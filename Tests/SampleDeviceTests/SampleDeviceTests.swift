@@ -55,7 +55,7 @@ struct SampleDeviceTests {
     let invalid = ByteString("Scan ".utf8 + [0xff, 0xfe] + ".txt".utf8)
     #expect(names.contains("Caf\u{e9}.md") && names.contains("Cafe\u{301}.md"))
     #expect(names.contains("Two\nlines.md") && names.contains(invalid))
-    #expect(try documents.directory("Empty directory").isEmpty())
+    #expect(try documents.directory("Empty folder").isEmpty())
     let own: ByteString =
       "/private/var/mobile/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450"
     #expect(try documents.target(of: "Latest.md") == own.appending("Documents/Notes/Recipes.md"))

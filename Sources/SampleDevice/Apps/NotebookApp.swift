@@ -94,7 +94,7 @@ enum NotebookApp {
 
   private static func files() -> [ManifestEntry] {
     [
-      .directory("Documents/Empty directory"),
+      .directory("Documents/Empty folder"),
       .picture("Documents/Attachments/Sketch.png", width: 48, height: 36, day: -40),
       .noise(
         "Documents/Inbox/Itinerary.pdf", head: Array("%PDF-1.4\n".utf8), bytes: 6_000, day: -1,

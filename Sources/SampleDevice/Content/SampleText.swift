@@ -17,7 +17,7 @@ enum SampleText {
   /// The content of a CACHEDIR.TAG, which marks its directory as a cache.
   static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
-    # This directory holds what can be made again: https://bford.info/cachedir/
+    # This folder holds what can be made again: https://bford.info/cachedir/
 
     """
 
