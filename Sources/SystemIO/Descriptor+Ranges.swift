@@ -27,7 +27,7 @@ extension Descriptor {
   /// exec. Errors are ignored because closing the file follows.
   public func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
 
-  /// Whether another process holds a lock of any kind on any of the bytes.
+  /// Whether a lock of any kind on any of the bytes is held, other than by this open file.
   public func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     try SystemError.check(.lock, name) {
       cl_range_is_locked(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))

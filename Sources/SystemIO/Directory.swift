@@ -96,7 +96,7 @@ public struct Directory: ~Copyable, Sendable {
   }
 
   /// Opens a child file for reading without updating its access time, if the caller may do so (the
-  /// file's owner and root): for programs that read other users' files.
+  /// file's owner and root): for reading files that apps use.
   public func fileUntouched(_ name: ByteString) throws(SystemError) -> Descriptor {
     do {
       return try opened(name, .open, flags: Self.reading | cl_no_access_time, permissions: 0)

@@ -54,8 +54,8 @@ public struct FileLock: ~Copyable, Sendable {
   /// descriptor, which would keep the lock until it calls exec.
   deinit { _ = cl_unlock(file.raw) }
 
-  /// Whether another process holds the lock `name` exclusively; false if the lock file does not
-  /// exist. Changes nothing, but briefly prevents other processes from locking exclusively.
+  /// Whether a process, this one included, holds the lock `name` exclusively; false if the lock
+  /// file does not exist. Changes nothing, but briefly prevents others from locking exclusively.
   public static func isHeld(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {

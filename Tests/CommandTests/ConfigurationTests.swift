@@ -96,7 +96,7 @@ import Testing
     let unknown = try cli.run(Self.backup + " --profile ubs")
     #expect(unknown.code == 2)
     #expect(unknown.errors.contains("there is no profile 'ubs'"))
-    #expect(unknown.errors.contains("hint: it has 'usb'"))
+    #expect(unknown.errors.contains("hint: its profiles are 'usb'"))
   }
 
   @Test func everyOptionCanBeSet() throws {

@@ -97,7 +97,7 @@ import Testing
     let first = try #require(try fixture.cli.snapshots().first)
     let restore = try fixture.cli.run("restore \(first) --app notebook --in-place --repo repo")
     #expect(restore.code == 1)
-    #expect(restore.errors.contains("is a link to '/nowhere/at/all', which is not there"))
+    #expect(restore.errors.contains("is a link to '/nowhere/at/all', which does not exist"))
     #expect(try directory.target(of: name) == "/nowhere/at/all")
   }
 }

@@ -101,8 +101,8 @@ struct FaultTests {
     let id = try #require(made.last).prefix(8)
     #expect(
       outcome.errors.hasPrefix(
-        "sandboxctl: error: cannot make durable 'snapshot \(id)': it was written and "
-          + "is listed, but may not be durable: input/output"),
+        "sandboxctl: error: cannot guarantee the durability of 'snapshot \(id)': it was written "
+          + "and is listed, but may not be durable: input/output"),
       "\(outcome.errors)")
     #expect(outcome.errors.contains("hint: it may be lost after a power failure"))
     _ = try cli.succeed(Self.backup)

@@ -136,7 +136,7 @@ struct FullDiskTests {
     let dry = try cli.run(line + " --dry-run")
     #expect(dry.code == 0)
     #expect(
-      dry.errors.contains("there may be no room in 'small': 1.9 MiB are to be written"),
+      dry.errors.contains("there may be no room in 'small': 1.9 MiB are needed"),
       "\(dry.errors)")
     _ = try cli.succeed(line)
     #expect(try cli.names(in: "small") == ["back"])

@@ -20,7 +20,8 @@ import Testing
     let check = try cli.run("check --repo repo")
     #expect(check.code == 13, "\(check.output)")
     #expect(
-      check.errors.contains("hint: 'sandboxctl repair index --repo repo' makes"), "\(check.errors)")
+      check.errors.contains("hint: 'sandboxctl repair index --repo repo' rebuilds"),
+      "\(check.errors)")
     let dry = try cli.succeed("repair index --repo repo --dry-run")
     let answer = try cli.json("repair index --repo repo --json")
     // The names of the packs differ in each run, and so may their order in the index: a new object
@@ -55,7 +56,7 @@ import Testing
     try file.close()
     let outcome = try cli.run("repair index --repo repo")
     #expect(outcome.code == 13)
-    #expect(outcome.output.hasPrefix("named 1 pack with "), "\(outcome.output)")
+    #expect(outcome.output.hasPrefix("indexed 1 pack with "), "\(outcome.output)")
     #expect(outcome.output.contains("1 pack cannot be read"), "\(outcome.output)")
     #expect(outcome.errors.contains("packs/"), "\(outcome.errors)")
   }

@@ -394,7 +394,7 @@ import Testing
   @Test(arguments: [
     (["install"], "exactly one scheduler is required"),
     (["install", "--cron", "--systemd"], "exactly one scheduler is required"),
-    (["install", "--cron", "--daily", "--weekly"], "several times given"),
+    (["install", "--cron", "--daily", "--weekly"], "several schedule times given"),
     (["install", "--cron", "--calendar", "every day"], "'every day' is not a time for cron"),
     (["install", "--cron", "--calendar", "* * * * * rm"], "is not a time for cron"),
     (["install", "--cron", "--metrics", "here.prom"], "is not an absolute path"),

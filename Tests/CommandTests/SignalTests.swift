@@ -78,7 +78,7 @@ import Testing
     #expect(outcome.errors.contains("it was interrupted before it changed anything"))
     #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
     #expect(try cli.names(in: "repo/leases").isEmpty && cli.names(in: "repo/index").isEmpty)
-    #expect(try cli.succeed("repair index --repo repo").hasPrefix("named "))
+    #expect(try cli.succeed("repair index --repo repo").hasPrefix("indexed "))
     _ = try cli.succeed("check --repo repo")
   }
 

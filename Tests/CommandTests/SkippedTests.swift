@@ -49,7 +49,8 @@ import Testing
       byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
     let outcome = try cli.run("restore \(name) --to back --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    #expect(outcome.errors.contains("no readable snapshot has it"), "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("there is none among the readable snapshots"), "\(outcome.errors)")
   }
 
   /// A file selected by its device path is taken from the newest snapshot in which its path is

@@ -16,8 +16,8 @@ struct PackRescue: Sendable {
   /// Creates an empty rescue that reads no pack.
   init() {}
 
-  /// Reads the tables of all packs except the named ones, which takes long if they are many. `checkCancellation`
-  /// is called before each.
+  /// Reads the tables of all packs except the named ones, which takes long if they are many.
+  /// `checkCancellation` is called before each.
   init(
     in storage: any Storage, but named: Set<Digest>,
     counters: ProgressCounters = ProgressCounters(),

@@ -2,7 +2,7 @@ public import Codecs
 internal import SystemIO
 
 /// Rebuilds the index of a repository from the contents tables of its packs
-/// (docs/repository-format.md, "Index").
+/// (docs/repository-format.md, "Rebuilding the index").
 ///
 /// Nothing is removed before its replacement is durable and was read back. Nothing at all is
 /// removed while a pack that no index object names cannot be read, because a damaged object may be
@@ -122,8 +122,8 @@ public struct IndexRepair {
     let rescue: PackRescue
   }
 
-  /// Reads the index and the packs that it does not name. `checkCancellation` is called before each pack and
-  /// before the result is used.
+  /// Reads the index and the packs that it does not name. `checkCancellation` is called before each
+  /// pack and before the result is used.
   private func findings(
     _ checkCancellation: () throws(StoreError) -> Void
   ) throws(StoreError) -> Findings {

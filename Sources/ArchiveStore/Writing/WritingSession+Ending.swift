@@ -55,7 +55,7 @@ extension WritingSession {
     } catch {
       guard error.code == .notDurable else { throw error }
       throw StoreError(
-        .notDurable, "make durable", subject: "snapshot \(id.hex.prefix(8))",
+        .notDurable, "guarantee the durability of", subject: "snapshot \(id.hex.prefix(8))",
         reason: "it was written and is listed, but may not be durable: \(error.reason)",
         hint: "it may be lost after a power failure: check the system log and back up again",
         cause: error.cause)

@@ -38,8 +38,8 @@ enum NoteLimit {
     return keep(remarks).map { DatabaseRecord(path: $0.path, how: $0.note) }
   }
 
-  /// Returns the exclusions that a snapshot records. Those nearest to the root come first: a
-  /// platform's rules exclude them, or a restore recreates them as empty directories.
+  /// Returns the exclusions that a snapshot records. Those nearest to the root come first:
+  /// these are the ones that a platform's rules exclude and that a restore recreates empty.
   static func keep(_ excluded: [Exclusion]) -> [Exclusion] {
     let depths = excluded.map { left in left.path.bytes.count { $0 == UInt8(ascii: "/") } }
     let order = excluded.indices.sorted { (depths[$0], $0) < (depths[$1], $1) }

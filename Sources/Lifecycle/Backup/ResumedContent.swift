@@ -5,7 +5,7 @@ internal import SystemIO
 /// place of the bytes that it read.
 ///
 /// Ranges and holes are passed in the order of the file. A piece that is not stored is read, like
-/// all data without a record.
+/// all data without a record, so a record only saves or costs time.
 struct ResumedContent {
   private let content: FileWriter
   private var pieces: ResumableChunks?

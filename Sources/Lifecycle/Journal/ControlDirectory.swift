@@ -26,7 +26,7 @@ enum ControlDirectory {
 
   /// Opens one of its subdirectories, or returns nil if it does not exist. Creates nothing.
   ///
-  /// - Throws: `untrusted` if another user owns it.
+  /// - Throws: `untrusted` if it does not meet the conditions of `ControlTrust`.
   static func open(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory? {
     do throws(SystemError) {
       let device = try Directory.open(resolved: root)
@@ -44,7 +44,7 @@ enum ControlDirectory {
 
   /// Opens `.sandboxctl` itself.
   ///
-  /// - Throws: `taken` if it belongs to another user and the device's owner cannot open it.
+  /// - Throws: `taken` if access is denied and it does not belong to `owner`, the device's owner.
   private static func openOwn(
     in device: borrowing Directory, of owner: UInt32
   ) throws(SystemError) -> Directory {
@@ -59,7 +59,7 @@ enum ControlDirectory {
 
   /// Reads a file of the program in such a directory, or returns nil if it does not exist.
   ///
-  /// - Throws: `untrusted` if another user owns it.
+  /// - Throws: `untrusted` if it does not meet the conditions of `ControlTrust`.
   static func read(
     _ name: ByteString, in directory: borrowing Directory, limit: Int
   ) throws(SystemError) -> [UInt8]? {
@@ -68,7 +68,7 @@ enum ControlDirectory {
 
   /// Opens a file of the program in such a directory, or returns nil if it does not exist.
   ///
-  /// - Throws: `untrusted` if another user owns it.
+  /// - Throws: `untrusted` if it does not meet the conditions of `ControlTrust`.
   static func file(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Descriptor? {

@@ -34,9 +34,9 @@ struct JournalRecord: Hashable, Sendable {
   let subjects: [ByteString]
   /// The logical paths of the containers, in the order in which they are changed.
   let containers: [ByteString]
-  /// Whether all steps are applied or none. If set, a step that cannot be applied ends the
-  /// recovery, and the journal stays. Otherwise the step is reported, and the steps after it are
-  /// applied.
+  /// Whether all steps are applied or none. If set and a step cannot be applied, all steps are
+  /// rolled back. Otherwise the step is reported, and the steps after it are applied. In both cases
+  /// a full or failing volume ends the recovery, and the journal stays.
   let isWhole: Bool
   /// The index of the current container.
   var currentContainer = 0

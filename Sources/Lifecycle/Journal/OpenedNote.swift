@@ -92,7 +92,7 @@ struct OpenedNote: Sendable {
       }
     }
 
-    /// Opens a directory without following a symbolic link at its end. The path may exceed the
+    /// Opens a directory without following any symbolic link in its path. The path may exceed the
     /// kernel's limit.
     private static func open(_ path: ByteString) throws(SystemError) -> Directory {
       let names = path.components

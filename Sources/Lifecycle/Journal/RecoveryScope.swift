@@ -47,10 +47,11 @@ struct RecoveryScope {
   }
 }
 
-/// The trust in files of `.sandboxctl`: a file counts only if the user of the program owns it and
-/// no other user can write to it.
+/// The trust in `.sandboxctl`, its directories and their files: each counts only if the user of the
+/// program owns it (root also accepts the owner of the device's root), no other user can write to
+/// it, and a file is a regular one with one name.
 enum ControlTrust {
-  /// Refuses a file that another user owns or can write to.
+  /// Refuses a file or a directory that does not meet these conditions.
   ///
   /// - Parameter owner: the owner of the device's root, on whose device root may work.
   static func require(

@@ -67,8 +67,8 @@ extension JournalRecord {
   /// Returns the record after all steps were rolled back. It has to be written before the staged
   /// entries are removed: a step without a staged entry would be mistaken for one to roll back.
   ///
-  /// - Parameter hasPlacedEntries: whether any new entry was in place, so that the staged entries are kept;
-  ///   otherwise they are removed.
+  /// - Parameter hasPlacedEntries: whether any new entry was in place, so that the staged entries
+  ///   are kept; otherwise they are removed.
   func withoutSteps(hasPlacedEntries: Bool) -> JournalRecord {
     var record = self
     record.state = hasPlacedEntries ? .returning : .preparing
@@ -76,8 +76,8 @@ extension JournalRecord {
     return record
   }
 
-  /// The record after the last step was applied. It has to be written before the staging directory
-  /// is removed: a step without a staged entry would be mistaken for an applied one.
+  /// The record once no further step is to be applied. It has to be written before the rest of the
+  /// staging is removed: a step without a staged entry would be mistaken for an applied one.
   var settled: JournalRecord {
     var record = self
     (record.roots, record.steps) = ([], [])

@@ -2,8 +2,9 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Operations of this program on an app, in progress or interrupted. A purge skips the app until
-/// they have ended or were recovered. The purge itself takes no lock, since a lock file needs space
-/// on a volume that may be full; instead, each deletion is checked against the scan.
+/// they have ended or were recovered. The purge itself takes no lock, since a lock file would
+/// remain and needs space on a volume that may be full; instead, each deletion is checked against
+/// the scan.
 struct ConcurrentOperations {
   private let root: ByteString
   /// The subjects of interrupted operations, each with the kind of the operation.

@@ -87,7 +87,7 @@ struct RestoreTarget: Sendable {
     LifecycleError(
       .usage, "cannot restore to '\(target)': \(reason)",
       hint: """
-        choose a directory that does not exist, or choose which files to replace: \
+        choose a path that does not exist, or choose which files to replace: \
         '--overwrite if-changed', 'if-newer', 'always' or 'never'
         """)
   }

@@ -51,7 +51,8 @@ struct AppChangeText {
     try sums(isDone: true)
     if let trash = report.trash {
       try console.result(
-        "replaced files were moved to trash \(trash); 'sandboxctl trash list' shows them")
+        "replaced and removed files were moved to trash \(trash); "
+          + "'sandboxctl trash list' shows them")
     }
     if plan.request.change == .uninstall, let saved = report.saved {
       try console.result(

@@ -58,7 +58,8 @@ struct DeviceRestoreText {
     try report.total(\.deleted).tell("deleted", console)
     if let trash = report.trash {
       try console.result(
-        "replaced files were moved to trash \(trash); 'sandboxctl trash list' shows them")
+        "replaced and removed files were moved to trash \(trash); "
+          + "'sandboxctl trash list' shows them")
     }
     try tellInstalls(console)
   }

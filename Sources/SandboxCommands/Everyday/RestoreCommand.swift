@@ -42,7 +42,7 @@ struct RestoreCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The directory to restore to; it gets the content of PATH.", valueName: "dir"),
+      "The directory to restore to, or the file if PATH is a file.", valueName: "dir"),
     completion: .directory)
   var to: ByteString?
 

@@ -39,8 +39,8 @@ extension RestoreReport {
     console.note(excludedData: plan.excludedData)
     if ownersNotSet > 0 {
       console.note(
-        "\(Sizes.count(ownersNotSet, "entry")) belonged to another user or group "
-          + "and are owned by you now: only root can restore the owner")
+        "you now own \(Sizes.count(ownersNotSet, "entry")) that belonged to another user or group: "
+          + "only root can restore the owner")
     }
   }
 

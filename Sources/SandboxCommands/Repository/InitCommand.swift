@@ -83,7 +83,8 @@ struct InitCommand: SandboxCommand {
         + "to read all data in it")
     if try console.ask("Create a repository without encryption?") { return }
     throw LifecycleError(
-      .failed, "the repository '\(place.path)' was not created: encryption is not available yet",
+      .failed,
+      "the repository '\(place.path)' was not created: storing without encryption was declined",
       hint: "use '--plain' on a disk that is encrypted as a whole")
   }
 

@@ -168,7 +168,8 @@ struct ScheduleInstallCommand: SandboxCommand {
     let chosen = [hourly, daily, weekly, calendar != nil].count { $0 }
     guard chosen <= 1 else {
       throw UsageError(
-        "several times given", hint: "give one of --hourly, --daily, --weekly and --calendar")
+        "several schedule times given",
+        hint: "give one of --hourly, --daily, --weekly and --calendar")
     }
     if let calendar { return .custom(calendar) }
     return hourly ? .hourly : weekly ? .weekly : daily || !purge ? .daily : .hourly
