@@ -131,7 +131,8 @@ import Testing
 
   @Test(arguments: [
     ("", "CFBundleIdentifier"), ("a/b", "contains a '/'"), ("$(PRODUCT)", "variable"),
-    ("a..b", "an empty part"), (".", "it is '.'"), (String(repeating: "a", count: 156), "156 bytes"),
+    ("a..b", "an empty part"), (".", "it is '.'"),
+    (String(repeating: "a", count: 156), "156 bytes"),
   ])
   func invalidIdentifiersAreRefused(identifier: String, reason: String) throws {
     let bytes = ZipBuilder([Entry("X.app/Info.plist", ZipBuilder.info(identifier))]).bytes()
