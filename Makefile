@@ -22,9 +22,11 @@ TEST_PACKAGES = attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpa
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)
 
+# Where the tests are built with optimized modules.
+TEST = --scratch-path .build-test
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
-TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
 
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000
@@ -47,7 +49,8 @@ run: build ## run the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
 test: deps ## run all tests, with a sample of the fault and crash points
-	$(SWIFT) test
+	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
+	Tools/test.sh "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
 
 test-all: ## run all tests, with every fault and crash point
 	SANDBOXCTL_TEST_ALL=1 $(MAKE) test

@@ -65,8 +65,6 @@ def violations(text):
     source = without_text(text)
     for declaration in DECLARATION.finditer(source):
         start = begin_of_list(source, declaration.end())
-        if start < 0 or source[declaration.end():start].strip(" \n") and source[declaration.end()] != "<":
-            continue
         count = sum(1 for one in parameters(source, start) if re.match(r"\s*_\s+`?\w+`?\s*:", one))
         if count > LIMIT:
             line = source.count("\n", 0, declaration.start()) + 1

@@ -16,6 +16,7 @@ The exit status is 1 if something is refused, and 2 if the word list cannot be r
 import bisect
 import pathlib
 import re
+import string
 import sys
 
 STYLE = "docs/style.md"
@@ -30,6 +31,8 @@ ENDINGS = {
 # What others wrote, or what is stored as bytes.
 EXCLUDED = ("Tests/Vectors/", "Fuzzers/Corpus/", "Fuzzers/.build/")
 WIDTH, README_LINES = 100, 250
+# Lower case for ASCII only, so that positions stay: the phrases have no other letters.
+LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 # The end of a line with the comment marker of the next: a phrase may continue there.
 BREAK = re.compile(r"[ \t]*\n[ \t]*(?:///?|\#|\*|\.\\\")?[ \t]*")
@@ -93,9 +96,7 @@ def refused_words(name, text, table):
     for part in parts:
         begins.append(position)
         position += len(part) + 1
-    lower = flat.lower()
-    if len(lower) != len(flat):
-        lower = flat
+    lower = flat.translate(LOWER)
     found = [(start, end, replacement) for phrase, replacement in table
              for start, end in occurrences(lower, phrase)]
     for start, end, replacement in sorted(found):
@@ -126,10 +127,9 @@ def refused_lines(name, text):
         yield f"{name}:{README_LINES + 1}: {text.count(chr(10))} lines, at most {README_LINES}"
 
 
-def problems(package):
-    """Each mistake of a package as one line."""
-    table = phrases((package / STYLE).read_text(encoding="utf-8"))
-    for name, text in texts(package):
+def problems(checked, table):
+    """Each mistake of some texts as one line."""
+    for name, text in checked:
         yield from refused_words(name, text, table)
         if name.endswith(".swift"):
             yield from refused_comments(name, text)
@@ -140,14 +140,16 @@ def problems(package):
 def main(arguments):
     package = pathlib.Path(arguments[1] if len(arguments) > 1 else ".")
     try:
-        found = list(problems(package))
+        table = phrases((package / STYLE).read_text(encoding="utf-8"))
+        checked = list(texts(package))
     except (OSError, StyleError) as error:
         print(f"check-words: error: {error}", file=sys.stderr)
         return 2
+    found = list(problems(checked, table))
     for problem in found:
         print(problem, file=sys.stderr)
     if not found:
-        print(f"check-words: {sum(1 for _ in texts(package))} files keep to {STYLE}")
+        print(f"check-words: {len(checked)} files keep to {STYLE}")
     return 1 if found else 0
 
 

@@ -19,7 +19,7 @@ extension DatabaseCapture {
       guard
         let reader = try MemberReader(
           member, of: unit, in: directory, mustStayUnchanged: isDatabase),
-        !isDatabase || Stand(reader.status) == before.database
+        !isDatabase || FileState(reader.status) == before.database
       else { return nil }
       do {
         members.append(try take(reader, store))

@@ -66,7 +66,7 @@ struct DatabaseLocks: ~Copyable {
   }
 
   /// Whether the locked file is the one with this status.
-  borrowing func hold(_ stand: Stand) throws(SystemError) -> Bool {
+  borrowing func hold(_ stand: FileState) throws(SystemError) -> Bool {
     try database.status().identity == stand.identity
   }
 }

@@ -3,7 +3,7 @@ internal import SystemIO
 /// The state of a unit without its content. Two equal fingerprints show that it did not change in
 /// between.
 struct FileFingerprint {
-  let database: Stand
+  let database: FileState
   /// The log's header, or nil if there is no log. A reset log has another salt in it.
   let logBeginning: [UInt8]?
   let logSize: UInt64
@@ -21,7 +21,7 @@ struct FileFingerprint {
   }
 
   init(at unit: DatabaseUnit, in directory: borrowing Directory) throws(SystemError) {
-    database = Stand(try directory.status(unit.name))
+    database = FileState(try directory.status(unit.name))
     if let log = try directory.regularFile(unit.name(of: .log)) {
       logBeginning = try log.read(count: Self.logHeader, at: 0)
       logSize = try log.status().size
@@ -101,7 +101,7 @@ struct FileFingerprint {
 }
 
 /// The status that shows whether a file's content was changed or the file was replaced.
-struct Stand: Equatable {
+struct FileState: Equatable {
   let identity: FileIdentity
   let size: UInt64
   let modified: Timestamp

@@ -94,7 +94,7 @@ public final class MemberReader {
   private static let stretch: UInt64 = 16 << 20
 
   private func requireUnchanged() throws {
-    if Stand(try file.status()) != Stand(status) { throw ContentChanged() }
+    if FileState(try file.status()) != FileState(status) { throw ContentChanged() }
   }
 
   /// Sets a limit in seconds after `begun`, after which reading throws `TooLate`.

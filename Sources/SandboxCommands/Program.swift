@@ -11,7 +11,7 @@ public enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
   public static func runAndExit() -> Never {
     Host.returnLargeBlocks()
-    tellOfLostCopies()
+    reportLostMappings()
     let status = SandboxctlCommand.execute(Host.arguments.map(\.argument))
     SandboxctlCommand.exit(withError: ExitCode(status.rawValue))
   }
@@ -20,7 +20,7 @@ public enum SandboxctlProgram {
 extension SandboxctlProgram {
   /// Reports a failed read of a mapped file as an error instead of a signal. Mapped files are the
   /// copies of the index and the temporary file of large tables (`SpillPool`).
-  private static func tellOfLostCopies() {
+  private static func reportLostMappings() {
     let directory = Host.cacheDirectory?.appending("sandboxctl") ?? ""
     let message = """
       sandboxctl: error: cannot read a mapped file: a copy of the index in '\(directory)', or the \
@@ -81,8 +81,8 @@ extension SandboxctlCommand {
       return try answer(error, to: line.given, console)
     }
     if let command = command as? any SandboxCommand {
-      try WordChecks.requireText(command, line.words)
-      try WordChecks.requireOnce(line.given)
+      try ArgumentChecks.requireText(command, line.words)
+      try ArgumentChecks.requireOnce(line.given)
       return try command.run(console)
     }
     do {

@@ -8,7 +8,7 @@ internal import Glibc
 /// its child, or from the root if that child was moved, and is accepted only if it is still the
 /// same directory.
 public struct DirectoryLadder: ~Copyable {
-  private struct Rung {
+  private struct Level {
     let name: ByteString
     /// The length of `relative` without this directory's name.
     let above: Int
@@ -20,7 +20,7 @@ public struct DirectoryLadder: ~Copyable {
 
   /// The directory at which the walk begins.
   public let root: Directory
-  private var rungs: [Rung] = []
+  private var rungs: [Level] = []
   private var relative: [UInt8] = []
   /// The first directory that may be open; all after it are.
   private var firstOpen = 0
@@ -58,7 +58,7 @@ public struct DirectoryLadder: ~Copyable {
   ) throws(SystemError) {
     try openAgain()
     let opened = try open(name, in: raw, expected)
-    rungs.append(Rung(name: name, above: relative.count, raw: opened))
+    rungs.append(Level(name: name, above: relative.count, raw: opened))
     if !relative.isEmpty { relative.append(ByteString.slash) }
     relative.append(contentsOf: name.bytes)
     closeFirst()

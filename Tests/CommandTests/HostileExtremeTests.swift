@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Repositories that violate no rule but declare extreme values: no sum and no time in them ends
-/// the program. `PlanBoundTests` has too many paths.
+/// the program. `PlanLimitTests` has too many paths.
 @Suite struct HostileExtremeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 

@@ -38,7 +38,7 @@ extension PurgePlan {
       let unit = units[place]
       (judgement.unit, judgement.unitPath, judgement.place) = (unit, path(of: unit), place + 1)
       judgement.levels = scan.policy.pressure.filter {
-        PurgeTerm($0).lets(unit, at: request.now)
+        PurgeTerm($0).allows(unit, at: request.now)
       }.map(\.level)
     } else {
       judgement.conflict = conflict(number, entry)

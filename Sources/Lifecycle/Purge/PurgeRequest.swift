@@ -62,7 +62,7 @@ public struct PurgeTerm: Sendable, Hashable {
   /// The terms for a policy without levels: every order, unused for a week.
   static let unlevelled = PurgeTerm()
 
-  func lets(_ unit: PurgeUnit, at now: Timestamp) -> Bool {
+  func allows(_ unit: PurgeUnit, at now: Timestamp) -> Bool {
     (orders?.contains(unit.terms.order) ?? true) && unit.age(at: now) >= minimumAge
   }
 }

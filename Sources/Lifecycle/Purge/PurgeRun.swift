@@ -31,7 +31,7 @@ struct PurgeRun {
     let all = plan.units.indices.filter { place in
       let unit = plan.units[place]
       return isFree[Int(unit.container)] && plan.device(of: unit) == volume.device
-        && term.lets(unit, at: plan.request.now)
+        && term.allows(unit, at: plan.request.now)
     }
     var (batch, next) = (volume.chosen.map(Int.init), volume.chosen.count)
     options.counters.expect(

@@ -67,14 +67,14 @@ extension PurgePlan {
     }
     let levels = scan.policy.pressure.map { pressure in
       let term = PurgeTerm(pressure)
-      let (taken, bytes) = take(own.filter { term.lets(units[$0], at: request.now) }, upTo: nil)
+      let (taken, bytes) = take(own.filter { term.allows(units[$0], at: request.now) }, upTo: nil)
       return PurgeVolume.LevelGain(level: pressure.level, bytes: bytes, units: taken.count)
     }
     let crossed = scan.policy.pressure(on: space)
     let (term, goal) = task(crossed, space)
     var (chosen, gain): ([Int], UInt64) = ([], 0)
     if let term, goal != .some(0) {
-      (chosen, gain) = take(own.filter { term.lets(units[$0], at: request.now) }, upTo: goal)
+      (chosen, gain) = take(own.filter { term.allows(units[$0], at: request.now) }, upTo: goal)
     }
     return PurgeVolume(
       device: device, path: path, space: space, pressure: crossed?.level, levels: levels,

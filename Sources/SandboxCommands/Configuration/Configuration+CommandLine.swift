@@ -11,7 +11,7 @@ struct ConfiguredCommandLine {
   /// The number of arguments that name the command.
   private let depth: Int
   /// The arguments that unset a flag: `--no-…`.
-  private let withdrawn: Set<String>
+  private let unsetFlags: Set<String>
 
   /// An argument that the configuration adds.
   struct Addition {
@@ -37,7 +37,7 @@ struct ConfiguredCommandLine {
 
   /// Creates a command line without a configuration.
   init(_ words: [String]) {
-    (given, added, depth, withdrawn) = (words, [], 0, [])
+    (given, added, depth, unsetFlags) = (words, [], 0, [])
   }
 
   /// Adds the configuration's options for the command that the arguments name, except for those
@@ -50,11 +50,11 @@ struct ConfiguredCommandLine {
     given = words
     depth = named.count
     guard let command = way.last else {
-      (added, withdrawn) = ([], [])
+      (added, unsetFlags) = ([], [])
       return
     }
     let scan = CommandLineScan(Array(words.dropFirst(depth)), command)
-    withdrawn = scan.withdrawn
+    unsetFlags = scan.unsetFlags
     guard let configuration else {
       added = []
       if let profile = scan.profile { throw Configuration.noFile(profile) }
@@ -71,7 +71,7 @@ struct ConfiguredCommandLine {
   private func words(with additions: [Addition]) -> [String] {
     let rest = given[depth...]
     let end = rest.firstIndex(of: "--") ?? rest.endIndex
-    let kept = rest[..<end].filter { !withdrawn.contains($0) } + rest[end...]
+    let kept = rest[..<end].filter { !unsetFlags.contains($0) } + rest[end...]
     return Array(given[..<depth] + additions.map(\.word) + kept)
   }
 
@@ -189,7 +189,7 @@ private struct CommandLineScan {
   /// The long names of the options.
   var names: Set<String> = []
   /// The arguments that unset a flag.
-  var withdrawn: Set<String> = []
+  var unsetFlags: Set<String> = []
   var profile: String?
 
   init(_ words: [String], _ command: KnownCommand) {
@@ -202,7 +202,7 @@ private struct CommandLineScan {
           options.contains(where: { $0.name == name.dropFirst(3) && $0.isFlag })
         {
           names.insert(String(name.dropFirst(3)))
-          withdrawn.insert(word)
+          unsetFlags.insert(word)
         }
         names.insert(name)
         if name == "profile" {

@@ -20,7 +20,7 @@ private struct DeviceRestoreInput {
 
 extension RestoreCommand {
   /// Restores into the containers of a device.
-  func restoreIntoDevice(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
+  func restoreIntoDevice(_ what: RestoreSource, _ console: Console) throws -> ExitStatus {
     _ = try merging.mode()
     let (repository, storage) = try repository.open()
     let reader = try repository.beginCarefulReading()

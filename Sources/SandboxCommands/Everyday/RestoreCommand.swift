@@ -61,7 +61,7 @@ struct RestoreCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     try requireOnePlace()
-    let what = try RestoreWhat(self.what)
+    let what = try RestoreSource(self.what)
     if merging.delete, !part.classes.isEmpty {
       throw UsageError(
         "'--delete' cannot be used with '--class': files that the snapshot lacks have no class")
@@ -82,7 +82,8 @@ struct RestoreCommand: SandboxCommand {
 
   // MARK: - Into a directory
 
-  private func restoreIntoDirectory(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
+  private func restoreIntoDirectory(_ what: RestoreSource, _ console: Console) throws -> ExitStatus
+  {
     let mode = try merging.mode()
     if merging.delete, mode == nil {
       throw UsageError(

@@ -107,7 +107,7 @@ struct DeviceRestoreOptions: ParsableArguments {
 }
 
 /// The source of a restore, as the command line names it.
-enum RestoreWhat {
+enum RestoreSource {
   case snapshot(SnapshotPath)
   /// An absolute path of the device, in the latest snapshot that has it.
   case latest(of: ByteString)

@@ -159,7 +159,7 @@ struct ScheduleInstallCommand: SandboxCommand {
       throw UsageError(
         parser: SandboxctlCommand.message(for: error), SandboxctlCommand.fullMessage(for: error))
     }
-    try WordChecks.requireOnce(words)
+    try ArgumentChecks.requireOnce(words)
     try (parsed as? PurgeCommand)?.check()
     return words
   }

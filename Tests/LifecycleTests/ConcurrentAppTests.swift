@@ -7,7 +7,7 @@ import Testing
 
 /// A process of the app that runs during a change of the app: an open file is found, and nothing
 /// written between plan and exchange is lost.
-@Suite(.spreadScans) struct MeanwhileTests {
+@Suite(.spreadScans) struct ConcurrentAppTests {
   private static let package = MemoryPackage(
     extensions: [("\(UpdateFixture.app).share", "20")], files: ["Example": "new program"])
 

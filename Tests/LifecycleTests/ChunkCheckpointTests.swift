@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The next run knows how far an interrupted run has read a large file.
-@Suite(.spreadScans) struct StatePiecesTests {
+@Suite(.spreadScans) struct ChunkCheckpointTests {
   let fixture: StateFixture
   init() throws { fixture = try StateFixture() }
 

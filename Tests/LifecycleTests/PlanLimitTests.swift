@@ -7,7 +7,7 @@ import Testing
 @testable import Lifecycle
 
 /// Snapshots with too many paths for the memory: they are refused before they take memory.
-@Suite(.spreadScans) struct PlanBoundTests {
+@Suite(.spreadScans) struct PlanLimitTests {
   private let fixture: Fixture
   private let reader: RepositoryReader
   private let small: StoredSnapshot

@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// Data classes of more paths than fit into a snapshot: the backup is refused before it reads.
-@Suite(.spreadScans) struct ClassBoundTests {
+@Suite(.spreadScans) struct ClassLimitTests {
   private func runs(_ count: Int, _ name: (Int) -> ByteString) -> [ClassRun] {
     (0..<count).map { number in
       ClassRun(

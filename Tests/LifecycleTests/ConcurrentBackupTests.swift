@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Other programs that use the same repository, and a clock that is wrong.
-@Suite(.spreadScans) struct RivalTests {
+@Suite(.spreadScans) struct ConcurrentBackupTests {
   let fixture: Fixture
   init() throws { fixture = try Fixture(inMemory: true) }
 

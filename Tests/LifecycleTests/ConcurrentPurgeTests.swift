@@ -7,7 +7,7 @@ import Testing
 @testable import Lifecycle
 
 /// Other operations of this program on the same device.
-@Suite(.spreadScans) struct PurgeRivalTests {
+@Suite(.spreadScans) struct ConcurrentPurgeTests {
   private func makeFixture() throws -> PurgeFixture {
     let fixture = try PurgeFixture()
     for app in 0..<2 { try fixture.put("Library/Caches/a", in: app) }

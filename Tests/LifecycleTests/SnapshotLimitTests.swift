@@ -7,7 +7,7 @@ import Testing
 
 /// The plan's estimate of the space for the snapshot before the change: never less than the
 /// backup's own check counts, and equal if nothing is stored yet.
-@Suite(.spreadScans) struct SnapshotBoundTests {
+@Suite(.spreadScans) struct SnapshotLimitTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
   /// The result of the backup's own check: the number of files to read, and their bytes.

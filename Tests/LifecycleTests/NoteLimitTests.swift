@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// Notes on more paths than fit into a snapshot.
-@Suite(.spreadScans) struct NoteBoundTests {
+@Suite(.spreadScans) struct NoteLimitTests {
   private static func remarks(_ count: Int, in directory: ByteString) -> [PathRemark] {
     (0..<count).map {
       PathRemark(

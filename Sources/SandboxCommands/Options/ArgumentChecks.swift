@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import SystemIO
 
 /// Checks of the arguments that the parser does not make.
-enum WordChecks {
+enum ArgumentChecks {
   /// Refuses bytes that are not UTF-8 in a text argument, such as a tag. Arguments that may contain
   /// other bytes are of type `ByteString`; each `String` is text.
   static func requireText(_ command: any ParsableCommand, _ words: [String]) throws {
