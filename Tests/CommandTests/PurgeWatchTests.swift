@@ -39,7 +39,9 @@ import Testing
   /// waits until COUNT lines of the watch's `out` or `err` contain TEXT, and `look FILE TEXT COUNT`
   /// makes the watch look meanwhile. At the end SIGTERM ends the watch. Returns the outcome.
   private func watched(_ script: String, _ arguments: String = "") throws -> Program.Outcome {
+    // The files exist before the watch starts, which opens them later than the script reads them.
     let text = """
+      : > out; : > err
       env --default-signal "$0" \(Self.purge) --watch \(arguments) > out 2> err & P=$!
       await() {
         for i in $(seq 6000); do
