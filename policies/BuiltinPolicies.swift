@@ -1,15 +1,15 @@
 /// The built-in policy files, which are in this directory.
-public enum BuiltinPolicies {
+package enum BuiltinPolicies {
   /// A file: its name, its bytes, and the values of its first keys.
-  public struct File: Sendable {
-    public let name: String
-    public let bytes: [UInt8]
+  package struct File: Sendable {
+    package let name: String
+    package let bytes: [UInt8]
     /// The policy's name.
-    public let policy: String
+    package let policy: String
     /// The name of its layout, or nil for none.
-    public let layout: String?
+    package let layout: String?
     /// The policies that it extends.
-    public let bases: [String]
+    package let bases: [String]
 
     init(_ policy: String, _ bytes: [UInt8], layout: String? = nil, extends bases: [String] = []) {
       name = "\(policy).yaml"
@@ -21,7 +21,7 @@ public enum BuiltinPolicies {
   }
 
   /// The policies, each after those that it extends.
-  public static let files: [File] = [
+  package static let files: [File] = [
     File("common", PackageResources.common_yaml),
     File("apple", PackageResources.apple_yaml, extends: ["common"]),
     File(
@@ -37,12 +37,12 @@ public enum BuiltinPolicies {
   /// - Parameters:
   ///   - name: The policy's name, or nil for the policy of the layout.
   /// - Returns: The files, or an empty array if there is no such policy.
-  public static func files(policy name: String?, layout: String) -> [File] {
+  package static func files(policy name: String?, layout: String) -> [File] {
     guard let last = files.first(where: { name == nil ? $0.layout == layout : $0.policy == name })
     else { return [] }
     return files.filter { $0.policy == last.policy || last.bases.contains($0.policy) }
   }
 
   /// The JSON Schema of a policy file, for editors and `policy schema`.
-  public static let schema: [UInt8] = PackageResources.policy_schema_json
+  package static let schema: [UInt8] = PackageResources.policy_schema_json
 }

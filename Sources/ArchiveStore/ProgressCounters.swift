@@ -1,8 +1,8 @@
 internal import Synchronization
-public import SystemIO
+package import SystemIO
 
 /// The progress of an operation, updated by its threads and readable from any thread.
-public final class ProgressCounters: Sendable {
+package final class ProgressCounters: Sendable {
   private let filesToDo = Atomic<Int>(0)
   private let bytesToDo = Atomic<UInt64>(0)
   private let filesDone = Atomic<Int>(0)
@@ -14,10 +14,10 @@ public final class ProgressCounters: Sendable {
   private let noun: String
 
   /// Creates counters that start at zero, with `noun` as the word for one counted item.
-  public init(of noun: String = "file") { self.noun = noun }
+  package init(of noun: String = "file") { self.noun = noun }
 
   /// The current counts.
-  public var progress: ProgressState {
+  package var progress: ProgressState {
     ProgressState(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
@@ -27,54 +27,54 @@ public final class ProgressCounters: Sendable {
   }
 
   /// Adds to the expected totals.
-  public func expect(files: Int, bytes: UInt64) {
+  package func expect(files: Int, bytes: UInt64) {
     filesToDo.add(files, ordering: .relaxed)
     bytesToDo.wrappingAdd(bytes, ordering: .relaxed)
   }
 
   /// Sets the path of the current file.
-  public func begin(_ path: ByteString) { active.withLock { $0 = path } }
+  package func begin(_ path: ByteString) { active.withLock { $0 = path } }
 
   /// Counts processed bytes.
-  public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
+  package func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
 
   /// Counts bytes that an interrupted run has already read and stored.
-  public func didResume(bytes: UInt64) {
+  package func didResume(bytes: UInt64) {
     didHandle(bytes: bytes)
     bytesResumed.wrappingAdd(bytes, ordering: .relaxed)
   }
 
   /// Counts processed files.
-  public func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }
+  package func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }
 
   /// Counts an opened source file.
-  public func didOpen() { opened.add(1, ordering: .relaxed) }
+  package func didOpen() { opened.add(1, ordering: .relaxed) }
 
   /// Counts a problem.
-  public func didFail() { problems.add(1, ordering: .relaxed) }
+  package func didFail() { problems.add(1, ordering: .relaxed) }
 }
 
 /// A snapshot of an operation's progress.
-public struct ProgressState: Sendable, Hashable {
+package struct ProgressState: Sendable, Hashable {
   /// The expected number of files and their bytes; 0 while unknown.
-  public var filesToDo = 0
-  public var bytesToDo: UInt64 = 0
+  package var filesToDo = 0
+  package var bytesToDo: UInt64 = 0
   /// The processed files and bytes. A file that changes while it is read is counted each time.
-  public var filesDone = 0
-  public var bytesDone: UInt64 = 0
+  package var filesDone = 0
+  package var bytesDone: UInt64 = 0
   /// The part of `bytesDone` that an interrupted run had read of files it did not finish.
-  public var bytesResumed: UInt64 = 0
+  package var bytesResumed: UInt64 = 0
   /// The number of source files that were opened.
-  public var opened = 0
+  package var opened = 0
   /// The number of problems so far.
-  public var problems = 0
+  package var problems = 0
   /// The logical path of the current file; empty before the first.
-  public var active: ByteString = ""
+  package var active: ByteString = ""
   /// The word for one counted item.
-  public var noun = "file"
+  package var noun = "file"
 
   /// Creates a state from its parts.
-  public init(
+  package init(
     filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
     bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",
     noun: String = "file"

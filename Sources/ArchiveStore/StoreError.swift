@@ -1,22 +1,22 @@
-public import SystemIO
+package import SystemIO
 
 /// A failed operation of a repository or its storage.
-public struct StoreError: Error, Hashable, Sendable {
+package struct StoreError: Error, Hashable, Sendable {
   /// The machine-readable code.
-  public let code: Code
+  package let code: Code
   /// The action that failed, as the words after "cannot".
-  public let action: String
+  package let action: String
   /// The subject of the action: a path or the name of an object.
-  public let subject: String
+  package let subject: String
   /// The reason for the failure.
-  public let reason: String
+  package let reason: String
   /// The suggested next step, if there is one.
-  public let hint: String?
+  package let hint: String?
   /// The system call that failed, if there is one.
-  public let cause: SystemError?
+  package let cause: SystemError?
 
   /// Creates an error.
-  public init(
+  package init(
     _ code: Code, _ action: String, subject: String, reason: String, hint: String? = nil,
     cause: SystemError? = nil
   ) {
@@ -34,7 +34,7 @@ public struct StoreError: Error, Hashable, Sendable {
   }
 
   /// The code of an error.
-  public enum Code: String, Sendable, CaseIterable {
+  package enum Code: String, Sendable, CaseIterable {
     /// There is no repository at the location.
     case noRepository
     /// The location of a new repository is not empty.
@@ -64,7 +64,7 @@ public struct StoreError: Error, Hashable, Sendable {
   }
 
   /// The kinds of failure that a command distinguishes by exit status.
-  public enum Kind: Sendable, Hashable, CaseIterable {
+  package enum Kind: Sendable, Hashable, CaseIterable {
     case noRepository
     case busy
     case damaged
@@ -74,7 +74,7 @@ public struct StoreError: Error, Hashable, Sendable {
   }
 
   /// The kind of this failure.
-  public var kind: Kind {
+  package var kind: Kind {
     switch code {
     case .noRepository: .noRepository
     case .busy: .busy
@@ -88,5 +88,5 @@ public struct StoreError: Error, Hashable, Sendable {
 
 extension StoreError: CustomStringConvertible {
   /// The complete message: "cannot read 'index/ab…': …".
-  public var description: String { "cannot \(action) '\(subject)': \(reason)" }
+  package var description: String { "cannot \(action) '\(subject)': \(reason)" }
 }

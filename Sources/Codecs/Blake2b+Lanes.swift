@@ -6,7 +6,7 @@ extension Blake2b {
   /// Hashing them together takes a quarter of the time with AVX-512 and half with AVX2, from eight
   /// or four ranges of similar length. Without either it takes the same time. Ranges may overlap;
   /// each must be within the bytes.
-  public static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>) -> [Digest] {
+  package static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>) -> [Digest] {
     hash(runs, of: bytes, lanes: lanes)
   }
 

@@ -6,14 +6,14 @@ extension Blake2b {
   ///
   /// Four streams that advance equally take a third of the time of hashing them one by one. A
   /// single stream takes as long as a `Blake2b`.
-  public struct Stream {
+  package struct Stream {
     /// The number of lanes for this stream and those hashed with it; 0 uses libsodium.
     private let lanes: Int
     private var state = cb_stream()
     private var alone: SodiumHasher?
 
     /// Creates a hash of no bytes.
-    public init() { self.init(lanes: Blake2b.lanes) }
+    package init() { self.init(lanes: Blake2b.lanes) }
 
     init(lanes: Int) {
       self.lanes = lanes
@@ -21,11 +21,11 @@ extension Blake2b {
     }
 
     /// Whether hashing streams together is faster than one by one.
-    public static var gainsTogether: Bool { Blake2b.lanes > 0 }
+    package static var gainsTogether: Bool { Blake2b.lanes > 0 }
 
     /// Adds one byte range, which may be empty, to each stream. Ranges may overlap; each must be
     /// within the bytes.
-    public static func update(
+    package static func update(
       _ streams: inout [Stream], by runs: [Range<Int>], of bytes: Span<UInt8>
     ) {
       precondition(streams.count == runs.count, "one range for each stream")
@@ -38,7 +38,7 @@ extension Blake2b {
     }
 
     /// Returns the digest of all bytes added so far.
-    public func finish() -> Digest {
+    package func finish() -> Digest {
       if let alone { return alone.finish() }
       var last = state
       unsafe cb_finish(&last)

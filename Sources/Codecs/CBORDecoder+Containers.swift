@@ -1,14 +1,14 @@
 extension CBORDecoder {
   /// Opens an array and returns its number of elements. Call `nextElement()` before each.
   @discardableResult
-  public mutating func beginArray() throws(CodecError) -> Int {
+  package mutating func beginArray() throws(CodecError) -> Int {
     willRead()
     return try begin(.array, "an array", bytesEach: 1)
   }
 
   /// Whether the innermost array has another element, which must then be read. Closes the array at
   /// its end.
-  public mutating func nextElement() throws(CodecError) -> Bool {
+  package mutating func nextElement() throws(CodecError) -> Bool {
     precondition(depth > 0 && !top.isMap, "no array is open")
     precondition(!top.owesValue, "the previous element has not been read")
     guard top.remaining > 0 else {
@@ -22,14 +22,14 @@ extension CBORDecoder {
 
   /// Opens a map and returns its number of entries. Call `nextKey()` before each.
   @discardableResult
-  public mutating func beginMap() throws(CodecError) -> Int {
+  package mutating func beginMap() throws(CodecError) -> Int {
     willRead()
     return try begin(.map, "a map", bytesEach: 2)
   }
 
   /// Returns the next key of the innermost map, whose value must then be read, or nil at the end of
   /// the map, which closes it.
-  public mutating func nextKey() throws(CodecError) -> Int64? {
+  package mutating func nextKey() throws(CodecError) -> Int64? {
     precondition(depth > 0 && top.isMap, "no map is open")
     precondition(!top.owesValue, "the previous value has not been read")
     guard top.remaining > 0 else {

@@ -1,18 +1,18 @@
 extension CBORDecoder {
   /// Reads an unsigned integer.
-  public mutating func unsigned() throws(CodecError) -> UInt64 {
+  package mutating func unsigned() throws(CodecError) -> UInt64 {
     willRead()
     return try argument(.unsigned, "an unsigned integer")
   }
 
   /// Reads an integer of at most 64 bits with sign.
-  public mutating func integer() throws(CodecError) -> Int64 {
+  package mutating func integer() throws(CodecError) -> Int64 {
     willRead()
     return try signed("an integer")
   }
 
   /// Reads a Boolean.
-  public mutating func bool() throws(CodecError) -> Bool {
+  package mutating func bool() throws(CodecError) -> Bool {
     willRead()
     guard try kind() == .bool else { throw failure("true or false is expected") }
     position += 1
@@ -20,7 +20,7 @@ extension CBORDecoder {
   }
 
   /// Reads null if it is next. Returns whether it was.
-  public mutating func null() throws(CodecError) -> Bool {
+  package mutating func null() throws(CodecError) -> Bool {
     guard try kind() == .null else { return false }
     willRead()
     position += 1
@@ -28,23 +28,23 @@ extension CBORDecoder {
   }
 
   /// Reads a byte string of at most `limit` bytes.
-  public mutating func bytes(limit: Int = .max) throws(CodecError) -> [UInt8] {
+  package mutating func bytes(limit: Int = .max) throws(CodecError) -> [UInt8] {
     Array(source[try byteRange(limit: limit)])
   }
 
   /// Reads a byte string of at most `limit` bytes as a slice of the decoder's bytes.
-  public mutating func slice(limit: Int = .max) throws(CodecError) -> ArraySlice<UInt8> {
+  package mutating func slice(limit: Int = .max) throws(CodecError) -> ArraySlice<UInt8> {
     source[try byteRange(limit: limit)]
   }
 
   /// Reads a byte string of at most `limit` bytes and returns its range in the decoder's bytes.
-  public mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
+  package mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
     willRead()
     return try string(.bytes, expecting: "a byte string", limit: limit)
   }
 
   /// Reads a digest: a byte string of 32 bytes.
-  public mutating func digest() throws(CodecError) -> Digest {
+  package mutating func digest() throws(CodecError) -> Digest {
     let begin = position
     let range = try byteRange()
     guard let digest = Digest(source.span.extracting(range)) else {
@@ -54,13 +54,13 @@ extension CBORDecoder {
   }
 
   /// Reads a byte string of at most 32 bytes as a digest, or nil if it is shorter.
-  public mutating func wholeDigest() throws(CodecError) -> Digest? {
+  package mutating func wholeDigest() throws(CodecError) -> Digest? {
     let range = try byteRange(limit: Digest.byteCount)
     return Digest(source.span.extracting(range))
   }
 
   /// Reads a text string of at most `limit` bytes, which must be valid UTF-8.
-  public mutating func text(limit: Int = .max) throws(CodecError) -> String {
+  package mutating func text(limit: Int = .max) throws(CodecError) -> String {
     willRead()
     let range = try string(.text, expecting: "a text string", limit: limit)
     guard let text = UTF8Check.string(source.span.extracting(range)) else {
@@ -70,10 +70,10 @@ extension CBORDecoder {
   }
 
   /// Skips the next item of any kind, validating it.
-  public mutating func skip() throws(CodecError) { _ = try itemRange() }
+  package mutating func skip() throws(CodecError) { _ = try itemRange() }
 
   /// Reads the next item of any kind, validating it, and returns its encoded bytes.
-  public mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
+  package mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
 
   private mutating func itemRange() throws(CodecError) -> Range<Int> {
     let begin = position

@@ -15,7 +15,7 @@
 /// }
 /// try decoder.finish()
 /// ```
-public struct CBORDecoder: Sendable {
+package struct CBORDecoder: Sendable {
   let source: [UInt8]
   let start: Int
   let end: Int
@@ -40,7 +40,7 @@ public struct CBORDecoder: Sendable {
 
   /// Creates a decoder of bytes, or of a range of them, which must be one item with at most
   /// `depthLimit` levels of arrays and maps.
-  public init(_ bytes: [UInt8], range: Range<Int>? = nil, depthLimit: Int = 32) {
+  package init(_ bytes: [UInt8], range: Range<Int>? = nil, depthLimit: Int = 32) {
     source = bytes
     start = range?.lowerBound ?? 0
     end = range?.upperBound ?? bytes.count
@@ -50,7 +50,7 @@ public struct CBORDecoder: Sendable {
   }
 
   /// The kind of an item.
-  public enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     case unsigned
     case negative
     case bytes
@@ -62,10 +62,10 @@ public struct CBORDecoder: Sendable {
   }
 
   /// The number of bytes read.
-  public var offset: Int { position - start }
+  package var offset: Int { position - start }
 
   /// Returns the kind of the next item without reading it.
-  public func kind() throws(CodecError) -> Kind {
+  package func kind() throws(CodecError) -> Kind {
     guard position < end else { throw failure("an item is expected", .truncated) }
     switch source[position] >> 5 {
     case 0: return .unsigned
@@ -85,7 +85,7 @@ public struct CBORDecoder: Sendable {
   }
 
   /// Checks that the item is complete and that no data follows it.
-  public func finish() throws(CodecError) {
+  package func finish() throws(CodecError) {
     precondition(depth == 0, "an array or map has not been read to its end")
     guard position == end else { throw failure("data follows the item") }
   }

@@ -1,6 +1,6 @@
 extension CodecError: CustomStringConvertible {
   /// The whole message: "cannot read JSON: a comma is missing, at line 3, column 14".
-  public var description: String {
+  package var description: String {
     let verb = kind == .unrepresentable ? "write" : "read"
     let place =
       switch position {
@@ -12,7 +12,7 @@ extension CodecError: CustomStringConvertible {
   }
 
   /// The remedy, or nil if there is none to suggest.
-  public var hint: String? {
+  package var hint: String? {
     switch (kind, format) {
     case (.malformed, .json), (.truncated, .json), (.malformed, .yaml), (.truncated, .yaml):
       "correct the text at that position"

@@ -1,17 +1,17 @@
 /// Input that could not be read or a value that could not be written: the format, the reason and
 /// the position.
-public struct CodecError: Error, Hashable, Sendable {
+package struct CodecError: Error, Hashable, Sendable {
   /// The kind of failure.
-  public let kind: Kind
+  package let kind: Kind
   /// The format that was read or written.
-  public let format: CodecFormat
+  package let format: CodecFormat
   /// The reason in plain words, without a full stop.
-  public let reason: String
+  package let reason: String
   /// The position in the input, if it is known.
-  public let position: Position?
+  package let position: Position?
 
   /// Creates an error from its parts.
-  public init(
+  package init(
     _ kind: Kind, in format: CodecFormat, reason: String, at position: Position? = nil
   ) {
     self.kind = kind
@@ -21,7 +21,7 @@ public struct CodecError: Error, Hashable, Sendable {
   }
 
   /// The kinds of failure, which determine the hint and the handling by callers.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The input violates the rules of the format.
     case malformed
     /// The input is incomplete.
@@ -37,7 +37,7 @@ public struct CodecError: Error, Hashable, Sendable {
   }
 
   /// A position in the input.
-  public enum Position: Sendable, Hashable {
+  package enum Position: Sendable, Hashable {
     /// A line and a column of text.
     case mark(Mark)
     /// A byte offset of binary input.
@@ -45,31 +45,31 @@ public struct CodecError: Error, Hashable, Sendable {
   }
 
   /// The line and column, or nil if the input is binary.
-  public var mark: Mark? {
+  package var mark: Mark? {
     if case .mark(let mark) = position { mark } else { nil }
   }
 
   /// The byte offset, or nil if the input is text.
-  public var offset: Int? {
+  package var offset: Int? {
     if case .offset(let offset) = position { offset } else { nil }
   }
 }
 
 /// A position in a text: line and column, both from 1. A column is a Unicode scalar.
-public struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
+package struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The line, from 1.
-  public let line: Int
+  package let line: Int
   /// The column, from 1.
-  public let column: Int
+  package let column: Int
 
   /// Creates a mark from a line and a column, both from 1.
-  public init(line: Int, column: Int) {
+  package init(line: Int, column: Int) {
     self.line = line
     self.column = column
   }
 
   /// Computes the line and column of a byte offset in UTF-8 text.
-  public init(of offset: Int, in text: Span<UInt8>) {
+  package init(of offset: Int, in text: Span<UInt8>) {
     var line = 1
     var column = 1
     for index in 0..<min(offset, text.count) {
@@ -85,9 +85,9 @@ public struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
   }
 
   /// The mark as `3:14`.
-  public var description: String { "\(line):\(column)" }
+  package var description: String { "\(line):\(column)" }
 
-  public static func < (left: Mark, right: Mark) -> Bool {
+  package static func < (left: Mark, right: Mark) -> Bool {
     (left.line, left.column) < (right.line, right.column)
   }
 }

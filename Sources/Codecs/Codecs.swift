@@ -11,7 +11,7 @@
 // by two threads at once (each thread creates its own).
 
 /// A format that this module reads or writes, by its name in messages.
-public enum CodecFormat: String, Sendable, Hashable, CaseIterable {
+package enum CodecFormat: String, Sendable, Hashable, CaseIterable {
   case digest
   case json = "JSON"
   case yaml = "YAML"

@@ -1,25 +1,25 @@
 extension Digest: CustomStringConvertible, LosslessStringConvertible {
   /// Creates a digest from 64 lowercase hexadecimal digits; nil for any other text.
-  public init?(_ description: String) { self.init(hex: description) }
+  package init?(_ description: String) { self.init(hex: description) }
 
   /// Creates a digest from 64 lowercase hexadecimal digits; nil for any other text.
   ///
   /// Upper case is refused, so that each digest has a single text form.
-  public init?(hex: some StringProtocol) {
+  package init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(String(hex)), let digest = Digest(bytes) else { return nil }
     self = digest
   }
 
   /// The 64 lowercase hexadecimal digits, as printed by `b2sum -l 256`.
-  public var hex: String { Hex.encode(bytes) }
+  package var hex: String { Hex.encode(bytes) }
 
-  public var description: String { hex }
+  package var description: String { hex }
 }
 
 /// Lowercase hexadecimal digits.
-public enum Hex {
+package enum Hex {
   /// Returns the digits of bytes, two for each.
-  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     text.reserveCapacity(bytes.underestimatedCount * 2)
     for byte in bytes {
@@ -30,7 +30,7 @@ public enum Hex {
   }
 
   /// Returns the bytes of lowercase digits, or nil for other characters or an odd number of digits.
-  public static func decode(_ text: String) -> [UInt8]? {
+  package static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count / 2)
     var high: UInt8?

@@ -1,14 +1,13 @@
 /// A BLAKE2b-256 digest: the name of a blob, a pack, an index or a snapshot.
 ///
 /// Digests are ordered by their 32 bytes.
-public struct Digest: Hashable, Sendable, BitwiseCopyable {
+package struct Digest: Hashable, Sendable, BitwiseCopyable {
   /// The number of bytes.
-  public static let byteCount = 32
+  package static let byteCount = 32
 
   /// The bytes as four big-endian words, whose order is that of the bytes.
-  @usableFromInline let word0, word1, word2, word3: UInt64
+  let word0, word1, word2, word3: UInt64
 
-  @usableFromInline
   init(word0: UInt64, word1: UInt64, word2: UInt64, word3: UInt64) {
     self.word0 = word0
     self.word1 = word1
@@ -17,7 +16,7 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Creates a digest from 32 bytes; nil for any other number.
-  public init?(_ bytes: Span<UInt8>) {
+  package init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     self.init(
       word0: Self.word(bytes, 0), word1: Self.word(bytes, 8), word2: Self.word(bytes, 16),
@@ -25,10 +24,10 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Creates a digest from 32 bytes; nil for any other number.
-  public init?(_ bytes: [UInt8]) { self.init(bytes.span) }
+  package init?(_ bytes: [UInt8]) { self.init(bytes.span) }
 
   /// Creates a digest from the 32 bytes at `offset`, which must exist.
-  public init(_ bytes: RawSpan, at offset: Int) {
+  package init(_ bytes: RawSpan, at offset: Int) {
     precondition(offset >= 0 && bytes.byteCount - offset >= Self.byteCount)
     self.init(
       word0: Self.word(bytes, offset), word1: Self.word(bytes, offset + 8),
@@ -46,7 +45,7 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// The 32 bytes.
-  public var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.byteCount)
     append(to: &bytes)
@@ -54,19 +53,19 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Appends the 32 bytes to a buffer.
-  public func append(to buffer: inout [UInt8]) {
+  package func append(to buffer: inout [UInt8]) {
     let words = (word0.bigEndian, word1.bigEndian, word2.bigEndian, word3.bigEndian)
     unsafe withUnsafeBytes(of: words) { unsafe buffer.append(contentsOf: $0) }
   }
 
   /// The first eight bytes as a number: enough to detect damage, not to identify objects.
-  public var leadingWord: UInt64 { word0 }
+  package var leadingWord: UInt64 { word0 }
 
   /// The first two bytes as a number, for the fan-out of a table.
-  public var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }
+  package var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }
 
   /// The number of leading zero bits.
-  public var leadingZeroBitCount: Int {
+  package var leadingZeroBitCount: Int {
     var count = 0
     for word in [word0, word1, word2, word3] {
       count += word.leadingZeroBitCount
@@ -77,8 +76,7 @@ public struct Digest: Hashable, Sendable, BitwiseCopyable {
 }
 
 extension Digest: Comparable {
-  @inlinable
-  public static func < (left: Digest, right: Digest) -> Bool {
+  package static func < (left: Digest, right: Digest) -> Bool {
     if left.word0 != right.word0 { return left.word0 < right.word0 }
     if left.word1 != right.word1 { return left.word1 < right.word1 }
     if left.word2 != right.word2 { return left.word2 < right.word2 }

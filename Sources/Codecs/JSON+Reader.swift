@@ -1,15 +1,15 @@
 extension JSON {
   /// The limits of a JSON text.
-  public struct Limits: Sendable {
+  package struct Limits: Sendable {
     /// The maximum number of bytes.
-    public var bytes: Int
+    package var bytes: Int
     /// The maximum nesting of arrays and objects.
-    public var depth: Int
+    package var depth: Int
     /// The maximum number of values. The smallest take two bytes of text and 24 of memory.
-    public var values: Int
+    package var values: Int
 
     /// Creates limits: by default 64 MiB, 128 levels and 2,097,152 values.
-    public init(bytes: Int = 64 << 20, depth: Int = 128, values: Int = 1 << 21) {
+    package init(bytes: Int = 64 << 20, depth: Int = 128, values: Int = 1 << 21) {
       self.bytes = bytes
       self.depth = depth
       self.values = values
@@ -24,7 +24,7 @@ extension JSON {
   ///
   /// - Parameter wanted: the members of the outermost object to keep; others are only validated and
   ///   take no memory. Nil keeps all.
-  public init(
+  package init(
     parsing text: [UInt8], limits: Limits = Limits(), keeping wanted: Set<String>? = nil
   ) throws(CodecError) {
     guard text.count <= limits.bytes else {
@@ -40,7 +40,7 @@ extension JSON {
   }
 
   /// Parses one JSON text, strictly by RFC 8259.
-  public init(parsing text: String, limits: Limits = Limits()) throws(CodecError) {
+  package init(parsing text: String, limits: Limits = Limits()) throws(CodecError) {
     try self.init(parsing: Array(text.utf8), limits: limits)
   }
 }

@@ -1,25 +1,25 @@
 extension JSON: CustomStringConvertible {
   /// The value on one line without spaces, members in order.
-  public var compact: String { String(decoding: compactBytes, as: UTF8.self) }
+  package var compact: String { String(decoding: compactBytes, as: UTF8.self) }
 
   /// The UTF-8 of `compact`.
-  public var compactBytes: [UInt8] {
+  package var compactBytes: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)
     return bytes
   }
 
   /// The value on several lines, indented by two spaces, without a final newline.
-  public var pretty: String {
+  package var pretty: String {
     var bytes: [UInt8] = []
     write(to: &bytes, indentation: 0)
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  public var description: String { compact }
+  package var description: String { compact }
 
   /// Appends the value on one line to a buffer.
-  public func write(to buffer: inout [UInt8]) { write(to: &buffer, indentation: nil) }
+  package func write(to buffer: inout [UInt8]) { write(to: &buffer, indentation: nil) }
 
   private func write(to buffer: inout [UInt8], indentation: Int?) {
     switch self {

@@ -1,8 +1,7 @@
 /// Little-endian numbers.
-public enum LittleEndian {
+package enum LittleEndian {
   /// Returns the number at an offset, which need not be aligned. Its bytes must exist.
-  @inlinable
-  public static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
+  package static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
     _ bytes: Span<UInt8>, at place: Int, as: Value.Type = Value.self
   ) -> Value {
     precondition(place >= 0 && place <= bytes.count - MemoryLayout<Value>.size)
@@ -14,8 +13,7 @@ public enum LittleEndian {
   static func word32(_ bytes: Span<UInt8>, at place: Int) -> UInt32 { integer(bytes, at: place) }
 
   /// Appends the bytes of a number.
-  @inlinable
-  public static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
+  package static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
     unsafe withUnsafeBytes(of: value.littleEndian) { unsafe buffer.append(contentsOf: $0) }
   }
 }

@@ -1,6 +1,6 @@
 extension PaxMember {
   /// Returns everything before the content: the header, preceded by an extended header if needed.
-  public func header() -> [UInt8] {
+  package func header() -> [UInt8] {
     var bytes: [UInt8] = []
     let records = extendedRecords()
     if !records.isEmpty {

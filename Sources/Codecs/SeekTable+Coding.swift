@@ -1,19 +1,19 @@
 extension SeekTable {
   /// The magic number at the beginning of the skippable frame.
-  public static let frameMagic: UInt32 = 0x184D_2A5E
+  package static let frameMagic: UInt32 = 0x184D_2A5E
   /// The magic number at the end of the table.
-  public static let footerMagic: UInt32 = 0x8F92_EAB1
+  package static let footerMagic: UInt32 = 0x8F92_EAB1
   /// The default limit of frames for readers.
-  public static let maximumFrames = 1 << 20
+  package static let maximumFrames = 1 << 20
   /// The size of the footer, which a reader needs first from the end of a file.
-  public static let footerSize = 9
+  package static let footerSize = 9
 
   private static let headerSize = 8
   private static let checksumFlag: UInt8 = 0x80
   private static let reservedFlags: UInt8 = 0x7C
 
   /// The encoded size of the table in bytes.
-  public var encodedSize: Int {
+  package var encodedSize: Int {
     Self.size(count: frames.count, hasChecksums: hasChecksums)
   }
 
@@ -23,7 +23,7 @@ extension SeekTable {
 
   /// Appends the table as a skippable frame. There must be at most 2^27 frames, which no real file
   /// exceeds.
-  public func encode(to buffer: inout [UInt8]) {
+  package func encode(to buffer: inout [UInt8]) {
     buffer.reserveCapacity(buffer.count + encodedSize)
     LittleEndian.append(Self.frameMagic, to: &buffer)
     LittleEndian.append(UInt32(encodedSize - Self.headerSize), to: &buffer)
@@ -38,14 +38,14 @@ extension SeekTable {
   }
 
   /// Returns the table as a skippable frame.
-  public func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var buffer: [UInt8] = []
     encode(to: &buffer)
     return buffer
   }
 
   /// Returns the size of the table at the end of a file from the file's last bytes (nine or more).
-  public static func encodedSize(
+  package static func encodedSize(
     inTail tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) -> Int {
     guard tail.count >= footerSize else {
@@ -72,7 +72,7 @@ extension SeekTable {
   /// Reads the table from the last bytes of a file, which must contain all of it.
   ///
   /// Call `encodedSize(inTail:)` first to get the number of bytes required.
-  public init(
+  package init(
     tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) {
     let size = try Self.encodedSize(inTail: tail, maximumFrames: maximumFrames)
@@ -104,7 +104,7 @@ extension SeekTable {
   }
 
   /// Reads a table that consists of exactly these bytes.
-  public init(
+  package init(
     _ bytes: [UInt8], maximumFrames: Int = maximumFrames
   ) throws(CodecError) {
     try self.init(tail: bytes.span, maximumFrames: maximumFrames)

@@ -6,29 +6,29 @@
 /// ```
 /// Four bytes each, little-endian. The flags are one byte, whose highest bit indicates checksums.
 /// `zstd -d` skips the frame.
-public struct SeekTable: Sendable, Hashable {
+package struct SeekTable: Sendable, Hashable {
   /// The frames in order.
-  public var frames: [Frame]
+  package var frames: [Frame]
   /// Whether the table contains a checksum for each frame.
-  public var hasChecksums: Bool
+  package var hasChecksums: Bool
 
   /// Creates a table.
-  public init(frames: [Frame] = [], hasChecksums: Bool = false) {
+  package init(frames: [Frame] = [], hasChecksums: Bool = false) {
     self.frames = frames
     self.hasChecksums = hasChecksums
   }
 
   /// A frame of the file.
-  public struct Frame: Sendable, Hashable {
+  package struct Frame: Sendable, Hashable {
     /// The stored size of the frame in bytes.
-    public var storedSize: UInt32
+    package var storedSize: UInt32
     /// The size of the content in bytes; 0 for a skippable frame.
-    public var contentSize: UInt32
+    package var contentSize: UInt32
     /// The low half of the content's XXH64, as at the end of the frame; 0 without checksums.
-    public var checksum: UInt32
+    package var checksum: UInt32
 
     /// Creates an entry.
-    public init(storedSize: UInt32, contentSize: UInt32, checksum: UInt32 = 0) {
+    package init(storedSize: UInt32, contentSize: UInt32, checksum: UInt32 = 0) {
       self.storedSize = storedSize
       self.contentSize = contentSize
       self.checksum = checksum
@@ -36,15 +36,15 @@ public struct SeekTable: Sendable, Hashable {
   }
 
   /// The location of a frame.
-  public struct Location: Sendable, Hashable {
+  package struct Location: Sendable, Hashable {
     /// The range of the frame in the file.
-    public let stored: Range<Int>
+    package let stored: Range<Int>
     /// The range of its content in the content of the file.
-    public let content: Range<Int>
+    package let content: Range<Int>
   }
 
   /// The locations of the frames, in order. The first begins at 0.
-  public var places: [Location] {
+  package var places: [Location] {
     var stored = 0
     var content = 0
     return frames.map { frame in
@@ -58,8 +58,8 @@ public struct SeekTable: Sendable, Hashable {
   }
 
   /// The stored size of all frames in bytes, which is the offset of the table in the file.
-  public var storedSize: Int { frames.reduce(0) { $0 + Int($1.storedSize) } }
+  package var storedSize: Int { frames.reduce(0) { $0 + Int($1.storedSize) } }
 
   /// The size of the content of all frames in bytes.
-  public var contentSize: Int { frames.reduce(0) { $0 + Int($1.contentSize) } }
+  package var contentSize: Int { frames.reduce(0) { $0 + Int($1.contentSize) } }
 }

@@ -2,19 +2,19 @@
 ///
 /// Owner and group are always 0, and times have no fractions: a backup stores further metadata
 /// elsewhere.
-public struct TarMember: Sendable, Hashable {
+package struct TarMember: Sendable, Hashable {
   /// The bytes of the name: relative, without NUL and without a trailing slash.
-  public var path: [UInt8]
+  package var path: [UInt8]
   /// The kind of the member.
-  public var kind: Kind
+  package var kind: Kind
   /// The permission bits, at most 07777.
-  public var mode: UInt16
+  package var mode: UInt16
   /// The modification time in seconds since 1970. Times outside the range of the header's 11 octal
   /// digits (1970 to 2242) are written as the nearest time in it.
-  public var modified: Int64
+  package var modified: Int64
 
   /// Creates a member.
-  public init(path: [UInt8], kind: Kind, mode: UInt16, modified: Int64) {
+  package init(path: [UInt8], kind: Kind, mode: UInt16, modified: Int64) {
     self.path = path
     self.kind = kind
     self.mode = mode
@@ -22,12 +22,12 @@ public struct TarMember: Sendable, Hashable {
   }
 
   /// Creates the member of a file.
-  public init(path: [UInt8], size: Int, mode: UInt16 = 0o644, modified: Int64 = 0) {
+  package init(path: [UInt8], size: Int, mode: UInt16 = 0o644, modified: Int64 = 0) {
     self.init(path: path, kind: .file(size: size), mode: mode, modified: modified)
   }
 
   /// The kinds of members.
-  public enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     /// A file with `size` bytes of content.
     case file(size: Int)
     case directory
@@ -40,23 +40,23 @@ public struct TarMember: Sendable, Hashable {
   }
 
   /// The size of the content in bytes.
-  public var contentSize: Int { if case .file(let size) = kind { size } else { 0 } }
+  package var contentSize: Int { if case .file(let size) = kind { size } else { 0 } }
 }
 
 extension TarMember {
   /// The block size of a tar archive.
-  public static let blockSize = 512
+  package static let blockSize = 512
   /// The size of the two empty blocks at the end of an archive.
-  public static let endSize = 2 * blockSize
+  package static let endSize = 2 * blockSize
 
   /// The size of the member in an archive: headers, content and padding.
-  public var encodedSize: Int { headerSize + Self.padded(contentSize) }
+  package var encodedSize: Int { headerSize + Self.padded(contentSize) }
 
   /// The size of the headers before the content.
   ///
   /// One block. If the name or the link target does not fit, GNU long names precede it: for each a
   /// block and the bytes with a NUL, padded.
-  public var headerSize: Int {
+  package var headerSize: Int {
     var size = Self.blockSize
     if !fitsPlainHeader {
       for name in [headerPath, linkTarget] where name.count > Self.nameSize {

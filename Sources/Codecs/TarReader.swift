@@ -4,23 +4,23 @@ internal import CArchive
 ///
 /// Names are the bytes of the archive. Text of a pax header that is not UTF-8 is returned
 /// unchanged.
-@safe public struct TarReader: ~Copyable {
+@safe package struct TarReader: ~Copyable {
   private let archive: OpaquePointer
   private let limits: Limits
   private var count = 0
   private var total = 0
 
   /// The limits of an archive.
-  public struct Limits: Sendable {
+  package struct Limits: Sendable {
     /// The maximum number of members.
-    public var members: Int
+    package var members: Int
     /// The maximum size of one member's content in bytes.
-    public var contentSize: Int
+    package var contentSize: Int
     /// The maximum size of all content in bytes, including holes, which an archive need not store.
-    public var totalSize: Int
+    package var totalSize: Int
 
     /// Creates limits: by default 1,000,000 members of at most 16 MiB, and 1 GiB in total.
-    public init(
+    package init(
       members: Int = 1_000_000, contentSize: Int = 16 << 20, totalSize: Int = 1 << 30
     ) {
       self.members = members
@@ -30,7 +30,7 @@ internal import CArchive
   }
 
   /// Calls `body` with each member and its content, in the order of the archive.
-  public static func forEach(
+  package static func forEach(
     in bytes: Span<UInt8>, limits: Limits = Limits(),
     _ body: (TarMember, [UInt8]) throws(CodecError) -> Void
   ) throws(CodecError) {
@@ -43,7 +43,7 @@ internal import CArchive
   }
 
   /// Returns all members with their content, in the order of the archive.
-  public static func members(
+  package static func members(
     of bytes: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> [(member: TarMember, content: [UInt8])] {
     var members: [(TarMember, [UInt8])] = []

@@ -7,7 +7,7 @@
 ///
 /// Members can be combined in any order; `appendEnd(to:)` completes an archive. A writer is for use
 /// by one thread. Do not use it after an error.
-public struct TarWriter: ~Copyable {
+package struct TarWriter: ~Copyable {
   private let ustar: TarSink
   private let gnu: TarSink
   /// Whether the open member was written in GNU format, and the content bytes still missing.
@@ -16,7 +16,7 @@ public struct TarWriter: ~Copyable {
   private var isOpen = false
 
   /// Creates a writer.
-  public init() throws(CodecError) {
+  package init() throws(CodecError) {
     let ustar = try TarSink(.ustar)
     let gnu = try TarSink(.gnu)
     self.ustar = ustar
@@ -24,7 +24,7 @@ public struct TarWriter: ~Copyable {
   }
 
   /// Appends a whole member and returns the offset of its content in the buffer.
-  public mutating func append(
+  package mutating func append(
     _ member: TarMember, content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     let place = try begin(member, in: &buffer)
@@ -35,7 +35,7 @@ public struct TarWriter: ~Copyable {
 
   /// Appends a whole member and returns the offset of its content in the buffer.
   @discardableResult
-  public mutating func append(
+  package mutating func append(
     _ member: TarMember, content: [UInt8] = [], to buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     try append(member, content: content.span, to: &buffer)
@@ -43,7 +43,7 @@ public struct TarWriter: ~Copyable {
 
   /// Appends the headers of a member and returns the offset of its content in the buffer. The
   /// content follows in any number of calls of `write(_:to:)`, then `finish(in:)`.
-  public mutating func begin(
+  package mutating func begin(
     _ member: TarMember, in buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     precondition(!isOpen, "the previous member is not finished")
@@ -60,7 +60,7 @@ public struct TarWriter: ~Copyable {
   }
 
   /// Appends content of the open member.
-  public mutating func write(
+  package mutating func write(
     _ content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) {
     precondition(isOpen, "no member is open")
@@ -77,7 +77,7 @@ public struct TarWriter: ~Copyable {
   }
 
   /// Finishes the open member, whose content must be complete.
-  public mutating func finish(in buffer: inout [UInt8]) throws(CodecError) {
+  package mutating func finish(in buffer: inout [UInt8]) throws(CodecError) {
     precondition(isOpen, "no member is open")
     guard missing == 0 else {
       throw CodecError(
@@ -88,7 +88,7 @@ public struct TarWriter: ~Copyable {
   }
 
   /// Appends the two empty blocks that end an archive.
-  public static func appendEnd(to buffer: inout [UInt8]) {
+  package static func appendEnd(to buffer: inout [UInt8]) {
     buffer.append(contentsOf: repeatElement(0, count: TarMember.endSize))
   }
 

@@ -3,18 +3,18 @@
 /// Refused, with line and column: anchors, aliases, tags, merge keys, tag directives, a second
 /// document, keys that are not scalars, and duplicate keys in a mapping. Scalars keep their text;
 /// `YAMLNode.Scalar.resolved` returns the value of a plain one.
-public enum YAML {
+package enum YAML {
   /// The limits of a document.
-  public struct Limits: Sendable {
+  package struct Limits: Sendable {
     /// The maximum number of bytes.
-    public var bytes: Int
+    package var bytes: Int
     /// The maximum nesting of mappings and lists.
-    public var depth: Int
+    package var depth: Int
     /// The maximum number of nodes, without keys.
-    public var nodes: Int
+    package var nodes: Int
 
     /// Creates limits: by default 4 MiB, 64 levels and 500,000 nodes.
-    public init(bytes: Int = 4 << 20, depth: Int = 64, nodes: Int = 500_000) {
+    package init(bytes: Int = 4 << 20, depth: Int = 64, nodes: Int = 500_000) {
       self.bytes = bytes
       self.depth = depth
       self.nodes = nodes
@@ -22,7 +22,7 @@ public enum YAML {
   }
 
   /// Parses the only document of a UTF-8 text.
-  public static func parse(
+  package static func parse(
     _ text: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {
     guard text.count <= limits.bytes else {
@@ -40,7 +40,7 @@ public enum YAML {
   }
 
   /// Parses the only document of a text.
-  public static func parse(
+  package static func parse(
     _ text: String, limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {
     try parse(Array(text.utf8), limits: limits)

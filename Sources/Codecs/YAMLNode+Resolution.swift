@@ -1,6 +1,6 @@
 extension YAMLNode {
   /// The value of a scalar by the core schema of YAML 1.2.2 (section 10.3.2).
-  public enum Resolved: Sendable, Hashable {
+  package enum Resolved: Sendable, Hashable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -10,33 +10,33 @@ extension YAMLNode {
 
   /// The Boolean, or nil if this is not a plain `true` or `false` (`yes`, `no`, `on` and `off` are
   /// not).
-  public var bool: Bool? {
+  package var bool: Bool? {
     if case .bool(let value) = scalar?.resolved { value } else { nil }
   }
 
   /// The integer, or nil if this is not a plain integer of at most 64 bits.
-  public var integer: Int64? {
+  package var integer: Int64? {
     if case .integer(let value) = scalar?.resolved { value } else { nil }
   }
 
   /// The text of a scalar that is not null, a Boolean or a number: quoted, or plain and of no other
   /// type, such as `no`.
-  public var string: String? {
+  package var string: String? {
     if case .string(let value) = scalar?.resolved { value } else { nil }
   }
 
   /// The text of any scalar as written: `1.10` stays `1.10`.
-  public var text: String? { scalar?.text }
+  package var text: String? { scalar?.text }
 
   /// Whether this is a plain null: empty, `null` or `~`.
-  public var isNull: Bool { scalar?.resolved == .null }
+  package var isNull: Bool { scalar?.resolved == .null }
 }
 
 extension YAMLNode.Scalar {
   /// The value of the scalar: a string unless it is plain and has the form of another type.
   ///
   /// Integers that exceed 64 bits and numbers with a fraction or an exponent are doubles.
-  public var resolved: YAMLNode.Resolved {
+  package var resolved: YAMLNode.Resolved {
     guard style == .plain else { return .string(text) }
     switch text {
     case "", "~", "null", "Null", "NULL": return .null

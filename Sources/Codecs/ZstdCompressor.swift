@@ -5,15 +5,15 @@ internal import CZstd
 /// A compressor keeps its memory between calls (for frames of 4 MiB 1.3 MB at level 3, 13 MB at
 /// level 9, 52 MB at level 19). Each thread needs its own. The bytes of a frame depend only on its
 /// content, the method and the version of libzstd, not on earlier frames.
-@safe public struct ZstdCompressor: ~Copyable {
+@safe package struct ZstdCompressor: ~Copyable {
   private let context: OpaquePointer
   /// The default method for frames.
-  public let method: ZstdMethod
+  package let method: ZstdMethod
 
   /// Creates a compressor.
   ///
   /// - Throws: `unrepresentable` for an invalid level.
-  public init(_ method: ZstdMethod = ZstdMethod()) throws(CodecError) {
+  package init(_ method: ZstdMethod = ZstdMethod()) throws(CodecError) {
     unsafe context = try Self.context(method)
     self.method = method
   }
@@ -38,7 +38,7 @@ internal import CZstd
   /// Appends one frame of `content` to a buffer, with another method if one is given, and returns
   /// the size of the frame. The buffer is unchanged on failure.
   @discardableResult
-  public mutating func compress(
+  package mutating func compress(
     _ content: Span<UInt8>, by method: ZstdMethod? = nil, appendingTo buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     let before = buffer.count
@@ -59,7 +59,7 @@ internal import CZstd
   }
 
   /// Returns one frame of `content`, compressed with another method if one is given.
-  public mutating func compress(
+  package mutating func compress(
     _ content: [UInt8], by method: ZstdMethod? = nil
   ) throws(CodecError) -> [UInt8] {
     var frame: [UInt8] = []

@@ -6,7 +6,7 @@ internal import CZstd
 /// limit. Refused: a frame without content size or checksum, a skippable frame, one that requires a
 /// dictionary, and data after the frame. A decompressor keeps about 100 KB between calls. Each
 /// thread needs its own.
-@safe public struct ZstdDecompressor: ~Copyable {
+@safe package struct ZstdDecompressor: ~Copyable {
   private let context: OpaquePointer
 
   /// Creates a decompressor.
@@ -15,7 +15,7 @@ internal import CZstd
   ///   content against hashes of their own. Verifying them costs up to 0.2 ns a byte and rejects a
   ///   whole frame for one damaged part. Each frame must have a checksum nevertheless. A library
   ///   without this option verifies it.
-  public init(ignoresChecksum: Bool = false) throws(CodecError) {
+  package init(ignoresChecksum: Bool = false) throws(CodecError) {
     guard let context = unsafe ZSTD_createDCtx() else {
       throw CodecError(.library, in: .zstd, reason: "not enough memory for the decompressor")
     }
@@ -29,7 +29,7 @@ internal import CZstd
   /// Appends the content of one whole frame, at most `limit` bytes, to a buffer and returns its
   /// size. The buffer is unchanged on failure.
   @discardableResult
-  public mutating func decompress(
+  package mutating func decompress(
     _ frame: Span<UInt8>, limit: Int, appendingTo buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     let header = try ZstdFrame(frame)
@@ -59,7 +59,7 @@ internal import CZstd
   }
 
   /// Returns the content of one whole frame, at most `limit` bytes.
-  public mutating func decompress(
+  package mutating func decompress(
     _ frame: [UInt8], limit: Int
   ) throws(CodecError) -> [UInt8] {
     var content: [UInt8] = []

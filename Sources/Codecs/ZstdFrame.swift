@@ -1,17 +1,17 @@
 internal import CZstd
 
 /// The header and the checksum of one whole zstd frame (RFC 8878, section 3.1.1).
-public struct ZstdFrame: Sendable, Hashable {
+package struct ZstdFrame: Sendable, Hashable {
   /// The content size that the frame claims, in bytes.
-  public let contentSize: Int
+  package let contentSize: Int
   /// The last four bytes: the low half of the content's XXH64, which a seek table may repeat.
-  public let checksum: UInt32
+  package let checksum: UInt32
 
   /// Parses one whole frame without decoding it.
   ///
   /// - Throws: if it is not a frame, has no content size or checksum, is truncated, or data follows
   ///   it.
-  public init(_ frame: Span<UInt8>) throws(CodecError) {
+  package init(_ frame: Span<UInt8>) throws(CodecError) {
     guard frame.count >= 6, Self.word(frame, at: 0) == ZSTD_MAGICNUMBER else {
       throw CodecError(
         .malformed, in: .zstd, reason: "it does not begin with a frame header", at: .offset(0))

@@ -1,17 +1,17 @@
-public import SystemIO
+package import SystemIO
 
 /// The method and the members of a captured unit.
-public struct CaptureResult: Sendable {
-  public let method: CaptureMethod
+package struct CaptureResult: Sendable {
+  package let method: CaptureMethod
   /// The members in the order in which they were read, the database first. Only the last `store`
   /// call for each of them counts; `store` calls for other members are void.
-  public let members: [CapturedMember]
+  package let members: [CapturedMember]
   /// The reason the unit could not be captured under locks; set if `method` is `unlocked`.
-  public internal(set) var conflict: CaptureConflict?
+  package internal(set) var conflict: CaptureConflict?
 }
 
 /// The reason a unit that kept changing could not be captured under locks.
-public enum CaptureConflict: Hashable, Sendable, CustomStringConvertible {
+package enum CaptureConflict: Hashable, Sendable, CustomStringConvertible {
   /// Other processes held the locks, or wrote in spite of them.
   case locked
   /// Reading took longer than the locks may be held.
@@ -20,7 +20,7 @@ public enum CaptureConflict: Hashable, Sendable, CustomStringConvertible {
   case failed(SystemError)
 
   /// The reason, as a clause for a note on the database.
-  public var description: String {
+  package var description: String {
     switch self {
     case .locked: "other programs held its locks"
     case .tooLarge(let seconds):
@@ -31,7 +31,7 @@ public enum CaptureConflict: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The method of capturing a unit.
-public enum CaptureMethod: String, CaseIterable, Hashable, Sendable {
+package enum CaptureMethod: String, CaseIterable, Hashable, Sendable {
   /// The unit did not change while it was read. The capture is consistent.
   case watching
   /// Locks kept other processes from changing the unit while it was read. The capture is
@@ -43,12 +43,12 @@ public enum CaptureMethod: String, CaseIterable, Hashable, Sendable {
 }
 
 /// A captured file of a unit.
-public struct CapturedMember: Hashable, Sendable {
-  public let member: DatabaseMember
+package struct CapturedMember: Hashable, Sendable {
+  package let member: DatabaseMember
   /// The name of the file.
-  public let name: ByteString
+  package let name: ByteString
   /// The status before the first byte was read. Bytes beyond its size were not read.
-  public let status: FileStatus
+  package let status: FileStatus
 
   init(_ reader: MemberReader) {
     member = reader.member
@@ -58,7 +58,7 @@ public struct CapturedMember: Hashable, Sendable {
 }
 
 /// The action for a unit that keeps changing and cannot be locked.
-public enum WhenBusy: Hashable, Sendable {
+package enum WhenBusy: Hashable, Sendable {
   /// Skip the unit. The caller tries again later.
   case deferred
   /// Wait for the locks until `Host.monotonicSeconds()` reaches this time, then read without locks.

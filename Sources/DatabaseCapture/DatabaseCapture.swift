@@ -12,10 +12,10 @@
 // Not guaranteed: consistency for apps that write through mapped memory or use their own locks
 // without changing the modification time, and for several attached databases as one.
 
-public import SystemIO
+package import SystemIO
 
 /// Captures databases that other processes may be writing to.
-public enum DatabaseCapture {
+package enum DatabaseCapture {
   /// The number of attempts to read a unit while it does not change.
   private static let watchings = 3
   /// The time to wait for locks if the unit may be deferred, in seconds.
@@ -29,7 +29,7 @@ public enum DatabaseCapture {
   /// a directory on the same volume, where reflinks need neither time nor space.
   ///
   /// - Throws: any error of `store`, and `SystemError` if a member cannot be read.
-  public static func capture(
+  package static func capture(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     whenBusy: WhenBusy, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {

@@ -1,7 +1,7 @@
-public import SystemIO
+package import SystemIO
 
 /// A file of a SQLite database.
-public enum DatabaseMember: String, CaseIterable, Hashable, Sendable {
+package enum DatabaseMember: String, CaseIterable, Hashable, Sendable {
   /// The database file.
   case database = ""
   /// The write-ahead log: committed transactions that are not in the database file yet.
@@ -12,11 +12,11 @@ public enum DatabaseMember: String, CaseIterable, Hashable, Sendable {
   case sharedMemory = "-shm"
 
   /// The suffix of the file name after the database's name.
-  public var suffix: [UInt8] { Array(rawValue.utf8) }
+  package var suffix: [UInt8] { Array(rawValue.utf8) }
 
   /// Returns the database and the member kind for a file name, assuming the database exists, or nil
   /// if the name has none of the suffixes.
-  public static func owner(
+  package static func owner(
     of name: ByteString
   ) -> (database: ByteString, member: DatabaseMember)? {
     for member in [DatabaseMember.log, .journal, .sharedMemory] {

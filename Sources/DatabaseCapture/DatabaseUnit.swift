@@ -1,20 +1,20 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// A database with its log and journal, which are captured, restored and selected together.
 ///
 /// A file `X` next to a file `X-wal` is a database regardless of its first bytes, because databases
 /// may be encrypted, and so is any file that begins with SQLite's magic. The capture determines the
 /// existing companions, because a log may appear and disappear at any time.
-public struct DatabaseUnit: Hashable, Sendable {
+package struct DatabaseUnit: Hashable, Sendable {
   /// The name of the database file.
-  public let name: ByteString
+  package let name: ByteString
 
   /// Creates the unit of a database.
-  public init(_ name: ByteString) { self.name = name }
+  package init(_ name: ByteString) { self.name = name }
 
   /// Returns the name of a member.
-  public func name(of member: DatabaseMember) -> ByteString {
+  package func name(of member: DatabaseMember) -> ByteString {
     ByteString(Array(name.bytes) + member.suffix)
   }
 
@@ -22,13 +22,13 @@ public struct DatabaseUnit: Hashable, Sendable {
   static let captured: [DatabaseMember] = [.database, .log, .journal]
 
   /// Whether a capture of the unit stores the file of this name, if it exists.
-  public func captures(_ file: ByteString) -> Bool {
+  package func captures(_ file: ByteString) -> Bool {
     Self.captured.contains { name(of: $0) == file }
   }
 
   /// Returns the units among the names of a directory's files: each name for which the name with
   /// the suffix `-wal` also exists. The names must be sorted by bytes, and so are the units.
-  public static func pairs(
+  package static func pairs(
     in names: some RandomAccessCollection<ByteString>
   ) -> [DatabaseUnit] {
     var logs: Set<ByteString> = []
@@ -56,7 +56,7 @@ public struct DatabaseUnit: Hashable, Sendable {
   }
 
   /// Whether a file begins with SQLite's magic.
-  public static func hasMagic(_ file: borrowing Descriptor) throws(SystemError) -> Bool {
+  package static func hasMagic(_ file: borrowing Descriptor) throws(SystemError) -> Bool {
     let head = try file.read(count: DatabaseHead.bytes.count, at: 0)
     return DatabaseHead.begins(head.span)
   }

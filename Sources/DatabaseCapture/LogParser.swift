@@ -1,11 +1,11 @@
-public import SystemIO
+package import SystemIO
 
 /// A parser for a database's log or journal that requests one range after another, so that the
 /// caller need not hold the file in memory.
 ///
 /// The input may be arbitrary. The parser decides as SQLite does when it opens the database, and
 /// holds 16 bytes for each effective page, at most twice that.
-public protocol LogParser {
+package protocol LogParser {
   /// The next range of the log to pass to `take`, within its size and shorter than 66 KiB, or nil
   /// at the end.
   var next: Range<UInt64>? { get }
@@ -21,7 +21,7 @@ public protocol LogParser {
 }
 
 /// The reason a log cannot be merged into its database.
-public enum LogRefusal: Error, Hashable, Sendable {
+package enum LogRefusal: Error, Hashable, Sendable {
   /// The log has a valid checksum and an unknown format version.
   case unknownVersion(UInt32)
   /// The journal belongs to a transaction over several databases, which was committed unless the
@@ -33,7 +33,7 @@ public enum LogRefusal: Error, Hashable, Sendable {
   case tooLarge(UInt64)
 
   /// A sentence about the log: "it is …".
-  public var reason: String {
+  package var reason: String {
     switch self {
     case .unknownVersion(let version): "it has the unknown version \(version)"
     case .severalDatabases(let name):

@@ -1,16 +1,16 @@
-public import SystemIO
+package import SystemIO
 
 /// A reader of one file of a unit. Valid only during the `store` call that receives it.
-public final class MemberReader {
+package final class MemberReader {
   /// The kind of the file.
-  public let member: DatabaseMember
+  package let member: DatabaseMember
   /// The name of the file in its directory.
-  public let name: ByteString
+  package let name: ByteString
   /// The status before the first byte is read. Its size is the number of bytes read, unless the
   /// file ends earlier.
-  public let status: FileStatus
+  package let status: FileStatus
   /// The time of opening by `Host.monotonicSeconds()`. The content is from this time or later.
-  public let opened = Host.monotonicSeconds()
+  package let opened = Host.monotonicSeconds()
   private let file: Descriptor
   /// The copy that is read instead of the file; nil if there is none.
   private var copy: Descriptor?
@@ -39,14 +39,14 @@ public final class MemberReader {
   }
 
   /// The extended attributes of the file.
-  public var attributes: ExtendedAttributes { file.attributes }
+  package var attributes: ExtendedAttributes { file.attributes }
 
   /// Returns the flags of chattr(1), or nil if the file system has none.
-  public func flags() throws(SystemError) -> UInt32? { try file.flags() }
+  package func flags() throws(SystemError) -> UInt32? { try file.flags() }
 
   /// Traverses the content in order. `take` reads a range of at most 256 KiB and returns the number
   /// of bytes read; `hole` receives the lengths of holes.
-  public func takePieces(
+  package func takePieces(
     take: (Range<UInt64>) throws -> Int, hole: (UInt64) throws -> Void
   ) throws {
     switch copy {
@@ -79,7 +79,7 @@ public final class MemberReader {
   }
 
   /// Appends a range of the bytes to an array. Appends fewer only at the end of the content.
-  public func read(
+  package func read(
     _ range: Range<UInt64>, appendingTo buffer: inout [UInt8]
   ) throws(SystemError) {
     switch copy {

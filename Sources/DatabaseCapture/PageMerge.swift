@@ -1,8 +1,8 @@
 /// Merges the pages of a log into a database: receives the database's bytes in order and passes
 /// them on, with the log's pages in place of the originals.
-public struct PageMerge {
+package struct PageMerge {
   /// Replaces the content of the buffer by `count` bytes of the log from an offset.
-  public typealias Log = (_ offset: UInt64, _ count: Int, _ buffer: inout [UInt8]) throws -> Void
+  package typealias Log = (_ offset: UInt64, _ count: Int, _ buffer: inout [UInt8]) throws -> Void
 
   private let overlay: PageOverlay
   /// The index of the next page of the log.
@@ -13,12 +13,12 @@ public struct PageMerge {
   private var page: [UInt8] = []
 
   /// Starts with the pages of a log.
-  public init(_ overlay: PageOverlay) { self.overlay = overlay }
+  package init(_ overlay: PageOverlay) { self.overlay = overlay }
 
   /// Receives the next bytes of the database.
   ///
   /// - Throws: any error of `log` and `sink`.
-  public mutating func take(
+  package mutating func take(
     _ bytes: Span<UInt8>, _ log: Log, to sink: (Span<UInt8>) throws -> Void
   ) throws {
     let end = taken + UInt64(bytes.count)
@@ -37,7 +37,7 @@ public struct PageMerge {
   /// Passes on the database's content after the end of the received bytes.
   ///
   /// - Throws: any error of `log` and `sink`.
-  public mutating func finish(_ log: Log, to sink: (Span<UInt8>) throws -> Void) throws {
+  package mutating func finish(_ log: Log, to sink: (Span<UInt8>) throws -> Void) throws {
     let zeros = [UInt8](repeating: 0, count: 65_536)
     while given < overlay.size {
       if given == nextLogged {

@@ -1,25 +1,25 @@
 /// A page in a log.
-public struct LogPage: Hashable, Sendable {
+package struct LogPage: Hashable, Sendable {
   /// The page's number in the database, from 1.
-  public let number: UInt32
+  package let number: UInt32
   /// The offset of its bytes in the log.
-  public let offset: UInt64
+  package let offset: UInt64
 }
 
 /// The pages of a log that replace pages of a database, and the resulting number of pages.
-public struct PageOverlay: Sendable {
+package struct PageOverlay: Sendable {
   /// The page size in bytes: a power of two from 512 to 65536.
-  public let pageSize: Int
+  package let pageSize: Int
   /// The resulting number of pages in the database.
-  public let pageCount: UInt32
+  package let pageCount: UInt32
   /// The pages ordered by number, each once, none beyond `pageCount`. All other pages are the
   /// database's own, or zeros after its end.
-  public let pages: [LogPage]
+  package let pages: [LogPage]
   /// The number of pages in the log, including those that later ones replace.
   let records: UInt64
 
   /// The resulting size of the database in bytes.
-  public var size: UInt64 { UInt64(pageCount) * UInt64(pageSize) }
+  package var size: UInt64 { UInt64(pageCount) * UInt64(pageSize) }
 
   /// Checks that the database could have grown to its size by this log. Both files together may
   /// lack at most the page that SQLite locks and never writes; SQLite's checkpoint has the same
@@ -27,7 +27,7 @@ public struct PageOverlay: Sendable {
   ///
   /// - Parameter size: the size of the database in bytes.
   /// - Throws: `LogRefusal.tooLarge` if the resulting size is impossible.
-  public func requireFit(over size: UInt64) throws(LogRefusal) {
+  package func requireFit(over size: UInt64) throws(LogRefusal) {
     let (room, isHuge) = size.addingReportingOverflow(65_536 + records * UInt64(pageSize))
     guard isHuge || self.size <= room else { throw .tooLarge(self.size) }
   }

@@ -19,11 +19,11 @@ enum PageSize {
 
 extension DatabaseUnit {
   /// The number of bytes that `pageSize(head:)` needs.
-  public static let headSize = 18
+  package static let headSize = 18
 
   /// Returns the page size of a database in bytes from its first bytes, or nil if they are not a
   /// valid header, as in an encrypted database.
-  public static func pageSize(head: Span<UInt8>) -> Int? {
+  package static func pageSize(head: Span<UInt8>) -> Int? {
     guard head.count >= headSize, DatabaseHead.begins(head) else { return nil }
     let size = UInt32(head[16]) << 8 | UInt32(head[17])
     // 65536 does not fit into 16 bits and is stored as 1.

@@ -3,8 +3,8 @@
 ///
 /// A journal has segments, each with a header that fills a sector, and with records of one page
 /// each. An overwritten or truncated header ends the journal, and so does an incomplete record.
-public struct RollbackJournal: LogParser {
-  public private(set) var next: Range<UInt64>?
+package struct RollbackJournal: LogParser {
+  package private(set) var next: Range<UInt64>?
   private let size: UInt64
   private let ownPageSize: Int
   /// The part in the requested range.
@@ -41,13 +41,13 @@ public struct RollbackJournal: LogParser {
 
   /// Starts to read a journal of `size` bytes. `databasePageSize` is the page size in the
   /// database's header, for journals of very old versions, which do not record it.
-  public init(size: UInt64, databasePageSize: Int? = nil) {
+  package init(size: UInt64, databasePageSize: Int? = nil) {
     self.size = min(size, UInt64(Int64.max))
     ownPageSize = databasePageSize ?? 4096
     if size >= Self.smallestSize { next = 0..<Self.headerSize }
   }
 
-  public mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
+  package mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
     guard let range = next else { return }
     next = nil
     guard bytes.count == range.count else { return }
@@ -61,7 +61,7 @@ public struct RollbackJournal: LogParser {
     }
   }
 
-  public mutating func overlay() -> PageOverlay? {
+  package mutating func overlay() -> PageOverlay? {
     header.map { pages.finish(pageSize: $0.pageSize, pageCount: $0.pageCount) }
   }
 

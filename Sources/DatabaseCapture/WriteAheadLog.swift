@@ -6,8 +6,8 @@ internal import Codecs
 /// salts match the header, the checksum over everything before it is correct, and it ends a
 /// transaction or is followed by a frame that does. Later frames belong to an interrupted
 /// transaction or to an earlier use of the file.
-public struct WriteAheadLog: LogParser {
-  public private(set) var next: Range<UInt64>?
+package struct WriteAheadLog: LogParser {
+  package private(set) var next: Range<UInt64>?
   private let size: UInt64
   private var header: Header?
   private var sum = Sum()
@@ -25,13 +25,13 @@ public struct WriteAheadLog: LogParser {
   }
 
   /// Starts to read a log of `size` bytes.
-  public init(size: UInt64) {
+  package init(size: UInt64) {
     self.size = min(size, UInt64(Int64.max))
     // A log without a frame has no effect.
     if size > Self.headerSize { next = 0..<UInt64(Self.headerSize) }
   }
 
-  public mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
+  package mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
     guard let range = next else { return }
     next = nil
     guard bytes.count == range.count else { return }
@@ -46,7 +46,7 @@ public struct WriteAheadLog: LogParser {
     next = range.upperBound..<(range.upperBound + frame)
   }
 
-  public mutating func overlay() -> PageOverlay? {
+  package mutating func overlay() -> PageOverlay? {
     guard let header, let pageCount else { return nil }
     return pages.finish(pageSize: header.pageSize, pageCount: pageCount)
   }

@@ -1,11 +1,11 @@
-public import SystemIO
+package import SystemIO
 
 /// An error that ends an operation: the action, its subject, the reason and the remedy.
 ///
 /// Problems with single files do not end an operation; they are listed in its report.
-public struct LifecycleError: Error, Sendable, CustomStringConvertible {
+package struct LifecycleError: Error, Sendable, CustomStringConvertible {
   /// The error categories that callers distinguish.
-  public enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     /// The request is invalid.
     case usage
     /// No item has the given name.
@@ -20,34 +20,34 @@ public struct LifecycleError: Error, Sendable, CustomStringConvertible {
     case failed
   }
 
-  public let kind: Kind
+  package let kind: Kind
   /// The message: the action, its subject and the reason, in one sentence.
-  public let description: String
+  package let description: String
   /// The remedy, if there is one.
-  public let hint: String?
+  package let hint: String?
 
   /// Creates an error with a message and an optional hint.
-  public init(_ kind: Kind, _ description: String, hint: String? = nil) {
+  package init(_ kind: Kind, _ description: String, hint: String? = nil) {
     self.kind = kind
     self.description = description
     self.hint = hint
   }
 
   /// Wraps a failed system call.
-  public init(_ error: SystemError) {
+  package init(_ error: SystemError) {
     self.init(.failed, error.description, hint: error.hint)
   }
 }
 
 /// A path and a remark about it.
-public struct PathRemark: Sendable, Hashable {
+package struct PathRemark: Sendable, Hashable {
   /// The logical path, or the path on the device if there is no logical path.
-  public let path: ByteString
+  package let path: ByteString
   /// A clause without its subject, for example "permission denied".
-  public let remark: String
+  package let remark: String
 
   /// Creates a remark.
-  public init(path: ByteString, remark: String) {
+  package init(path: ByteString, remark: String) {
     self.path = path
     self.remark = remark
   }

@@ -10,7 +10,7 @@
 /// The module is pure: it opens no files, reads no clock, and answers equal queries equally. It
 /// neither checks whether a path exists nor looks for marks itself; the caller provides the marks,
 /// the type, the size and the time. A classifier and its states belong to one thread.
-public enum PolicyFormat {
+package enum PolicyFormat {
   /// The version of the policy grammar that this module reads, `schema:` in the files.
-  public static let schemaVersion = 1
+  package static let schemaVersion = 1
 }

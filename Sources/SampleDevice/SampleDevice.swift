@@ -8,16 +8,16 @@
 //
 // Not guaranteed: a complete sample after a failure (nothing is removed then), and an identical
 // sample in other versions of this program.
-public import SystemIO
+package import SystemIO
 
 /// A deterministic sample device in the layout of the iOS simulator.
-public enum SampleDevice {
+package enum SampleDevice {
   /// The last day of changes.
-  public static let lastDay = 30
+  package static let lastDay = 30
 
   /// Creates a sample in a directory that does not exist or is empty, in its state after `day` days
   /// of changes: 0 to `lastDay`.
-  public static func make(at path: ByteString, day: Int = 0) throws(SampleError) -> SampleReport {
+  package static func make(at path: ByteString, day: Int = 0) throws(SampleError) -> SampleReport {
     try check(day, 0...lastDay)
     let manifest = try Manifest(day: day)
     var writer = TreeWriter(root: try emptyDirectory(path))
@@ -32,7 +32,7 @@ public enum SampleDevice {
   /// Brings a sample from any day to its state after `day` days of changes, 1 to `lastDay`:
   /// documents are edited, added and deleted, databases and preferences change, caches grow. Files
   /// are replaced as a whole; everything else is left unchanged.
-  public static func change(at path: ByteString, day: Int) throws(SampleError) -> SampleReport {
+  package static func change(at path: ByteString, day: Int) throws(SampleError) -> SampleReport {
     try check(day, 1...lastDay)
     let (start, manifest) = (try Manifest(day: 0), try Manifest(day: day))
     var writer = TreeWriter(root: try sample(path, start))
@@ -46,7 +46,7 @@ public enum SampleDevice {
   }
 
   /// Returns the sample's databases with the rows expected after `day` days.
-  public static func databases(day: Int = 0) throws(SampleError) -> [SampleDatabase] {
+  package static func databases(day: Int = 0) throws(SampleError) -> [SampleDatabase] {
     try check(day, 0...lastDay)
     return try Manifest(day: day).databases
   }

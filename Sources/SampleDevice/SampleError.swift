@@ -1,10 +1,10 @@
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 /// A failed operation on the sample: the operation, the subject, the reason and the remedy.
-public struct SampleError: Error, Hashable, Sendable {
+package struct SampleError: Error, Hashable, Sendable {
   /// The kind of failure, for callers that handle it.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The directory for a new sample is not empty.
     case notEmpty = "not-empty"
     /// The directory contains no sample of this program.
@@ -17,18 +17,18 @@ public struct SampleError: Error, Hashable, Sendable {
     case system
   }
 
-  public let code: Code
+  package let code: Code
   /// The operation, as it follows "cannot".
-  public let attempt: String
+  package let attempt: String
   /// The path or name.
-  public let subject: ByteString
+  package let subject: ByteString
   /// The reason for the failure.
-  public let reason: String
+  package let reason: String
   /// The remedy, or nil if there is none to suggest.
-  public let hint: String?
+  package let hint: String?
 
   /// Creates an error.
-  public init(
+  package init(
     _ code: Code, _ attempt: String, on subject: ByteString, reason: String, hint: String? = nil
   ) {
     self.code = code
@@ -53,5 +53,5 @@ public struct SampleError: Error, Hashable, Sendable {
 
 extension SampleError: CustomStringConvertible {
   /// The whole message: "cannot create a sample device in 'x': the directory is not empty".
-  public var description: String { "cannot \(attempt) '\(subject)': \(reason)" }
+  package var description: String { "cannot \(attempt) '\(subject)': \(reason)" }
 }

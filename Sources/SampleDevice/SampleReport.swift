@@ -1,17 +1,17 @@
 /// The result of creating or changing a sample.
-public struct SampleReport: Hashable, Sendable {
+package struct SampleReport: Hashable, Sendable {
   /// The number of entries that were created or replaced, including directories and links.
-  public internal(set) var entries = 0
+  package internal(set) var entries = 0
   /// The number of entries that were removed.
-  public internal(set) var removed = 0
+  package internal(set) var removed = 0
   /// The total size of the files that were created in bytes, including holes.
-  public internal(set) var bytes: UInt64 = 0
+  package internal(set) var bytes: UInt64 = 0
   /// The number of exclusion marks that the file system does not support and the sample therefore
   /// lacks.
-  public internal(set) var marksExcluded = 0
+  package internal(set) var marksExcluded = 0
 
   /// The notes for the user.
-  public var notes: [String] {
+  package var notes: [String] {
     guard marksExcluded > 0 else { return [] }
     return [
       """

@@ -7,9 +7,9 @@ protocol SandboxCommand: ParsableCommand {
 }
 
 /// The program.
-public enum SandboxctlProgram {
+package enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
-  public static func runAndExit() -> Never {
+  package static func runAndExit() -> Never {
     Host.returnLargeBlocks()
     reportLostMappings()
     let status = SandboxctlCommand.execute(Host.arguments.map(\.argument))

@@ -1,9 +1,9 @@
-public import SystemIO
+package import SystemIO
 
 /// An error of the model: the attempted action, its subject, the reason, and a hint.
-public struct ModelError: Error, Hashable, Sendable {
+package struct ModelError: Error, Hashable, Sendable {
   /// The kind of error, for callers that distinguish them.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The bytes are not a property list, or the property list is damaged.
     case propertyList = "property-list"
     /// A size or depth exceeds its limit.
@@ -29,24 +29,24 @@ public struct ModelError: Error, Hashable, Sendable {
   }
 
   /// A position in the input: text has lines and columns, counted from 1; binary data has offsets.
-  public enum Location: Hashable, Sendable {
+  package enum Location: Hashable, Sendable {
     case line(Int, column: Int)
     case offset(Int)
   }
 
-  public let code: Code
+  package let code: Code
   /// The attempted action, as it follows "cannot".
-  public let attempt: String
+  package let attempt: String
   /// The path or name on which it was attempted, if known.
-  public let subject: ByteString?
-  public let place: Location?
+  package let subject: ByteString?
+  package let place: Location?
   /// The reason.
-  public let reason: String
+  package let reason: String
   /// The suggested remedy, if any.
-  public let hint: String?
+  package let hint: String?
 
   /// Creates an error.
-  public init(
+  package init(
     _ code: Code, _ attempt: String, on subject: ByteString? = nil, at place: Location? = nil,
     reason: String, hint: String? = nil
   ) {
@@ -59,20 +59,20 @@ public struct ModelError: Error, Hashable, Sendable {
   }
 
   /// Creates an error from a failed system call.
-  public init(_ error: SystemError) {
+  package init(_ error: SystemError) {
     self.init(
       .system, error.operation.rawValue, on: error.path, reason: error.reason, hint: error.hint)
   }
 
   /// Returns the error with a subject that was not known where it was thrown.
-  public func on(_ subject: ByteString) -> ModelError {
+  package func on(_ subject: ByteString) -> ModelError {
     ModelError(code, attempt, on: subject, at: place, reason: reason, hint: hint)
   }
 }
 
 extension ModelError: CustomStringConvertible {
   /// The complete message: "cannot read the property list 'Info.plist' (line 3, column 7): …".
-  public var description: String {
+  package var description: String {
     var text = "cannot " + attempt
     if let subject { text += " '\(subject)'" }
     if let place { text += " (\(place))" }
@@ -82,7 +82,7 @@ extension ModelError: CustomStringConvertible {
 
 extension ModelError.Location: CustomStringConvertible {
   /// The position as text: `line 3, column 7` or `byte 12`.
-  public var description: String {
+  package var description: String {
     switch self {
     case .line(let line, let column): "line \(line), column \(column)"
     case .offset(let offset): "byte \(offset)"

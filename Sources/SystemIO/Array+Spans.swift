@@ -1,7 +1,6 @@
 extension [UInt8] {
   /// Appends the bytes of a span.
-  @inlinable
-  public mutating func append(_ span: Span<UInt8>) {
+  package mutating func append(_ span: Span<UInt8>) {
     unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
 }

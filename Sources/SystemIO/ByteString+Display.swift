@@ -2,7 +2,7 @@ extension ByteString: CustomStringConvertible {
   /// The name for display: control characters, bidirectional marks, backslashes and bytes that are
   /// not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`). A name can neither break a line of
   /// output nor look like another name.
-  public var description: String {
+  package var description: String {
     if bytes.allSatisfy(Self.isPlain) { return String(decoding: bytes, as: UTF8.self) }
     var shown: [UInt8] = []
     appendShown(to: &shown)
@@ -10,7 +10,7 @@ extension ByteString: CustomStringConvertible {
   }
 
   /// Appends the UTF-8 of `description`. Bytes that need no escape are copied unchanged.
-  public func appendShown(to buffer: inout [UInt8]) {
+  package func appendShown(to buffer: inout [UInt8]) {
     var rest = bytes
     while !rest.isEmpty {
       let plain = rest.prefix(while: Self.isPlain)
@@ -34,7 +34,7 @@ extension ByteString: CustomStringConvertible {
 
   /// Returns the first scalar and its length in bytes, or nil if the bytes are empty or do not
   /// begin with valid UTF-8.
-  public static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
+  package static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
     guard let first = bytes.first else { return nil }
     if first < 0x80 { return (Unicode.Scalar(first), 1) }
     let length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2

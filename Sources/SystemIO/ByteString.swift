@@ -3,13 +3,12 @@
 /// Two Linux names can be equal as Swift strings (composed and decomposed é), so names are
 /// compared, hashed and sorted by their bytes. `description` is for display and escapes unprintable
 /// characters.
-public struct ByteString: Hashable, Sendable {
+package struct ByteString: Hashable, Sendable {
   /// The bytes and a terminating NUL, so that system calls need no copy.
-  @usableFromInline let storage: [UInt8]
+  let storage: [UInt8]
 
   /// Creates a name from bytes.
-  @inlinable
-  public init(_ bytes: some Sequence<UInt8>) {
+  package init(_ bytes: some Sequence<UInt8>) {
     var storage: [UInt8] = []
     storage.reserveCapacity(bytes.underestimatedCount + 1)
     storage.append(contentsOf: bytes)
@@ -21,40 +20,39 @@ public struct ByteString: Hashable, Sendable {
   private init(terminated storage: [UInt8]) { self.storage = storage }
 
   /// Creates a name from a string's UTF-8.
-  public init(_ string: String) { self.init(string.utf8) }
+  package init(_ string: String) { self.init(string.utf8) }
 
   /// The number of bytes.
-  @inlinable public var count: Int { storage.count - 1 }
+  package var count: Int { storage.count - 1 }
 
   /// Whether the name has no bytes.
-  @inlinable public var isEmpty: Bool { storage.count == 1 }
+  package var isEmpty: Bool { storage.count == 1 }
 
   /// The bytes without the terminating NUL.
-  @inlinable public var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
+  package var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
 
   /// Whether the bytes contain a NUL, which is not valid in a file name.
-  public var hasNUL: Bool { withSpan { $0.contains(0) } }
+  package var hasNUL: Bool { withSpan { $0.contains(0) } }
 
   /// Calls `body` with the bytes without the terminating NUL.
-  @inlinable
-  public func withSpan<Result, Failure: Error>(
+  package func withSpan<Result, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(storage.span.extracting(0..<(storage.count - 1)))
   }
 
   /// The text, or nil if the bytes are not valid UTF-8.
-  public var utf8: String? { String(validating: bytes, as: UTF8.self) }
+  package var utf8: String? { String(validating: bytes, as: UTF8.self) }
 }
 
 extension ByteString: Comparable {
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes)
   }
 }
 
 extension ByteString: ExpressibleByStringLiteral {
-  public init(stringLiteral value: String) { self.init(value) }
+  package init(stringLiteral value: String) { self.init(value) }
 }
 
 // MARK: - Paths
@@ -63,22 +61,22 @@ extension ByteString {
   static let slash = UInt8(ascii: "/")
 
   /// Whether the path begins with a slash.
-  public var isAbsolute: Bool { storage[0] == Self.slash }
+  package var isAbsolute: Bool { storage[0] == Self.slash }
 
   /// The components between slashes. Empty ones, from leading or repeated slashes, are omitted.
-  public var components: [ByteString] {
+  package var components: [ByteString] {
     bytes.split(separator: Self.slash).map { ByteString($0) }
   }
 
   /// The last component, or nil for `/` and the empty path.
-  public var lastComponent: ByteString? {
+  package var lastComponent: ByteString? {
     bytes.split(separator: Self.slash).last.map { ByteString($0) }
   }
 
   /// The reason why these bytes are not a valid directory entry name, or nil if they are: one
   /// component that is not empty, `.` or `..`, without `/` and NUL, of at most 255 bytes
   /// (NAME_MAX).
-  public var nameFault: String? {
+  package var nameFault: String? {
     if isEmpty { return "it is empty" }
     if self == "." || self == ".." { return "it is '\(self)'" }
     if bytes.contains(Self.slash) { return "it contains a '/'" }
@@ -87,7 +85,7 @@ extension ByteString {
   }
 
   /// Whether the name is the text form of a UUID (RFC 9562, section 4), in upper or lower case.
-  public var isUUID: Bool {
+  package var isUUID: Bool {
     let bytes = bytes
     return count == 36
       && bytes.enumerated().allSatisfy { place, byte in
@@ -98,7 +96,7 @@ extension ByteString {
 
   /// The path of the parent directory: empty for a relative path of one component and for the empty
   /// path, `/` for an absolute path of one component.
-  public var parent: ByteString {
+  package var parent: ByteString {
     let (bytes, first) = (bytes, bytes.startIndex + (isAbsolute ? 1 : 0))
     var end = bytes.endIndex
     while end > first, bytes[end - 1] == Self.slash { end -= 1 }
@@ -108,7 +106,7 @@ extension ByteString {
   }
 
   /// Joins two paths with one slash. If one is empty, returns the other.
-  public func appending(_ other: ByteString) -> ByteString {
+  package func appending(_ other: ByteString) -> ByteString {
     if isEmpty { return other }
     if other.isEmpty { return self }
     var joined: [UInt8] = []
@@ -121,7 +119,7 @@ extension ByteString {
   }
 
   /// Whether the path equals `prefix` or is below it, compared by components.
-  public func isWithin(_ prefix: ByteString) -> Bool {
+  package func isWithin(_ prefix: ByteString) -> Bool {
     guard bytes.starts(with: prefix.bytes) else { return false }
     return count == prefix.count || prefix.isEmpty || prefix.bytes.last == Self.slash
       || storage[prefix.count] == Self.slash

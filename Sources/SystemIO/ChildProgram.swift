@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 
 /// Runs other programs.
-public enum ChildProgram {
+package enum ChildProgram {
   /// The result of a program.
-  public struct Ending: Sendable, Hashable {
+  package struct Ending: Sendable, Hashable {
     /// The exit status, or 128 plus the number of the signal that killed it.
-    public let code: Int
-    public let output: [UInt8]
-    public let errors: [UInt8]
+    package let code: Int
+    package let output: [UInt8]
+    package let errors: [UInt8]
   }
 
   /// The maximum number of bytes returned for each output stream.
@@ -18,7 +18,7 @@ public enum ChildProgram {
   /// and waits until it exits. Its standard streams are memory files, so it never blocks on output.
   ///
   /// - Throws: if the program does not exist or cannot be executed.
-  public static func run(
+  package static func run(
     _ words: [ByteString], input: [UInt8] = []
   ) throws(SystemError) -> Ending {
     guard let name = words.first else { throw SystemError(.run, "", number: ENOENT) }

@@ -2,15 +2,15 @@ internal import CLinux
 internal import Glibc
 
 /// A range of a file: data, or a hole that reads as zeros and takes no space.
-public struct Extent: Hashable, Sendable {
+package struct Extent: Hashable, Sendable {
   /// The first byte, from the start of the file.
-  public let offset: UInt64
+  package let offset: UInt64
   /// The number of bytes.
-  public let length: UInt64
-  public let isHole: Bool
+  package let length: UInt64
+  package let isHole: Bool
 
   /// Creates an extent.
-  public init(offset: UInt64, length: UInt64, isHole: Bool) {
+  package init(offset: UInt64, length: UInt64, isHole: Bool) {
     self.offset = offset
     self.length = length
     self.isHole = isHole
@@ -20,7 +20,7 @@ public struct Extent: Hashable, Sendable {
 extension Descriptor {
   /// Reads from the current offset into `buffer`, from `start` to its end. Returns the number of
   /// bytes read, which is smaller only at the end of the file.
-  public func read(into buffer: inout [UInt8], from start: Int = 0) throws(SystemError) -> Int {
+  package func read(into buffer: inout [UInt8], from start: Int = 0) throws(SystemError) -> Int {
     var filled = start
     while filled < buffer.count {
       let count = try SystemError.check(.read, name) {
@@ -35,7 +35,7 @@ extension Descriptor {
   }
 
   /// Returns `count` bytes at `offset`, or fewer at the end of the file.
-  public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
+  package func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
     var buffer: [UInt8] = []
     try read(count: count, at: offset, into: &buffer)
     return buffer
@@ -43,7 +43,7 @@ extension Descriptor {
 
   /// Replaces the content of `buffer`, keeping its capacity, with `count` bytes at `offset`, or
   /// fewer at the end of the file.
-  public func read(
+  package func read(
     count: Int, at offset: UInt64, into buffer: inout [UInt8]
   ) throws(SystemError) {
     buffer.removeAll(keepingCapacity: true)
@@ -51,7 +51,7 @@ extension Descriptor {
   }
 
   /// Appends `count` bytes at `offset` to a buffer, or fewer at the end of the file.
-  public func read(
+  package func read(
     count: Int, at offset: UInt64, appendingTo buffer: inout [UInt8]
   ) throws(SystemError) {
     try buffer.append(addingCapacity: count) {
@@ -65,7 +65,7 @@ extension Descriptor {
 
   /// Fills `buffer[start..<end]` from `offset`. Returns the number of bytes read, which is smaller
   /// only at the end of the file.
-  public func read(
+  package func read(
     into buffer: inout [UInt8], from start: Int, to end: Int, at offset: UInt64
   ) throws(SystemError) -> Int {
     precondition(start >= 0 && start <= end && end <= buffer.count)
@@ -97,7 +97,7 @@ extension Descriptor {
   }
 
   /// Returns the whole file, or nil if it has more than `limit` bytes.
-  public func readAll(limit: Int) throws(SystemError) -> [UInt8]? {
+  package func readAll(limit: Int) throws(SystemError) -> [UInt8]? {
     let size = try status().size
     if size > UInt64(limit) { return nil }
     let bytes = try read(count: Int(size) + 1, at: 0)
@@ -110,12 +110,12 @@ extension Descriptor {
   }
 
   /// Writes all bytes at the current offset.
-  public func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
+  package func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
     try write(bytes, from: 0, to: bytes.count)
   }
 
   /// Writes `bytes[start..<end]` at the current offset.
-  public func write(_ bytes: borrowing [UInt8], from start: Int, to end: Int) throws(SystemError) {
+  package func write(_ bytes: borrowing [UInt8], from start: Int, to end: Int) throws(SystemError) {
     precondition(start >= 0 && start <= end && end <= bytes.count)
     var written = start
     while written < end {
@@ -128,7 +128,7 @@ extension Descriptor {
   }
 
   /// Writes all bytes at `offset`. A gap after the end of the file becomes a hole.
-  public func write(_ bytes: borrowing [UInt8], at offset: UInt64) throws(SystemError) {
+  package func write(_ bytes: borrowing [UInt8], at offset: UInt64) throws(SystemError) {
     var written = 0
     while written < bytes.count {
       written += try SystemError.check(.write, name) {
@@ -142,7 +142,7 @@ extension Descriptor {
   }
 
   /// Writes all bytes of a span at the current offset.
-  public func write(_ span: Span<UInt8>) throws(SystemError) {
+  package func write(_ span: Span<UInt8>) throws(SystemError) {
     var written = 0
     while written < span.count {
       written += try SystemError.check(.write, name) {
@@ -154,7 +154,7 @@ extension Descriptor {
   }
 
   /// Writes all bytes of a span at `offset`. Does not move the current offset.
-  public func write(_ span: Span<UInt8>, at offset: UInt64) throws(SystemError) {
+  package func write(_ span: Span<UInt8>, at offset: UInt64) throws(SystemError) {
     var written = 0
     while written < span.count {
       written += try SystemError.check(.write, name) {
@@ -168,21 +168,21 @@ extension Descriptor {
   }
 
   /// Sets the size. An extension is a hole that reads as zeros.
-  public func truncate(to size: UInt64) throws(SystemError) {
+  package func truncate(to size: UInt64) throws(SystemError) {
     _ = try SystemError.check(.truncate, name) { cl_truncate(raw, Int64(clamping: size)) }
   }
 
   /// Moves the current offset. Skipped bytes at the end of the file become a hole.
-  public func seek(to offset: UInt64) throws(SystemError) {
+  package func seek(to offset: UInt64) throws(SystemError) {
     _ = try SystemError.check(.seek, name) { cl_seek(raw, Int64(clamping: offset)) }
   }
 
   /// Advises the kernel that the file is read once, sequentially. Errors are ignored.
-  public func willReadSequentially() { _ = cl_advise_sequential(raw) }
+  package func willReadSequentially() { _ = cl_advise_sequential(raw) }
 
   /// Advises the kernel to drop the file, or a range of it, from the page cache. Pages that are not
   /// yet on disk stay, so call `sync()` or `endSync(_:)` first. Errors are ignored.
-  public func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {
+  package func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {
     // A length of 0 would mean the rest of the file.
     if let bytes, bytes.isEmpty { return }
     _ = cl_advise_unneeded(
@@ -191,7 +191,7 @@ extension Descriptor {
 
   /// Returns the data and holes of the file in order, from 0 to `size`, or one data extent if the
   /// file system does not report holes. Moves the current offset.
-  public func extents(size: UInt64) throws(SystemError) -> [Extent] {
+  package func extents(size: UInt64) throws(SystemError) -> [Extent] {
     let whole = [Extent(offset: 0, length: size, isHole: false)]
     guard try reportsHoles() else { return whole }
     var extents: [Extent] = []

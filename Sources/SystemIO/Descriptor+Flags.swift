@@ -3,12 +3,12 @@ internal import CLinux
 extension Descriptor {
   /// The flags that are set on restored files: all that are recorded. Flags that the file system
   /// does not let a user set are left unchanged or reported.
-  public static let settableFlags: UInt32 = FileFlags.kept
+  package static let settableFlags: UInt32 = FileFlags.kept
 
   /// Sets and clears the flags in `settableFlags`; the others stay. Immutable and append-only
   /// require privileges and take effect at once. If the file system lacks one of the flags, the
   /// others are set and an error is thrown.
-  public func setFlags(_ flags: UInt32) throws(SystemError) {
+  package func setFlags(_ flags: UInt32) throws(SystemError) {
     let present = UInt32(
       truncatingIfNeeded: try SystemError.check(.readFlags, name) { cl_flags(raw) })
     let wanted = present & ~Self.settableFlags | flags & Self.settableFlags
@@ -35,10 +35,10 @@ extension Descriptor {
 
 extension Directory {
   /// Sets and clears the directory's flags; see `Descriptor.setFlags(_:)`.
-  public func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
+  package func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
 
   /// Clears the flags in `FileFlags.compared` if the file system supports flags.
-  public func clearFlags() throws(SystemError) {
+  package func clearFlags() throws(SystemError) {
     let present = try flags() ?? 0
     if present & FileFlags.compared != 0 { try setFlags(present & ~FileFlags.compared) }
   }

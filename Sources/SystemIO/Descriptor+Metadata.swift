@@ -3,18 +3,18 @@ internal import Glibc
 
 extension Descriptor {
   /// Sets the permission bits.
-  public func setPermissions(_ bits: UInt16) throws(SystemError) {
+  package func setPermissions(_ bits: UInt16) throws(SystemError) {
     _ = try SystemError.check(.setMode, name) { cl_chmod(raw, UInt32(bits)) }
   }
 
   /// Sets the owner. This may clear the set-user-ID and set-group-ID bits, so set the mode
   /// afterwards.
-  public func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
+  package func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     _ = try SystemError.check(.setOwner, name) { unsafe cl_chown_at(raw, "", user, group) }
   }
 
   /// Sets the modification time; the access time stays.
-  public func setModified(_ time: Timestamp) throws(SystemError) {
+  package func setModified(_ time: Timestamp) throws(SystemError) {
     _ = try SystemError.check(.setTimes, name) {
       cl_set_mtime_open(raw, time.seconds, time.nanoseconds)
     }
@@ -27,7 +27,7 @@ extension Descriptor {
 
   /// Returns the flags set by chattr(1), limited to `FileFlags.kept`, or nil if the file system or
   /// the kind of file has none.
-  public func flags() throws(SystemError) -> UInt32? {
+  package func flags() throws(SystemError) -> UInt32? {
     do {
       let flags = try SystemError.check(.readFlags, name) { cl_flags(raw) }
       return UInt32(truncatingIfNeeded: flags) & FileFlags.kept
@@ -38,7 +38,7 @@ extension Descriptor {
   }
 
   /// Returns the volume's free space.
-  public func space() throws(SystemError) -> VolumeSpace {
+  package func space() throws(SystemError) -> VolumeSpace {
     var volume = cl_volume()
     _ = try SystemError.check(.space, name) { unsafe cl_space(raw, &volume) }
     return VolumeSpace(volume)
@@ -46,10 +46,10 @@ extension Descriptor {
 }
 
 /// The flag bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).
-public enum FileFlags {
+package enum FileFlags {
   /// The flags that a user sets and that mean the same on every file system. The others describe
   /// how a file system stores the file.
-  public static let kept: UInt32 =
+  package static let kept: UInt32 =
     secureDeletion | undelete | compressed | synchronous | immutable | append | noDump
     | noAccessTime | noCompression | journalData | noTail | synchronousDirectory | topDirectory
     | noCopyOnWrite
@@ -57,17 +57,17 @@ public enum FileFlags {
   /// The flags that are compared with the recorded ones. Compression and copy-on-write are
   /// excluded: btrfs decides them once a file has content (btrfs(5)), so a restore could not make
   /// them equal.
-  public static let compared =
+  package static let compared =
     Descriptor.settableFlags & ~(compressed | noCompression | noCopyOnWrite)
 
   /// Cannot be changed, renamed or removed.
-  public static let immutable: UInt32 = 0x10
+  package static let immutable: UInt32 = 0x10
   /// Can only be appended to.
-  public static let append: UInt32 = 0x20
+  package static let append: UInt32 = 0x20
   /// Excluded by dump(8).
-  public static let noDump: UInt32 = 0x40
+  package static let noDump: UInt32 = 0x40
   /// Reading does not update the access time.
-  public static let noAccessTime: UInt32 = 0x80
+  package static let noAccessTime: UInt32 = 0x80
 
   private static let secureDeletion: UInt32 = 0x1
   private static let undelete: UInt32 = 0x2

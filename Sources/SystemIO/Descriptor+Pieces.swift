@@ -5,7 +5,7 @@ extension Descriptor {
   /// returns the number of bytes read; `hole` receives the lengths of holes, which are detected if
   /// `isSparse`. Returns the number of bytes visited, which is smaller only if the file ends
   /// before.
-  public func takePieces(
+  package func takePieces(
     size: UInt64, isSparse: Bool, take: (Range<UInt64>) throws -> Int,
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
@@ -27,7 +27,7 @@ extension Descriptor {
   /// Reads the file's first `size` bytes in order. `data` receives at most 256 KiB at a time;
   /// `hole` receives the lengths of holes, which are detected if `isSparse`. Returns the number of
   /// bytes read, which is smaller only if the file ends before.
-  public func readPieces(
+  package func readPieces(
     size: UInt64, isSparse: Bool, data: (Span<UInt8>) throws -> Void,
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
@@ -60,7 +60,7 @@ extension Descriptor {
 
   /// Clones another file of the same volume: both share their blocks until one is changed. Returns
   /// false if the file system does not support it or the files are on different volumes.
-  public func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {
+  package func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {
     let from = other.raw
     do {
       _ = try SystemError.check(.clone, name) { cl_clone(raw, from) }

@@ -9,7 +9,7 @@ internal import Glibc
 extension Descriptor {
   /// Acquires a shared lock. Returns false if another process holds an exclusive lock on any of the
   /// bytes. The file must be open for reading.
-  public func lockShared(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+  package func lockShared(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     do {
       try setLock(F_RDLCK, bytes)
       return true
@@ -20,15 +20,15 @@ extension Descriptor {
   }
 
   /// Releases a lock.
-  public func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
+  package func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
 
   /// Releases all locks of this open file before it is closed. A child process that another thread
   /// is starting still has a copy of the descriptor, which would keep the locks until it calls
   /// exec. Errors are ignored because closing the file follows.
-  public func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
+  package func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
 
   /// Whether a lock of any kind on any of the bytes is held, other than by this open file.
-  public func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+  package func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     try SystemError.check(.lock, name) {
       cl_range_is_locked(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
     } != 0

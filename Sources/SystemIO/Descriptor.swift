@@ -5,11 +5,11 @@ internal import Glibc
 ///
 /// Errors name the file by `name`, which is given when the file is opened and which callers
 /// complete with `SystemError.inside(_:)`.
-public struct Descriptor: ~Copyable, Sendable {
+package struct Descriptor: ~Copyable, Sendable {
   /// The descriptor, or -1 once it is closed.
   private(set) var raw: Int32
   /// The name in error messages.
-  public let name: ByteString
+  package let name: ByteString
 
   init(adopting raw: Int32, name: ByteString) {
     self.raw = raw
@@ -22,7 +22,7 @@ public struct Descriptor: ~Copyable, Sendable {
   /// that other users can write to, use `Directory` instead.
   ///
   /// Other kinds of files are refused: opening a FIFO could block forever.
-  public static func open(path: ByteString) throws(SystemError) -> Descriptor {
+  package static func open(path: ByteString) throws(SystemError) -> Descriptor {
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, flags, 0) }
@@ -36,7 +36,7 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Creates an anonymous file in memory, which is deleted when it is closed.
-  public static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
+  package static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
     let name: ByteString = "memory"
     let raw = try SystemError.check(.create, name) {
       unsafe name.withCString { unsafe cl_memory_file($0) }
@@ -47,14 +47,14 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Closes the file and reports errors that occur only then, as on network file systems.
-  public consuming func close() throws(SystemError) {
+  package consuming func close() throws(SystemError) {
     let result = cl_close(raw)
     raw = -1
     _ = try SystemError.check(.close, name) { result }
   }
 
   /// Returns a second descriptor of the same open file (dup(2)).
-  public func duplicate() throws(SystemError) -> Descriptor {
+  package func duplicate() throws(SystemError) -> Descriptor {
     let copy = try SystemError.check(.open, name) { cl_duplicate(raw) }
     return Descriptor(adopting: Int32(copy), name: name)
   }
@@ -63,7 +63,7 @@ public struct Descriptor: ~Copyable, Sendable {
   consuming func release() { raw = -1 }
 
   /// Returns the status of the open file.
-  public func status() throws(SystemError) -> FileStatus {
+  package func status() throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try SystemError.check(.status, name) { unsafe cl_stat_open(raw, &status) }
     return FileStatus(status)
@@ -71,20 +71,20 @@ public struct Descriptor: ~Copyable, Sendable {
 
   /// Makes written data durable. After a failure, do not sync the same descriptor again: the kernel
   /// may have dropped the pages, and a second call would report success.
-  public func sync() throws(SystemError) {
+  package func sync() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_fsync(raw) }
   }
 
   /// Starts writing a range of the file to disk, which shortens a later `sync()` or `syncVolume()`.
   /// Does not wait and makes nothing durable. Has no effect if the system lacks sync_file_range(2).
-  public func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
+  package func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
     try syncRange(bytes, by: cl_begin_sync)
   }
 
   /// Waits until a range of the file is written to disk. This does not make it durable: metadata
   /// may be missing, and `sync()` or `syncVolume()` is still required. Has no effect if the system
   /// lacks sync_file_range(2) or the file system ignores it, as overlayfs does.
-  public func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
+  package func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
     try syncRange(bytes, by: cl_end_sync)
   }
 
@@ -103,7 +103,7 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Makes all data written to the file's volume durable.
-  public func syncVolume() throws(SystemError) {
+  package func syncVolume() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_syncfs(raw) }
   }
 }

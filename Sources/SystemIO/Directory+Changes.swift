@@ -4,7 +4,7 @@ internal import Glibc
 extension Directory {
   /// Creates an unnamed file that only this user can read. It is deleted when it is closed, even if
   /// the program crashes.
-  public func createUnnamed() throws(SystemError) -> Descriptor {
+  package func createUnnamed() throws(SystemError) -> Descriptor {
     do {
       return try opened(".", .create, flags: O_RDWR | cl_unnamed, permissions: 0o600)
     } catch {
@@ -18,7 +18,7 @@ extension Directory {
   }
 
   /// Creates a child directory if it does not exist, and opens it.
-  public func makeDirectory(
+  package func makeDirectory(
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
     do {
@@ -30,24 +30,24 @@ extension Directory {
   }
 
   /// Whether this user may create and remove entries in the directory.
-  public var canBeChanged: Bool { cl_can_change(raw) == 0 }
+  package var canBeChanged: Bool { cl_can_change(raw) == 0 }
 
   /// Creates a child directory. An existing entry is an error.
-  public func createDirectory(
+  package func createDirectory(
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) {
     _ = try unsafe call(.createDirectory, name) { unsafe cl_mkdir(raw, $0, UInt32(permissions)) }
   }
 
   /// Creates a symbolic link.
-  public func createLink(_ name: ByteString, to target: ByteString) throws(SystemError) {
+  package func createLink(_ name: ByteString, to target: ByteString) throws(SystemError) {
     _ = try unsafe call(.createLink, name) { name in
       unsafe target.withCString { unsafe cl_symlink($0, raw, name) }
     }
   }
 
   /// Creates a hard link to the child `existing` of `directory`.
-  public func createHardLink(
+  package func createHardLink(
     _ name: ByteString, to existing: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
     let from = directory.raw
@@ -57,7 +57,7 @@ extension Directory {
   }
 
   /// Creates a FIFO, a socket or a device. Devices require privileges.
-  public func createSpecial(
+  package func createSpecial(
     _ name: ByteString, kind: FileKind, permissions: UInt16, device: UInt64 = 0
   ) throws(SystemError) {
     let type: UInt32 =
@@ -78,7 +78,7 @@ extension Directory {
 
   /// Renames a child to `newName` in `directory`. An existing entry is replaced, or is an error if
   /// `replacing` is false.
-  public func rename(
+  package func rename(
     _ name: ByteString, to newName: ByteString, in directory: borrowing Directory,
     replacing: Bool = true
   ) throws(SystemError) {
@@ -90,7 +90,7 @@ extension Directory {
 
   /// Atomically exchanges a child with the child `other` of `directory`, of any kinds. Not every
   /// file system supports it.
-  public func exchange(
+  package func exchange(
     _ name: ByteString, with other: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
     let to = directory.raw
@@ -100,47 +100,47 @@ extension Directory {
   }
 
   /// Removes a child that is not a directory.
-  public func remove(_ name: ByteString) throws(SystemError) {
+  package func remove(_ name: ByteString) throws(SystemError) {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, 0) }
   }
 
   /// Removes an empty child directory.
-  public func removeDirectory(_ name: ByteString) throws(SystemError) {
+  package func removeDirectory(_ name: ByteString) throws(SystemError) {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, AT_REMOVEDIR) }
   }
 
   /// Sets a child's permission bits. The name must not be a symbolic link that other users can
   /// create.
-  public func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
+  package func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setMode, name) { unsafe cl_chmod_at(raw, $0, UInt32(bits)) }
   }
 
   /// Sets a child's owner. Does not follow a symbolic link.
-  public func setOwner(
+  package func setOwner(
     user: UInt32, group: UInt32, of name: ByteString
   ) throws(SystemError) {
     _ = try unsafe call(.setOwner, name) { unsafe cl_chown_at(raw, $0, user, group) }
   }
 
   /// Sets a child's modification time. Does not follow a symbolic link.
-  public func setModified(_ time: Timestamp, of name: ByteString) throws(SystemError) {
+  package func setModified(_ time: Timestamp, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setTimes, name) {
       unsafe cl_set_mtime(raw, $0, time.seconds, time.nanoseconds)
     }
   }
 
   /// Sets the directory's permission bits.
-  public func setPermissions(_ bits: UInt16) throws(SystemError) {
+  package func setPermissions(_ bits: UInt16) throws(SystemError) {
     try descriptor.setPermissions(bits)
   }
 
   /// Sets the directory's owner.
-  public func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
+  package func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     try descriptor.setOwner(user: user, group: group)
   }
 
   /// Sets the directory's modification time.
-  public func setModified(_ time: Timestamp) throws(SystemError) {
+  package func setModified(_ time: Timestamp) throws(SystemError) {
     try descriptor.setModified(time)
   }
 
@@ -148,7 +148,7 @@ extension Directory {
   ///
   /// A file system that cannot sync directories (some FUSE file systems, vboxsf, old CIFS) is not
   /// an error; it is recorded in `UnsyncedDirectories`.
-  public func sync() throws(SystemError) {
+  package func sync() throws(SystemError) {
     do throws(SystemError) {
       try descriptor.sync()
     } catch {
@@ -158,11 +158,11 @@ extension Directory {
   }
 
   /// Makes all data written to the directory's volume durable.
-  public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
+  package func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
 
   /// Whether the volume is mounted read-only.
-  public func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
+  package func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
 
   /// Returns the free space of the directory's volume.
-  public func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }
+  package func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }
 }

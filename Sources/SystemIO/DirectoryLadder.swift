@@ -7,7 +7,7 @@ internal import Glibc
 /// At most `limit` of the deepest directories are open. One further up is opened again by `..` from
 /// its child, or from the root if that child was moved, and is accepted only if it is still the
 /// same directory.
-public struct DirectoryLadder: ~Copyable {
+package struct DirectoryLadder: ~Copyable {
   private struct Level {
     let name: ByteString
     /// The length of `relative` without this directory's name.
@@ -19,7 +19,7 @@ public struct DirectoryLadder: ~Copyable {
   }
 
   /// The directory at which the walk begins.
-  public let root: Directory
+  package let root: Directory
   private var rungs: [Level] = []
   private var relative: [UInt8] = []
   /// The first directory that may be open; all after it are.
@@ -27,7 +27,7 @@ public struct DirectoryLadder: ~Copyable {
   private let limit: Int
 
   /// Begins at the root. At most `limit` (2 or more) further directories are kept open.
-  public init(root: consuming Directory, limit: Int = 64) {
+  package init(root: consuming Directory, limit: Int = 64) {
     self.root = root
     self.limit = max(2, limit)
   }
@@ -37,23 +37,23 @@ public struct DirectoryLadder: ~Copyable {
   }
 
   /// The number of levels below the root: 0 for the root.
-  public var depth: Int { rungs.count }
+  package var depth: Int { rungs.count }
 
   /// The descriptor of the current directory.
   var raw: Int32 { rungs.last?.raw ?? root.raw }
 
   /// The path of the current directory, relative to the root.
-  public var relativePath: ByteString { ByteString(relative) }
+  package var relativePath: ByteString { ByteString(relative) }
 
   /// The names from the root to the current directory.
   var names: [ByteString] { rungs.map(\.name) }
 
   /// The path of the current directory, for messages.
-  public var path: ByteString { root.path.appending(relativePath) }
+  package var path: ByteString { root.path.appending(relativePath) }
 
   /// Opens a child of the current directory and makes it the current one. A symbolic link is
   /// refused, as is a directory other than `expected` if that is given.
-  public mutating func descend(
+  package mutating func descend(
     _ name: ByteString, _ expected: FileIdentity? = nil
   ) throws(SystemError) {
     try openAgain()
@@ -66,7 +66,7 @@ public struct DirectoryLadder: ~Copyable {
 
   /// Goes up to the directory at `depth`. After an error the current directory cannot be used, but
   /// going further up may succeed.
-  public mutating func ascend(to depth: Int) throws(SystemError) {
+  package mutating func ascend(to depth: Int) throws(SystemError) {
     while let left = rungs.last, rungs.count > max(depth, 0) {
       rungs.removeLast()
       relative.removeLast(relative.count - left.above)
@@ -78,14 +78,14 @@ public struct DirectoryLadder: ~Copyable {
   }
 
   /// Calls `body` with the current directory, which stays open.
-  public func withDirectory<Result: ~Copyable, Failure: Error>(
+  package func withDirectory<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withDirectory(path, body)
   }
 
   /// Calls `body` with the current directory, whose path the caller already has.
-  public func withDirectory<Result: ~Copyable, Failure: Error>(
+  package func withDirectory<Result: ~Copyable, Failure: Error>(
     _ path: ByteString, _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let directory = Directory(adopting: raw, path: path)

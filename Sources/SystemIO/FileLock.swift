@@ -5,12 +5,12 @@ internal import Glibc
 ///
 /// The lock is advisory and ends with the process, so none is left behind. The file stays: if it
 /// were removed, two processes could lock two different files.
-public struct FileLock: ~Copyable, Sendable {
+package struct FileLock: ~Copyable, Sendable {
   private let file: Descriptor
 
   /// Acquires the lock `name` in `directory`, creating the file if it is missing. Throws an error
   /// with `isBusy` if another process holds the lock.
-  public init(
+  package init(
     _ name: ByteString, in directory: borrowing Directory, exclusive: Bool = true,
     waiting: Bool = false
   ) throws(SystemError) {
@@ -40,7 +40,8 @@ public struct FileLock: ~Copyable, Sendable {
   }
 
   /// Returns the recorded holder of a lock, or nil if none can be read.
-  public static func holder(of name: ByteString, in directory: borrowing Directory) -> LockHolder? {
+  package static func holder(of name: ByteString, in directory: borrowing Directory) -> LockHolder?
+  {
     guard let bytes = try? directory.file(name).readAll(limit: 64) else { return nil }
     let words = bytes.prefix { $0 != UInt8(ascii: "\n") }.split(separator: UInt8(ascii: " "))
       .map { String(decoding: $0, as: UTF8.self) }
@@ -56,7 +57,7 @@ public struct FileLock: ~Copyable, Sendable {
 
   /// Whether a process, this one included, holds the lock `name` exclusively; false if the lock
   /// file does not exist. Changes nothing, but briefly prevents others from locking exclusively.
-  public static func isHeld(
+  package static func isHeld(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
     do throws(SystemError) {
@@ -71,9 +72,9 @@ public struct FileLock: ~Copyable, Sendable {
 }
 
 /// The process that holds a lock, as it recorded itself.
-public struct LockHolder: Sendable, Hashable {
+package struct LockHolder: Sendable, Hashable {
   /// The process ID on the machine or in the container where it runs.
-  public let process: Int32
+  package let process: Int32
   /// The time when the lock was acquired.
-  public let since: Timestamp
+  package let since: Timestamp
 }

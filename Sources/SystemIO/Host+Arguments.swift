@@ -5,7 +5,7 @@ extension Host {
   ///
   /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD and so would name other
   /// files.
-  public static var arguments: [ByteString] {
+  package static var arguments: [ByteString] {
     var words: [ByteString] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let word = unsafe CommandLine.unsafeArgv[index] else { break }

@@ -6,7 +6,7 @@ extension Host {
   /// By default glibc does so only until the first such block is freed. From then on it keeps ever
   /// larger blocks in its heaps, which fragment: at the end of a backup half of the memory was
   /// holes. Applies to the whole process, so call it at the start.
-  public static func returnLargeBlocks() {
+  package static func returnLargeBlocks() {
     cl_map_blocks_from(1 << 20)
   }
 }

@@ -4,7 +4,7 @@ extension Host {
   ///
   /// - Parameter supplies: the kernel's directory of power supplies
   ///   (`Documentation/ABI/testing/sysfs-class-power`).
-  public static func isOnMainsPower(
+  package static func isOnMainsPower(
     supplies: ByteString = "/sys/class/power_supply"
   ) -> Bool {
     guard let directory = try? Directory.open(path: supplies), let names = try? directory.names()

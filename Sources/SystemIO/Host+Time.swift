@@ -1,19 +1,19 @@
 internal import Glibc
 
 /// A time as calendar date and time of day.
-public struct CalendarTime: Hashable, Sendable {
-  public let year: Int
+package struct CalendarTime: Hashable, Sendable {
+  package let year: Int
   /// 1 to 12.
-  public let month: Int
+  package let month: Int
   /// 1 to 31.
-  public let day: Int
-  public let hour: Int
-  public let minute: Int
+  package let day: Int
+  package let hour: Int
+  package let minute: Int
   /// 0 to 60.
-  public let second: Int
+  package let second: Int
 
   /// Creates a time from its parts.
-  public init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+  package init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
     self.year = year
     self.month = month
     self.day = day
@@ -23,7 +23,7 @@ public struct CalendarTime: Hashable, Sendable {
   }
 
   /// Whether the date and the time of day exist.
-  public var exists: Bool {
+  package var exists: Bool {
     guard let moment = Timestamp(self, isUTC: true) else { return false }
     var seconds = time_t(moment.seconds)
     var parts = unsafe tm()
@@ -40,7 +40,7 @@ public struct CalendarTime: Hashable, Sendable {
 
 extension Timestamp {
   /// The time in the host's time zone.
-  public var local: CalendarTime? {
+  package var local: CalendarTime? {
     var seconds = time_t(seconds)
     var parts = unsafe tm()
     guard unsafe localtime_r(&seconds, &parts) != nil else { return nil }
@@ -49,7 +49,7 @@ extension Timestamp {
 
   /// Converts a time in the host's time zone, or in UTC. Parts that are too large carry over: March
   /// 32 is April 1.
-  public init?(_ time: CalendarTime, isUTC: Bool = false) {
+  package init?(_ time: CalendarTime, isUTC: Bool = false) {
     var parts = unsafe tm()
     guard let year = Int32(exactly: time.year - 1900), let month = Int32(exactly: time.month - 1),
       let day = Int32(exactly: time.day), let hour = Int32(exactly: time.hour),

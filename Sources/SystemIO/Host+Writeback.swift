@@ -1,6 +1,6 @@
 extension Host {
   /// The result of `writebackDelay(settings:)` when first used.
-  public static let writebackDelay = writebackDelay(settings: "/proc/sys/vm")
+  package static let writebackDelay = writebackDelay(settings: "/proc/sys/vm")
 
   /// Returns the number of seconds for which a store through a mapping may leave a file's
   /// modification time unchanged.
@@ -12,7 +12,7 @@ extension Host {
   /// the usual settings, and a day if no thread wakes.
   ///
   /// - Parameter settings: the kernel's directory of virtual memory settings.
-  public static func writebackDelay(settings: ByteString) -> Double {
+  package static func writebackDelay(settings: ByteString) -> Double {
     func seconds(_ key: ByteString) -> Double? {
       let bytes = try? Descriptor.open(path: settings.appending(key)).readAll(limit: 64)
       let digits = (bytes ?? []).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

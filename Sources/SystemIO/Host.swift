@@ -2,28 +2,28 @@ internal import CLinux
 internal import Glibc
 
 /// The machine, the user, clocks and random numbers.
-public enum Host {
+package enum Host {
   /// Returns the time of the real-time clock in nanosecond resolution.
-  public static func now() -> Timestamp {
+  package static func now() -> Timestamp {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
   /// Returns the seconds of the monotonic clock, for measuring durations.
-  public static func monotonicSeconds() -> Double {
+  package static func monotonicSeconds() -> Double {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
   /// Suspends the current thread.
-  public static func pause(seconds: Double) {
+  package static func pause(seconds: Double) {
     if seconds > 0 { cl_pause(Int64(seconds * 1_000_000_000)) }
   }
 
   /// The host name (`uname(2)`).
-  public static var name: String {
+  package static var name: String {
     var names = utsname()
     guard unsafe uname(&names) == 0 else { return "localhost" }
     return unsafe withUnsafeBytes(of: &names.nodename) {
@@ -32,7 +32,7 @@ public enum Host {
   }
 
   /// The machine ID from `/etc/machine-id`, or nil if there is none.
-  public static var machineID: String? {
+  package static var machineID: String? {
     guard let file = try? Descriptor.open(path: "/etc/machine-id"),
       let bytes = try? file.readAll(limit: 4096)
     else { return nil }
@@ -41,7 +41,7 @@ public enum Host {
   }
 
   /// The boot ID of the running kernel, or nil if it is not available.
-  public static var bootID: String? {
+  package static var bootID: String? {
     guard let file = try? Descriptor.open(path: "/proc/sys/kernel/random/boot_id"),
       let bytes = try? file.readAll(limit: 4096), bytes.count >= 36
     else { return nil }
@@ -49,13 +49,13 @@ public enum Host {
   }
 
   /// The effective user ID.
-  public static var userID: UInt32 { geteuid() }
+  package static var userID: UInt32 { geteuid() }
 
   /// The effective group ID.
-  public static var groupID: UInt32 { getegid() }
+  package static var groupID: UInt32 { getegid() }
 
   /// Returns the name of a user, or nil if the ID is unknown.
-  public static func userName(_ id: UInt32) -> String? {
+  package static func userName(_ id: UInt32) -> String? {
     var entry = unsafe passwd()
     var found = unsafe UnsafeMutablePointer<passwd>?.none
     var buffer = [CChar](repeating: 0, count: 16 * 1024)
@@ -65,7 +65,7 @@ public enum Host {
   }
 
   /// Returns the name of a group, or nil if the ID is unknown.
-  public static func groupName(_ id: UInt32) -> String? {
+  package static func groupName(_ id: UInt32) -> String? {
     var entry = unsafe group()
     var found = unsafe UnsafeMutablePointer<group>?.none
     var buffer = [CChar](repeating: 0, count: 64 * 1024)
@@ -75,7 +75,7 @@ public enum Host {
   }
 
   /// Returns the value of an environment variable, or nil if it is unset or empty.
-  public static func environment(_ name: String) -> ByteString? {
+  package static func environment(_ name: String) -> ByteString? {
     guard let value = unsafe getenv(name) else { return nil }
     let bytes = unsafe ByteString(
       UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
@@ -84,17 +84,17 @@ public enum Host {
 
   /// The user's cache directory: `$XDG_CACHE_HOME` or `~/.cache`; nil if neither is an absolute
   /// path.
-  public static var cacheDirectory: ByteString? { baseDirectory("XDG_CACHE_HOME", ".cache") }
+  package static var cacheDirectory: ByteString? { baseDirectory("XDG_CACHE_HOME", ".cache") }
 
   /// The user's configuration directory: `$XDG_CONFIG_HOME` or `~/.config`; nil if neither is an
   /// absolute path.
-  public static var configurationDirectory: ByteString? {
+  package static var configurationDirectory: ByteString? {
     baseDirectory("XDG_CONFIG_HOME", ".config")
   }
 
   /// The user's data directory: `$XDG_DATA_HOME` or `~/.local/share`; nil if neither is an absolute
   /// path.
-  public static var dataDirectory: ByteString? { baseDirectory("XDG_DATA_HOME", ".local/share") }
+  package static var dataDirectory: ByteString? { baseDirectory("XDG_DATA_HOME", ".local/share") }
 
   /// Returns a directory of the XDG Base Directory Specification 0.8, which ignores relative paths.
   private static func baseDirectory(_ variable: String, _ standard: ByteString) -> ByteString? {
@@ -104,7 +104,7 @@ public enum Host {
   }
 
   /// Returns the working directory.
-  public static func workingDirectory() -> ByteString? {
+  package static func workingDirectory() -> ByteString? {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     let found = unsafe buffer.withUnsafeMutableBytes {
       guard let first = $0.baseAddress else { return false }
@@ -114,7 +114,7 @@ public enum Host {
   }
 
   /// Returns the absolute path of an existing file, without symbolic links, `.` and `..`.
-  public static func realPath(_ path: ByteString) throws(SystemError) -> ByteString {
+  package static func realPath(_ path: ByteString) throws(SystemError) -> ByteString {
     guard let real = unsafe path.withCString({ unsafe realpath($0, nil) }) else {
       throw SystemError(.status, path, number: errno)
     }
@@ -124,7 +124,7 @@ public enum Host {
   }
 
   /// Returns the mount point of the volume that holds `path`, or the path itself if it is unknown.
-  public static func mountPoint(of path: ByteString) -> ByteString {
+  package static func mountPoint(of path: ByteString) -> ByteString {
     guard var point = try? realPath(path), var status = try? Directory.open(path: point).status()
     else { return path }
     while point != "/", !status.isMountPoint {
@@ -145,7 +145,7 @@ public enum Host {
 
   /// Returns the path unchanged if no component is a symbolic link, so that messages name what the
   /// user typed; otherwise with links resolved.
-  public static func linkFree(_ path: ByteString) -> ByteString {
+  package static func linkFree(_ path: ByteString) -> ByteString {
     do throws(SystemError) {
       _ = try Directory.open(resolved: path)
       return path
@@ -153,7 +153,7 @@ public enum Host {
   }
 
   /// Returns the path with symbolic links resolved in the part of it that exists.
-  public static func resolved(_ path: ByteString) -> ByteString {
+  package static func resolved(_ path: ByteString) -> ByteString {
     if let real = try? realPath(path) { return real }
     guard let name = path.lastComponent else { return path }
     let parent = path.parent
@@ -163,7 +163,7 @@ public enum Host {
   /// Returns the absolute path of the running program: as it was called, directly or through
   /// `PATH`, so that a link to the current version stays a link. If that is not the running
   /// program, returns its resolved path.
-  public static func programPath() throws(SystemError) -> ByteString {
+  package static func programPath() throws(SystemError) -> ByteString {
     let running = try realPath("/proc/self/exe")
     guard let first = unsafe CommandLine.unsafeArgv[0] else { return running }
     let bytes = unsafe UnsafeBufferPointer(start: first, count: strlen(first))
@@ -178,7 +178,7 @@ public enum Host {
   }
 
   /// Returns random bytes from the kernel.
-  public static func random(count: Int) -> [UInt8] {
+  package static func random(count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0
     while filled < count {
@@ -193,10 +193,10 @@ public enum Host {
   }
 
   /// Returns random bytes as hexadecimal digits, two for each byte.
-  public static func randomHex(bytes count: Int) -> String {
+  package static func randomHex(bytes count: Int) -> String {
     random(count: count).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
   /// The number of processors available to this process.
-  public static var processors: Int { max(1, cl_processors()) }
+  package static var processors: Int { max(1, cl_processors()) }
 }

@@ -1,5 +1,5 @@
 /// An open file or directory whose metadata can be set.
-public protocol MetadataTarget: ~Copyable {
+package protocol MetadataTarget: ~Copyable {
   /// The extended attributes.
   var attributes: ExtendedAttributes { get }
   /// Returns the current status.

@@ -3,7 +3,7 @@ internal import Glibc
 extension Span<UInt8> {
   /// Whether both spans hold the same bytes, compared with memcmp(3) (`==` of arrays takes 0.5 ns
   /// for each byte).
-  public func hasSameBytes(as other: Span<UInt8>) -> Bool {
+  package func hasSameBytes(as other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     return unsafe withUnsafeBytes { mine in
       unsafe other.withUnsafeBytes { theirs in
@@ -14,7 +14,7 @@ extension Span<UInt8> {
   }
 
   /// Whether these bytes sort before others. False if they are equal.
-  public func precedes(_ other: Span<UInt8>) -> Bool {
+  package func precedes(_ other: Span<UInt8>) -> Bool {
     let common = min(count, other.count)
     let order = unsafe withUnsafeBytes { mine in
       unsafe other.withUnsafeBytes { theirs in
@@ -26,7 +26,7 @@ extension Span<UInt8> {
   }
 
   /// Whether the span contains a byte.
-  public func contains(_ byte: UInt8) -> Bool {
+  package func contains(_ byte: UInt8) -> Bool {
     unsafe withUnsafeBytes {
       guard let first = $0.baseAddress else { return false }
       return unsafe memchr(first, Int32(byte), $0.count) != nil

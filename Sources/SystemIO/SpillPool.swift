@@ -7,13 +7,13 @@ internal import Synchronization
 ///
 /// The file is unnamed and only this user can read it. If it cannot be created or its volume is
 /// full, memory stays anonymous.
-@safe public final class SpillPool: Sendable {
+@safe package final class SpillPool: Sendable {
   /// The pool of this process: 48 MiB, then a file in the system's directory for large temporary
   /// files (Filesystem Hierarchy Standard 3.0, 5.15).
-  public static let shared = SpillPool(budget: 48 << 20, directories: ["/var/tmp", "/tmp"])
+  package static let shared = SpillPool(budget: 48 << 20, directories: ["/var/tmp", "/tmp"])
 
   /// The number of bytes that stay anonymous.
-  public let budget: Int
+  package let budget: Int
   private let directories: [ByteString]
   private let state = Mutex(State())
 
@@ -30,15 +30,15 @@ internal import Synchronization
   /// Creates a pool.
   ///
   /// - Parameter directories: the directories for the file, in order of preference.
-  public init(budget: Int, directories: [ByteString]) {
+  package init(budget: Int, directories: [ByteString]) {
     (self.budget, self.directories) = (budget, directories)
   }
 
   /// The number of bytes in the temporary file.
-  public var spilledBytes: Int { state.withLock { $0.spilled } }
+  package var spilledBytes: Int { state.withLock { $0.spilled } }
 
   /// The number of bytes that the temporary file takes on its volume.
-  public var fileBytes: UInt64 {
+  package var fileBytes: UInt64 {
     state.withLock { state in (try? state.file?.status().allocated) ?? 0 }
   }
 
@@ -49,7 +49,6 @@ internal import Synchronization
   /// Returns a block of at least `byteCount` bytes with undefined content.
   ///
   /// - Parameter isMapped: whether a small block is mapped as well, so that it can be spilled.
-  @usableFromInline
   func allocate(_ byteCount: Int, isMapped: Bool = false) -> SpillBlock {
     guard isMapped || byteCount >= Self.leastMapped else { return SpillBlock(heap: byteCount) }
     let page = Int(getpagesize())
@@ -106,11 +105,10 @@ internal import Synchronization
 }
 
 /// A block of a pool's memory, released with its last reference.
-@safe @usableFromInline
-final class SpillBlock: @unchecked Sendable {
+@safe final class SpillBlock: @unchecked Sendable {
   // Unchecked: only the holder of a unique reference writes; all others read.
-  @usableFromInline let start: UnsafeMutableRawPointer
-  @usableFromInline let byteCount: Int
+  let start: UnsafeMutableRawPointer
+  let byteCount: Int
   private let backing: Backing
   private let pool: SpillPool?
 

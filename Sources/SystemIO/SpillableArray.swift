@@ -3,18 +3,16 @@
 ///
 /// It has value semantics: a copy shares its memory until one of the two is changed.
 @safe
-public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
-  @usableFromInline var block: SpillBlock?
-  @usableFromInline let pool: SpillPool
-  @usableFromInline var rows = 0
+package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
+  var block: SpillBlock?
+  let pool: SpillPool
+  var rows = 0
 
   /// Creates an empty array.
-  @inlinable
-  public init(in pool: SpillPool = .shared) { self.pool = pool }
+  package init(in pool: SpillPool = .shared) { self.pool = pool }
 
   /// Creates an array of equal values.
-  @inlinable
-  public init(repeating value: Element, count: Int, in pool: SpillPool = .shared) {
+  package init(repeating value: Element, count: Int, in pool: SpillPool = .shared) {
     self.init(in: pool)
     reserve(count)
     for row in 0..<count { unsafe base[row] = value }
@@ -22,27 +20,25 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Creates an array from a collection.
-  @inlinable
-  public init(_ elements: some Collection<Element>, in pool: SpillPool = .shared) {
+  package init(_ elements: some Collection<Element>, in pool: SpillPool = .shared) {
     self.init(in: pool)
     append(contentsOf: elements)
   }
 
   /// The number of elements that fit without new memory.
-  @inlinable var capacity: Int {
+  var capacity: Int {
     (block?.byteCount ?? 0) / MemoryLayout<Element>.stride
   }
 
   /// The first element. Requires a block.
-  @inlinable var base: UnsafeMutablePointer<Element> {
+  var base: UnsafeMutablePointer<Element> {
     unsafe block.unsafelyUnwrapped.start.assumingMemoryBound(to: Element.self)
   }
 
   /// The minimum size of a block in bytes.
-  @inlinable static var least: Int { 1024 }
+  static var least: Int { 1024 }
 
   /// Moves the elements into a new block with room for at least `wanted`.
-  @inlinable
   @inline(never)
   mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
     let larger = pool.allocate(
@@ -55,38 +51,33 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Reserves room for `wanted` elements in total.
-  @inlinable
-  public mutating func reserve(_ wanted: Int) {
+  package mutating func reserve(_ wanted: Int) {
     if wanted > capacity || !isKnownUniquelyReferenced(&block) { move(toRoomFor: wanted) }
   }
 
   /// Moves a short array from the heap to memory that can be spilled: for many short arrays.
-  public mutating func makeSpillable() {
+  package mutating func makeSpillable() {
     if let block, block.isOfHeap { move(toRoomFor: rows, isMapped: true) }
   }
 
   /// The size of the elements in bytes.
-  @inlinable
-  public var byteCount: Int { rows * MemoryLayout<Element>.stride }
+  package var byteCount: Int { rows * MemoryLayout<Element>.stride }
 
   /// Makes the block unique, with room for more elements.
-  @inlinable
   mutating func makeRoom(for more: Int) {
     if isKnownUniquelyReferenced(&block), rows + more <= capacity { return }
     move(toRoomFor: rows + more <= capacity ? capacity : Swift.max(rows + more, 2 * capacity))
   }
 
   /// Appends an element.
-  @inlinable
-  public mutating func append(_ element: Element) {
+  package mutating func append(_ element: Element) {
     makeRoom(for: 1)
     unsafe base[rows] = element
     rows += 1
   }
 
   /// Appends the elements of a collection.
-  @inlinable
-  public mutating func append(contentsOf elements: some Collection<Element>) {
+  package mutating func append(contentsOf elements: some Collection<Element>) {
     let done: Void? = elements.withContiguousStorageIfAvailable { buffer in
       append(unsafe buffer.span)
     }
@@ -99,8 +90,7 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Appends the elements of a span.
-  @inlinable
-  public mutating func append(_ elements: Span<Element>) {
+  package mutating func append(_ elements: Span<Element>) {
     if elements.isEmpty { return }
     makeRoom(for: elements.count)
     unsafe elements.withUnsafeBufferPointer { source in
@@ -111,16 +101,14 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Removes the last elements.
-  @inlinable
-  public mutating func removeLast(_ count: Int) {
+  package mutating func removeLast(_ count: Int) {
     precondition(count >= 0 && count <= rows)
     rows -= count
   }
 
   /// Returns a copy of some elements as an array, for generic code in other modules, which is
   /// specialized for arrays and slow for a `Slice` of this type.
-  @inlinable
-  public func copy(_ range: Range<Int>) -> ArraySlice<Element> {
+  package func copy(_ range: Range<Int>) -> ArraySlice<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= rows, "range out of bounds")
     guard block != nil else { return [] }
     return withExtendedLifetime(block) {
@@ -129,8 +117,7 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Calls `body` with all elements, which are valid during the call.
-  @inlinable
-  public func withSpan<Result, Failure: Error>(
+  package func withSpan<Result, Failure: Error>(
     _ body: (Span<Element>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withExtendedLifetime(block) { () throws(Failure) -> Result in
@@ -141,15 +128,14 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
 }
 
 extension SpillableArray: RandomAccessCollection, MutableCollection {
-  public typealias Indices = Range<Int>
-  public typealias SubSequence = Slice<SpillableArray>
+  package typealias Indices = Range<Int>
+  package typealias SubSequence = Slice<SpillableArray>
 
-  @inlinable public var startIndex: Int { 0 }
-  @inlinable public var endIndex: Int { rows }
-  @inlinable public var count: Int { rows }
+  package var startIndex: Int { 0 }
+  package var endIndex: Int { rows }
+  package var count: Int { rows }
 
-  @inlinable
-  public subscript(index: Int) -> Element {
+  package subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < rows, "index out of range")
       return unsafe base[index]
@@ -161,8 +147,7 @@ extension SpillableArray: RandomAccessCollection, MutableCollection {
     }
   }
 
-  @inlinable
-  public func withContiguousStorageIfAvailable<Result>(
+  package func withContiguousStorageIfAvailable<Result>(
     _ body: (UnsafeBufferPointer<Element>) throws -> Result
   ) rethrows -> Result? {
     try withExtendedLifetime(block) {

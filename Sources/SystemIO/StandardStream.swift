@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// Output is written when 64 KiB have been buffered, at `flush()` and at the end of the value's
 /// lifetime. If the reader has closed its end, SIGPIPE ends the program.
-public final class StandardStream {
+package final class StandardStream {
   private let raw: Int32
   private let name: ByteString
   private var buffer: [UInt8] = []
@@ -18,40 +18,40 @@ public final class StandardStream {
   deinit { try? flush() }
 
   /// Returns the stream for results.
-  public static func output() -> StandardStream { StandardStream(1, "standard output") }
+  package static func output() -> StandardStream { StandardStream(1, "standard output") }
 
   /// Returns the stream for messages.
-  public static func errors() -> StandardStream { StandardStream(2, "standard error") }
+  package static func errors() -> StandardStream { StandardStream(2, "standard error") }
 
   /// Whether the stream is a terminal.
-  public var isTerminal: Bool { isatty(raw) == 1 }
+  package var isTerminal: Bool { isatty(raw) == 1 }
 
   /// Whether the stream is a file or a null device, not a terminal or a pipe.
-  public var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
+  package var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
 
   /// The width of the terminal in columns, or nil if the stream is not a terminal.
-  public var columns: Int? {
+  package var columns: Int? {
     let columns = cl_terminal_columns(raw)
     return columns > 0 ? columns : nil
   }
 
   /// Appends text.
-  public func write(_ text: String) throws(SystemError) { try write(bytes: text.utf8) }
+  package func write(_ text: String) throws(SystemError) { try write(bytes: text.utf8) }
 
   /// Appends bytes.
-  public func write(bytes: some Sequence<UInt8>) throws(SystemError) {
+  package func write(bytes: some Sequence<UInt8>) throws(SystemError) {
     buffer.append(contentsOf: bytes)
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
   /// Appends a span of bytes.
-  public func write(_ bytes: Span<UInt8>) throws(SystemError) {
+  package func write(_ bytes: Span<UInt8>) throws(SystemError) {
     unsafe bytes.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
   /// Writes the buffered bytes.
-  public func flush() throws(SystemError) {
+  package func flush() throws(SystemError) {
     var written = 0
     defer { buffer.removeAll(keepingCapacity: true) }
     while written < buffer.count {
@@ -64,11 +64,11 @@ public final class StandardStream {
   }
 
   /// Whether standard input is a terminal.
-  public static var isInputTerminal: Bool { isatty(0) == 1 }
+  package static var isInputTerminal: Bool { isatty(0) == 1 }
 
   /// Reads a line of standard input, at most `limit` bytes, without the newline; nil at the end of
   /// the input. Bytes after the line stay unread.
-  public static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
+  package static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
     var line: [UInt8] = []
     var byte: [UInt8] = [0]
     while line.count < limit {
@@ -83,7 +83,7 @@ public final class StandardStream {
   }
 
   /// Reads standard input to its end; nil if it has more than `limit` bytes.
-  public static func readInput(limit: Int) throws(SystemError) -> [UInt8]? {
+  package static func readInput(limit: Int) throws(SystemError) -> [UInt8]? {
     let input = Descriptor(adopting: 0, name: "standard input")
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 64 * 1024)

@@ -2,17 +2,17 @@ internal import Glibc
 
 extension SystemError: CustomStringConvertible {
   /// The whole message: "cannot open '/a/b': permission denied".
-  public var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
+  package var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
 
   /// The reason for the failure.
-  public var reason: String {
+  package var reason: String {
     if isTaken { return "it belongs to another user, for example root" }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
 
   /// The remedy, or nil if there is none to suggest.
-  public var hint: String? {
+  package var hint: String? {
     if isTaken {
       return "give it to the device's owner: sudo chown -R --reference='\(path.parent)' '\(path)'"
     }
@@ -33,39 +33,39 @@ extension SystemError: CustomStringConvertible {
   }
 
   /// Whether the name does not exist, in a directory that may exist or not.
-  public var isAbsent: Bool { number == ENOENT }
+  package var isAbsent: Bool { number == ENOENT }
 
   /// Whether the path does not exist or no longer exists.
-  public var isMissing: Bool { Self.isMissing(number) }
+  package var isMissing: Bool { Self.isMissing(number) }
 
   static func isMissing(_ number: Int32) -> Bool { number == ENOENT || number == ENOTDIR }
 
   /// Whether every further write to that volume will fail: it is full or read-only.
-  public var endsEverything: Bool {
+  package var endsEverything: Bool {
     number == ENOSPC || number == EDQUOT || number == EROFS
   }
 
   /// Whether the device or the file system has lost the data: a bad sector, or damaged structures
   /// or checksums that ext4, XFS and Btrfs report.
-  public var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
+  package var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
 
   /// Returns the error for a file that was replaced in the meantime.
-  public static func replaced(_ path: ByteString) -> SystemError {
+  package static func replaced(_ path: ByteString) -> SystemError {
     SystemError(.read, path, number: ESTALE)
   }
 
   /// Returns the error for a file that is larger than its reader supports.
-  public static func tooLarge(_ path: ByteString) -> SystemError {
+  package static func tooLarge(_ path: ByteString) -> SystemError {
     SystemError(.write, path, number: EFBIG)
   }
 
   /// Returns the error for a file of this program that another user may have created.
-  public static func untrusted(_ path: ByteString) -> SystemError {
+  package static func untrusted(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EPERM)
   }
 
   /// Returns the error for a program directory on a device that the device's owner cannot access.
-  public static func taken(_ path: ByteString) -> SystemError {
+  package static func taken(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EACCES)
   }
 
@@ -74,32 +74,32 @@ extension SystemError: CustomStringConvertible {
   private var isDistrust: Bool { operation == .trust && number == EPERM }
 
   /// Whether the path no longer leads to the same file: it was removed, renamed or replaced.
-  public var isGoneOrReplaced: Bool { isMissing || number == ESTALE || number == ELOOP }
+  package var isGoneOrReplaced: Bool { isMissing || number == ESTALE || number == ELOOP }
 
   /// Whether this user lacks permission.
-  public var isRefused: Bool { number == EACCES || number == EPERM }
+  package var isRefused: Bool { number == EACCES || number == EPERM }
 
   /// Whether the name already exists.
-  public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
+  package var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 
   /// Whether the file system does not support the operation.
-  public var isUnsupported: Bool { Self.isUnsupported(number) }
+  package var isUnsupported: Bool { Self.isUnsupported(number) }
 
   static func isUnsupported(_ number: Int32) -> Bool {
     number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
   }
 
   /// Whether the two files are on different volumes.
-  public var isOnAnotherVolume: Bool { number == EXDEV }
+  package var isOnAnotherVolume: Bool { number == EXDEV }
 
   /// Whether another process holds the lock.
-  public var isBusy: Bool { number == EWOULDBLOCK }
+  package var isBusy: Bool { number == EWOULDBLOCK }
 
   /// Whether the path names another file than expected.
-  public var isStale: Bool { number == ESTALE }
+  package var isStale: Bool { number == ESTALE }
 
   /// Whether a symbolic link was found where none is followed.
-  public var isLink: Bool { number == ELOOP }
+  package var isLink: Bool { number == ELOOP }
 
   private static func reason(of number: Int32) -> String {
     switch number {

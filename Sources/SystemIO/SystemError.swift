@@ -1,26 +1,26 @@
 /// A failed system call: the operation, the path and the reason.
-public struct SystemError: Error, Hashable, Sendable {
+package struct SystemError: Error, Hashable, Sendable {
   /// The operation that failed.
-  public let operation: Operation
+  package let operation: Operation
   /// The path as far as it is known: the name given to the call, completed by its callers.
-  public let path: ByteString
+  package let path: ByteString
   /// The error number (errno).
-  public let number: Int32
+  package let number: Int32
 
   /// Creates an error of a failed call.
-  public init(_ operation: Operation, _ path: ByteString, number: Int32) {
+  package init(_ operation: Operation, _ path: ByteString, number: Int32) {
     self.operation = operation
     self.path = path
     self.number = number
   }
 
   /// Returns the same error with the directory's path prepended to the name.
-  public func inside(_ directory: ByteString) -> SystemError {
+  package func inside(_ directory: ByteString) -> SystemError {
     path.isAbsolute ? self : SystemError(operation, directory.appending(path), number: number)
   }
 
   /// The operation of a system call, as text for messages and as the name of a fault point.
-  public enum Operation: String, CaseIterable, Sendable {
+  package enum Operation: String, CaseIterable, Sendable {
     case open, read, write, list, link, rename, remove, lock, map, clone, trust
     case status = "get the status of"
     case close = "close"

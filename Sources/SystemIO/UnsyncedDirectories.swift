@@ -2,11 +2,11 @@ internal import Glibc
 internal import Synchronization
 
 /// The directories that could not be synced because their file system does not support it.
-public enum UnsyncedDirectories {
+package enum UnsyncedDirectories {
   private static let noted = Mutex<ByteString?>(nil)
 
   /// The path of the first such directory, or nil if there is none.
-  public static var first: ByteString? { noted.withLock { $0 } }
+  package static var first: ByteString? { noted.withLock { $0 } }
 
   static func note(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
 }

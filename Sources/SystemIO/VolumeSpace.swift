@@ -1,25 +1,25 @@
 internal import CLinux
 
 /// The free space of a volume for a user without privileges.
-public struct VolumeSpace: Hashable, Sendable {
+package struct VolumeSpace: Hashable, Sendable {
   /// The bytes that can still be written.
-  public let available: UInt64
+  package let available: UInt64
   /// The total size in bytes.
-  public let total: UInt64
+  package let total: UInt64
   /// The number of files that can still be created; 0 if the file system does not count them.
-  public let availableInodes: UInt64
+  package let availableInodes: UInt64
   /// Whether the file system counts inodes and has a fixed number of them.
-  public var countsInodes: Bool
+  package var countsInodes: Bool
   /// The additional bytes that only root can write.
-  public var reserved: UInt64 = 0
+  package var reserved: UInt64 = 0
   /// The space that file content takes.
-  public var keeping = Keeping.unknown
+  package var keeping = Keeping.unknown
   /// The device number of the file system, if known. Volumes with the same number share their
   /// space.
-  public var device: UInt64?
+  package var device: UInt64?
 
   /// The space that file content takes on a volume.
-  public enum Keeping: Hashable, Sendable {
+  package enum Keeping: Hashable, Sendable {
     /// Possibly less than its size: the file system may compress or deduplicate, or is unknown.
     case unknown
     /// Whole blocks of the given size in bytes.
@@ -29,7 +29,7 @@ public struct VolumeSpace: Hashable, Sendable {
   }
 
   /// Makes the space of a volume.
-  public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
+  package init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
     self.available = available
     self.total = total
     self.availableInodes = availableInodes
@@ -48,7 +48,7 @@ public struct VolumeSpace: Hashable, Sendable {
 
   /// Returns the minimum number of bytes of the volume that a file with `bytes` bytes of data
   /// takes, or `bytes` if that is unknown.
-  public func taken(by bytes: UInt64) -> UInt64 {
+  package func taken(by bytes: UInt64) -> UInt64 {
     switch keeping {
     case .unknown: bytes
     case .blocks(let block): Self.rounded(bytes, to: block)

@@ -6,19 +6,18 @@
 /// twice unless it was renamed in the meantime.
 ///
 /// The generic parts are inlinable, so that they are specialized for the visitor.
-public struct Walk: ~Copyable {
+package struct Walk: ~Copyable {
   private var ladder: DirectoryLadder
-  @usableFromInline var batch = WalkBatch()
+  var batch = WalkBatch()
 
   /// Creates a walk of the tree below an open directory.
-  public init(_ root: consuming Directory) {
+  package init(_ root: consuming Directory) {
     ladder = DirectoryLadder(root: root)
   }
 
   /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
   /// to walk the tree in its then current state.
-  @inlinable
-  public mutating func run<Visitor: WalkVisitor & ~Copyable>(
+  package mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
     _ = run(&visitor, from: WalkStart(path: [], state: state))
@@ -26,8 +25,7 @@ public struct Walk: ~Copyable {
 
   /// Walks a directory below the root and everything below it. Returns the directories not yet
   /// visited, in order, if the visitor yields them to another walk.
-  @inlinable
-  public mutating func run<Visitor: WalkVisitor & ~Copyable>(
+  package mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
   ) -> [WalkStart<Visitor.State>] {
     var pending: [PendingDirectory<Visitor.State>] = []
@@ -55,7 +53,6 @@ public struct Walk: ~Copyable {
 
   /// Lists the current directory, passes each batch to the visitor and records the directories to
   /// enter.
-  @inlinable
   mutating func list<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, device: UInt64, state: Visitor.State,
     pending: inout [PendingDirectory<Visitor.State>]
@@ -82,7 +79,6 @@ public struct Walk: ~Copyable {
     pending[first...].reverse()
   }
 
-  @inlinable
   func report<Visitor: WalkVisitor & ~Copyable>(
     _ error: SystemError, at name: ByteString, to visitor: inout Visitor, state: Visitor.State
   ) {
@@ -91,15 +87,13 @@ public struct Walk: ~Copyable {
 }
 
 /// A directory to enter.
-@usableFromInline
 struct PendingDirectory<State> {
-  @usableFromInline let name: ByteString
-  @usableFromInline let device: UInt64
+  let name: ByteString
+  let device: UInt64
   /// The number of levels below the root.
-  @usableFromInline let depth: Int
-  @usableFromInline let state: State
+  let depth: Int
+  let state: State
 
-  @inlinable
   init(_ batch: borrowing WalkBatch, _ index: Int, depth: Int, state: State) {
     let entry = batch.entries[index]
     name = batch.name(entry)
@@ -112,7 +106,6 @@ struct PendingDirectory<State> {
 extension Walk {
   /// Makes the directory at a path the current one, at the start of its listing, and returns its
   /// device.
-  @usableFromInline
   mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try ladder.ascend(to: 0)
     for name in path { try ladder.descend(name) }
@@ -121,27 +114,23 @@ extension Walk {
   }
 
   /// Returns the path of a pending directory at a depth.
-  @usableFromInline
   func path(of name: ByteString, depth: Int) -> [ByteString] {
     ladder.names.prefix(depth - 1) + [name]
   }
 
   /// Makes a directory at a depth the current one, a child of the one above it.
-  @usableFromInline
   mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
     try ladder.ascend(to: depth - 1)
     try ladder.descend(name)
   }
 
   /// Fills the batch with the next entries of the current directory, which is on `device`.
-  @usableFromInline
   mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
     guard try batch.listing.fill(from: ladder.raw, path: ladder.path) else { return false }
     batch.look(in: ladder.raw, on: device) { ladder.path }
     return true
   }
 
-  @usableFromInline
   func directoryContext() -> WalkDirectory {
     WalkDirectory(
       depth: ladder.depth, relativePath: ladder.relativePath,
@@ -149,14 +138,12 @@ extension Walk {
   }
 
   /// Returns the problem to report to the visitor, or nil if the entry has vanished.
-  @usableFromInline
   func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(path: ladder.relativePath.appending(name), error: error)
   }
 
   /// Returns the problem for a directory at a path that was not reached.
-  @usableFromInline
   func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(

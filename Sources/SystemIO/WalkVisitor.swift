@@ -5,31 +5,31 @@ internal import Glibc
 ///
 /// A directory of up to about 2,000 entries comes in one batch, a larger one in several. Entries
 /// are in the file system's order.
-public struct WalkBatch: ~Copyable {
+package struct WalkBatch: ~Copyable {
   /// An entry: the range of its name in the batch's `bytes`, and its status.
-  public struct Entry: Sendable {
+  package struct Entry: Sendable {
     /// The range of the name's bytes.
-    public let nameRange: Range<Int>
-    public let status: FileStatus
+    package let nameRange: Range<Int>
+    package let status: FileStatus
     /// The access time in seconds since 1970, as far as the volume records it.
-    public let accessed: Int64
+    package let accessed: Int64
   }
 
   /// The entries.
-  public private(set) var entries: [Entry] = []
+  package private(set) var entries: [Entry] = []
   var listing = Listing()
 
   /// The bytes of the names, valid until the visitor returns.
-  public var bytes: [UInt8] { listing.bytes }
+  package var bytes: [UInt8] { listing.bytes }
 
   /// The names whose status could not be read, and the errors.
-  @usableFromInline private(set) var failures: [(name: ByteString, error: SystemError)] = []
+  private(set) var failures: [(name: ByteString, error: SystemError)] = []
   /// The number of entries whose inode differed from the listed one although nothing is mounted
   /// there. On such a file system the quick lookup needs two calls.
   private var surprises = 0
 
   /// Returns a copy of an entry's name.
-  public func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
+  package func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
 }
 
 extension WalkBatch {
@@ -60,44 +60,44 @@ extension WalkBatch {
 }
 
 /// The directory of a batch.
-public struct WalkDirectory: ~Copyable {
+package struct WalkDirectory: ~Copyable {
   /// The number of levels below the root of the walk, 0 for the root.
-  public let depth: Int
+  package let depth: Int
   /// The path relative to the root of the walk, empty for the root.
-  public let relativePath: ByteString
+  package let relativePath: ByteString
   /// The open directory, for calls on its children.
-  public let directory: Directory
+  package let directory: Directory
 
   /// Gives up the descriptor, which the walk owns, without closing it.
-  @usableFromInline consuming func release() { directory.release() }
+  consuming func release() { directory.release() }
 }
 
 /// The directories of a batch to enter.
-public struct WalkDescent<State>: ~Copyable {
-  @usableFromInline var wanted: [(entry: Int, state: State)] = []
-  @usableFromInline var isAbandoned = false
+package struct WalkDescent<State>: ~Copyable {
+  var wanted: [(entry: Int, state: State)] = []
+  var isAbandoned = false
 
-  @inlinable init() {}
+  init() {}
 
   /// Enters the directory at this index of the batch's entries, with a state for the visitor.
-  @inlinable public mutating func enter(_ entry: Int, with state: State) {
+  package mutating func enter(_ entry: Int, with state: State) {
     wanted.append((entry, state))
   }
 
   /// Ends the listing of the directory and enters none of its subdirectories, including those of
   /// earlier batches.
-  @inlinable public mutating func abandonDirectory() { isAbandoned = true }
+  package mutating func abandonDirectory() { isAbandoned = true }
 }
 
 /// An entry or a directory that could not be read.
-public struct WalkProblem: Sendable {
+package struct WalkProblem: Sendable {
   /// The path relative to the root of the walk.
-  public let path: ByteString
-  public let error: SystemError
+  package let path: ByteString
+  package let error: SystemError
 }
 
 /// The receiver of the entries that a walk finds.
-public protocol WalkVisitor: ~Copyable {
+package protocol WalkVisitor: ~Copyable {
   /// The visitor's state for a directory, passed to `enter`.
   associatedtype State
 
@@ -119,21 +119,20 @@ public protocol WalkVisitor: ~Copyable {
 }
 
 /// A directory below the root at which a walk begins.
-public struct WalkStart<State> {
+package struct WalkStart<State> {
   /// The names from the root to the directory; empty for the root.
-  public let path: [ByteString]
+  package let path: [ByteString]
   /// The visitor's state for the directory.
-  public let state: State
+  package let state: State
 
   /// Creates a start.
-  @inlinable
-  public init(path: [ByteString], state: State) {
+  package init(path: [ByteString], state: State) {
     self.path = path
     self.state = state
   }
 }
 
 extension WalkVisitor where Self: ~Copyable {
-  @inlinable public var isDone: Bool { false }
-  @inlinable public var isYielding: Bool { false }
+  package var isDone: Bool { false }
+  package var isYielding: Bool { false }
 }

@@ -1,20 +1,20 @@
-public import Foundation
+package import Foundation
 import SystemIO
 
 /// A home with real Flatpak apps: installed from a repository built for the tests, and each run
 /// once, so that they have data. Needs Shared's `lab/flatpak` and Debian's flatpak, ostree,
 /// busybox-static and bubblewrap; does not touch this machine's own Flatpak.
-public struct FlatpakLab: Sendable {
+package struct FlatpakLab: Sendable {
   /// The shared material that the lab needs.
-  public static let material = "lab/flatpak"
+  package static let material = "lab/flatpak"
 
   /// The home directory: `home` in the lab's directory.
-  public let home: URL
+  package let home: URL
   private let runtime: URL
 
   /// Creates a home in a directory with the given apps installed, and runs all of them, or those
   /// named.
-  public init(
+  package init(
     in directory: TemporaryDirectory, apps: [String] = ["org.example.Hello"],
     running: [String]? = nil
   ) throws {
@@ -29,7 +29,7 @@ public struct FlatpakLab: Sendable {
 
   /// Runs flatpak as the owner of the home. Returns its standard output.
   @discardableResult
-  public func flatpak(_ arguments: [String]) throws -> String {
+  package func flatpak(_ arguments: [String]) throws -> String {
     try succeed(["flatpak"] + arguments)
   }
 

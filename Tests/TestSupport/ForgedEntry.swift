@@ -1,12 +1,12 @@
-public import Codecs
+package import Codecs
 
 /// An entry of a forged tree, as CBOR: its keys are in the order of the format, with any values.
-public enum ForgedEntry {
+package enum ForgedEntry {
   /// A piece of content: a blob, or a hole if it has no hash.
-  public typealias Piece = (length: UInt64, digest: Digest?)
+  package typealias Piece = (length: UInt64, digest: Digest?)
 
   /// A file of one blob, or an empty one.
-  public static func file(
+  package static func file(
     _ name: [UInt8], _ bytes: [UInt8] = [], linkGroup: [UInt8]? = nil
   ) -> [UInt8] {
     let pieces: [Piece] = bytes.isEmpty ? [] : [(UInt64(bytes.count), Blake2b.hash(bytes))]
@@ -14,7 +14,7 @@ public enum ForgedEntry {
   }
 
   /// A file with any pieces.
-  public static func content(
+  package static func content(
     _ name: [UInt8], size: UInt64, _ pieces: [Piece], level: UInt64 = 0,
     linkGroup: [UInt8]? = nil
   ) -> [UInt8] {
@@ -33,7 +33,7 @@ public enum ForgedEntry {
   }
 
   /// A directory.
-  public static func directory(_ name: [UInt8], _ tree: Digest) -> [UInt8] {
+  package static func directory(_ name: [UInt8], _ tree: Digest) -> [UInt8] {
     entry(name, type: 1) { encoder in
       encoder.key(10)
       encoder.digest(tree)
@@ -41,7 +41,7 @@ public enum ForgedEntry {
   }
 
   /// A symbolic link.
-  public static func link(_ name: [UInt8], to target: [UInt8]) -> [UInt8] {
+  package static func link(_ name: [UInt8], to target: [UInt8]) -> [UInt8] {
     entry(name, type: 2) { encoder in
       encoder.key(11)
       encoder.bytes(target)
@@ -49,7 +49,7 @@ public enum ForgedEntry {
   }
 
   /// An entry whose keys from 2 on are written by `body`.
-  public static func entry(
+  package static func entry(
     _ name: [UInt8], type: UInt64 = 0, _ body: (inout CBOREncoder) -> Void
   ) -> [UInt8] {
     var encoder = CBOREncoder()
@@ -63,7 +63,7 @@ public enum ForgedEntry {
   }
 
   /// A list blob.
-  public static func list(level: UInt64, _ pieces: [Piece]) -> [UInt8] {
+  package static func list(level: UInt64, _ pieces: [Piece]) -> [UInt8] {
     var encoder = CBOREncoder()
     encoder.beginMap()
     add(0, level, to: &encoder)

@@ -1,9 +1,9 @@
-public import Codecs
+package import Codecs
 
 extension ForgedRepository {
   /// Adds a directory of several pages, each with named entries; lost pages are only mentioned in
   /// the table of pages.
-  public mutating func addPages(
+  package mutating func addPages(
     _ pages: [[(name: [UInt8], entry: [UInt8])]], lost: Set<Int> = []
   ) -> Digest {
     var encoder = CBOREncoder()

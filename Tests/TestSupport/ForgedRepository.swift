@@ -1,44 +1,44 @@
-public import Codecs
-public import Foundation
+package import Codecs
+package import Foundation
 
 /// A repository built byte by byte according to docs/repository-format.md, so that it may have
 /// content that no writer produces.
 ///
 /// Blobs are added first; `write(to:)` writes the packs, one index and the snapshots. Closures
 /// change the parts that should be wrong.
-public struct ForgedRepository {
+package struct ForgedRepository {
   /// The location of a blob in an index or in a pack's contents.
-  public struct Entry {
-    public var digest: Digest
-    public var pack: UInt32 = 0
-    public var frame: UInt16 = 0
-    public var kind: UInt8
-    public var flags: UInt8 = 0
-    public var offset: UInt32 = 0
-    public var length: UInt32 = 0
+  package struct Entry {
+    package var digest: Digest
+    package var pack: UInt32 = 0
+    package var frame: UInt16 = 0
+    package var kind: UInt8
+    package var flags: UInt8 = 0
+    package var offset: UInt32 = 0
+    package var length: UInt32 = 0
   }
 
   /// The location of a frame in its pack.
-  public struct Frame {
-    public var offset: UInt64
-    public var stored: UInt32
-    public var plain: UInt32
+  package struct Frame {
+    package var offset: UInt64
+    package var stored: UInt32
+    package var plain: UInt32
   }
 
   /// A pack as listed in the index.
-  public struct Pack {
-    public var id: Digest
-    public var size: UInt64
-    public var frames: [Frame]
+  package struct Pack {
+    package var id: Digest
+    package var size: UInt64
+    package var frames: [Frame]
   }
 
   /// The contents of the index.
-  public struct Index {
-    public var packs: [Pack] = []
-    public var entries: [Entry] = []
+  package struct Index {
+    package var packs: [Pack] = []
+    package var entries: [Entry] = []
   }
 
-  public static let id = Blake2b.hash(Array("a forged repository".utf8))
+  package static let id = Blake2b.hash(Array("a forged repository".utf8))
   /// A new frame is begun after this many plain bytes.
   private static let frameLimit = 1 << 18
 
@@ -48,18 +48,18 @@ public struct ForgedRepository {
   private var sequence = 0
 
   /// Changes the contents of the index; its entries are sorted afterwards.
-  public var changeIndex: (inout Index) -> Void = { _ in }
+  package var changeIndex: (inout Index) -> Void = { _ in }
   /// Changes the contents table of a pack.
-  public var changeContents: (inout [Entry]) -> Void = { _ in }
+  package var changeContents: (inout [Entry]) -> Void = { _ in }
   /// Changes the stored bytes of a frame.
-  public var changeFrame: (Int, inout [UInt8]) -> Void = { _, _ in }
+  package var changeFrame: (Int, inout [UInt8]) -> Void = { _, _ in }
 
   /// Creates an empty repository.
-  public init() {}
+  package init() {}
 
   /// Adds a blob if it is not there yet. Returns its hash.
   @discardableResult
-  public mutating func add(_ bytes: [UInt8], kind: UInt8) -> Digest {
+  package mutating func add(_ bytes: [UInt8], kind: UInt8) -> Digest {
     let digest = Blake2b.hash(bytes)
     if known[Int(kind)].insert(digest).inserted { blobs.append((kind, bytes)) }
     return digest
@@ -67,7 +67,7 @@ public struct ForgedRepository {
 
   /// Adds a tree of encoded entries in the given order.
   @discardableResult
-  public mutating func addTree(_ entries: [[UInt8]]) -> Digest {
+  package mutating func addTree(_ entries: [[UInt8]]) -> Digest {
     var encoder = CBOREncoder()
     encoder.beginMap()
     if !entries.isEmpty {
@@ -81,7 +81,7 @@ public struct ForgedRepository {
   }
 
   /// Adds a snapshot of a tree with only the keys that a restore needs.
-  public mutating func addBareSnapshot(_ tree: Digest) {
+  package mutating func addBareSnapshot(_ tree: Digest) {
     snapshots.append(
       Array(
         """
@@ -92,7 +92,7 @@ public struct ForgedRepository {
   }
 
   /// Adds a snapshot of a tree; `change` changes its text.
-  public mutating func addSnapshot(
+  package mutating func addSnapshot(
     _ tree: Digest, _ change: (String) -> String = { $0 }
   ) {
     sequence += 1
@@ -111,7 +111,7 @@ public struct ForgedRepository {
   // MARK: - Writing
 
   /// Writes the repository into a new directory.
-  public func write(to directory: URL) throws {
+  package func write(to directory: URL) throws {
     let packs = (0..<256).map { "packs/\(Hex.encode([UInt8($0)]))" }
     for name in ["condemned", "index", "leases", "pins", "snapshots"] + packs {
       try FileManager.default.createDirectory(

@@ -1,14 +1,14 @@
 /// The growth of the processor time of some work with the number of elements.
-public struct Growth: CustomStringConvertible {
+package struct Growth: CustomStringConvertible {
   /// The shortest measured time for each number of elements, in seconds.
-  public private(set) var times: [(count: Int, seconds: Double)] = []
+  package private(set) var times: [(count: Int, seconds: Double)] = []
 
   /// 1,000 and 10,000 elements; also 100,000 if tests are not sampled.
-  public static var counts: [Int] { [1000, 10_000] + (Sampling.isWhole ? [100_000] : []) }
+  package static var counts: [Int] { [1000, 10_000] + (Sampling.isWhole ? [100_000] : []) }
 
   /// Measures work for each count; `prepare` prepares it. Quadratic work ends early: after the
   /// first count that takes too long no other is measured.
-  public init(
+  package init(
     counts: [Int] = Growth.counts, _ prepare: (Int) throws -> () throws -> Void
   ) throws {
     for count in counts where isNLogN {
@@ -29,7 +29,7 @@ public struct Growth: CustomStringConvertible {
 
   /// Whether no step took more than three times the time that n log n predicts from the previous
   /// one: with ten times as many elements, quadratic work takes two to three times that limit.
-  public var isNLogN: Bool {
+  package var isNLogN: Bool {
     zip(times, times.dropFirst()).allSatisfy { few, many in
       many.seconds < 3 * few.seconds * Self.steps(many.count) / Self.steps(few.count)
     }
@@ -39,7 +39,7 @@ public struct Growth: CustomStringConvertible {
     Double(count) * Double(count.bitWidth - count.leadingZeroBitCount)
   }
 
-  public var description: String {
+  package var description: String {
     times.map { "\($0.count): \($0.seconds) s" }.joined(separator: ", ")
   }
 }

@@ -1,16 +1,16 @@
 /// Builds small Mach-O files with entitlements in the places that the platforms use.
-public struct MachOBuilder: Sendable {
+package struct MachOBuilder: Sendable {
   /// The entitlements in the code signature.
-  public var signature: [UInt8]?
+  package var signature: [UInt8]?
   /// The entitlements in the section of simulator builds.
-  public var section: [UInt8]?
+  package var section: [UInt8]?
   /// The number of bytes between the header and the data.
-  public var padding = 0
+  package var padding = 0
   /// Whether the code is marked as encrypted.
-  public var isEncrypted = false
+  package var isEncrypted = false
 
   /// Makes a builder.
-  public init(
+  package init(
     signature: [UInt8]? = nil, section: [UInt8]? = nil, padding: Int = 0, isEncrypted: Bool = false
   ) {
     self.signature = signature
@@ -20,7 +20,7 @@ public struct MachOBuilder: Sendable {
   }
 
   /// A property list of entitlements with group identifiers.
-  public static func entitlements(_ groups: [String]) -> [UInt8] {
+  package static func entitlements(_ groups: [String]) -> [UInt8] {
     let list = groups.map { "<string>\($0)</string>" }.joined()
     return Array(
       """
@@ -49,7 +49,7 @@ public struct MachOBuilder: Sendable {
   }
 
   /// A thin 64-bit file.
-  public func thin() -> [UInt8] {
+  package func thin() -> [UInt8] {
     let segmentSize = 72 + 80
     let encryption =
       isEncrypted
@@ -73,7 +73,7 @@ public struct MachOBuilder: Sendable {
   }
 
   /// A universal file with an old 32-bit slice and this one.
-  public func universal(is64: Bool) -> [UInt8] {
+  package func universal(is64: Bool) -> [UInt8] {
     let slice = thin()
     var head = Self.big(is64 ? 0xcafe_babf : 0xcafe_babe, 4) + Self.big(2, 4)
     let size = is64 ? 32 : 20

@@ -1,14 +1,14 @@
 import Foundation
-public import SystemIO
+package import SystemIO
 
 /// A file system mounted for a test, and unmounted when this value is released. Needs privileges:
 /// check `isPermitted()` first.
-public final class Mount: Sendable {
+package final class Mount: Sendable {
   private let path: String
 
   /// Mounts a new empty file system in memory on a new directory `name` in `directory`, whose path
   /// is `path`.
-  public convenience init(
+  package convenience init(
     on directory: borrowing Directory, at path: ByteString, _ name: ByteString
   ) throws {
     try directory.createDirectory(name)
@@ -16,18 +16,18 @@ public final class Mount: Sendable {
   }
 
   /// Mounts a new empty file system in memory on the directory `target`, with options of mount(8).
-  public convenience init(inMemory options: String, on target: ByteString) throws {
+  package convenience init(inMemory options: String, on target: ByteString) throws {
     try self.init(["-t", "tmpfs", "-o", options, "tmpfs"], on: target)
   }
 
   /// Mounts `source` on `target`: a file on a file or a directory on a directory.
-  public convenience init(binding source: ByteString, on target: ByteString) throws {
+  package convenience init(binding source: ByteString, on target: ByteString) throws {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)
   }
 
   /// Mounts a new file system of a kind, `ext4`, `xfs` or `btrfs`, from an image of `mebibytes` MiB
   /// in `directory`, on a new directory `name` in it.
-  public convenience init(
+  package convenience init(
     new kind: String, mebibytes: UInt64, in directory: TemporaryDirectory, _ name: ByteString
   ) throws {
     try directory.directory.createDirectory(name)
@@ -40,7 +40,7 @@ public final class Mount: Sendable {
 
   /// Mounts an overlay of the directories `lower` and `upper` below `directory` on its `merged`;
   /// `work` is for the file system itself.
-  public convenience init(overlayBelow directory: ByteString) throws {
+  package convenience init(overlayBelow directory: ByteString) throws {
     let path = String(decoding: directory.bytes, as: UTF8.self)
     let options = "lowerdir=\(path)/lower,upperdir=\(path)/upper,workdir=\(path)/work"
     try self.init(["-t", "overlay", "-o", options, "overlay"], on: directory.appending("merged"))
@@ -48,7 +48,7 @@ public final class Mount: Sendable {
 
   /// Mounts a squashfs image of `source` with additional entries, as options `-p` of mksquashfs(1),
   /// on a new directory `name` in `directory`.
-  public convenience init(
+  package convenience init(
     squashed source: String, with entries: [String], in directory: TemporaryDirectory,
     _ name: ByteString
   ) throws {
@@ -70,7 +70,7 @@ public final class Mount: Sendable {
 
   /// Whether file systems of a kind can be created and mounted from an image; prints that the test
   /// is skipped if not.
-  public static func isPermitted(new kind: String) -> Bool {
+  package static func isPermitted(new kind: String) -> Bool {
     do {
       let scratch = try TemporaryDirectory("mount")
       _ = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
@@ -82,7 +82,7 @@ public final class Mount: Sendable {
   }
 
   /// Whether this process may mount; prints that the test is skipped if not.
-  public static func isPermitted() throws -> Bool {
+  package static func isPermitted() throws -> Bool {
     let scratch = try TemporaryDirectory("mount")
     do {
       _ = try Mount(on: scratch.directory, at: scratch.path, "m")

@@ -1,10 +1,10 @@
 import Glibc
-public import SystemIO
+package import SystemIO
 
 /// How much of a file is in the page cache.
-public enum PageCache {
+package enum PageCache {
   /// The number of a file's pages in memory, and of all its pages (mincore(2)).
-  public static func pages(of path: ByteString) throws -> (present: Int, all: Int) {
+  package static func pages(of path: ByteString) throws -> (present: Int, all: Int) {
     let file = try Opened(path)
     let size = try file.size()
     guard size > 0 else { return (0, 0) }
@@ -18,7 +18,7 @@ public enum PageCache {
   }
 
   /// A way to write a file to the disk.
-  public enum Way {
+  package enum Way {
     /// The whole file (fsync(2)).
     case file
     /// A range of it (sync_file_range(2)), which overlayfs ignores.
@@ -27,7 +27,7 @@ public enum PageCache {
 
   /// Whether the volume of a directory drops pages that are on the disk: a file system in memory
   /// cannot, and one with its own cache does not report them.
-  public static func canBeEmptied(in directory: TemporaryDirectory, by way: Way = .file) throws
+  package static func canBeEmptied(in directory: TemporaryDirectory, by way: Way = .file) throws
     -> Bool
   {
     let name: ByteString = "page-cache"

@@ -2,7 +2,7 @@ import Glibc
 
 /// The processor time of the calling thread for some work, in seconds: unlike elapsed time it does
 /// not depend on other load of the machine.
-public func processorSeconds(of work: () throws -> Void) rethrows -> Double {
+package func processorSeconds(of work: () throws -> Void) rethrows -> Double {
   let start = threadSeconds()
   try work()
   return threadSeconds() - start

@@ -1,31 +1,31 @@
-public import Foundation
-public import SystemIO
+package import Foundation
+package import SystemIO
 
 /// Runs another program and returns its result.
 ///
 /// The output goes to files, so that any amount of it cannot block; the input is empty unless
 /// given. Signals that the test runner ignores, such as SIGTERM and SIGINT, have their default
 /// effect on the program and its children: otherwise a daemon that it wants to end would stay.
-public enum Program {
+package enum Program {
   /// The exit status and output of a program.
-  public struct Outcome: Sendable {
+  package struct Outcome: Sendable {
     /// The exit code, or the negated number of the signal that ended the program.
-    public let code: Int32
-    public let standardOutput: [UInt8]
-    public let standardError: [UInt8]
+    package let code: Int32
+    package let standardOutput: [UInt8]
+    package let standardError: [UInt8]
 
     /// The standard output as text; bytes that are not UTF-8 become U+FFFD.
-    public var output: String { String(decoding: standardOutput, as: UTF8.self) }
+    package var output: String { String(decoding: standardOutput, as: UTF8.self) }
     /// The standard error as text.
-    public var errors: String { String(decoding: standardError, as: UTF8.self) }
+    package var errors: String { String(decoding: standardError, as: UTF8.self) }
   }
 
   /// A program that was not found or did not end in time.
-  public struct Failure: Error, CustomStringConvertible {
-    public let description: String
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
 
     /// Creates a failure with a message.
-    public init(description: String) { self.description = description }
+    package init(description: String) { self.description = description }
   }
 
   /// Runs a program and waits until it ends, for at most `timeout` seconds, which only guard
@@ -33,7 +33,7 @@ public enum Program {
   ///
   /// `name` is a path if it has a slash; otherwise it is looked up in `PATH`. `environment` is
   /// added to this process's environment, or replaces it if `cleanEnvironment` is set.
-  public static func run(
+  package static func run(
     _ name: String, _ arguments: [String] = [], environment: [String: String] = [:],
     cleanEnvironment: Bool = false, in directory: URL? = nil, input: [UInt8] = [],
     timeout: Double = 1800
@@ -62,7 +62,7 @@ public enum Program {
   }
 
   /// Whether `PATH` has a program of that name.
-  public static func exists(_ name: String) -> Bool { (try? locate(name)) != nil }
+  package static func exists(_ name: String) -> Bool { (try? locate(name)) != nil }
 
   private static func wait(for process: Process, timeout: Double) throws {
     let ended = DispatchSemaphore(value: 0)
@@ -94,20 +94,20 @@ public enum Program {
 
 extension Program {
   /// A program that runs until it is ended.
-  public final class Running {
+  package final class Running {
     private let process: Process
 
     fileprivate init(_ process: Process) { self.process = process }
 
     /// Ends the program, and waits until it has ended.
-    public func end() {
+    package func end() {
       kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()
     }
   }
 
   /// Starts a program with a file as its standard input, without waiting for its end.
-  public static func start(
+  package static func start(
     _ name: String, _ arguments: [String], standardInput: ByteString
   ) throws -> Running {
     let process = Process()

@@ -1,15 +1,15 @@
 import Foundation
-public import SystemIO
+package import SystemIO
 
 /// The paths of all files of a real iOS device, from Shared's `fixtures/ios-paths`.
-public enum RealDevicePaths {
+package enum RealDevicePaths {
   /// The shared material with the paths.
-  public static let material = "fixtures/ios-paths/belkasoft-ctf6-ios-dev1.csv.zip"
+  package static let material = "fixtures/ios-paths/belkasoft-ctf6-ios-dev1.csv.zip"
 
   private static let member = "belkasoft-ctf6-ios-dev1.csv"
 
   /// Reads the list; paths are relative to the device's root.
-  public static func load() throws -> [ByteString] {
+  package static func load() throws -> [ByteString] {
     let list = try Program.run(
       "bsdtar", ["-xOf", Shared.path(material), member])
     guard list.code == 0 else { throw Program.Failure(description: "bsdtar: \(list.errors)") }
@@ -18,7 +18,7 @@ public enum RealDevicePaths {
   }
 
   /// Creates a directory with an empty file at each path.
-  public static func makeTree(of paths: [ByteString], at root: ByteString) throws {
+  package static func makeTree(of paths: [ByteString], at root: ByteString) throws {
     let slash = UInt8(ascii: "/")
     var directories: [ByteString: [ByteString]] = [:]
     for path in paths {

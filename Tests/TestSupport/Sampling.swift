@@ -2,15 +2,15 @@ import Foundation
 
 /// How much of a sweep runs: a sweep lets each call fail in turn, or kills a program at each
 /// moment. `make test` runs a sample with a seed that is printed; `make test-all` runs everything.
-public enum Sampling {
+package enum Sampling {
   /// Whether complete sweeps run.
-  public static let isWhole = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"] == "1"
+  package static let isWhole = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"] == "1"
 
   /// The distance between two steps of a sweep: `sample`, or 1 for complete sweeps.
-  public static func stride(_ sample: Int) -> Int { isWhole ? 1 : sample }
+  package static func stride(_ sample: Int) -> Int { isWhole ? 1 : sample }
 
   /// The steps of a sweep of unknown length: all from 1 on, or every n-th from a random one on.
-  public static func steps(_ sample: Int, _ label: String) -> SweepSteps {
+  package static func steps(_ sample: Int, _ label: String) -> SweepSteps {
     let width = stride(sample)
     var random = Seeded.fresh(label)
     return SweepSteps(
@@ -19,11 +19,11 @@ public enum Sampling {
 }
 
 /// An endless sequence of numbers with a fixed stride.
-public struct SweepSteps: Sequence, IteratorProtocol {
+package struct SweepSteps: Sequence, IteratorProtocol {
   var upcoming: Int
   let width: Int
 
-  public mutating func next() -> Int? {
+  package mutating func next() -> Int? {
     defer { upcoming += width }
     return upcoming
   }

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// Material by others that is not part of the project: in the directory `SANDBOXCTL_SHARED`,
 /// otherwise in `shared` beside the package's directory.
@@ -6,9 +6,9 @@ public import Foundation
 /// A test that needs it is written `@Test(.enabled(if: Shared.has("fixtures/uti")))`: without the
 /// material the test is skipped, and a line that begins with `SKIPPED-SHARED:` is printed, which
 /// `.ci/run` takes for a failure on a machine that has the material.
-public enum Shared {
+package enum Shared {
   /// The directory of the material.
-  public static let root: URL = {
+  package static let root: URL = {
     if let named = ProcessInfo.processInfo.environment["SANDBOXCTL_SHARED"], !named.isEmpty {
       return URL(fileURLWithPath: named, isDirectory: true)
     }
@@ -17,12 +17,12 @@ public enum Shared {
   }()
 
   /// The directory of the package with these tests.
-  public static let packageRoot = URL(fileURLWithPath: #filePath)
+  package static let packageRoot = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
   /// The directory or file at a path of the material, or nil, after printing the line, if it is
   /// absent.
-  public static func directory(_ path: String) -> URL? {
+  package static func directory(_ path: String) -> URL? {
     let found = root.appendingPathComponent(path)
     if FileManager.default.fileExists(atPath: found.path) { return found }
     // Written in one call, so that the output of no other thread comes in between.
@@ -32,13 +32,13 @@ public enum Shared {
   }
 
   /// Whether the material has a directory or file at a path; prints the line if not.
-  public static func has(_ path: String) -> Bool { directory(path) != nil }
+  package static func has(_ path: String) -> Bool { directory(path) != nil }
 
   /// The absolute path of a part of the material, which need not exist.
-  public static func path(_ path: String) -> String { root.appendingPathComponent(path).path }
+  package static func path(_ path: String) -> String { root.appendingPathComponent(path).path }
 
   /// The whole content of a file of the material.
-  public static func bytes(_ path: String) throws -> [UInt8] {
+  package static func bytes(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: root.appendingPathComponent(path)))
   }
 }

@@ -1,22 +1,22 @@
-public import Foundation
-public import SystemIO
+package import Foundation
+package import SystemIO
 
 /// A new directory below the system's temporary one, removed with its contents when this value is
 /// released, whatever its names, depths and modes.
 ///
 /// Kept if `SANDBOXCTL_KEEP_TEMPORARY` is set: then its path is printed.
-public final class TemporaryDirectory: Sendable {
+package final class TemporaryDirectory: Sendable {
   /// The absolute path.
-  public let path: ByteString
+  package let path: ByteString
   /// The open directory.
-  public let directory: Directory
+  package let directory: Directory
   private let parent: Directory
   private let name: ByteString
 
   /// Creates the directory; `label` becomes a part of its name. With `inMemory` it is in a file
   /// system without a disk, if there is one, for tests that sync thousands of times. Otherwise it
   /// is on a disk, where times show changes, even if the system's temporary directory is in memory.
-  public init(_ label: String = "test", inMemory: Bool = false) throws {
+  package init(_ label: String = "test", inMemory: Bool = false) throws {
     let memory: ByteString = "/dev/shm"
     let hasMemory = inMemory && (try? Directory.open(path: memory)) != nil
     let above = hasMemory ? memory : Host.environment("TMPDIR") ?? Self.onDisk
@@ -42,16 +42,16 @@ public final class TemporaryDirectory: Sendable {
   }
 
   /// The path as a string.
-  public var string: String { String(decoding: path.bytes, as: UTF8.self) }
+  package var string: String { String(decoding: path.bytes, as: UTF8.self) }
 
   /// The path as a URL.
-  public var url: URL { URL(fileURLWithPath: string, isDirectory: true) }
+  package var url: URL { URL(fileURLWithPath: string, isDirectory: true) }
 
   /// The absolute path of an entry in the directory.
-  public func path(_ relative: ByteString) -> ByteString { path.appending(relative) }
+  package func path(_ relative: ByteString) -> ByteString { path.appending(relative) }
 
   /// Writes a file at a relative path, and creates missing parent directories.
-  public func write(_ bytes: [UInt8], at relative: ByteString) throws {
+  package func write(_ bytes: [UInt8], at relative: ByteString) throws {
     guard let name = relative.lastComponent else {
       throw SystemError(.create, relative, number: EINVAL)
     }
@@ -62,12 +62,12 @@ public final class TemporaryDirectory: Sendable {
   }
 
   /// Writes a text file at a relative path, and creates missing parent directories.
-  public func write(_ text: String, at relative: ByteString) throws {
+  package func write(_ text: String, at relative: ByteString) throws {
     try write(Array(text.utf8), at: relative)
   }
 
   /// The whole content of the file at a relative path.
-  public func read(_ relative: ByteString) throws -> [UInt8] {
+  package func read(_ relative: ByteString) throws -> [UInt8] {
     try Descriptor.open(path: path(relative)).readAll(limit: 1 << 30) ?? []
   }
 }

@@ -1,31 +1,31 @@
-public import SystemIO
+package import SystemIO
 
 /// All restored properties of an entry of a tree, to compare two trees.
-public struct TreeRecord: Equatable, Sendable {
-  public var kind: FileKind
-  public var permissions: UInt16
-  public var user: UInt32
-  public var group: UInt32
+package struct TreeRecord: Equatable, Sendable {
+  package var kind: FileKind
+  package var permissions: UInt16
+  package var user: UInt32
+  package var group: UInt32
   /// The size in bytes, except for directories.
-  public var size: UInt64
-  public var modified: Timestamp
+  package var size: UInt64
+  package var modified: Timestamp
   /// The number of a device file.
-  public var device: UInt64
+  package var device: UInt64
   /// The target of a symbolic link.
-  public var target: ByteString?
+  package var target: ByteString?
   /// The hash of a file's bytes, equal for equal bytes within this process.
-  public var content: Int?
-  public var extents: [Extent]
-  public var attributes: [ByteString: [UInt8]]
+  package var content: Int?
+  package var extents: [Extent]
+  package var attributes: [ByteString: [UInt8]]
   /// The flags of chattr(1) that are restored.
-  public var flags: UInt32 = 0
+  package var flags: UInt32 = 0
   /// The smallest path of a hard-linked file in the tree.
-  public var firstName: ByteString?
+  package var firstName: ByteString?
 
   /// All entries below a directory, by path.
   ///
   /// - Throws: the first error for an entry that cannot be read.
-  public static func all(
+  package static func all(
     in directory: TemporaryDirectory, _ path: ByteString
   ) throws -> [ByteString: TreeRecord] {
     var lister = Lister()

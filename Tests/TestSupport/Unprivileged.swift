@@ -6,13 +6,13 @@ import Foundation
 /// Only the file system user and group of this thread change (`setfsuid(2)`): the kernel removes
 /// the capabilities that override permissions from this thread only. So `body` must stay on its
 /// thread.
-public enum Unprivileged {
+package enum Unprivileged {
   /// Debian's `nobody` and `nogroup`.
-  public static let user: UInt32 = 65534
+  package static let user: UInt32 = 65534
 
   /// Runs `body` as nobody, or as the current user if that is not root; with `keepingGroup` in the
   /// group of the process, for code that sets the group of new files.
-  public static func run<Result>(
+  package static func run<Result>(
     keepingGroup: Bool = false, _ body: () throws -> Result
   ) throws -> Result {
     guard geteuid() == 0 else { return try body() }

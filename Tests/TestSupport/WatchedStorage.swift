@@ -1,38 +1,38 @@
-public import ArchiveStore
+package import ArchiveStore
 import Codecs
-public import Synchronization
-public import SystemIO
+package import Synchronization
+package import SystemIO
 
 /// A storage that records each operation, and lets operations fail when a test requires it.
 ///
 /// Operations are recorded and counted before they run, including those of object writers;
 /// discarding an object does not count, because it cannot fail.
-public final class WatchedStorage: Storage {
+package final class WatchedStorage: Storage {
   /// The state that a test reads and sets.
-  public struct State: Sendable {
+  package struct State: Sendable {
     /// The calls so far, as text: "load index/ab…", "append", "commit packs/…".
-    public var events: [String] = []
+    package var events: [String] = []
     /// The number of calls since this was last set to 0.
-    public var calls = 0
+    package var calls = 0
     /// The number of the call that fails, from 1, or nil if none does.
-    public var failing: Int?
+    package var failing: Int?
     /// Whether all later calls fail as well.
-    public var staysBroken = false
+    package var staysBroken = false
     /// The reported space of the volume, or nil for the real one.
-    public var space: VolumeSpace?
+    package var space: VolumeSpace?
     /// Called before each operation with its text.
-    public var action: (@Sendable (String) -> Void)?
+    package var action: (@Sendable (String) -> Void)?
   }
 
   /// The calls so far, and which ones fail.
-  public let state = Mutex(State())
+  package let state = Mutex(State())
   private let inner: any Storage
   private let passes: @Sendable (String) -> Bool
   private let fails: @Sendable () -> Bool
 
   /// Watches a storage; a call fails if the state or `fails` says so. Calls for which `passing`
   /// returns true are neither recorded nor counted, and no plan of `Faults` affects them.
-  public init(
+  package init(
     _ inner: any Storage, passing: @escaping @Sendable (String) -> Bool = { _ in false },
     fails: @escaping @Sendable () -> Bool = { false }
   ) {
@@ -43,19 +43,19 @@ public final class WatchedStorage: Storage {
 
   /// Whether a call is one of the 255 listings of pack directories after the first: they are all
   /// made in the same way, so a test in which each call fails can skip them.
-  @Sendable public static func isFurtherPackDirectory(_ event: String) -> Bool {
+  @Sendable package static func isFurtherPackDirectory(_ event: String) -> Bool {
     event.hasPrefix("list packs/") && event != "list packs/00"
   }
 
   /// The number of calls since `fail(at:staysBroken:)` was last called.
-  public var calls: Int { state.withLock(\.calls) }
+  package var calls: Int { state.withLock(\.calls) }
 
   /// Whether a call has failed since then.
-  public var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
+  package var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
 
   /// Lets the call `number` fail, counted from now, and with `staysBroken` all later ones; nil lets
   /// none fail.
-  public func fail(at number: Int?, staysBroken: Bool = false) {
+  package func fail(at number: Int?, staysBroken: Bool = false) {
     state.withLock { ($0.calls, $0.failing, $0.staysBroken) = (0, number, staysBroken) }
   }
 
@@ -76,14 +76,14 @@ public final class WatchedStorage: Storage {
     return try body()
   }
 
-  public var place: String { inner.place }
-  public var canRename: Bool { inner.canRename }
+  package var place: String { inner.place }
+  package var canRename: Bool { inner.canRename }
 
-  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     try call("load \(path)") { () throws(StoreError) in try inner.load(path, limit: limit) }
   }
 
-  public func load(
+  package func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
     try call("range \(path)") { () throws(StoreError) in
@@ -91,11 +91,11 @@ public final class WatchedStorage: Storage {
     }
   }
 
-  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+  package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     try call("list \(directory)") { () throws(StoreError) in try inner.list(directory) }
   }
 
-  public func forEachObject(
+  package func forEachObject(
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
     try call("objects \(directory)") { () throws(StoreError) in
@@ -103,35 +103,35 @@ public final class WatchedStorage: Storage {
     }
   }
 
-  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     try call("status \(path)") { () throws(StoreError) in try inner.status(path) }
   }
 
-  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     try call("start") { () throws(StoreError) in
       WatchedWriter(self, try inner.startObject(in: directory))
     }
   }
 
-  public func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
+  package func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
     try call("directories \(directory)") { () throws(StoreError) in
       try inner.makeDirectories(names, in: directory)
     }
   }
 
-  public func touch(_ path: ObjectPath) throws(StoreError) {
+  package func touch(_ path: ObjectPath) throws(StoreError) {
     try call("touch \(path.name)") { () throws(StoreError) in try inner.touch(path) }
   }
 
-  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try call("rename \(target)") { () throws(StoreError) in try inner.rename(path, to: target) }
   }
 
-  public func remove(_ path: ObjectPath) throws(StoreError) {
+  package func remove(_ path: ObjectPath) throws(StoreError) {
     try call("remove \(path.name)") { () throws(StoreError) in try inner.remove(path) }
   }
 
-  public func space() throws(StoreError) -> VolumeSpace? {
+  package func space() throws(StoreError) -> VolumeSpace? {
     try call("space") { () throws(StoreError) in
       if let space = state.withLock(\.space) { return space }
       return try inner.space()

@@ -30,14 +30,14 @@ private let target: Target = {
 
 /// The entry point under the name that libFuzzer's own main function uses.
 @_cdecl("LLVMFuzzerTestOneInput")
-public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+package func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   target.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
   return 0
 }
 
 /// The name that SwiftPM gives the main function of this module.
 @_cdecl("fuzz_main")
-public func main(
+package func main(
   _ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> CInt {
   let words = (0..<Int(count)).compactMap { arguments?[$0].map { String(cString: $0) } }

@@ -1,8 +1,8 @@
-public import Codecs
+package import Codecs
 
 /// The kind of a blob. A blob is found only by the kind it was stored as, so a file whose bytes
 /// equal a tree's cannot be taken for a tree.
-public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
+package enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
   /// The content of a file, or the value of an extended attribute.
   case data = 0
   /// A page of a directory, or a directory's table of pages.
@@ -10,26 +10,26 @@ public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, Bitwi
   /// A list of the pieces of a large file.
   case list = 2
 
-  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// The id of a blob: its kind and the BLAKE2b-256 of its bytes.
-public struct BlobID: Hashable, Sendable, Comparable {
-  public let kind: BlobKind
-  public let digest: Digest
+package struct BlobID: Hashable, Sendable, Comparable {
+  package let kind: BlobKind
+  package let digest: Digest
 
   /// Creates an id.
-  public init(kind: BlobKind, digest: Digest) {
+  package init(kind: BlobKind, digest: Digest) {
     self.kind = kind
     self.digest = digest
   }
 
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     left.kind == right.kind ? left.digest < right.digest : left.kind < right.kind
   }
 }
 
 extension BlobID: CustomStringConvertible {
   /// The kind and the hash, for messages.
-  public var description: String { "\(kind) blob \(digest.hex)" }
+  package var description: String { "\(kind) blob \(digest.hex)" }
 }

@@ -1,8 +1,8 @@
-public import Codecs
-public import SystemIO
+internal import Codecs
+package import SystemIO
 
 /// The amount of a repository's data that a check reads.
-public enum CheckReading: Sendable, Hashable {
+package enum CheckReading: Sendable, Hashable {
   /// Trees only. Of packs only existence and size are checked.
   case trees
   /// Every pack completely.
@@ -14,7 +14,7 @@ public enum CheckReading: Sendable, Hashable {
 }
 
 /// A finding of a check.
-public enum CheckFinding: Sendable, Hashable {
+package enum CheckFinding: Sendable, Hashable {
   /// An object that is missing or damaged.
   case damage(object: String, reason: String)
   /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
@@ -25,32 +25,32 @@ public enum CheckFinding: Sendable, Hashable {
 }
 
 /// The scope of a check and the number of its findings.
-public struct CheckReport: Sendable, Hashable {
-  public var snapshots = 0
-  public var indexes = 0
-  public var packs = 0
+package struct CheckReport: Sendable, Hashable {
+  package var snapshots = 0
+  package var indexes = 0
+  package var packs = 0
   /// The stored bytes of all packs.
-  public var storedBytes: UInt64 = 0
+  package var storedBytes: UInt64 = 0
   /// The number of distinct trees and of their entries.
-  public var trees = 0
-  public var entries = 0
+  package var trees = 0
+  package var entries = 0
   /// The packs whose data was read, their bytes, and the blobs that were hashed.
-  public var packsRead = 0
-  public var bytesRead: UInt64 = 0
-  public var blobsRead = 0
+  package var packsRead = 0
+  package var bytesRead: UInt64 = 0
+  package var blobsRead = 0
   /// The number of damaged objects, of affected paths and of remarks.
-  public var damaged = 0
-  public var costs = 0
-  public var remarks = 0
+  package var damaged = 0
+  package var costs = 0
+  package var remarks = 0
   /// Whether the index is damaged. It can be rebuilt.
-  public var isIndexDamaged = false
+  package var isIndexDamaged = false
   /// Whether packs are damaged or missing. A repair saves their intact blobs.
-  public var arePacksDamaged = false
+  package var arePacksDamaged = false
   /// The duration in seconds.
-  public var seconds = 0.0
+  package var seconds = 0.0
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 
   mutating func count(_ finding: CheckFinding) {
     switch finding {

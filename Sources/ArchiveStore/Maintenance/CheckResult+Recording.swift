@@ -6,7 +6,7 @@ extension CheckResult {
   /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
   ///
   /// - Throws: `StoreError` if the repository cannot be written to.
-  public func recordDamage() throws(StoreError) {
+  package func recordDamage() throws(StoreError) {
     let repository = run.check.repository
     let storage = repository.storage
     guard let packs = change(of: try DamageRecords(storage)) else { return }

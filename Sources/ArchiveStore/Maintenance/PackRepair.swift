@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 /// Repairs damaged or missing packs: their intact blobs are stored again, and the index stops
@@ -7,7 +7,7 @@ internal import SystemIO
 /// Packs count as damaged if a check recorded them or if their size differs from the index. Each is
 /// read before it is changed, and an intact one stays. Nothing is deleted: a damaged pack is moved
 /// to `damaged` after its intact blobs are durable elsewhere. Condemned packs are left to prune.
-public struct PackRepair {
+package struct PackRepair {
   let repository: Repository
   private let isDry: Bool
   let counters: ProgressCounters
@@ -15,7 +15,7 @@ public struct PackRepair {
 
   /// Prepares a repair. A dry run reads the packs and changes nothing. `isStopping` is called
   /// before each frame.
-  public init(
+  package init(
     _ repository: Repository, isDry: Bool = false,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -27,8 +27,8 @@ public struct PackRepair {
   }
 
   /// The result for one pack.
-  public struct Pack: Sendable {
-    public enum State: String, Sendable {
+  package struct Pack: Sendable {
+    package enum State: String, Sendable {
       /// It is intact: it was replaced by another copy since it was recorded.
       case whole
       /// It can be read in part or not at all.
@@ -37,35 +37,35 @@ public struct PackRepair {
       case missing
     }
 
-    public let id: Digest
-    public internal(set) var state: State
+    package let id: Digest
+    package internal(set) var state: State
     /// Blobs that no other pack holds: those that were stored again, with their bytes, and those
     /// that are lost.
-    public internal(set) var savedBlobs = 0
-    public internal(set) var savedBytes: UInt64 = 0
-    public internal(set) var lostBlobs = 0
+    package internal(set) var savedBlobs = 0
+    package internal(set) var savedBytes: UInt64 = 0
+    package internal(set) var lostBlobs = 0
   }
 
   /// The result of a repair or of a dry run.
-  public struct Report: Sendable {
+  package struct Report: Sendable {
     /// The packs, ordered by id.
-    public internal(set) var packs: [Pack] = []
+    package internal(set) var packs: [Pack] = []
     /// The number of index objects that were rewritten without the packs.
-    public internal(set) var indexes = 0
+    package internal(set) var indexes = 0
     /// Whether no check has recorded anything.
-    public internal(set) var isUnchecked = false
+    package internal(set) var isUnchecked = false
 
     /// Whether there was nothing to do.
-    public var isIdle: Bool { packs.isEmpty }
+    package var isIdle: Bool { packs.isEmpty }
     /// The number of blobs that no pack holds.
-    public var lostBlobs: Int { packs.reduce(0) { $0 + $1.lostBlobs } }
+    package var lostBlobs: Int { packs.reduce(0) { $0 + $1.lostBlobs } }
   }
 
   /// Runs the repair.
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`. The next repair uses the blobs stored until then.
-  public func run() throws(StoreError) -> Report {
+  package func run() throws(StoreError) -> Report {
     let (settings, place) = (repository.settings, repository.place)
     try settings.requireKnown(settings.features.read, for: "read", place: place)
     if isDry {

@@ -6,7 +6,7 @@ internal import SystemIO
 /// Changes nothing and takes no lease. A concurrent backup or prune is not reported as damage: if
 /// something is missing and the repository has changed since, the check starts again. It keeps the
 /// index, the ids of the trees, and one frame for each worker in memory.
-public struct RepositoryCheck: Sendable {
+package struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: CheckReading
   let workers: Int
@@ -15,7 +15,7 @@ public struct RepositoryCheck: Sendable {
 
   /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
   /// thread; if it returns true, the check throws `interrupted`.
-  public init(
+  package init(
     _ repository: Repository, reading: CheckReading = .trees, workers: Int,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -30,7 +30,7 @@ public struct RepositoryCheck: Sendable {
   /// Runs the check.
   ///
   /// - Throws: `StoreError` if the repository cannot be checked at all, or `interrupted`.
-  public func run() throws -> CheckResult {
+  package func run() throws -> CheckResult {
     let start = Host.monotonicSeconds()
     var run = try CheckRun(self)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
@@ -53,14 +53,14 @@ public struct RepositoryCheck: Sendable {
 
 /// The result of a check. The affected paths may be many, and are determined while they are
 /// reported.
-public struct CheckResult {
+package struct CheckResult {
   let run: CheckRun
   let start: Double
 
   /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
   ///
   /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
-  public func tell(_ tell: (CheckFinding) throws -> Void) throws -> CheckReport {
+  package func tell(_ tell: (CheckFinding) throws -> Void) throws -> CheckReport {
     var report = run.report
     try run.forEachFinding { finding in
       report.count(finding)

@@ -68,16 +68,16 @@ struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// The location of one frame in its pack.
-public struct FrameLocation: Hashable, Sendable {
+package struct FrameLocation: Hashable, Sendable {
   /// The offset of the first byte in the pack.
-  public let offset: UInt64
+  package let offset: UInt64
   /// The stored size in bytes.
-  public let stored: UInt32
+  package let stored: UInt32
   /// The decoded size in bytes.
-  public let plain: UInt32
+  package let plain: UInt32
 
   /// Creates a location.
-  public init(offset: UInt64, stored: UInt32, plain: UInt32) {
+  package init(offset: UInt64, stored: UInt32, plain: UInt32) {
     self.offset = offset
     self.stored = stored
     self.plain = plain

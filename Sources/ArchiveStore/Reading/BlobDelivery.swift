@@ -13,7 +13,7 @@ extension RepositoryReader {
   /// frame, and decoded frames of at most 8 MiB plus one.
   ///
   /// - Throws: the first error of a sink, or `StoreError` if the storage fails.
-  public func deliver<Sink: BlobSink>(
+  package func deliver<Sink: BlobSink>(
     _ uses: [BlobUse], threads: Int, isStopping: @escaping @Sendable () -> Bool,
     to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {

@@ -1,17 +1,17 @@
-public import Codecs
+package import Codecs
 
 /// A wanted data blob and its use: a range of one of the caller's items, such as a file.
-public struct BlobUse: Hashable, Sendable {
-  public let digest: Digest
+package struct BlobUse: Hashable, Sendable {
+  package let digest: Digest
   /// The expected length of the blob in bytes.
-  public let length: UInt32
+  package let length: UInt32
   /// The caller's item that needs the blob.
-  public let item: UInt32
+  package let item: UInt32
   /// The offset in the item.
-  public let offset: UInt64
+  package let offset: UInt64
 
   /// Creates a use.
-  public init(digest: Digest, length: UInt32, item: UInt32, offset: UInt64) {
+  package init(digest: Digest, length: UInt32, item: UInt32, offset: UInt64) {
     self.digest = digest
     self.length = length
     self.item = item
@@ -20,20 +20,20 @@ public struct BlobUse: Hashable, Sendable {
 }
 
 /// A use whose frame was read.
-public struct DeliveredBlob: Sendable {
-  public let use: BlobUse
+package struct DeliveredBlob: Sendable {
+  package let use: BlobUse
   /// The range of the blob in the delivered bytes, or nil if they do not match the blob.
-  public let range: Range<Int>?
+  package let range: Range<Int>?
 
   /// Creates a delivered blob.
-  public init(use: BlobUse, range: Range<Int>?) {
+  package init(use: BlobUse, range: Range<Int>?) {
     self.use = use
     self.range = range
   }
 }
 
 /// A receiver of blobs, frame by frame. Each thread has its own.
-public protocol BlobSink: SendableMetatype {
+package protocol BlobSink: SendableMetatype {
   /// Receives the wanted blobs of a decoded frame, sorted by item and then by offset. The bytes may
   /// include other frames and are valid only during the call. An error ends the delivery.
   func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) throws

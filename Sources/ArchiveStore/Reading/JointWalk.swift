@@ -1,7 +1,7 @@
-public import SystemIO
+package import SystemIO
 
 /// A finding of a walk of several trees at a path.
-public enum JointFinding: Sendable {
+package enum JointFinding: Sendable {
   /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they have
   /// the name, because part of the directory cannot be read.
   case entries([JointEntry], unknownIn: [Int])
@@ -10,10 +10,10 @@ public enum JointFinding: Sendable {
 }
 
 /// An entry that some of several trees have at the same path.
-public struct JointEntry: Sendable, Hashable {
-  public let entry: TreeEntry
+package struct JointEntry: Sendable, Hashable {
+  package let entry: TreeEntry
   /// The trees that have the entry, as ascending indices into the list passed to the walk.
-  public let trees: [Int]
+  package let trees: [Int]
 }
 
 extension RepositoryReader {
@@ -23,7 +23,7 @@ extension RepositoryReader {
   ///
   /// With `differencesOnly`, content that all trees share is not reported, and shared directories
   /// and pages are not read.
-  public func walkTogether(
+  package func walkTogether(
     _ trees: [TreeReference], differencesOnly: Bool = false,
     _ body: (ByteString, JointFinding) throws -> WalkStep
   ) throws {

@@ -1,15 +1,15 @@
 internal import SystemIO
 
 /// Monitors a long read: counts its progress and interrupts it on request.
-public struct ReadingWatch: Sendable {
+package struct ReadingWatch: Sendable {
   /// The progress so far.
-  public let counters: ProgressCounters
+  package let counters: ProgressCounters
   private let place: String
   private let isStopping: @Sendable () -> Bool
 
   /// Monitors a read of a repository, counted in units of `noun` ("file", "blob"). `isStopping` is
   /// called often; if it returns true, the read throws `interruption`.
-  public init(
+  package init(
     _ repository: Repository, of noun: String = "file",
     isStopping: @escaping @Sendable () -> Bool
   ) {
@@ -19,14 +19,14 @@ public struct ReadingWatch: Sendable {
   }
 
   /// The error of an interrupted read.
-  public var interruption: StoreError {
+  package var interruption: StoreError {
     StoreError(
       .interrupted, "finish reading", subject: place, reason: "it was interrupted",
       hint: "run it again")
   }
 
   /// Throws `interruption` if the read should stop.
-  public func checkCancellation() throws(StoreError) {
+  package func checkCancellation() throws(StoreError) {
     if isStopping() { throw interruption }
   }
 

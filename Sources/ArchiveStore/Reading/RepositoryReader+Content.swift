@@ -1,11 +1,11 @@
-public import Codecs
+package import Codecs
 
 extension RepositoryReader {
   /// Passes the blobs of a file in order, each with its offset in the file. Ranges not passed, up
   /// to the content's size, are holes. The span is valid only during the call.
   ///
   /// - Throws: `StoreError` if content cannot be read, and any error of `body`.
-  public func readContent(
+  package func readContent(
     _ content: Content, _ body: (UInt64, Span<UInt8>) throws -> Void
   ) throws {
     try forEachPiece(of: content) { offset, piece in
@@ -21,14 +21,14 @@ extension RepositoryReader {
   }
 
   /// Passes the pieces of a file in order, each with its offset in the file, and resolves lists.
-  public func forEachPiece(
+  package func forEachPiece(
     of content: Content, _ body: (UInt64, Piece) throws -> Void
   ) throws {
     try forEachPiece(content.pieces[...], level: content.level, body)
   }
 
   /// Passes the pieces in lists of a level (`Content.level`) in order, each with its offset.
-  public func forEachPiece(
+  package func forEachPiece(
     _ pieces: ArraySlice<Piece>, level: UInt8, _ body: (UInt64, Piece) throws -> Void
   ) throws {
     try forEachPiece(pieces, level: level, from: 0, body)
@@ -52,7 +52,7 @@ extension RepositoryReader {
 
   /// Reads a list of pieces, which must cover exactly `length` bytes of the file. The pieces of a
   /// level above 0 are lists themselves.
-  public func pieces(
+  package func pieces(
     ofList digest: Digest, level: UInt8, length: UInt64
   ) throws(StoreError) -> [Piece] {
     let blob = BlobID(kind: .list, digest: digest)
@@ -61,7 +61,7 @@ extension RepositoryReader {
   }
 
   /// Returns the value of an extended attribute.
-  public func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
+  package func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
     switch attribute.value {
     case .inline(let value): return value
     case .blob(let digest, let length):

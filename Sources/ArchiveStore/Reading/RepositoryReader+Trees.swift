@@ -1,9 +1,9 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 extension RepositoryReader {
   /// Returns the entries of a directory, sorted by the bytes of their names.
-  public func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
+  package func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
     let directory = try openDirectory(tree)
     var entries: [TreeEntry] = []
     for number in 0..<directory.pages { entries += try page(number, of: directory).entries }
@@ -26,7 +26,7 @@ extension RepositoryReader {
 
   /// Returns the entry at a path of names separated by slashes, or nil if there is none. Of each
   /// directory only the page that would hold the name is read.
-  public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
+  package func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
     var tree = tree
     var found: TreeEntry?
     for name in path.components {

@@ -1,7 +1,7 @@
-public import SystemIO
+package import SystemIO
 
 /// The next step of a walk after an entry.
-public enum WalkStep: Sendable, Hashable {
+package enum WalkStep: Sendable, Hashable {
   /// Continue, and enter the entry if it is a directory.
   case enter
   /// Continue with the next sibling.
@@ -11,7 +11,7 @@ public enum WalkStep: Sendable, Hashable {
 }
 
 /// A finding of a walk that continues past damage.
-public enum WalkFinding: Sendable, Hashable {
+package enum WalkFinding: Sendable, Hashable {
   case entry(TreeEntry)
   /// The directory, or the rest of it, cannot be read.
   case damage(StoreError)
@@ -26,7 +26,7 @@ extension RepositoryReader {
   /// Memory is bounded for any tree: of the open directories only the innermost 32 MiB are held,
   /// and the others are read again when the walk returns to them. A depth over 4,096 directories,
   /// or a path over 64 KiB, is `damaged`.
-  public func walk(
+  package func walk(
     _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> WalkStep
   ) throws {
     try walk(WalkStack<WalkLevel>(tree), body)
@@ -46,7 +46,7 @@ extension RepositoryReader {
   /// Walks like `walk(_:_:)`, but continues past damage. If a directory or some of its pages cannot
   /// be read, that is reported under the directory's path (empty for the tree itself) in place of
   /// the lost entries. After damage, only the step `stop` has an effect.
-  public func walkPastDamage(
+  package func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
     guard let watch else { return try walkPastDamage(WalkStack<WalkLevel>(tree), body) }

@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 /// Reads the content of a repository. All bytes are verified against their hash before they are
@@ -8,8 +8,8 @@ internal import SystemIO
 /// is gone, the index is loaded once more before that is reported as damage. An unusable index
 /// object has no effect while the packs are intact, because they list their own contents. Of a blob
 /// in several packs, any intact copy is used.
-public final class RepositoryReader {
-  public let repository: Repository
+package final class RepositoryReader {
+  package let repository: Repository
   var index: ReaderIndex
   private var dataFrames = FrameCache(capacity: 32 << 20)
   private var treeFrames = FrameCache(capacity: 16 << 20)
@@ -19,9 +19,9 @@ public final class RepositoryReader {
   /// Packs in which damage was found.
   private(set) var damagedPacks: Set<Digest> = []
   /// The monitor of this reader's walks and of the files read by them; nil if there is none.
-  public fileprivate(set) var watch: ReadingWatch?
+  package fileprivate(set) var watch: ReadingWatch?
   /// The number of frames that were read from storage and decoded.
-  public private(set) var decodedFrames = 0
+  package private(set) var decodedFrames = 0
 
   /// Reads with an index that is already open.
   init(_ repository: Repository, _ index: ReaderIndex) throws(StoreError) {
@@ -31,17 +31,17 @@ public final class RepositoryReader {
   }
 
   /// The problems found with the index so far that did not prevent a read.
-  public var remarks: [StoreError] { index.remarks }
+  package var remarks: [StoreError] { index.remarks }
 
   /// Returns the location of a blob, or nil if no index names it.
-  public func locate(_ blob: BlobID) -> BlobLocation? {
+  package func locate(_ blob: BlobID) -> BlobLocation? {
     index.set.find(blob).map {
       BlobLocation(pack: $0.pack, frame: $0.frameNumber, offset: $0.offset, length: $0.length)
     }
   }
 
   /// Returns the bytes of a blob.
-  public func readBlob(_ blob: BlobID) throws(StoreError) -> [UInt8] {
+  package func readBlob(_ blob: BlobID) throws(StoreError) -> [UInt8] {
     let (frame, range) = try find(blob)
     return Array(frame[range])
   }
@@ -109,14 +109,14 @@ public final class RepositoryReader {
 }
 
 /// The location of a blob, ordered by pack, frame and offset.
-public struct BlobLocation: Hashable, Sendable, Comparable {
-  public let pack: Digest
-  public let frame: Int
+package struct BlobLocation: Hashable, Sendable, Comparable {
+  package let pack: Digest
+  package let frame: Int
   /// The offset in the decoded frame.
-  public let offset: Int
-  public let length: Int
+  package let offset: Int
+  package let length: Int
 
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     (left.pack, left.frame, left.offset) < (right.pack, right.frame, right.offset)
   }
 }
@@ -124,7 +124,7 @@ public struct BlobLocation: Hashable, Sendable, Comparable {
 extension Repository {
   /// Begins to read: opens the index, through this host's copies if there is a cache. Unusable
   /// index objects are among the reader's remarks.
-  public func beginReading(
+  package func beginReading(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil
   ) throws(StoreError) -> RepositoryReader {
     let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))

@@ -6,7 +6,7 @@ extension RepositoryReader {
   /// any disk can hold is therefore counted without visiting them.
   ///
   /// Damaged trees and pages, and trees beyond the maximum depth, count as empty.
-  public func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
+  package func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
     var counts: [TreeReference: UInt64] = [:]
     var open = [try countedDirectory(root)]
     while var level = open.popLast() {

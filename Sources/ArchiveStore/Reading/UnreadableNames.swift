@@ -1,20 +1,20 @@
-public import SystemIO
+package import SystemIO
 
 /// The names on unreadable pages of a directory. They are unknown except for their position among
 /// the other names.
-public struct UnreadableNames: Hashable, Sendable {
+package struct UnreadableNames: Hashable, Sendable {
   /// The last name before them, or nil if they are the first in the directory.
-  public let after: ByteString?
+  package let after: ByteString?
   /// The last of the lost names.
-  public let last: ByteString
+  package let last: ByteString
 
   /// Creates the range of names after `after`, or from the first name, up to `last`.
-  public init(after: ByteString?, last: ByteString) {
+  package init(after: ByteString?, last: ByteString) {
     (self.after, self.last) = (after, last)
   }
 
   /// Whether a name may be one of the lost names.
-  public func contains(_ name: ByteString) -> Bool {
+  package func contains(_ name: ByteString) -> Bool {
     !(last < name) && (after.map { $0 < name } ?? true)
   }
 

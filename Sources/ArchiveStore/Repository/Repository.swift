@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import RecoverScript
 internal import SystemIO
 
@@ -6,21 +6,21 @@ internal import SystemIO
 ///
 /// A value that any thread may use. It holds no open file and no lock: a writer takes a lease, and
 /// a reader handles objects that others remove in the meantime.
-public struct Repository: Sendable {
-  public let storage: any Storage
-  public let settings: RepositorySettings
+package struct Repository: Sendable {
+  package let storage: any Storage
+  package let settings: RepositorySettings
 
   /// The unique id of the repository.
-  public var id: Digest { settings.id }
+  package var id: Digest { settings.id }
 
   /// The location of the repository, for messages.
-  public var place: String { storage.place }
+  package var place: String { storage.place }
 
   /// Opens a repository for reading. Writing checks more.
   ///
   /// - Throws: `noRepository` if there is none, `damaged`, `unsupported` for another version or
   ///   method, `unknownFeature`.
-  public static func open(_ storage: any Storage) throws(StoreError) -> Repository {
+  package static func open(_ storage: any Storage) throws(StoreError) -> Repository {
     let text: [UInt8]
     do {
       text = try storage.load(RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
@@ -48,7 +48,7 @@ public struct Repository: Sendable {
   /// without it there is no repository.
   ///
   /// - Throws: `notEmpty` if the storage is not empty.
-  public static func create(
+  package static func create(
     in storage: any Storage, program: String
   ) throws(StoreError) -> Repository {
     guard try storage.list(.root).isEmpty else {

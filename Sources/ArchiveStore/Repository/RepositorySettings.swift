@@ -1,22 +1,22 @@
-public import Codecs
+package import Codecs
 
 /// The settings in `repository.json`: the methods of a repository and the features it requires.
-public struct RepositorySettings: Hashable, Sendable {
+package struct RepositorySettings: Hashable, Sendable {
   /// The unique id of the repository.
-  public let id: Digest
+  package let id: Digest
   /// The program that created it.
-  public let program: String
+  package let program: String
   /// The features that readers, writers and prune must support.
-  public let features: Features
+  package let features: Features
 
   /// The names of the features required for each kind of operation.
-  public struct Features: Hashable, Sendable {
-    public var read: [String] = []
-    public var write: [String] = []
-    public var prune: [String] = []
+  package struct Features: Hashable, Sendable {
+    package var read: [String] = []
+    package var write: [String] = []
+    package var prune: [String] = []
 
     /// Creates sets of features. This version supports none.
-    public init(read: [String] = [], write: [String] = [], prune: [String] = []) {
+    package init(read: [String] = [], write: [String] = [], prune: [String] = []) {
       self.read = read
       self.write = write
       self.prune = prune

@@ -1,21 +1,21 @@
-public import Codecs
+internal import Codecs
 internal import SystemIO
 
 /// The snapshots of a repository.
-public struct SnapshotListing: Sendable {
+package struct SnapshotListing: Sendable {
   /// The snapshots, the oldest first (docs/repository-format.md, "Snapshot"): ordered by start
   /// time, but within one source by sequence, regardless of its clock.
-  public var snapshots: [StoredSnapshot] = []
+  package var snapshots: [StoredSnapshot] = []
   /// The errors of snapshots that could not be read.
-  public var damaged: [StoreError] = []
+  package var damaged: [StoreError] = []
 
   /// Creates a listing of snapshots.
-  public init(_ snapshots: [StoredSnapshot] = []) { self.snapshots = snapshots }
+  package init(_ snapshots: [StoredSnapshot] = []) { self.snapshots = snapshots }
 }
 
 extension Repository {
   /// Lists and reads all snapshots. A damaged snapshot does not affect the others.
-  public func snapshots() throws(StoreError) -> SnapshotListing {
+  package func snapshots() throws(StoreError) -> SnapshotListing {
     var listing = SnapshotListing()
     for id in try RepositoryListing.snapshots(storage) {
       do {
@@ -49,7 +49,7 @@ extension Repository {
   }
 
   /// Reads one snapshot, and refuses one of another repository.
-  public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
+  package func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
     let path = RepositoryLayout.snapshot(id)
     let stored = try StoredSnapshot(
       id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
@@ -64,7 +64,7 @@ extension Repository {
   ///
   /// - Throws: `noSnapshot` if none or more than one matches; `damaged` if the matching one may be
   ///   among those that cannot be read.
-  public func snapshot(
+  package func snapshot(
     matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
     if let back = SnapshotListing.stepsBack(text) {
@@ -107,7 +107,7 @@ extension StoreError {
 
 extension SnapshotListing {
   /// Returns 0 for `latest`, 2 for `latest~2`, or nil for any other text.
-  public static func stepsBack(_ text: String) -> Int? {
+  package static func stepsBack(_ text: String) -> Int? {
     if text == "latest" { return 0 }
     guard text.hasPrefix("latest~"), let back = Int(text.dropFirst(7)), back >= 0 else {
       return nil

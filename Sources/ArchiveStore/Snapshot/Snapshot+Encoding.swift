@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 extension Snapshot {
@@ -7,7 +7,7 @@ extension Snapshot {
 
   /// The stored document (docs/repository-format.md, "Snapshot"). The head comes first, so that it
   /// can be read without the tables.
-  public var json: JSON {
+  package var json: JSON {
     var members = identityMembers() + runMembers()
     members.add("device", device.json)
     members.add("apps", .array(apps) { $0.json }, unless: apps.isEmpty)

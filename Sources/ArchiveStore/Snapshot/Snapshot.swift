@@ -1,56 +1,56 @@
-public import Codecs
-public import SystemIO
+package import Codecs
+package import SystemIO
 
 /// The id of a snapshot: the BLAKE2b-256 of its stored bytes.
-public typealias SnapshotID = Digest
+package typealias SnapshotID = Digest
 
 /// A backup: a root tree with its source, time and policy (docs/repository-format.md, "Snapshot").
-public struct Snapshot: Hashable, Sendable {
+package struct Snapshot: Hashable, Sendable {
   /// The repository that contains it.
-  public var repository: Digest
+  package var repository: Digest
   /// The identity of the source: device, host and user. Equal for all runs of one source.
-  public var source: Digest
+  package var source: Digest
   /// The position among the source's snapshots, starting at 1.
-  public var sequence: UInt64
+  package var sequence: UInt64
   /// The start time of the run.
-  public var time: Timestamp
-  public var host: String
-  public var user: String
-  public var device: DeviceRecord
-  public var scope: Scope
-  public var reason: Reason
-  public var apps: [AppRecord] = []
-  public var policy: PolicyRecord
+  package var time: Timestamp
+  package var host: String
+  package var user: String
+  package var device: DeviceRecord
+  package var scope: Scope
+  package var reason: Reason
+  package var apps: [AppRecord] = []
+  package var policy: PolicyRecord
   /// The root directory: its entries are the first components of logical paths.
-  public var tree: TreeReference
+  package var tree: TreeReference
   /// The snapshot that the run was based on.
-  public var parent: SnapshotID?
-  public var tags: [String] = []
+  package var parent: SnapshotID?
+  package var tags: [String] = []
   /// The name and version of the program.
-  public var program: String
-  public var totals = Totals()
+  package var program: String
+  package var totals = Totals()
   /// The data classes by path, in tree order. A class applies from its path on.
-  public var classes: [ClassRun] = []
+  package var classes: [ClassRun] = []
   /// The names of owners and groups at the time of the run.
-  public var users: [NameRecord] = []
-  public var groups: [NameRecord] = []
-  public var excluded: [Exclusion] = []
-  public var unreadable: [PathNote] = []
-  public var warnings: [PathNote] = []
+  package var users: [NameRecord] = []
+  package var groups: [NameRecord] = []
+  package var excluded: [Exclusion] = []
+  package var unreadable: [PathNote] = []
+  package var warnings: [PathNote] = []
   /// Mount points that were not entered.
-  public var mounts: [ByteString] = []
-  public var databases: [DatabaseRecord] = []
-  public var durationMilliseconds: UInt64 = 0
+  package var mounts: [ByteString] = []
+  package var databases: [DatabaseRecord] = []
+  package var durationMilliseconds: UInt64 = 0
   /// The source of a copied snapshot; nil for an original.
-  public var original: Original?
+  package var original: Original?
   /// Members written by a newer version.
-  public var unknown: [JSON.Member] = []
+  package var unknown: [JSON.Member] = []
 
   static let format = "sandboxctl-snapshot"
   static let version: UInt64 = 1
 
   /// Creates a snapshot with the required members.
-  public init(
+  package init(
     repository: Digest, source: Digest, sequence: UInt64, time: Timestamp, host: String,
     user: String, device: DeviceRecord, scope: Scope = .device, reason: Reason = .manual,
     policy: PolicyRecord, tree: TreeReference, program: String
@@ -71,12 +71,12 @@ public struct Snapshot: Hashable, Sendable {
 }
 
 /// A snapshot with its id.
-public struct StoredSnapshot: Hashable, Sendable {
-  public let id: SnapshotID
-  public let snapshot: Snapshot
+package struct StoredSnapshot: Hashable, Sendable {
+  package let id: SnapshotID
+  package let snapshot: Snapshot
 
   /// Creates a pair.
-  public init(id: SnapshotID, snapshot: Snapshot) {
+  package init(id: SnapshotID, snapshot: Snapshot) {
     self.id = id
     self.snapshot = snapshot
   }

@@ -1,13 +1,13 @@
-public import Codecs
-public import SystemIO
+package import Codecs
+package import SystemIO
 
 /// The members by which a snapshot is listed and selected, without its tables. Commands that handle
 /// many snapshots read only heads.
 ///
 /// It reflects the object when it was read. Whether the object is still intact is known only after
 /// reading it again.
-public struct SnapshotHead: Hashable, Sendable {
-  public let id: SnapshotID
+package struct SnapshotHead: Hashable, Sendable {
+  package let id: SnapshotID
   /// The snapshot without tables, containers and class totals.
   private(set) var members: Snapshot
 
@@ -18,7 +18,7 @@ public struct SnapshotHead: Hashable, Sendable {
   ]
 
   /// Creates the head of a snapshot.
-  public init(_ stored: StoredSnapshot) {
+  package init(_ stored: StoredSnapshot) {
     var members = Snapshot(
       repository: stored.snapshot.repository, source: stored.snapshot.source,
       sequence: stored.snapshot.sequence, time: stored.snapshot.time, host: stored.snapshot.host,
@@ -64,21 +64,21 @@ public struct SnapshotHead: Hashable, Sendable {
 }
 
 extension SnapshotHead: DatedSnapshot {
-  public var source: Digest { members.source }
-  public var sequence: UInt64 { members.sequence }
-  public var time: Timestamp { members.time }
-  public var host: String { members.host }
-  public var user: String { members.user }
-  public var scope: Scope { members.scope }
-  public var reason: Reason { members.reason }
-  public var policy: PolicyRecord { members.policy }
-  public var tree: TreeReference { members.tree }
-  public var parent: SnapshotID? { members.parent }
-  public var tags: [String] { members.tags }
+  package var source: Digest { members.source }
+  package var sequence: UInt64 { members.sequence }
+  package var time: Timestamp { members.time }
+  package var host: String { members.host }
+  package var user: String { members.user }
+  package var scope: Scope { members.scope }
+  package var reason: Reason { members.reason }
+  package var policy: PolicyRecord { members.policy }
+  package var tree: TreeReference { members.tree }
+  package var parent: SnapshotID? { members.parent }
+  package var tags: [String] { members.tags }
   /// The totals without those of the classes.
-  public var totals: Totals { members.totals }
+  package var totals: Totals { members.totals }
   /// The device without its containers.
-  public var device: DeviceRecord { members.device }
-  public var apps: [AppRecord] { members.apps }
+  package var device: DeviceRecord { members.device }
+  package var apps: [AppRecord] { members.apps }
   var repository: Digest { members.repository }
 }

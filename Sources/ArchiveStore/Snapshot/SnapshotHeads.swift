@@ -1,12 +1,12 @@
-public import SystemIO
+package import SystemIO
 
 /// The heads of a repository's snapshots.
-public struct SnapshotHeads: Sendable {
+package struct SnapshotHeads: Sendable {
   /// The heads, the oldest first, in the order of `SnapshotListing`.
-  public private(set) var heads: [SnapshotHead] = []
+  package private(set) var heads: [SnapshotHead] = []
   /// The errors of snapshots that were read and are damaged. Snapshots with cached heads are not
   /// checked.
-  public private(set) var damaged: [StoreError] = []
+  package private(set) var damaged: [StoreError] = []
 
   init(_ heads: [SnapshotHead], damaged: [StoreError]) {
     self.heads = heads
@@ -20,7 +20,7 @@ public struct SnapshotHeads: Sendable {
   ///
   /// - Throws: `noSnapshot` if there are too few; `damaged` if a matching one may be among those
   ///   that cannot be read.
-  public func latest(
+  package func latest(
     _ back: Int = 0, named text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
     let meant = heads.filter(isMeant)
@@ -39,7 +39,7 @@ public struct SnapshotHeads: Sendable {
   ///
   /// - Throws: `noSnapshot` if all are later; `damaged` if a matching one may be among those that
   ///   cannot be read.
-  public func newest(
+  package func newest(
     before end: Timestamp, named text: String,
     where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
@@ -69,7 +69,7 @@ public struct SnapshotHeads: Sendable {
 extension Repository {
   /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
   /// snapshot does not affect the others.
-  public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
+  package func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
     let known = cache?.load() ?? [:]
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
     var records: [SnapshotID: SnapshotHeadCache.Record] = [:]
@@ -107,7 +107,7 @@ extension Repository {
 
   /// Reads a snapshot. Returns nil if it is gone, or if it cannot be read, which is reported to
   /// `skip`.
-  public func snapshot(
+  package func snapshot(
     ifReadable id: SnapshotID, skip: (StoreError) -> Void
   ) -> StoredSnapshot? {
     do {
@@ -120,7 +120,7 @@ extension Repository {
 
   /// Reads the snapshot that `choose` selects. If it cannot be read, its head is removed, the error
   /// is reported to `skip`, and another one is selected.
-  public func snapshot(
+  package func snapshot(
     among heads: inout SnapshotHeads, skip: (StoreError) -> Void = { _ in },
     choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
   ) throws(StoreError) -> StoredSnapshot {
@@ -135,7 +135,7 @@ extension Repository {
 
   /// Reads the snapshots whose heads match. The others are not read if their heads are in the
   /// cache.
-  public func snapshots(
+  package func snapshots(
     cache: SnapshotHeadCache?, where isMeant: (SnapshotHead) -> Bool
   ) throws(StoreError) -> SnapshotListing {
     let heads = try heads(cache: cache)

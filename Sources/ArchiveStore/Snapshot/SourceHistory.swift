@@ -1,12 +1,12 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 /// The earlier runs of a source in the repository.
-public struct SourceHistory: Sendable {
+package struct SourceHistory: Sendable {
   /// The last snapshot of the requested scope.
-  public let last: StoredSnapshot?
+  package let last: StoredSnapshot?
   /// The greatest sequence among the source's snapshots; 0 without snapshots.
-  public let sequence: UInt64
+  package let sequence: UInt64
 }
 
 /// The members that determine the order of snapshots.
@@ -26,7 +26,7 @@ extension StoredSnapshot: DatedSnapshot {
 extension Repository {
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
   /// another, and only one is kept in memory. Unreadable snapshots are skipped.
-  public func history(
+  package func history(
     of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
   ) throws(StoreError) -> SourceHistory {
     let heads = try heads(cache: cache).heads.filter { $0.source == source }

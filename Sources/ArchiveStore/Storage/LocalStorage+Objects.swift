@@ -1,8 +1,8 @@
-public import SystemIO
+package import SystemIO
 
 extension LocalStorage {
   /// Reads a complete file.
-  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let bytes = try reading(path) { directory throws(SystemError) in
       try directory.file(path.name).readAll(limit: limit)
     }
@@ -13,7 +13,7 @@ extension LocalStorage {
   }
 
   /// Reads a range of a file.
-  public func load(
+  package func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -22,7 +22,7 @@ extension LocalStorage {
   }
 
   /// Reads a range of a file into a buffer, without other memory.
-  public func load(
+  package func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
     try reading(path) { directory throws(SystemError) in
@@ -54,12 +54,12 @@ extension LocalStorage {
   }
 
   /// Returns the names in a directory.
-  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+  package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     try StoreError.wrap { () throws(SystemError) in try self.directory(directory).takeNames() }
   }
 
   /// Lists one directory at a time, through handles. Only one is open at any time.
-  public func forEachObject(
+  package func forEachObject(
     below root: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
     var pending = [root]
@@ -94,7 +94,7 @@ extension LocalStorage {
   }
 
   /// Returns the status of a file or directory. A link counts as missing.
-  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     do {
       return ObjectStatus(try directory(path.directory).statusIfPresent(path.name))
     } catch {
@@ -104,14 +104,14 @@ extension LocalStorage {
   }
 
   /// Starts a file.
-  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     do {
       return try LocalObjectWriter(storage: self, directory: directory)
     } catch { throw failure(error) }
   }
 
   /// Creates directories.
-  public func makeDirectories(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
+  package func makeDirectories(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
     do {
       let directory = try directory(path)
       for name in names { try directory.createDirectory(name, permissions: 0o700) }
@@ -126,7 +126,7 @@ extension LocalStorage {
 
   /// Updates the time of a file by a write that leaves it empty, so that the file system's clock is
   /// used.
-  public func touch(_ path: ObjectPath) throws(StoreError) {
+  package func touch(_ path: ObjectPath) throws(StoreError) {
     try within(path) { directory throws(SystemError) in
       let file = try directory.openOrCreate(path.name, permissions: 0o600)
       try file.write([0])
@@ -135,7 +135,7 @@ extension LocalStorage {
   }
 
   /// Renames an object and syncs both directories.
-  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try within(path) { from throws(SystemError) in
       let to = try directory(target.directory)
       try from.rename(path.name, to: target.name, in: to)
@@ -145,7 +145,7 @@ extension LocalStorage {
   }
 
   /// Removes a file or an empty directory.
-  public func remove(_ path: ObjectPath) throws(StoreError) {
+  package func remove(_ path: ObjectPath) throws(StoreError) {
     try within(path) { directory throws(SystemError) in
       if try directory.status(path.name).kind == .directory {
         try directory.removeDirectory(path.name)

@@ -1,16 +1,16 @@
 internal import Synchronization
-public import SystemIO
+package import SystemIO
 
 /// The storage of a repository as files below one directory, local or mounted.
 ///
 /// All calls use directory handles and follow no link below the root. Directories are created with
 /// mode 0700, files with 0600.
-public final class LocalStorage: Storage {
+package final class LocalStorage: Storage {
   let root: Directory
   private let unfinished = Atomic<Int>(0)
 
   /// Opens the storage in an existing directory. A link to a directory is followed.
-  public init(path: ByteString) throws(StoreError) {
+  package init(path: ByteString) throws(StoreError) {
     do {
       root = try Directory.open(path: path)
     } catch {
@@ -25,7 +25,7 @@ public final class LocalStorage: Storage {
 
   /// Opens the storage in a directory, and creates it with its parents if it is missing. A new
   /// directory gets mode 0700, and so does an existing empty one if the file system allows it.
-  public static func create(path: ByteString) throws(StoreError) -> LocalStorage {
+  package static func create(path: ByteString) throws(StoreError) -> LocalStorage {
     do {
       let root = try Directory.make(path: path, permissions: 0o700)
       if try root.isEmpty() { try? root.setPermissions(0o700) }
@@ -38,18 +38,18 @@ public final class LocalStorage: Storage {
   }
 
   /// The path with which it was opened.
-  public var place: String { root.path.description }
+  package var place: String { root.path.description }
 
   /// Always true: a file system supports rename.
-  public var canRename: Bool { true }
+  package var canRename: Bool { true }
 
   /// Returns the identity of the root directory, with which a backup excludes the repository.
-  public func identity() throws(StoreError) -> FileIdentity {
+  package func identity() throws(StoreError) -> FileIdentity {
     try StoreError.wrap { () throws(SystemError) in try root.status().identity }
   }
 
   /// Returns the space of the volume.
-  public func space() throws(StoreError) -> VolumeSpace? {
+  package func space() throws(StoreError) -> VolumeSpace? {
     try StoreError.wrap { () throws(SystemError) in
       var space = try root.space()
       space.device = try root.status().identity.device

@@ -1,21 +1,21 @@
 internal import Codecs
 internal import Synchronization
-public import SystemIO
+package import SystemIO
 
 /// A storage in memory for tests and experiments. Its content is lost when it is deallocated.
-public final class MemoryStorage: Storage {
+package final class MemoryStorage: Storage {
   private let contents = Mutex(MemoryContents())
   /// The name used in messages.
-  public let place: String
+  package let place: String
 
   /// Creates an empty storage.
-  public init(name: String = "memory") { place = name }
+  package init(name: String = "memory") { place = name }
 
   /// Always true: memory supports rename.
-  public var canRename: Bool { true }
+  package var canRename: Bool { true }
 
   /// Reads a complete object.
-  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let bytes = try bytes(path)
     guard bytes.count <= limit else {
       throw .damaged(path.description, "it exceeds the limit of \(limit) bytes")
@@ -24,7 +24,7 @@ public final class MemoryStorage: Storage {
   }
 
   /// Reads a range of an object.
-  public func load(
+  package func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
     let bytes = try bytes(path)
@@ -42,7 +42,7 @@ public final class MemoryStorage: Storage {
   }
 
   /// Returns the names in a directory.
-  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+  package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     guard let names = contents.withLock({ $0.directories[directory] }) else {
       throw .missing(directory.description)
     }
@@ -50,7 +50,7 @@ public final class MemoryStorage: Storage {
   }
 
   /// Lists the objects that exist at the time of the call.
-  public func forEachObject(
+  package func forEachObject(
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
     guard let found = contents.withLock({ $0.objects(below: directory) }) else {
@@ -60,7 +60,7 @@ public final class MemoryStorage: Storage {
   }
 
   /// Returns the status of an object or directory.
-  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     contents.withLock { contents in
       if contents.directories[path] != nil {
         return ObjectStatus(isDirectory: true, size: 0, modified: Timestamp(seconds: 0))
@@ -70,7 +70,7 @@ public final class MemoryStorage: Storage {
   }
 
   /// Starts an object.
-  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     guard contents.withLock({ $0.directories[directory] != nil }) else {
       throw .missing(directory.description)
     }
@@ -78,7 +78,7 @@ public final class MemoryStorage: Storage {
   }
 
   /// Creates directories.
-  public func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
+  package func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       for name in names {
         let path = directory.appending(name)
@@ -89,17 +89,17 @@ public final class MemoryStorage: Storage {
   }
 
   /// Creates an object if it is missing, or updates its time.
-  public func touch(_ path: ObjectPath) throws(StoreError) {
+  package func touch(_ path: ObjectPath) throws(StoreError) {
     try put(contents.withLock { $0.objects[path]?.bytes } ?? [], path)
   }
 
   /// Moves an object, or a directory with everything below it.
-  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in try contents.move(path, to: target) }
   }
 
   /// Removes an object or an empty directory.
-  public func remove(_ path: ObjectPath) throws(StoreError) {
+  package func remove(_ path: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       if contents.directories[path]?.isEmpty == false {
         throw StoreError(

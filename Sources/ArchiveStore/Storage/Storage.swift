@@ -1,5 +1,5 @@
-public import Codecs
-public import SystemIO
+package import Codecs
+package import SystemIO
 
 /// A storage for the objects of a repository. The protocol is small, so that wrappers can retry,
 /// throttle or inject failures.
@@ -7,7 +7,7 @@ public import SystemIO
 /// Objects are immutable. They are written as a temporary in a directory of the writer (its lease)
 /// and appear under their name complete and durable, or not at all. Names are listed in byte order.
 /// Errors are `missing` for objects that do not exist and `system` for failed system calls.
-public protocol Storage: Sendable {
+package protocol Storage: Sendable {
   /// The location, for messages.
   var place: String { get }
 
@@ -63,7 +63,7 @@ public protocol Storage: Sendable {
 
 extension Storage {
   /// Reads a range of an object into a buffer, for storages without a more efficient way.
-  public func load(
+  package func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
     buffer = try load(path, offset: offset, count: count)
@@ -71,16 +71,16 @@ extension Storage {
 }
 
 /// The status of an object or directory.
-public struct ObjectStatus: Hashable, Sendable {
+package struct ObjectStatus: Hashable, Sendable {
   /// Whether it is a directory.
-  public let isDirectory: Bool
+  package let isDirectory: Bool
   /// The size in bytes; 0 for a directory.
-  public let size: UInt64
+  package let size: UInt64
   /// The time of the last write, by the storage's clock.
-  public let modified: Timestamp
+  package let modified: Timestamp
 
   /// Creates a status.
-  public init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
+  package init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
     self.isDirectory = isDirectory
     self.size = size
     self.modified = modified
@@ -90,7 +90,7 @@ public struct ObjectStatus: Hashable, Sendable {
 /// An object that is being written and not visible yet.
 ///
 /// It ends with `commit` or `discard`. On deinitialization it is discarded.
-public protocol ObjectWriter: AnyObject {
+package protocol ObjectWriter: AnyObject {
   /// Appends bytes.
   func append(_ bytes: [UInt8]) throws(StoreError)
 
@@ -105,10 +105,10 @@ public protocol ObjectWriter: AnyObject {
 
 extension Storage {
   /// Returns nil, as most stores cannot determine their space.
-  public func space() throws(StoreError) -> VolumeSpace? { nil }
+  package func space() throws(StoreError) -> VolumeSpace? { nil }
 
   /// Saves a complete object, durably, through a temporary in `directory`.
-  public func save(
+  package func save(
     _ bytes: [UInt8], as path: ObjectPath, by directory: ObjectPath
   ) throws(StoreError) {
     let writer = try startObject(in: directory)

@@ -4,7 +4,7 @@ extension TreeEntry {
   /// Returns the encoding of the entry in a tree (docs/repository-format.md, "Entry").
   ///
   /// - Throws: `invalid` for an entry that violates the format.
-  public func encoded() throws(StoreError) -> [UInt8] {
+  package func encoded() throws(StoreError) -> [UInt8] {
     if attributes.count > 1 {
       var sorted = self
       sorted.attributes.sort { $0.name < $1.name }
@@ -21,7 +21,7 @@ extension TreeEntry {
   /// Decodes an entry encoded by `encoded()`.
   ///
   /// - Throws: `damaged` for any other bytes.
-  public init(encoded bytes: [UInt8]) throws(StoreError) {
+  package init(encoded bytes: [UInt8]) throws(StoreError) {
     do throws(CodecError) {
       var decoder = CBORDecoder(bytes)
       self = try TreeEntryCoding.decode(&decoder)

@@ -1,28 +1,28 @@
-public import Codecs
-public import SystemIO
+package import Codecs
+package import SystemIO
 
 /// A name in a directory, with everything that a restore recreates.
-public struct TreeEntry: Hashable, Sendable {
+package struct TreeEntry: Hashable, Sendable {
   /// The name: 1 to 255 bytes without slash and NUL, neither `.` nor `..`.
-  public var name: ByteString
+  package var name: ByteString
   /// The type with its specific data.
-  public var node: Node
+  package var node: Node
   /// Permission bits with set-user-id, set-group-id and sticky: 0 to 0o7777.
-  public var permissions: UInt16
-  public var owner: UInt32
-  public var group: UInt32
-  public var modified: Timestamp
+  package var permissions: UInt16
+  package var owner: UInt32
+  package var group: UInt32
+  package var modified: Timestamp
   /// The extended attributes, including POSIX ACLs.
-  public var attributes: [Attribute]
+  package var attributes: [Attribute]
   /// The preserved bits of `FS_IOC_GETFLAGS`.
-  public var flags: UInt32
+  package var flags: UInt32
   /// The smallest path in the snapshot among the hard links of one file; all of them have it.
-  public var linkGroup: ByteString?
+  package var linkGroup: ByteString?
   /// Fields written by a newer version, preserved when the entry is rewritten.
-  public var extensions: [TreeExtension]
+  package var extensions: [TreeExtension]
 
   /// Creates an entry.
-  public init(
+  package init(
     name: ByteString, node: Node, permissions: UInt16? = nil, owner: UInt32 = 0,
     group: UInt32 = 0, modified: Timestamp = Timestamp(seconds: 0), attributes: [Attribute] = [],
     flags: UInt32 = 0, linkGroup: ByteString? = nil, extensions: [TreeExtension] = []
@@ -41,7 +41,7 @@ public struct TreeEntry: Hashable, Sendable {
 }
 
 /// The type of an entry.
-public enum Node: Hashable, Sendable {
+package enum Node: Hashable, Sendable {
   case file(Content)
   case directory(TreeReference)
   case symlink(target: ByteString)
@@ -61,66 +61,66 @@ public enum Node: Hashable, Sendable {
 }
 
 /// A reference to a stored directory: the digest of its only page or of its page table.
-public struct TreeReference: Hashable, Sendable {
-  public let digest: Digest
+package struct TreeReference: Hashable, Sendable {
+  package let digest: Digest
 
   /// Creates a reference.
-  public init(_ digest: Digest) { self.digest = digest }
+  package init(_ digest: Digest) { self.digest = digest }
 }
 
 /// The number of a device file.
-public struct DeviceNumber: Hashable, Sendable {
-  public let major: UInt32
-  public let minor: UInt32
+package struct DeviceNumber: Hashable, Sendable {
+  package let major: UInt32
+  package let minor: UInt32
 
   /// Creates a number from its parts.
-  public init(major: UInt32, minor: UInt32) {
+  package init(major: UInt32, minor: UInt32) {
     self.major = major
     self.minor = minor
   }
 
   /// Creates a number from a Linux device number (`makedev(3)`).
-  public init(linux number: UInt64) {
+  package init(linux number: UInt64) {
     major = UInt32(truncatingIfNeeded: (number >> 8) & 0xfff | (number >> 32) & ~0xfff)
     minor = UInt32(truncatingIfNeeded: number & 0xff | (number >> 12) & ~0xff)
   }
 
   /// The Linux device number.
-  public var linux: UInt64 {
+  package var linux: UInt64 {
     let (major, minor) = (UInt64(major), UInt64(minor))
     return (major & 0xfff) << 8 | (major & ~0xfff) << 32 | minor & 0xff | (minor & ~0xff) << 12
   }
 }
 
 /// An extended attribute.
-public struct Attribute: Hashable, Sendable {
-  public var name: ByteString
-  public var value: Value
+package struct Attribute: Hashable, Sendable {
+  package var name: ByteString
+  package var value: Value
 
   /// The value itself if it has at most 512 bytes, otherwise the blob that holds it.
-  public enum Value: Hashable, Sendable {
+  package enum Value: Hashable, Sendable {
     case inline([UInt8])
     case blob(Digest, length: UInt64)
   }
 
   /// Creates an attribute.
-  public init(name: ByteString, value: Value) {
+  package init(name: ByteString, value: Value) {
     self.name = name
     self.value = value
   }
 
   /// The maximum length of an inline value in bytes.
-  public static let inlineLimit = 512
+  package static let inlineLimit = 512
 }
 
 /// A field of an entry with a key of 128 or more.
-public struct TreeExtension: Hashable, Sendable {
-  public let key: UInt64
+package struct TreeExtension: Hashable, Sendable {
+  package let key: UInt64
   /// The value as deterministic CBOR.
-  public let value: [UInt8]
+  package let value: [UInt8]
 
   /// Creates a field.
-  public init(key: UInt64, value: [UInt8]) {
+  package init(key: UInt64, value: [UInt8]) {
     self.key = key
     self.value = value
   }

@@ -1,15 +1,15 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 extension ContentWriter {
   /// The maximum size in bytes of a file that is stored as one piece, whatever its content.
-  public static let smallFile = ContentCutter.wholeLimit
+  package static let smallFile = ContentCutter.wholeLimit
   /// The maximum size in bytes of a file that can become one member.
-  public static let wholeFile = FileWriter.wholeLimit
+  package static let wholeFile = FileWriter.wholeLimit
 
   /// Stores bytes in memory as the content of a file. The result equals that of appending them. Up
   /// to `wholeFile` bytes are copied only once, into the frame.
-  public func storeFile(
+  package func storeFile(
     logicalPath: ByteString, bytes: Span<UInt8>, hints: FileHints = FileHints()
   ) throws -> Content {
     guard bytes.count <= Self.wholeFile else {
@@ -23,7 +23,7 @@ extension ContentWriter {
 
   /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
   /// fraction of the time.
-  public func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
+  package func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
     let digests = Blake2b.hash(files.map(\.place), of: bytes)
     var contents: [Content] = []
     contents.reserveCapacity(files.count)
@@ -39,7 +39,7 @@ extension ContentWriter {
   }
 
   /// Stores bytes in memory as the content of a file.
-  public func storeFile(
+  package func storeFile(
     logicalPath: ByteString, bytes: [UInt8], hints: FileHints = FileHints()
   ) throws -> Content {
     try storeFile(logicalPath: logicalPath, bytes: bytes.span, hints: hints)
@@ -111,14 +111,14 @@ extension ContentWriter {
 }
 
 /// A small file in memory, among others.
-public struct SmallFile: Sendable {
-  public let logicalPath: ByteString
+package struct SmallFile: Sendable {
+  package let logicalPath: ByteString
   /// The range of the file in the shared bytes, at most `ContentWriter.smallFile` bytes long.
-  public let place: Range<Int>
-  public let hints: FileHints
+  package let place: Range<Int>
+  package let hints: FileHints
 
   /// Creates a description of a file.
-  public init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
+  package init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
     (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
   }
 }

@@ -1,5 +1,5 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// The content writer of one thread. It cuts and hashes content, collects new blobs in frames, and
 /// compresses the frames.
@@ -7,7 +7,7 @@ public import SystemIO
 /// Not thread-safe, but it may be created on one thread and used on another. Each writer must
 /// `flush` before the session can finish. It uses about 15 MB after storing much content, in
 /// addition to the memory of a `FileWriter` while it stores a large file.
-public final class ContentWriter {
+package final class ContentWriter {
   let session: WritingSession
   private var builder: FrameBuilder
   /// The frames of incompressible content. Mixed with text, it would cost as much time to compress
@@ -32,7 +32,7 @@ public final class ContentWriter {
   /// `body` appends the bytes and holes in order. Its errors are rethrown; blobs stored until then
   /// do no harm. A file of at most 8 MiB without holes, all of whose pieces are new, becomes a
   /// member at `logicalPath` in a pack. Of any other file the new pieces are stored as parts.
-  public func storeFile(
+  package func storeFile(
     logicalPath: ByteString, hints: FileHints = FileHints(), _ body: (FileWriter) throws -> Void
   ) throws -> Content {
     try prepare(logicalPath)
@@ -60,7 +60,7 @@ public final class ContentWriter {
   /// Stores bytes as one blob unless they are known, and returns its id.
   ///
   /// - Throws: `invalid` for no bytes or more than 8 MiB.
-  public func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> BlobID {
+  package func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> BlobID {
     guard !bytes.isEmpty, bytes.count <= FormatLimit.blob else {
       throw .invalid("a \(kind) blob", "it has \(bytes.count) bytes; a blob has 1 byte to 8 MiB")
     }
@@ -77,7 +77,7 @@ public final class ContentWriter {
   }
 
   /// Creates an extended attribute. A value of more than 512 bytes is stored as a blob.
-  public func makeAttribute(name: ByteString, value: [UInt8]) throws(StoreError) -> Attribute {
+  package func makeAttribute(name: ByteString, value: [UInt8]) throws(StoreError) -> Attribute {
     guard value.count > Attribute.inlineLimit else {
       return Attribute(name: name, value: .inline(value))
     }
@@ -107,7 +107,7 @@ extension ContentWriter {
 
   /// Writes all collected content, and frames that wait to be compressed, to packs. A thread calls
   /// this when it has no more content to store.
-  public func flush() throws(StoreError) {
+  package func flush() throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
       try finishFrames()
       while var frame = session.queue.next() { try compress(&frame) }
@@ -117,7 +117,7 @@ extension ContentWriter {
   /// Compresses waiting frames of other threads' large files, until `isDone` returns true and none
   /// waits. A thread calls this while it has no file. `isDone` is called every few milliseconds. A
   /// failure ends the session, which the next call reports.
-  public func helpUntilDone(_ isDone: () -> Bool) {
+  package func helpUntilDone(_ isDone: () -> Bool) {
     session.queue.help(until: isDone) { frame in
       try? session.status.mustStep { () throws(StoreError) in try compress(&frame) }
     }

@@ -1,18 +1,18 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// Properties of a file that are known before it is read.
-public struct FileHints: Hashable, Sendable {
+package struct FileHints: Hashable, Sendable {
   /// The size in bytes reported by the file system; a hint for cutting.
-  public var size: UInt64?
+  package var size: UInt64?
   /// Whether the file is cut as a SQLite database even if it does not begin like one.
-  public var isDatabase: Bool
+  package var isDatabase: Bool
   /// The metadata of the members in packs, for manual extraction.
-  public var permissions: UInt16
-  public var modified: Timestamp
+  package var permissions: UInt16
+  package var modified: Timestamp
 
   /// Creates hints.
-  public init(
+  package init(
     size: UInt64? = nil, isDatabase: Bool = false, permissions: UInt16 = 0o644,
     modified: Timestamp = Timestamp(seconds: 0)
   ) {

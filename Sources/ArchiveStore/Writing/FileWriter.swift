@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 /// Receives the bytes and holes of one file in order; passed to the body of
@@ -6,7 +6,7 @@ internal import SystemIO
 ///
 /// For a file of any size it holds the current portion and at most 28 MiB, usually half of that:
 /// bytes not yet cut, pieces not yet hashed, and pieces not yet in a member.
-public final class FileWriter {
+package final class FileWriter {
   private var writer: ContentWriter?
   private var path: ByteString = ""
   private var hints = FileHints()
@@ -18,7 +18,7 @@ public final class FileWriter {
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
   /// Called for each hashed piece with its offset in the file, its length and its digest.
-  public var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
+  package var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
 
   /// The maximum size in bytes of a file that is stored as one member.
   static let wholeLimit = 8 << 20
@@ -58,18 +58,18 @@ public final class FileWriter {
   }
 
   /// Appends the next bytes.
-  public func append(_ bytes: Span<UInt8>) throws(StoreError) {
+  package func append(_ bytes: Span<UInt8>) throws(StoreError) {
     try beginPortion()
     cutter.append(bytes)
     try takePieces()
   }
 
   /// Appends the next bytes.
-  public func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
+  package func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
 
   /// Appends the bytes that `read` appends to its array, usually at most 1 MiB, and returns their
   /// number. An error of `read` is rethrown and ends the file.
-  public func append(reading read: (inout [UInt8]) throws -> Void) throws -> Int {
+  package func append(reading read: (inout [UInt8]) throws -> Void) throws -> Int {
     try beginPortion()
     let end = cutter.end
     try cutter.append(read)
@@ -79,7 +79,7 @@ public final class FileWriter {
   }
 
   /// Appends a hole: zeros that are not read.
-  public func appendHole(length: UInt64) throws(StoreError) {
+  package func appendHole(length: UInt64) throws(StoreError) {
     let writer = try open()
     if length == 0 { return }
     try skip(.hole(length: length), writer)
@@ -87,7 +87,7 @@ public final class FileWriter {
 
   /// Appends the next piece by the digest that an earlier run computed for the same bytes at the
   /// same offset, without the bytes. Returns false, and appends nothing, if the blob is not stored.
-  public func append(stored digest: Digest, length: Int) throws(StoreError) -> Bool {
+  package func append(stored digest: Digest, length: Int) throws(StoreError) -> Bool {
     let writer = try open()
     guard writer.session.contains(BlobID(kind: .data, digest: digest)) else { return false }
     writer.session.known.countKnown(length: length)

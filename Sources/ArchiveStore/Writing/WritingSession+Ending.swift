@@ -4,14 +4,14 @@ internal import SystemIO
 extension WritingSession {
   /// Whether a checkpoint is due: since the last one, 512 MiB of packs were finished, five minutes
   /// have passed, or 262,144 blobs were stored, which stay in memory until then.
-  public var checkpointIsDue: Bool {
+  package var checkpointIsDue: Bool {
     packs.isIndexDue || known.unindexed >= FormatLimit.blobsPerPack
   }
 
   /// Makes complete frames durable and writes an index object for them, so that a run interrupted
   /// later need not store them again. Other threads may continue to store; content still in their
   /// writers is not included.
-  public func checkpoint() throws(StoreError) {
+  package func checkpoint() throws(StoreError) {
     try alone { () throws(StoreError) in
       try status.mustStep { () throws(StoreError) in try settle() }
       mergeIndexes()
@@ -22,7 +22,7 @@ extension WritingSession {
   /// Merges index objects if that is due. The session ends, whether this succeeds or fails.
   ///
   /// All writers must have flushed before, and their threads must store nothing more.
-  public func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
+  package func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
     defer { abandon() }
     return try alone { () throws(StoreError) in
       try status.step { () throws(StoreError) in

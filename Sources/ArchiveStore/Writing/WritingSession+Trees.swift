@@ -6,12 +6,12 @@ extension WritingSession {
   /// entries have the same reference on every host. Safe to call from any thread.
   ///
   /// - Throws: `invalid` for two entries of the same name, and for an invalid entry.
-  public func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
+  package func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
     try storeTree(EncodedDirectory(entries))
   }
 
   /// Stores a directory of encoded entries and returns its reference. Safe to call from any thread.
-  public func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
+  package func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
     try status.step { () throws(StoreError) in
       try lease.keepAlive()
       let pages = TreeCoding.pages(of: directory)

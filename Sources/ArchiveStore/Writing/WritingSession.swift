@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import Synchronization
 internal import SystemIO
 
@@ -11,15 +11,15 @@ internal import SystemIO
 /// the session for all. Nothing is guaranteed to be durable until `finish` returns. After
 /// `abandon`, or an error of the storage, complete packs of the run may remain, which no snapshot
 /// needs.
-public final class WritingSession: Sendable {
-  public let repository: Repository
+package final class WritingSession: Sendable {
+  package let repository: Repository
   /// Whether no condemned object was listed. If so, content of an earlier snapshot that
   /// `holds(snapshot:)` finds can be relied on without checking each blob.
-  public let canRelyOnLists: Bool
+  package let canRelyOnLists: Bool
 
   /// The errors of faulty index objects. Blobs that only they name are stored again, unless this
   /// host has an intact copy of the object.
-  public let damagedIndexes: [StoreError]
+  package let damagedIndexes: [StoreError]
 
   let cache: IndexCache?
   let lease: Lease
@@ -75,35 +75,35 @@ public final class WritingSession: Sendable {
   deinit { abandon() }
 
   /// Creates the content writer of one thread.
-  public func makeWriter() throws(StoreError) -> ContentWriter {
+  package func makeWriter() throws(StoreError) -> ContentWriter {
     try status.check()
     return try ContentWriter(self)
   }
 
   /// Begins to read stored content, through the same copies of the index.
-  public func beginReading() throws(StoreError) -> RepositoryReader {
+  package func beginReading() throws(StoreError) -> RepositoryReader {
     try repository.beginReading(cache: cache)
   }
 
   /// Whether a blob is in the index, in a pack that may be relied on, or in this run.
-  public func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
+  package func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
 
   /// Updates the heartbeat if it is a minute old, during work that stores nothing. If that fails,
   /// the next store operation fails.
-  public func keepAlive() { try? lease.keepAlive() }
+  package func keepAlive() { try? lease.keepAlive() }
 
   /// The packs that exist completely, are named by an index object, and are neither condemned nor
   /// recorded as damaged. While all of them exist, the repository has its earlier content.
-  public var indexedPacks: Set<Digest> { known.packs }
+  package var indexedPacks: Set<Digest> { known.packs }
 
   /// The reason a due merge of index objects failed. This is only worth a note.
-  public var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
+  package var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
 
   /// Whether a snapshot existed when the session listed the repository under its lease.
-  public func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
+  package func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
 
   /// The statistics of the run so far.
-  public var statistics: WritingStatistics {
+  package var statistics: WritingStatistics {
     var statistics = known.statistics
     (statistics.packs, statistics.storedBytes) = packs.counts
     return statistics
@@ -116,7 +116,7 @@ public final class WritingSession: Sendable {
 
   /// Ends the run without a snapshot and removes unfinished objects. Steps of other threads throw
   /// from now on.
-  public func abandon() {
+  package func abandon() {
     guard !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
     status.end()
     lanes.discard()
@@ -127,16 +127,16 @@ public final class WritingSession: Sendable {
 }
 
 /// The statistics of a run.
-public struct WritingStatistics: Hashable, Sendable {
+package struct WritingStatistics: Hashable, Sendable {
   /// The new blobs, and their bytes before compression.
-  public var newBlobs: UInt64 = 0
-  public var newBytes: UInt64 = 0
+  package var newBlobs: UInt64 = 0
+  package var newBytes: UInt64 = 0
   /// The known blobs, and their bytes.
-  public var knownBlobs: UInt64 = 0
-  public var knownBytes: UInt64 = 0
+  package var knownBlobs: UInt64 = 0
+  package var knownBytes: UInt64 = 0
   /// The durable packs, and their bytes.
-  public var packs = 0
-  public var storedBytes: UInt64 = 0
+  package var packs = 0
+  package var storedBytes: UInt64 = 0
 
   mutating func countKnown(_ length: Int) {
     knownBlobs += 1
@@ -147,7 +147,7 @@ public struct WritingStatistics: Hashable, Sendable {
 extension Repository {
   /// Begins a run that writes: takes a lease, then lists and opens the index, through this host's
   /// copies if there is a cache. At most `workers` threads may store content at the same time.
-  public func beginWriting(
+  package func beginWriting(
     workers: Int = 1, cache: IndexCache? = nil
   ) throws(StoreError) -> WritingSession {
     try WritingSession(self, workers: workers, cache: cache)

@@ -8,13 +8,13 @@
 //
 // Not checked: signatures, and the integrity of files that are not read. Not extracted: owners,
 // extended attributes, set-user-ID bits, and entries outside the bundle in an .ipa.
-public import SandboxModel
-public import SystemIO
+package import SandboxModel
+package import SystemIO
 
 /// An open app package.
-public struct Package: ~Copyable {
+package struct Package: ~Copyable {
   /// The description of the app.
-  public let app: AppPackage
+  package let app: AppPackage
   let table: PackageTable
   let content: Content
 
@@ -39,7 +39,7 @@ public struct Package: ~Copyable {
   ///
   /// - Throws: `package` if it is damaged or not a package, `unsafePackage` if it is not safe to
   ///   extract, `system` for a failed system call.
-  public init(
+  package init(
     opening path: ByteString, limits: PackageLimits = PackageLimits()
   ) throws(ModelError) {
     let fault = PackageFault(path: path)
@@ -57,7 +57,7 @@ public struct Package: ~Copyable {
   }
 
   /// Returns the entries, starting at the first one. Can be called repeatedly.
-  public func entries() throws(ModelError) -> PackageEntries {
+  package func entries() throws(ModelError) -> PackageEntries {
     switch content {
     case .folder(let bundle):
       PackageEntries(

@@ -1,8 +1,8 @@
-public import SandboxModel
+package import SandboxModel
 internal import SystemIO
 
 /// The entries of a package, in extraction order.
-public struct PackageEntries: EntrySource, ~Copyable {
+package struct PackageEntries: EntrySource, ~Copyable {
   /// The reader for the form of the package.
   private enum Reader {
     case folder(DirectoryReader)
@@ -24,7 +24,7 @@ public struct PackageEntries: EntrySource, ~Copyable {
     reader = .archive(archive)
   }
 
-  public mutating func next() throws(ModelError) -> PackageEntry? {
+  package mutating func next() throws(ModelError) -> PackageEntry? {
     isInFile = false
     guard position < rows.count else {
       switch reader {
@@ -45,7 +45,7 @@ public struct PackageEntries: EntrySource, ~Copyable {
     return row.entry
   }
 
-  public mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int {
+  package mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int {
     guard isInFile else { return 0 }
     return switch reader {
     case .folder(let reader): try reader.read(into: &buffer)

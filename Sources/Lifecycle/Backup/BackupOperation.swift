@@ -1,4 +1,4 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
 internal import SandboxModel
 internal import SystemIO
@@ -9,7 +9,7 @@ internal import SystemIO
 /// rest, and content that the repository already has is not stored again. If writing fails or the
 /// work is interrupted, the lease is released and no snapshot is created. Complete packs remain in
 /// the repository for the next run.
-public struct BackupOperation {
+package struct BackupOperation {
   let plan: BackupPlan
   let repository: Repository
   let request: BackupRequest
@@ -19,7 +19,7 @@ public struct BackupOperation {
   var removed: [Container] = []
 
   /// Creates an operation.
-  public init(_ plan: BackupPlan, to repository: Repository, _ request: BackupRequest) {
+  package init(_ plan: BackupPlan, to repository: Repository, _ request: BackupRequest) {
     self.plan = plan
     self.repository = repository
     self.request = request
@@ -31,7 +31,7 @@ public struct BackupOperation {
   /// - Throws: `LifecycleError`: `busy` if another run of the same source is in progress,
   ///   `interrupted`, or `failed` if the new data does not fit or has more data classes than a
   ///   snapshot can record; `StoreError`; `SystemError`.
-  public func run() throws -> BackupReport {
+  package func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
     try request.classLimit.require(classRuns, of: plan.device.root)
     try plan.requireSource()

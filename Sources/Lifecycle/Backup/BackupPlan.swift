@@ -1,26 +1,26 @@
-public import ArchiveStore
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import ArchiveStore
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// The entries that a backup stores and excludes, determined by a scan before anything is written.
-public struct BackupPlan: Sendable {
-  public let device: Device
+package struct BackupPlan: Sendable {
+  package let device: Device
   /// When the scan began. Later changes may or may not be in the backup.
   let began: Timestamp
   /// The scanned containers, in the order of their logical paths.
-  public let scans: [ContainerScan]
+  package let scans: [ContainerScan]
   /// The policy that the scan applied.
-  public let policy: PolicyRecord
+  package let policy: PolicyRecord
   /// The totals by app, group and directory, in the order of their logical paths.
-  public let summaries: [OwnerSummary]
+  package let summaries: [OwnerSummary]
   /// The exclusions by rule: the topmost excluded directories, and the single files by container.
-  public let excluded: [Exclusion]
+  package let excluded: [Exclusion]
   /// Scans containers of the plan again, by their logical paths.
   var rescan: (@Sendable (Set<ByteString>) -> DeviceScan)?
 
   /// Creates the plan of a scan.
-  public static func make(_ scan: DeviceScan) -> BackupPlan {
+  package static func make(_ scan: DeviceScan) -> BackupPlan {
     BackupPlan(
       device: scan.device, began: scan.began, scans: scan.containers,
       policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
@@ -40,7 +40,7 @@ public struct BackupPlan: Sendable {
   }
 
   /// Included entries that the scan could not examine.
-  public var unreadable: [PathRemark] {
+  package var unreadable: [PathRemark] {
     unreadableDirectories
       + scans.flatMap { scan in
         scan.unreadable.map {
@@ -50,7 +50,7 @@ public struct BackupPlan: Sendable {
   }
 
   /// Warnings about the plan that the snapshot records.
-  public var warnings: [PathRemark] {
+  package var warnings: [PathRemark] {
     let names = device.findings.filter { $0.code == .unusableName }.map {
       PathRemark(path: $0.path, remark: $0.reason)
     }
@@ -75,7 +75,7 @@ public struct BackupPlan: Sendable {
 
   /// Refuses a plan whose snapshot would be useless, as it contains only the program's own
   /// directories, or impossible, as it has more data classes than a snapshot can record.
-  public func requireUseful() throws(LifecycleError) {
+  package func requireUseful() throws(LifecycleError) {
     try ClassLimit().require(classRuns, of: device.root)
     try requireSource()
   }
@@ -94,10 +94,10 @@ public struct BackupPlan: Sendable {
   }
 
   /// The totals of all included entries.
-  public var kept: EntryTotals { summaries.reduce(into: EntryTotals()) { $0.add($1.kept) } }
+  package var kept: EntryTotals { summaries.reduce(into: EntryTotals()) { $0.add($1.kept) } }
 
   /// The totals of all excluded entries.
-  public var left: EntryTotals {
+  package var left: EntryTotals {
     summaries.reduce(into: EntryTotals()) { sum, owner in
       for total in owner.excluded { sum.add(total.totals) }
     }
@@ -105,34 +105,34 @@ public struct BackupPlan: Sendable {
 }
 
 /// A number of files and the sum of their sizes in bytes.
-public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
-  public var files = 0
-  public var bytes: UInt64 = 0
+package struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
+  package var files = 0
+  package var bytes: UInt64 = 0
 
   /// Creates empty totals.
-  public init() {}
+  package init() {}
 
   /// Adds an entry if it is a file.
-  public mutating func add(_ status: FileStatus) {
+  package mutating func add(_ status: FileStatus) {
     guard status.kind == .file else { return }
     files += 1
     bytes.addClamping(status.size)
   }
 
   /// Adds other totals.
-  public mutating func add(_ other: EntryTotals) {
+  package mutating func add(_ other: EntryTotals) {
     files += other.files
     bytes.addClamping(other.bytes)
   }
 }
 
 /// The included and excluded totals of one app, group or directory.
-public struct OwnerSummary: Sendable {
+package struct OwnerSummary: Sendable {
   /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
-  public let path: ByteString
-  public internal(set) var kept = EntryTotals()
+  package let path: ByteString
+  package internal(set) var kept = EntryTotals()
   /// The excluded totals by data class, the largest first.
-  public internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
+  package internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
 
   static func make(_ scan: DeviceScan) -> [OwnerSummary] {
     var order: [ByteString] = []

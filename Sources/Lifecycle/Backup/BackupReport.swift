@@ -1,50 +1,50 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import DatabaseCapture
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
 /// The result of a backup: the stored entries and the problems.
-public struct BackupReport: Sendable {
+package struct BackupReport: Sendable {
   /// The contents of the snapshot, by data class.
-  public private(set) var classes: [ClassTotal] = []
+  package private(set) var classes: [ClassTotal] = []
   /// The number of files in the snapshot.
-  public private(set) var files = 0
+  package private(set) var files = 0
   /// The number of entries of all kinds in the snapshot.
-  public private(set) var entries = 0
+  package private(set) var entries = 0
   /// The bytes of the files in the snapshot; a hard-linked file counts once.
-  public private(set) var bytes: UInt64 = 0
+  package private(set) var bytes: UInt64 = 0
   /// Entries included by the policy that could not be read: missing or incomplete in the snapshot.
-  public internal(set) var unreadable: [PathRemark] = []
+  package internal(set) var unreadable: [PathRemark] = []
   /// Entries in the snapshot that have a warning.
-  public internal(set) var warnings: [PathRemark] = []
+  package internal(set) var warnings: [PathRemark] = []
   /// The capture method of each database that was read.
-  public internal(set) var databases: [DatabaseRecord] = []
+  package internal(set) var databases: [DatabaseRecord] = []
   /// Remarks that concern no single path.
-  public internal(set) var remarks: [String] = []
+  package internal(set) var remarks: [String] = []
   /// Damaged index objects of the repository: blobs that only these list were stored again.
-  public internal(set) var damagedIndexes: [StoreError] = []
+  package internal(set) var damagedIndexes: [StoreError] = []
   /// The number of files that were opened.
-  public internal(set) var opened = 0
+  package internal(set) var opened = 0
   /// Whether no snapshot was written because it would equal the source's last one.
-  public internal(set) var isUnchanged = false
+  package internal(set) var isUnchanged = false
   /// The snapshot, or nil if none was written.
-  public internal(set) var snapshot: StoredSnapshot?
+  package internal(set) var snapshot: StoredSnapshot?
   /// Statistics of the data written to the repository.
-  public internal(set) var statistics: WritingStatistics?
+  package internal(set) var statistics: WritingStatistics?
   /// The duration in seconds.
-  public internal(set) var seconds = 0.0
+  package internal(set) var seconds = 0.0
 
   init() {}
 
   /// The number of bytes added to the repository.
-  public var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
+  package var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
 
   /// Whether the snapshot has everything that the policy includes, with no database inconsistent.
-  public var isComplete: Bool { unreadable.isEmpty && databasesUnlocked.isEmpty }
+  package var isComplete: Bool { unreadable.isEmpty && databasesUnlocked.isEmpty }
 
   /// Databases that were in use throughout the run: their copies may be inconsistent.
-  public var databasesUnlocked: [DatabaseRecord] {
+  package var databasesUnlocked: [DatabaseRecord] {
     databases.filter { $0.how == CaptureMethod.unlocked.rawValue }
   }
 

@@ -182,7 +182,7 @@ final class BackupRun: Sendable {
 
 extension LifecycleError {
   /// The backup was asked to stop before it created its snapshot.
-  public static let interrupted = LifecycleError(
+  package static let interrupted = LifecycleError(
     .interrupted, "the backup was interrupted: no snapshot was created",
     hint: "run it again to continue: data that is already stored is not stored again")
 }

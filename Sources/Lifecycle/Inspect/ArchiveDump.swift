@@ -1,6 +1,6 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// A writer of a snapshot's content as a POSIX archive, in tree order.
 ///
@@ -9,7 +9,7 @@ public import SystemIO
 /// second read fails, the archive ends within that member, which every reader detects. Omitted
 /// entries are reported at once and not collected, since their number is unlimited. Hard links
 /// refer to their first name in the archive.
-public struct ArchiveDump {
+package struct ArchiveDump {
   private let reader: RepositoryReader
   private let sink: (Span<UInt8>) throws -> Void
   private let tell: (Exclusion, PathRemark) -> Void
@@ -17,17 +17,17 @@ public struct ArchiveDump {
   private let groups: [UInt32: String]
   private var firstNames: [ByteString: (path: ByteString, node: Node)] = [:]
   /// The number of damaged entries, which are not in the archive.
-  public private(set) var damaged = 0
+  package private(set) var damaged = 0
 
   /// The reason why an entry is not in the archive.
-  public enum Exclusion: Sendable {
+  package enum Exclusion: Sendable {
     case damaged
     /// The archive format has no such entry type.
     case unfit
   }
 
   /// Prepares an archive that is written to `sink` in pieces. `tell` receives the omitted entries.
-  public init(
+  package init(
     of snapshot: StoredSnapshot, from reader: RepositoryReader,
     to sink: @escaping (Span<UInt8>) throws -> Void,
     reportingOmissions tell: @escaping (Exclusion, PathRemark) -> Void
@@ -44,7 +44,7 @@ public struct ArchiveDump {
   }
 
   /// Writes the content of a directory, with paths relative to it.
-  public mutating func write(_ tree: TreeReference) throws {
+  package mutating func write(_ tree: TreeReference) throws {
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
       case .entry(let entry): try write(entry, as: path)
@@ -55,7 +55,7 @@ public struct ArchiveDump {
   }
 
   /// Writes one entry under a name.
-  public mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
+  package mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
     let member: PaxMember
     reader.watch?.counters.begin(path)
     do {
@@ -106,7 +106,7 @@ public struct ArchiveDump {
   }
 
   /// Writes the end of the archive.
-  public func finish() throws { try give(PaxMember.end) }
+  package func finish() throws { try give(PaxMember.end) }
 
   private func give(_ bytes: [UInt8]) throws { try sink(bytes.span) }
 
@@ -145,7 +145,7 @@ public struct ArchiveDump {
 extension RepositoryReader {
   /// Writes all bytes of a file in order, with holes as zeros. Each blob is verified before its
   /// bytes are written. The watch counts the bytes.
-  public func writeBytes(
+  package func writeBytes(
     of content: Content, to sink: (Span<UInt8>) throws -> Void
   ) throws {
     func give(_ bytes: Span<UInt8>) throws {

@@ -1,12 +1,12 @@
-public import ArchiveStore
-public import SystemIO
+package import ArchiveStore
+package import SystemIO
 
 extension RepositoryReader {
   /// Returns the write-ahead log and the rollback journal next to a file in a snapshot. Without
   /// them a database lacks its last changes.
   ///
   /// - Parameter tell: receives the paths at which damage hides whether there is one.
-  public func sidecars(
+  package func sidecars(
     of path: ByteString, in snapshot: StoredSnapshot, damaged tell: (PathRemark) -> Void
   ) throws -> [(path: ByteString, entry: TreeEntry)] {
     var found: [(path: ByteString, entry: TreeEntry)] = []

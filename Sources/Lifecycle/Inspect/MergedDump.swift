@@ -1,6 +1,6 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import DatabaseCapture
-public import SystemIO
+package import SystemIO
 
 /// A stored database merged with its logs: the file that SQLite would produce on opening it,
 /// computed without SQLite.
@@ -8,20 +8,20 @@ public import SystemIO
 /// As in SQLite, a rollback journal first undoes the interrupted transaction, then the write-ahead
 /// log adds the committed pages. The logs are read, verified and copied before the first byte is
 /// written. The page locations are held in memory, 16 to 32 bytes a page.
-public struct MergedDump {
+package struct MergedDump {
   private let reader: RepositoryReader
   private let content: Content
   private var logs: [SpooledLog] = []
   /// The logs next to the database that do not change it, because their content is already in the
   /// database or was never committed.
-  public private(set) var unused: [ByteString] = []
+  package private(set) var unused: [ByteString] = []
 
   /// Reads the logs next to the database at `path` in a snapshot. `cache` is the cache directory,
   /// such as `Host.cacheDirectory`, into which the logs are copied.
   ///
   /// - Throws: `LifecycleError` if a log cannot be merged; `StoreError` if something cannot be
   ///   read.
-  public init(
+  package init(
     of content: Content, at path: ByteString, in snapshot: StoredSnapshot,
     from reader: RepositoryReader, cache: ByteString?
   ) throws {
@@ -109,7 +109,7 @@ public struct MergedDump {
 
   /// Writes the database's bytes in order, once. Each blob is verified before its bytes are
   /// written.
-  public func write(to sink: (Span<UInt8>) throws -> Void) throws {
+  package func write(to sink: (Span<UInt8>) throws -> Void) throws {
     try write(through: logs[...], to: sink)
   }
 

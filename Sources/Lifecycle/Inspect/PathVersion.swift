@@ -1,27 +1,27 @@
-public import ArchiveStore
-public import Codecs
-public import SystemIO
+package import ArchiveStore
+package import Codecs
+package import SystemIO
 
 /// One version of a path.
-public struct PathVersion: Sendable, Hashable {
+package struct PathVersion: Sendable, Hashable {
   /// The logical path.
-  public let path: ByteString
+  package let path: ByteString
   /// The entry at the path.
-  public let entry: TreeEntry
+  package let entry: TreeEntry
   /// The snapshots with exactly this version, in the given order.
-  public fileprivate(set) var snapshots: [StoredSnapshot]
+  package fileprivate(set) var snapshots: [StoredSnapshot]
 }
 
 /// The versions of a path over a list of snapshots.
-public struct PathHistory: Sendable {
+package struct PathHistory: Sendable {
   /// Each distinct version, in order of first appearance.
-  public private(set) var versions: [PathVersion] = []
+  package private(set) var versions: [PathVersion] = []
   /// The snapshots in which a directory above the path is damaged.
-  public private(set) var damaged: [(snapshot: StoredSnapshot, error: StoreError)] = []
+  package private(set) var damaged: [(snapshot: StoredSnapshot, error: StoreError)] = []
 
   /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and snapshots
   /// with the same tree are read once.
-  public init(
+  package init(
     of path: (Snapshot) throws -> ByteString?, in snapshots: [StoredSnapshot],
     from reader: RepositoryReader
   ) throws {
@@ -70,7 +70,7 @@ public struct PathHistory: Sendable {
 extension TreeEntry {
   /// The identity of the content: the hash of a file's only blob, or of the list of its pieces; the
   /// digest of a directory's tree; the hash of a link's target. Nil for an entry without content.
-  public var contentID: Digest? {
+  package var contentID: Digest? {
     switch node {
     case .file(let content): content.identity
     case .directory(let tree): tree.digest

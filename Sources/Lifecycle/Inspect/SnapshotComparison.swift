@@ -1,12 +1,12 @@
-public import ArchiveStore
-public import SystemIO
+package import ArchiveStore
+package import SystemIO
 
 /// A comparison of two snapshots, or of one path in both.
 ///
 /// Entries below a directory that only one snapshot has are reported as well. A directory with the
 /// same tree in both is not read, so the time depends on the differences. An entry that may be lost
 /// in one snapshot is not reported, since it would appear as added or removed.
-public struct SnapshotComparison {
+package struct SnapshotComparison {
   private let reader: RepositoryReader
   private let path: ByteString
   private let before: SnapshotSource?
@@ -16,7 +16,7 @@ public struct SnapshotComparison {
   ///
   /// - Throws: `LifecycleError` of the kind `notFound` if neither snapshot has the path;
   ///   `StoreError`.
-  public init(
+  package init(
     _ before: StoredSnapshot, _ after: StoredSnapshot, path: ByteString,
     from reader: RepositoryReader
   ) throws {
@@ -38,14 +38,14 @@ public struct SnapshotComparison {
   }
 
   /// A finding of a comparison.
-  public enum Finding: Sendable {
+  package enum Finding: Sendable {
     case difference(SnapshotDifference)
     /// The directory at a path, or a part of its entries, cannot be read and is not compared.
     case damage(ByteString, StoreError)
   }
 
   /// Reports the differences in path order, a directory before its content.
-  public func run(_ body: (Finding) throws -> Void) throws {
+  package func run(_ body: (Finding) throws -> Void) throws {
     if let difference = difference(at: path, before?.entry, after?.entry) {
       try body(.difference(difference))
     }

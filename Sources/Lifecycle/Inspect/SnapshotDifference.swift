@@ -1,17 +1,17 @@
-public import ArchiveStore
-public import SystemIO
+package import ArchiveStore
+package import SystemIO
 
 /// A difference between two snapshots at one path.
-public struct SnapshotDifference: Sendable, Hashable {
+package struct SnapshotDifference: Sendable, Hashable {
   /// The logical path.
-  public let path: ByteString
+  package let path: ByteString
   /// The entry in the first snapshot.
-  public let before: TreeEntry?
+  package let before: TreeEntry?
   /// The entry in the second snapshot.
-  public let after: TreeEntry?
+  package let after: TreeEntry?
 
   /// The kind of a difference.
-  public enum Kind: String, Sendable, CaseIterable {
+  package enum Kind: String, Sendable, CaseIterable {
     case added
     case removed
     /// The file's bytes or the link's target differ; the metadata may differ too.
@@ -23,12 +23,12 @@ public struct SnapshotDifference: Sendable, Hashable {
   }
 
   /// A part of an entry that may differ.
-  public enum Aspect: String, Sendable, CaseIterable {
+  package enum Aspect: String, Sendable, CaseIterable {
     case content, mode, owner, group, modified, attributes, flags, links
   }
 
   /// The kind of the difference.
-  public var kind: Kind {
+  package var kind: Kind {
     guard let before else { return .added }
     guard let after else { return .removed }
     if !before.isOfSameType(as: after) { return .type }
@@ -37,7 +37,7 @@ public struct SnapshotDifference: Sendable, Hashable {
 
   /// The differing aspects, if both snapshots have an entry of the same type. `content` is never
   /// among those of a directory, since its entries are compared themselves.
-  public var aspects: [Aspect] {
+  package var aspects: [Aspect] {
     guard let before, let after, before.isOfSameType(as: after) else { return [] }
     return Aspect.allCases.filter { before.differs(from: after, in: $0) }
   }

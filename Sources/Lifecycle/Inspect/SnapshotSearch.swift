@@ -1,26 +1,26 @@
-public import ArchiveStore
-public import PolicyEngine
-public import SystemIO
+package import ArchiveStore
+package import PolicyEngine
+package import SystemIO
 
 /// A search in snapshots for the entries that a pattern matches. A pattern of one component is
 /// matched against names, any other against whole logical paths.
 ///
 /// All snapshots are walked together, so shared trees are read once, and an entry that several
 /// snapshots have is reported once. Directories in which the pattern cannot match are not read.
-public struct SnapshotSearch {
+package struct SnapshotSearch {
   private let pattern: Pattern
   private let snapshots: [StoredSnapshot]
   private let reader: RepositoryReader
 
   /// Prepares a search of snapshots.
-  public init(_ pattern: Pattern, in snapshots: [StoredSnapshot], from reader: RepositoryReader) {
+  package init(_ pattern: Pattern, in snapshots: [StoredSnapshot], from reader: RepositoryReader) {
     self.pattern = pattern
     self.snapshots = snapshots
     self.reader = reader
   }
 
   /// A finding of a search.
-  public enum Finding: Sendable {
+  package enum Finding: Sendable {
     /// An entry, with all snapshots that have exactly this entry at this path.
     case found(ByteString, TreeEntry, [StoredSnapshot])
     /// A directory that cannot be read, completely or in part, in these snapshots.
@@ -28,7 +28,7 @@ public struct SnapshotSearch {
   }
 
   /// Reports the findings in path order.
-  public func run(_ body: (Finding) throws -> Void) throws {
+  package func run(_ body: (Finding) throws -> Void) throws {
     // The progress of the pattern at each directory on the current path.
     var way = [pattern.start]
     try reader.walkTogether(snapshots.map(\.snapshot.tree)) { path, found in

@@ -1,26 +1,26 @@
-public import ArchiveStore
-public import SystemIO
+package import ArchiveStore
+package import SystemIO
 
 /// The totals of a snapshot by app, group or directory and by data class.
-public struct SnapshotStatistics: Sendable {
+package struct SnapshotStatistics: Sendable {
   /// The totals by owner, then class, both in byte order.
-  public private(set) var rows: [Row] = []
+  package private(set) var rows: [Row] = []
   /// The number of directories, or parts of one, that cannot be read; their content is not counted.
-  public private(set) var damaged = 0
+  package private(set) var damaged = 0
 
   /// The totals of one owner and class.
-  public struct Row: Sendable, Hashable {
+  package struct Row: Sendable, Hashable {
     /// The first two components of the paths: `apps/com.example.app`.
-    public let owner: ByteString
-    public let dataClass: String
-    public fileprivate(set) var files = 0
+    package let owner: ByteString
+    package let dataClass: String
+    package fileprivate(set) var files = 0
     /// The bytes of the files; a hard-linked file counts once, at its first name.
-    public fileprivate(set) var bytes: UInt64 = 0
+    package fileprivate(set) var bytes: UInt64 = 0
   }
 
   /// Walks a snapshot and counts its files. Each directory that cannot be read is reported at once
   /// and not collected, since their number is unlimited.
-  public init(
+  package init(
     of stored: StoredSnapshot, from reader: RepositoryReader, unreadable tell: (PathRemark) -> Void
   ) throws {
     var count = Count(stored.snapshot.classes)

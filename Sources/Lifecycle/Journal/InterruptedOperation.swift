@@ -1,29 +1,29 @@
-public import SystemIO
+package import SystemIO
 
 /// An operation that was interrupted, as recorded in its journal.
-public struct InterruptedOperation: Sendable {
+package struct InterruptedOperation: Sendable {
   let record: JournalRecord
 
   /// The operation's ID.
-  public var id: String { record.id }
+  package var id: String { record.id }
   /// The kind of the operation, for example `restore`.
-  public var operation: String { record.operation }
+  package var operation: String { record.operation }
   /// The start time.
-  public var time: Timestamp { record.time }
+  package var time: Timestamp { record.time }
   /// The logical path of the container that was being changed.
-  public var container: ByteString { record.containers[record.currentContainer] }
+  package var container: ByteString { record.containers[record.currentContainer] }
   /// The containers that the operation had not reached.
-  public var notBegun: [ByteString] {
+  package var notBegun: [ByteString] {
     Array(record.containers.dropFirst(record.currentContainer + 1))
   }
   /// Whether everything was staged, so that the operation can be finished. Otherwise it is rolled
   /// back.
-  public var canBeFinished: Bool { record.state == .moving }
+  package var canBeFinished: Bool { record.state == .moving }
 
   /// Returns the interrupted operations of a device, oldest first. Changes nothing.
   ///
   /// - Throws: `failed` if the journal cannot be read.
-  public static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
+  package static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
     var found: [InterruptedOperation] = []
     for (path, record) in try records(on: root) {
       guard let record, JournalRecord.isID(ByteString(record.id)),

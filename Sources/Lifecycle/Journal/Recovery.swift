@@ -1,16 +1,16 @@
-public import PolicyEngine
-public import SandboxModel
+package import PolicyEngine
+package import SandboxModel
 internal import SystemIO
 
 /// The recovery of a device: it finishes or rolls back interrupted operations (docs/journal.md,
 /// "Recovery").
-public struct Recovery {
+package struct Recovery {
   let device: Device
   private let policy: CompiledPolicy
   private let isForced: Bool
 
   /// Prepares the recovery of a device; with `isForced`, even for running apps.
-  public init(_ device: Device, policy: CompiledPolicy, isForced: Bool = false) {
+  package init(_ device: Device, policy: CompiledPolicy, isForced: Bool = false) {
     self.device = device
     self.policy = policy
     self.isForced = isForced
@@ -22,7 +22,7 @@ public struct Recovery {
   ///
   /// - Throws: `LifecycleError` if the journal cannot be read, since the state of every app is
   ///   unknown then.
-  public func run() throws(LifecycleError) -> RecoveryReport {
+  package func run() throws(LifecycleError) -> RecoveryReport {
     var report = RecoveryReport()
     for operation in try InterruptedOperation.all(on: device.root) {
       do throws(LifecycleError) {

@@ -1,47 +1,47 @@
-public import SandboxModel
+package import SandboxModel
 internal import SystemIO
 
 /// The result of the recovery of a device.
-public struct RecoveryReport: Sendable {
+package struct RecoveryReport: Sendable {
   /// The operations that were finished or rolled back, oldest first.
-  public internal(set) var done: [RecoveredOperation] = []
+  package internal(set) var done: [RecoveredOperation] = []
   /// The operations that could be neither finished nor rolled back. They are unchanged and can be
   /// recovered later.
-  public internal(set) var blocked: [BlockedRecovery] = []
+  package internal(set) var blocked: [BlockedRecovery] = []
 }
 
 /// The result for an interrupted operation.
-public struct RecoveredOperation: Sendable {
-  public let operation: InterruptedOperation
+package struct RecoveredOperation: Sendable {
+  package let operation: InterruptedOperation
   /// Whether the current container was finished. Otherwise it was rolled back.
-  public internal(set) var isFinished: Bool
+  package internal(set) var isFinished: Bool
   /// The number of steps that were left.
-  public internal(set) var steps = 0
+  package internal(set) var steps = 0
   /// The entries that could not be placed and are unchanged, by their paths on the device.
-  public internal(set) var failed: [PathRemark] = []
+  package internal(set) var failed: [PathRemark] = []
   /// The reason for a rollback although everything was staged; nil if the rollback was expected.
-  public internal(set) var reason: String?
+  package internal(set) var reason: String?
 }
 
 /// An interrupted operation that currently can be neither finished nor rolled back.
-public struct BlockedRecovery: Sendable {
-  public let operation: InterruptedOperation
+package struct BlockedRecovery: Sendable {
+  package let operation: InterruptedOperation
   /// The reason.
-  public let error: LifecycleError
+  package let error: LifecycleError
 
   /// Returns the error that refuses an operation on an app because of this one, or nil if the
   /// operation may continue.
-  public func refusal(of app: BundleIdentifier) -> LifecycleError? {
+  package func refusal(of app: BundleIdentifier) -> LifecycleError? {
     refusal(of: [LogicalContainer.app(app)])
   }
 
   /// Returns the error that refuses a plan because of this operation, or nil if the plan may
   /// continue.
-  public func refusal(of plan: AppChangePlan) -> LifecycleError? { refusal(of: plan.subjects) }
+  package func refusal(of plan: AppChangePlan) -> LifecycleError? { refusal(of: plan.subjects) }
 
   /// Returns the error that refuses a restore because of this operation, or nil if the restore may
   /// continue.
-  public func refusal(of plan: DeviceRestorePlan) -> LifecycleError? {
+  package func refusal(of plan: DeviceRestorePlan) -> LifecycleError? {
     refusal(of: plan.subjects)
   }
 

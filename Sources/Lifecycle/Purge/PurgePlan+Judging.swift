@@ -1,28 +1,28 @@
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// The reason why a purge would delete an entry or not.
-public struct PurgeJudgement: Sendable {
+package struct PurgeJudgement: Sendable {
   /// The unit that the entry belongs to; nil if it is no candidate.
-  public internal(set) var unit: PurgeUnit?
+  package internal(set) var unit: PurgeUnit?
   /// The unit's logical path.
-  public internal(set) var unitPath: ByteString?
+  package internal(set) var unitPath: ByteString?
   /// The unit's position among all candidates, from 1.
-  public internal(set) var place: Int?
+  package internal(set) var place: Int?
   /// The levels at which the unit is deleted.
-  public internal(set) var levels: [PressureLevel] = []
+  package internal(set) var levels: [PressureLevel] = []
   /// The reason why the entry is no candidate.
-  public internal(set) var conflict: PurgeConflict?
+  package internal(set) var conflict: PurgeConflict?
   /// The reason to consider its app running.
-  public internal(set) var running: String?
+  package internal(set) var running: String?
   /// The policy's decision.
-  public internal(set) var decision: PurgeDecision?
+  package internal(set) var decision: PurgeDecision?
 }
 
 extension PurgePlan {
   /// Returns whether the entry at a path of a container is a candidate, and why.
-  public func judge(_ container: Container, _ inner: ByteString) -> PurgeJudgement {
+  package func judge(_ container: Container, _ inner: ByteString) -> PurgeJudgement {
     var judgement = PurgeJudgement()
     judgement.running = request.running[Self.party(of: container)]
     guard let number = scan.containers.firstIndex(where: { $0.container == container }),

@@ -1,26 +1,26 @@
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// The units that a purge deletes, their order and the reasons: a value derived from a scan and a
 /// request only.
 ///
 /// Candidates are units (docs/purge.md). Each volume is judged separately: by its own free space,
 /// with the candidates on it.
-public struct PurgePlan: Sendable {
-  public let scan: DeviceScan
-  public let request: PurgeRequest
+package struct PurgePlan: Sendable {
+  package let scan: DeviceScan
+  package let request: PurgeRequest
   /// All candidates, in the order in which they are deleted.
-  public let units: [PurgeUnit]
+  package let units: [PurgeUnit]
   /// The volumes of the device's containers, in the order of the first container on each.
-  public internal(set) var volumes: [PurgeVolume]
+  package internal(set) var volumes: [PurgeVolume]
   /// The companions of each database that is a candidate, by container and entry.
   let companions: [[Int32: [Int32]]]
   /// The reasons why entries are no candidates, by container and entry.
   let conflicts: [[Int32: PurgeConflict]]
 
   /// Creates the plan.
-  public static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
+  package static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
     var (units, companions, conflicts): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeConflict]])
     (units, companions, conflicts) = ([], [], [])
     let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
@@ -45,22 +45,22 @@ public struct PurgePlan: Sendable {
 
   /// Returns the party of a container. A party is running or not as a whole: an app with its
   /// extensions, or a container without an app.
-  public static func party(of container: Container) -> ByteString {
+  package static func party(of container: Container) -> ByteString {
     container.owner?.bytes ?? container.logicalPrefix
   }
 
   /// Returns the party of a unit.
-  public func party(of unit: PurgeUnit) -> ByteString {
+  package func party(of unit: PurgeUnit) -> ByteString {
     Self.party(of: scan.containers[Int(unit.container)].container)
   }
 
   /// Returns the logical path of a unit.
-  public func path(of unit: PurgeUnit) -> ByteString {
+  package func path(of unit: PurgeUnit) -> ByteString {
     scan.containers[Int(unit.container)].logicalPath(Int(unit.entry))
   }
 
   /// Returns the policy's decision that allows a unit to be deleted.
-  public func decision(on unit: PurgeUnit) -> PurgeDecision {
+  package func decision(on unit: PurgeUnit) -> PurgeDecision {
     let container = scan.containers[Int(unit.container)]
     return scan.policy.purgeDecision(
       on: container.query(Int(unit.entry)), scanStart: request.now.seconds)

@@ -1,11 +1,11 @@
-public import PolicyEngine
-public import SystemIO
+package import PolicyEngine
+package import SystemIO
 
 /// The request for a purge, with everything that its plan depends on besides the scan. The same
 /// request on the same scan yields the same plan to the byte.
-public struct PurgeRequest: Sendable {
+package struct PurgeRequest: Sendable {
   /// The amount to delete.
-  public enum Goal: Sendable, Hashable {
+  package enum Goal: Sendable, Hashable {
     /// Free this number of additional bytes on each volume.
     case free(UInt64)
     /// Free space until this percentage of each volume is free.
@@ -17,23 +17,23 @@ public struct PurgeRequest: Sendable {
     case byPressure
   }
 
-  public var goal: Goal
+  package var goal: Goal
   /// The level whose orders and age apply; nil for the crossed level, or medium if the goal is a
   /// number.
-  public var level: PressureLevel?
+  package var level: PressureLevel?
   /// The time at which ages are computed.
-  public var now: Timestamp
+  package var now: Timestamp
   /// The space of each volume of the device, by device number.
-  public var spaces: [UInt64: VolumeSpace]
+  package var spaces: [UInt64: VolumeSpace]
   /// The running parties, by the name that `PurgePlan.party(of:)` returns, with the reason.
-  public var running: [ByteString: String] = [:]
+  package var running: [ByteString: String] = [:]
   /// The bytes of files that share blocks with other files, by container and entry.
   var shared: [ByteString: [Int: UInt64]] = [:]
   /// The logical paths of the containers to purge; nil for all.
-  public var only: Set<ByteString>?
+  package var only: Set<ByteString>?
 
   /// Creates a request.
-  public init(
+  package init(
     _ goal: Goal, level: PressureLevel? = nil, now: Timestamp = Host.now(),
     spaces: [UInt64: VolumeSpace]
   ) {
@@ -45,13 +45,13 @@ public struct PurgeRequest: Sendable {
 }
 
 /// The terms of a pressure level: the orders that it allows, and the minimum age.
-public struct PurgeTerm: Sendable, Hashable {
+package struct PurgeTerm: Sendable, Hashable {
   /// The level; nil for a policy without levels.
-  public let level: PressureLevel?
+  package let level: PressureLevel?
   /// The orders; nil for all.
   let orders: Set<UInt16>?
   /// The minimum time since the last use, in seconds.
-  public let minimumAge: Int64
+  package let minimumAge: Int64
 
   init(_ pressure: Pressure) {
     (level, orders, minimumAge) = (pressure.level, pressure.orders, pressure.minimumAge)

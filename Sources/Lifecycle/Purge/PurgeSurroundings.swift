@@ -1,7 +1,7 @@
 internal import ArchiveStore
-public import PolicyEngine
+package import PolicyEngine
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 extension PurgeRequest {
   /// Returns a request with the current state that it depends on besides the scan: the space of the
@@ -9,7 +9,7 @@ extension PurgeRequest {
   ///
   /// - Parameter following: the options with the counters, and the check whether to stop.
   /// - Throws: `LifecycleError` if the space of a volume cannot be read; `interrupted`.
-  public static func now(
+  package static func now(
     _ goal: Goal, level: PressureLevel? = nil, for scan: DeviceScan, now: Timestamp = Host.now(),
     following: PurgeOptions = PurgeOptions()
   ) throws(LifecycleError) -> PurgeRequest {
@@ -24,7 +24,7 @@ extension PurgeRequest {
   }
 
   /// The error after a request to stop.
-  public static let interrupted = LifecycleError(
+  package static let interrupted = LifecycleError(
     .interrupted, "the purge was interrupted: nothing was deleted", hint: "run it again")
 
   /// Returns the space of each volume with containers.
@@ -69,7 +69,7 @@ extension PurgeRequest {
   /// Returns the reason to consider a party running now, or nil. A party is running if an app, or
   /// another operation of this program, uses any of its containers or, for a group, a container of
   /// one of its members.
-  public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
+  package static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
     let concurrent = ConcurrentOperations(scan.device)
     if let sign = concurrent.sign(among: scan.containers(of: party)) { return sign }
     let apps = scan.apps(with: party)

@@ -1,11 +1,11 @@
-public import PolicyEngine
-public import SystemIO
+package import PolicyEngine
+package import SystemIO
 
 /// A unit of deletion, which is deleted as a whole or not at all: a file, a database with its
 /// companions, or a directory that a rule names as one (docs/purge.md, "Units").
-public struct PurgeUnit: Sendable, Hashable {
+package struct PurgeUnit: Sendable, Hashable {
   /// The kind of a unit.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     case file
     /// A database's file, which is deleted with its log, journal and shared memory.
     case database
@@ -13,21 +13,21 @@ public struct PurgeUnit: Sendable, Hashable {
     case folder
   }
 
-  public let kind: Kind
+  package let kind: Kind
   /// The terms of deletion; the order is the highest of all entries in the unit.
-  public let terms: PurgeTerms
-  public let dataClass: DataClass
+  package let terms: PurgeTerms
+  package let dataClass: DataClass
   /// The time of the last change or, if the volume records it, the last access of any entry in the
   /// unit, in seconds since 1970.
-  public internal(set) var newest: Int64
+  package internal(set) var newest: Int64
   /// The bytes that the volume gains from this unit alone, without blocks that other names or files
   /// share.
-  public internal(set) var bytes: UInt64
+  package internal(set) var bytes: UInt64
   /// How far its app is over a quota that counts the unit: the usage in thousandths of the quota, 0
   /// if no quota is exceeded.
-  public internal(set) var overQuota: UInt32 = 0
+  package internal(set) var overQuota: UInt32 = 0
   /// The number of files.
-  public let files: Int32
+  package let files: Int32
 
   /// The index of the container in the scan.
   let container: Int32
@@ -39,7 +39,7 @@ public struct PurgeUnit: Sendable, Hashable {
   let hasLinks: Bool
 
   /// The time since the last use, in the coarse steps by which units are ordered.
-  public enum Age: Int8, Sendable, Hashable, CaseIterable, Comparable {
+  package enum Age: Int8, Sendable, Hashable, CaseIterable, Comparable {
     case over90Days, over30Days, over7Days, over1Day, younger
 
     static let day: Int64 = 86_400
@@ -56,21 +56,21 @@ public struct PurgeUnit: Sendable, Hashable {
     }
 
     /// Creates the age of a unit at a time.
-    public init(_ unit: PurgeUnit, at now: Timestamp) { self.init(seconds: unit.age(at: now)) }
+    package init(_ unit: PurgeUnit, at now: Timestamp) { self.init(seconds: unit.age(at: now)) }
 
-    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
   /// Returns the seconds since the last use of any entry in the unit; negative if a clock was
   /// wrong.
-  public func age(at now: Timestamp) -> Int64 {
+  package func age(at now: Timestamp) -> Int64 {
     let (age, overflow) = now.seconds.subtractingReportingOverflow(newest)
     return overflow ? 0 : age
   }
 }
 
 /// The reason why an entry is not deleted.
-public enum PurgeConflict: Sendable, Hashable {
+package enum PurgeConflict: Sendable, Hashable {
   /// The policy never allows its deletion.
   case never
   /// Its class is precious, and no rule says `allow-loss`.

@@ -1,42 +1,42 @@
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// A volume with containers of the device, and the planned purge of it.
-public struct PurgeVolume: Sendable {
+package struct PurgeVolume: Sendable {
   /// The volume's device number.
-  public let device: UInt64
+  package let device: UInt64
   /// The path of a container on the volume, for messages.
-  public let path: ByteString
-  public let space: VolumeSpace
+  package let path: ByteString
+  package let space: VolumeSpace
   /// The most severe crossed level of the policy.
-  public let pressure: PressureLevel?
+  package let pressure: PressureLevel?
   /// The gain of each level, the mildest first.
-  public let levels: [LevelGain]
+  package let levels: [LevelGain]
   /// The terms whose orders and age apply; nil if nothing has to be done.
-  public let term: PurgeTerm?
+  package let term: PurgeTerm?
   /// The goal in bytes; nil to delete everything that may be deleted.
-  public let goal: UInt64?
+  package let goal: UInt64?
   /// The chosen units in order, by their indices in the plan.
-  public let chosen: [Int32]
+  package let chosen: [Int32]
   /// The bytes that the volume gains from the chosen units together.
-  public let gain: UInt64
+  package let gain: UInt64
 
   /// The gain of a level.
-  public struct LevelGain: Sendable, Hashable {
-    public let level: PressureLevel
-    public let bytes: UInt64
-    public let units: Int
+  package struct LevelGain: Sendable, Hashable {
+    package let level: PressureLevel
+    package let bytes: UInt64
+    package let units: Int
   }
 
   /// The bytes of the goal that the chosen units do not provide.
-  public var missing: UInt64 {
+  package var missing: UInt64 {
     guard let goal, goal > gain else { return 0 }
     return goal - gain
   }
 
   /// The next more severe level with a higher gain, and its total gain.
-  public var next: LevelGain? {
+  package var next: LevelGain? {
     guard let level = term?.level else { return nil }
     return levels.first { $0.level > level && $0.bytes > gain }
   }
@@ -152,7 +152,7 @@ extension PurgeRequest.Goal {
   /// Reads the free space only. A container that no longer exists is skipped.
   ///
   /// - Throws: `LifecycleError` if the space of a volume cannot be read.
-  public func isUnmet(
+  package func isUnmet(
     on device: Device, _ policy: CompiledPolicy
   ) throws(LifecycleError) -> Bool {
     for container in device.containers {

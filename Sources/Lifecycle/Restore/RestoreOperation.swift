@@ -1,5 +1,5 @@
-public import ArchiveStore
-public import SystemIO
+package import ArchiveStore
+internal import SystemIO
 
 // A restore creates a directory or a file from a snapshot's path, or merges it into an existing
 // one.
@@ -21,7 +21,7 @@ public import SystemIO
 // (docs/journal.md).
 
 /// Carries out a `RestorePlan`.
-public struct RestoreOperation: ~Copyable {
+package struct RestoreOperation: ~Copyable {
   private let plan: RestorePlan
   private let reader: RepositoryReader
   private let threads: Int
@@ -35,7 +35,7 @@ public struct RestoreOperation: ~Copyable {
   /// Creates an operation. It calls `isStopping` often, on any thread; once that returns true, it
   /// removes the staged entries and throws a `LifecycleError` of the kind `interrupted`. It updates
   /// the counters with its progress.
-  public init(
+  package init(
     _ plan: RestorePlan, from reader: RepositoryReader, threads: Int = Host.processors,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -60,7 +60,7 @@ public struct RestoreOperation: ~Copyable {
   ///
   /// - Throws: `LifecycleError`: `failed` if the volume has no room, before anything is written, or
   ///   if an error ends the whole restore; `interrupted`; `StoreError`.
-  public consuming func run() throws -> RestoreReport {
+  package consuming func run() throws -> RestoreReport {
     let start = Host.monotonicSeconds()
     try requireRoom()
     var report = RestoreReport(plan)

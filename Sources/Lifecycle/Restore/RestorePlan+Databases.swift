@@ -46,7 +46,7 @@ extension RestorePlan {
 
   /// Files that belong to another state of the restored databases and that the plan does not
   /// delete; they are moved away with the replaced files.
-  public var displaced: [PathRemark] { displaced(besides: []) }
+  package var displaced: [PathRemark] { displaced(besides: []) }
 
   /// Returns these files except those of databases that are kept, by their numbers.
   func displaced(besides staying: Set<Int>) -> [PathRemark] {

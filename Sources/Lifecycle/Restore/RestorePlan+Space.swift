@@ -1,15 +1,15 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SystemIO
 
 /// The space that a restore needs on the volume of its target.
 extension RestorePlan {
   /// The hint for a volume without enough room.
-  public static let roomHint =
+  package static let roomHint =
     "free space on the volume, or restore a part with '--app', '--class' or 'SNAP:PATH'"
 
   /// Returns the space needed and the room on the volume, read from the system with each call.
   /// Empty if nothing is to be done.
-  public func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
+  package func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
     VolumeNeeds(self, from: reader).all
   }
 
@@ -60,7 +60,7 @@ extension RestorePlan {
 
 extension DeviceRestorePlan {
   /// Returns the space needed and the room on the volumes, read from the system with each call.
-  public func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
+  package func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
     VolumeNeeds(self, from: reader).all
   }
 }

@@ -1,35 +1,35 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 /// The plan of a restore, entry by entry: the snapshot, the path in it, and the target.
 ///
 /// A plan is made from the snapshot and the present state of the target; planning changes nothing.
-public struct RestorePlan: Sendable {
+package struct RestorePlan: Sendable {
   /// The snapshot to restore from.
-  public let snapshot: StoredSnapshot
+  package let snapshot: StoredSnapshot
   /// The request.
-  public let request: RestoreRequest
+  package let request: RestoreRequest
   /// The entries to create.
-  public internal(set) var creates = RestoreTotals()
+  package internal(set) var creates = RestoreTotals()
   /// The entries to replace; of existing directories, their metadata.
-  public internal(set) var replaces = RestoreTotals()
+  package internal(set) var replaces = RestoreTotals()
   /// The existing entries that are kept.
-  public internal(set) var leaves = RestoreTotals()
+  package internal(set) var leaves = RestoreTotals()
   /// The entries to delete because the snapshot does not have them.
-  public internal(set) var deletes = RestoreTotals()
+  package internal(set) var deletes = RestoreTotals()
   /// Entries that cannot be restored because of the existing entry, with the reason.
-  public internal(set) var blocked: [PathRemark] = []
+  package internal(set) var blocked: [PathRemark] = []
   /// Entries that the snapshot does not have and that are kept, with the reason.
-  public internal(set) var spared: [PathRemark] = []
+  package internal(set) var spared: [PathRemark] = []
   /// Directories of the snapshot's tree that cannot be read completely; the lost entries are
   /// unknown.
-  public internal(set) var damaged: [PathRemark] = []
+  package internal(set) var damaged: [PathRemark] = []
 
   /// Links that now point to a container's new location, with their previous targets.
-  public internal(set) var relinked: [PathRemark] = []
+  package internal(set) var relinked: [PathRemark] = []
   /// Absolute links that point outside the restored containers; they are restored unchanged.
-  public internal(set) var foreignLinks: [PathRemark] = []
+  package internal(set) var foreignLinks: [PathRemark] = []
 
   var place: RestoreTarget
   var tree = PlannedTree()
@@ -44,7 +44,7 @@ public struct RestorePlan: Sendable {
   }
 
   /// The parts of the restored path that the snapshot's policy excluded.
-  public var excludedData: [Exclusion] {
+  package var excludedData: [Exclusion] {
     snapshot.snapshot.excluded.filter {
       $0.path.isWithin(request.path) || request.path.isWithin($0.path)
     }
@@ -52,12 +52,12 @@ public struct RestorePlan: Sendable {
 
   /// The paths below the target to replace, including directories of which only the metadata
   /// changes.
-  public var replacedPaths: some Collection<ByteString> {
+  package var replacedPaths: some Collection<ByteString> {
     tree.entries.indices.lazy.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
   }
 
   /// The paths below the target to delete.
-  public var deletedPaths: some Collection<ByteString> {
+  package var deletedPaths: some Collection<ByteString> {
     deletions.lazy.map { deletion in
       let above = tree.path(deletion.directory, from: place.shownDepth)
       return above.appending(deletion.name)
@@ -65,7 +65,7 @@ public struct RestorePlan: Sendable {
   }
 
   /// Whether nothing is written or deleted.
-  public var isIdle: Bool {
+  package var isIdle: Bool {
     creates.entries + replaces.entries + deletes.entries == 0 && databases.isEmpty
   }
 

@@ -1,13 +1,13 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 extension RestorePlan {
   /// Plans a restore: walks the requested path of the snapshot and the target side by side.
   ///
   /// - Throws: `LifecycleError` of the kind `usage` if the target is not empty and the request
   ///   gives no overwrite mode; `StoreError` if nothing of the path's own directory can be read.
-  public static func make(
+  package static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
     let source = try reader.source(request.path, in: snapshot)
@@ -28,7 +28,7 @@ extension RestorePlan {
   }
 
   /// Plans a restore of a path of a snapshot to a new or empty directory.
-  public static func make(
+  package static func make(
     _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
     from reader: RepositoryReader
   ) throws -> RestorePlan {

@@ -1,22 +1,22 @@
-public import SystemIO
+package import SystemIO
 
 /// A request to restore a path of a snapshot to a target.
-public struct RestoreRequest: Sendable {
+package struct RestoreRequest: Sendable {
   /// The logical path in the snapshot; empty for the whole snapshot.
-  public var path: ByteString
+  package var path: ByteString
   /// The target: a directory, or a file if the path names a file. A link to a directory stands for
   /// that directory.
-  public var target: ByteString
+  package var target: ByteString
   /// The existing entries to replace; nil if the target must be new or empty.
-  public var overwrite: OverwriteMode?
+  package var overwrite: OverwriteMode?
   /// Whether entries that the snapshot does not have are removed.
-  public var deletes: Bool
+  package var deletes: Bool
   /// Whether entries that are excluded from backups are removed, too.
-  public var deletesExcluded = false
+  package var deletesExcluded = false
   /// The directories that are never removed or restored into, such as the repository in use.
-  public var protected: Set<FileIdentity>
+  package var protected: Set<FileIdentity>
   /// The data classes to restore, as recorded in the snapshot; all if empty.
-  public var classes: Set<String> = []
+  package var classes: Set<String> = []
   /// The additional rules of a restore into a device.
   var rules: RestoreRules?
   /// The number of entries at which a plan is first checked against the room on the volume.
@@ -25,7 +25,7 @@ public struct RestoreRequest: Sendable {
   var remarkRoom = RemarkLimit.room
 
   /// Creates a request.
-  public init(
+  package init(
     path: ByteString, target: ByteString, overwrite: OverwriteMode? = nil, deletes: Bool = false,
     protected: Set<FileIdentity> = []
   ) {
@@ -38,7 +38,7 @@ public struct RestoreRequest: Sendable {
 }
 
 /// The existing entries that a restore replaces.
-public enum OverwriteMode: String, Sendable, CaseIterable {
+package enum OverwriteMode: String, Sendable, CaseIterable {
   /// Entries that differ in kind, size, time, mode, owner, attributes, flags, or link target.
   case ifChanged = "if-changed"
   /// Entries whose modification time is before the snapshot's; for a database with its log and its

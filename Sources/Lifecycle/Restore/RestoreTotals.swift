@@ -2,19 +2,19 @@ internal import ArchiveStore
 internal import SystemIO
 
 /// The number of entries of each kind, and the size of their files.
-public struct RestoreTotals: Sendable, Hashable {
-  public var files = 0
-  public var directories = 0
-  public var links = 0
-  public var specials = 0
+package struct RestoreTotals: Sendable, Hashable {
+  package var files = 0
+  package var directories = 0
+  package var links = 0
+  package var specials = 0
   /// The size of the files in bytes, including holes.
-  public var bytes: UInt64 = 0
+  package var bytes: UInt64 = 0
 
   /// Creates empty totals.
-  public init() {}
+  package init() {}
 
   /// The total number of entries.
-  public var entries: Int { files + directories + links + specials }
+  package var entries: Int { files + directories + links + specials }
 
   mutating func count(_ kind: FileKind, size: UInt64) {
     switch kind {
@@ -36,7 +36,7 @@ public struct RestoreTotals: Sendable, Hashable {
   }
 
   /// Adds other totals to these.
-  public mutating func add(_ other: RestoreTotals) {
+  package mutating func add(_ other: RestoreTotals) {
     files += other.files
     directories += other.directories
     links += other.links

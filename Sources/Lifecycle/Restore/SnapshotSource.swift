@@ -1,9 +1,9 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// The entry that a path in a snapshot names.
-public enum SnapshotSource: Sendable {
+package enum SnapshotSource: Sendable {
   /// A directory's tree and its entry; the snapshot's root has no entry.
   case folder(TreeReference, TreeEntry?)
   /// An entry other than a directory.
@@ -14,7 +14,7 @@ extension RepositoryReader {
   /// Returns the entry at a logical path of a snapshot; the empty path is its root.
   ///
   /// - Throws: `LifecycleError` of the kind `notFound` if there is no such path; `StoreError`.
-  public func source(
+  package func source(
     _ path: ByteString, in snapshot: StoredSnapshot
   ) throws -> SnapshotSource {
     if path.isEmpty { return .folder(snapshot.snapshot.tree, nil) }

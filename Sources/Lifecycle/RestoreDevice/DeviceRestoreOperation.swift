@@ -1,4 +1,4 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
@@ -10,7 +10,7 @@ internal import SystemIO
 /// existing one each file is moved by one rename, and replaced files are kept in the trash. After
 /// an interruption the current container is finished or rolled back (`Recovery`), and the same
 /// command continues: it finds and keeps entries that are already restored.
-public struct DeviceRestoreOperation {
+package struct DeviceRestoreOperation {
   private let plan: DeviceRestorePlan
   private let repository: Repository
   private let reader: RepositoryReader
@@ -21,7 +21,7 @@ public struct DeviceRestoreOperation {
   /// Creates an operation.
   ///
   /// - Parameter saving: the request for the snapshot of the existing data.
-  public init(
+  package init(
     _ plan: DeviceRestorePlan, _ repository: Repository, from reader: RepositoryReader,
     saving: BackupRequest, counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -38,7 +38,7 @@ public struct DeviceRestoreOperation {
   ///
   /// - Throws: `LifecycleError`: `failed` if an app is running, a volume has no room, or the
   ///   existing data could not be saved; `busy`, `interrupted`; `StoreError`.
-  public func run() throws -> DeviceRestoreReport {
+  package func run() throws -> DeviceRestoreReport {
     let start = Host.monotonicSeconds()
     try requireStopped()
     let room = VolumeNeeds(plan, from: reader)
@@ -161,30 +161,30 @@ extension LifecycleError {
 }
 
 /// The result of a restore into a device.
-public struct DeviceRestoreReport: Sendable {
+package struct DeviceRestoreReport: Sendable {
   /// The results by container.
-  public internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
+  package internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
   /// Unreadable containers by their logical paths; they are unchanged.
-  public let lost: [PathRemark]
+  package let lost: [PathRemark]
   /// The snapshot of the previous data.
-  public internal(set) var saved: StoredSnapshot?
+  package internal(set) var saved: StoredSnapshot?
   /// The ID of the trash item with the replaced entries; nil if nothing was replaced.
-  public internal(set) var trash: String?
+  package internal(set) var trash: String?
   /// The duration in seconds.
-  public internal(set) var seconds = 0.0
+  package internal(set) var seconds = 0.0
 
   init(lost: [PathRemark]) { self.lost = lost }
 
   /// The data that the repository no longer holds completely, by logical paths.
-  public var damaged: [PathRemark] { lost + remarks(\.damaged) }
+  package var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
   /// Returns the sum of a count over all containers.
-  public func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
+  package func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
     parts.reduce(into: RestoreTotals()) { $0.add(count($1.report)) }
   }
 
   /// Returns the remarks of all containers, by logical paths.
-  public func remarks(_ list: (RestoreReport) -> [PathRemark]) -> [PathRemark] {
+  package func remarks(_ list: (RestoreReport) -> [PathRemark]) -> [PathRemark] {
     parts.flatMap { part, report in
       list(report).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
     }

@@ -1,24 +1,24 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 /// The plan of a restore into a device, container by container.
-public struct DeviceRestorePlan: Sendable {
-  public let snapshot: StoredSnapshot
-  public let request: DeviceRestoreRequest
+package struct DeviceRestorePlan: Sendable {
+  package let snapshot: StoredSnapshot
+  package let request: DeviceRestoreRequest
   /// The parts, in the order of their logical paths.
-  public internal(set) var parts: [PlannedPart] = []
+  package internal(set) var parts: [PlannedPart] = []
   /// Groups that are kept unchanged, with the other apps that share them.
-  public internal(set) var leftGroups: [LeftGroup] = []
+  package internal(set) var leftGroups: [LeftGroup] = []
   /// Containers that are kept unchanged, with the reason.
-  public internal(set) var left: [PathRemark] = []
+  package internal(set) var left: [PathRemark] = []
   /// Unreadable containers by their logical paths; they are kept unchanged.
-  public internal(set) var lost: [PathRemark] = []
+  package internal(set) var lost: [PathRemark] = []
   /// The commands that install the apps whose data is restored and that are not installed, if the
   /// platform has such commands.
-  public internal(set) var installCommands: [String] = []
+  package internal(set) var installCommands: [String] = []
   /// The requested paths that the snapshot's policy excluded.
-  public internal(set) var excludedData: [Exclusion] = []
+  package internal(set) var excludedData: [Exclusion] = []
   /// The present contents of the affected apps' containers.
   var present: DeviceScan
 
@@ -32,20 +32,20 @@ public struct DeviceRestorePlan: Sendable {
 
   /// Returns the running processes of the apps whose containers are merged into, read from the
   /// system with each call.
-  public func runningProcesses() -> [RunningProcess] {
+  package func runningProcesses() -> [RunningProcess] {
     mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
   }
 
   /// Returns the sum of a count over all parts.
-  public func total(_ count: (RestorePlan) -> RestoreTotals) -> RestoreTotals {
+  package func total(_ count: (RestorePlan) -> RestoreTotals) -> RestoreTotals {
     parts.reduce(into: RestoreTotals()) { $0.add(count($1.plan)) }
   }
 
   /// The data that the repository no longer holds completely, by logical paths.
-  public var damaged: [PathRemark] { lost + remarks(\.damaged) }
+  package var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
   /// Returns the remarks of all parts, by logical paths.
-  public func remarks(_ list: (RestorePlan) -> [PathRemark]) -> [PathRemark] {
+  package func remarks(_ list: (RestorePlan) -> [PathRemark]) -> [PathRemark] {
     parts.flatMap { part in
       list(part.plan).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
     }
@@ -53,15 +53,15 @@ public struct DeviceRestorePlan: Sendable {
 }
 
 /// A running process that prevents the restore into a device.
-public struct RunningProcess: Sendable, Hashable {
+package struct RunningProcess: Sendable, Hashable {
   /// The app or the container.
-  public let app: ByteString
-  public let process: Int32
-  public let program: ByteString
+  package let app: ByteString
+  package let process: Int32
+  package let program: ByteString
   /// The file in use, or the entry in the platform's register.
-  public let file: ByteString
+  package let file: ByteString
   /// The complete sentence.
-  public let text: String
+  package let text: String
 
   init(_ sign: RunningApps.Sign) {
     (app, process, program) = (sign.app, sign.process, sign.program)
@@ -70,9 +70,9 @@ public struct RunningProcess: Sendable, Hashable {
 }
 
 /// One container to restore.
-public struct PlannedPart: Sendable {
+package struct PlannedPart: Sendable {
   /// The action for the container on the device.
-  public enum Action: String, Sendable {
+  package enum Action: String, Sendable {
     /// It exists and is merged into.
     case merge
     /// It is created as a whole.
@@ -82,20 +82,20 @@ public struct PlannedPart: Sendable {
   }
 
   /// The logical path of the container.
-  public let path: ByteString
-  public let action: Action
+  package let path: ByteString
+  package let action: Action
   /// Its present or future location.
-  public let target: ByteString
-  public let plan: RestorePlan
+  package let target: ByteString
+  package let plan: RestorePlan
 
   /// Returns the logical path of an entry in it.
   func logical(_ inner: ByteString) -> ByteString { inner == "." ? path : path.appending(inner) }
 }
 
 /// A group that is kept unchanged.
-public struct LeftGroup: Sendable, Hashable {
+package struct LeftGroup: Sendable, Hashable {
   /// Its logical path.
-  public let path: ByteString
+  package let path: ByteString
   /// The other apps that share it, as far as known or guessed.
-  public let sharers: [String]
+  package let sharers: [String]
 }

@@ -1,4 +1,4 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
 internal import PolicyEngine
 internal import SandboxModel
@@ -9,7 +9,7 @@ extension DeviceRestorePlan {
   ///
   /// - Throws: `LifecycleError`: `notFound` if the snapshot has nothing of the request, `failed` if
   ///   the device has another layout or the location of a container is taken; `StoreError`.
-  public static func make(
+  package static func make(
     _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
   ) throws -> DeviceRestorePlan {
     try DeviceRestorePlanner(snapshot, request, from: reader).plan()

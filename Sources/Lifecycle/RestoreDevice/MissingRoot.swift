@@ -1,6 +1,6 @@
-public import ArchiveStore
-public import SandboxModel
-public import SystemIO
+package import ArchiveStore
+package import SandboxModel
+package import SystemIO
 
 /// The root of a plain directory's snapshot if it no longer exists and is to be created again
 /// before its content is restored in place.
@@ -9,9 +9,9 @@ public import SystemIO
 /// time) after its content. Only the directory itself is created: its parent must exist, and no
 /// symbolic link may be on the path. Otherwise root could write where the user who created a link
 /// cannot.
-public struct MissingRoot {
+package struct MissingRoot {
   /// The device after the directory is created.
-  public let device: Device
+  package let device: Device
   /// The logical path of its only container.
   private let container: ByteString
   private let snapshot: Snapshot
@@ -22,7 +22,7 @@ public struct MissingRoot {
   /// entry is at its path, or if the parent cannot be read.
   ///
   /// - Throws: `failed` if the parent does not exist either, or if a link is on the path to it.
-  public static func find(
+  package static func find(
     of stored: StoredSnapshot, protecting protected: Set<FileIdentity>
   ) throws(LifecycleError) -> MissingRoot? {
     let record = stored.snapshot.device
@@ -61,7 +61,7 @@ public struct MissingRoot {
   }
 
   /// Creates the directory, empty and without access for other users.
-  public func make() throws(LifecycleError) {
+  package func make() throws(LifecycleError) {
     do throws(SystemError) {
       let above = try Directory.open(resolved: parent)
       try above.createDirectory(name, permissions: 0o700)
@@ -70,7 +70,7 @@ public struct MissingRoot {
   }
 
   /// Sets the directory's stored metadata. Returns what could not be set.
-  public func complete(from reader: RepositoryReader) -> [PathRemark] {
+  package func complete(from reader: RepositoryReader) -> [PathRemark] {
     let findings = RestoreFindings(ProgressCounters())
     do {
       guard let entry = try reader.entry(at: container, in: snapshot.tree) else { return [] }
@@ -92,7 +92,7 @@ public struct MissingRoot {
   }
 
   /// Removes the directory if it is empty.
-  public func removeIfEmpty() {
+  package func removeIfEmpty() {
     try? Directory.open(resolved: parent).removeDirectory(name)
   }
 }

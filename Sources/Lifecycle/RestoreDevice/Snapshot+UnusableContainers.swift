@@ -1,12 +1,12 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 extension Snapshot {
   /// The containers that no device can have, by their logical paths, with the reason: their names
   /// would be paths to other locations (SECURITY.md). A restore into a device refuses them; their
   /// contents can be restored to a plain directory.
-  public var unusableContainers: [(path: ByteString, reason: String)] {
+  package var unusableContainers: [(path: ByteString, reason: String)] {
     device.containers.compactMap { record in
       record.fault(in: device.layout).map { (record.path, $0) }
     }

@@ -1,25 +1,25 @@
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// The entries that a scan found in one container, each with the policy's verdicts.
 ///
 /// Entries are in the order of the walk: a directory precedes everything below it, and the children
 /// of a directory are consecutive. One buffer holds all names.
-public struct ContainerScan: Sendable {
-  public let container: Container
+package struct ContainerScan: Sendable {
+  package let container: Container
   /// The entries; the first is the container's root. Entries are added by `append`.
-  public internal(set) var entries = SpillableArray<ScannedEntry>()
+  package internal(set) var entries = SpillableArray<ScannedEntry>()
   var names = SpillableArray<UInt8>()
   /// Entries that could not be examined, by their paths in the container.
-  public internal(set) var unreadable: [PathRemark] = []
+  package internal(set) var unreadable: [PathRemark] = []
   /// Mounts below the root that were not entered, by their paths in the container.
-  public internal(set) var mounts: [ByteString] = []
+  package internal(set) var mounts: [ByteString] = []
   /// Repositories other than the one in use that the policy would include, by their paths in the
   /// container.
   var repositories: [ByteString] = []
   /// Mounts below the root that were entered because of an option, by their paths in the container.
-  public internal(set) var crossedMounts: [ByteString] = []
+  package internal(set) var crossedMounts: [ByteString] = []
 
   /// The access time of each entry.
   private(set) var accessTimes: AccessTimes
@@ -63,7 +63,7 @@ public struct ContainerScan: Sendable {
   }
 
   /// Returns the name of an entry; the root's is empty.
-  public func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
+  package func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
 
   /// Returns the bytes of an entry's name.
   func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
@@ -78,7 +78,7 @@ public struct ContainerScan: Sendable {
   }
 
   /// Returns the path of an entry in the container; the root's is empty.
-  public func path(_ index: Int) -> ByteString {
+  package func path(_ index: Int) -> ByteString {
     var parts: [[UInt8]] = []
     var at = index
     while at > 0 {
@@ -89,12 +89,12 @@ public struct ContainerScan: Sendable {
   }
 
   /// Returns the logical path of an entry.
-  public func logicalPath(_ index: Int) -> ByteString {
+  package func logicalPath(_ index: Int) -> ByteString {
     container.logicalPrefix.appending(path(index))
   }
 
   /// Returns the entry at a path in the container, or nil if the scan found none there.
-  public func index(of path: ByteString) -> Int? {
+  package func index(of path: ByteString) -> Int? {
     guard !entries.isEmpty else { return nil }
     return path.components.reduce(0 as Int?) { found, wanted in
       found.flatMap { directory in entries[directory].children.first { name($0) == wanted } }
@@ -102,7 +102,7 @@ public struct ContainerScan: Sendable {
   }
 
   /// Returns the policy query for an entry.
-  public func query(_ index: Int) -> EntryQuery {
+  package func query(_ index: Int) -> EntryQuery {
     var way = [index]
     while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
     way.reverse()
@@ -166,20 +166,20 @@ struct AccessTimes: Sendable {
 }
 
 /// An entry of a container: its status, and the decision on it.
-public struct ScannedEntry: Sendable, BitwiseCopyable {
+package struct ScannedEntry: Sendable, BitwiseCopyable {
   var parent: Int32
   var nameStart: UInt32
   let nameLength: UInt16
   /// Whether the entry could not be entered or its marks could not be read.
-  public internal(set) var isUnreadable = false
-  public internal(set) var selection: Selection
+  package internal(set) var isUnreadable = false
+  package internal(set) var selection: Selection
   var firstChild: Int32 = 0
   var childCount: Int32 = 0
-  public let status: FileStatus
+  package let status: FileStatus
   /// The policy's verdicts on the entry.
-  public let verdicts: Verdicts
+  package let verdicts: Verdicts
   /// The type of the entry, as far as rules distinguish types.
-  public let type: EntryType
+  package let type: EntryType
 
   init(
     parent: Int32, nameStart: UInt32, nameLength: UInt16, selection: Selection, status: FileStatus,
@@ -195,7 +195,7 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
   }
 
   /// The decision of a backup on an entry.
-  public enum Selection: UInt8, Sendable, BitwiseCopyable {
+  package enum Selection: UInt8, Sendable, BitwiseCopyable {
     /// The entry is stored.
     case included
     /// The entry is a directory that is excluded but contains an included entry.
@@ -216,7 +216,7 @@ extension Container {
   var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
 
   /// Returns the policy query for an entry of the container, without marks.
-  public func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
+  package func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
     EntryQuery(kind, app: policyApp, group: policyGroup, path: path, facts: facts)
   }
 }

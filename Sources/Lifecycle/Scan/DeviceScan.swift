@@ -1,28 +1,28 @@
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// The entries of a device's containers, each with the policy's verdicts.
 ///
 /// Excluded entries are also scanned, to report their size. Only directories are opened, and files
 /// whose content a marker examines. The scan changes nothing on the device.
-public struct DeviceScan: Sendable {
-  public let device: Device
-  public let policy: CompiledPolicy
+package struct DeviceScan: Sendable {
+  package let device: Device
+  package let policy: CompiledPolicy
   /// When the scan began, by this machine's clock.
-  public let began: Timestamp
+  package let began: Timestamp
   /// The scans of the containers, in the order of their logical paths.
-  public internal(set) var containers: [ContainerScan]
+  package internal(set) var containers: [ContainerScan]
   /// Whether the scan was stopped before its end. Its results are then unusable.
-  public let isInterrupted: Bool
+  package let isInterrupted: Bool
   /// The marks of the entries, if the scan received those that earlier scans found.
-  public let marks: ExclusionMarkCache?
+  package let marks: ExclusionMarkCache?
   let options: ScanOptions
 
   /// Scans a device's containers, or those for which `isWanted` returns true.
   ///
   /// - Parameter marks: the marks that earlier scans found; nil to look for marks on each entry.
-  public static func run(
+  package static func run(
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
     knowing marks: ExclusionMarkCache? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
@@ -75,25 +75,25 @@ public struct DeviceScan: Sendable {
 }
 
 /// The options of a scan.
-public struct ScanOptions: Sendable {
+package struct ScanOptions: Sendable {
   /// The destination of the backup, on which the included entries depend.
-  public var destination: Destination
+  package var destination: Destination
   /// Directories that are excluded whatever the policy says: the repository in use.
-  public var excluded: Set<FileIdentity>
+  package var excluded: Set<FileIdentity>
   /// Whether file systems mounted below a container's root are entered.
-  public var crossesMounts = false
+  package var crossesMounts = false
   /// A path in the container: only this directory and those above it are read, as for a query about
   /// one entry. Nil to read all directories.
-  public var only: ByteString?
+  package var only: ByteString?
   /// Whether everything below that path is also read.
   var includesBelow = false
   /// The view whose verdict decides which entries are included.
-  public var view: VerdictView
+  package var view: VerdictView
   /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
   /// a purge. Most policies have none, and looking for marks takes a third of a scan.
   var isForPurge = false
   /// The number of threads, at least 1.
-  public var workers = ScanOptions.usualWorkers
+  package var workers = ScanOptions.usualWorkers
   @TaskLocal static var usualWorkers = Host.processors
   /// The approximate number of entries in one job of a scan with several threads.
   var share = ScanOptions.usualShare
@@ -101,10 +101,10 @@ public struct ScanOptions: Sendable {
   /// trees are split into jobs like large ones.
   @TaskLocal static var usualShare = 2048
   /// Whether the scan should end early. Called before each directory, by any of the threads.
-  public var isStopping: @Sendable () -> Bool
+  package var isStopping: @Sendable () -> Bool
 
   /// Creates options.
-  public init(
+  package init(
     destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
     view: VerdictView = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
@@ -129,7 +129,7 @@ public struct ScanOptions: Sendable {
   }
 
   /// Returns the options of a scan for a purge.
-  public static func forPurge(
+  package static func forPurge(
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) -> ScanOptions {
     var options = ScanOptions(isStopping: isStopping)

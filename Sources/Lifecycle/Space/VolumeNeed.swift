@@ -1,24 +1,24 @@
-public import SystemIO
+package import SystemIO
 
 /// The space that an operation needs on a volume, compared with the room there (docs/restore.md,
 /// "Space").
 ///
 /// The need is a minimum, so that nothing that would fit is refused; an operation may run out of
 /// room nonetheless. Replaced entries still exist while new ones are staged, so they free nothing.
-public struct VolumeNeed: Sendable, Hashable {
+package struct VolumeNeed: Sendable, Hashable {
   /// The directory on the volume that is written into.
-  public let directory: ByteString
+  package let directory: ByteString
   /// The bytes to write, without holes.
-  public internal(set) var bytes: UInt64
+  package internal(set) var bytes: UInt64
   /// The number of files and directories to create.
-  public internal(set) var entries: UInt64
+  package internal(set) var entries: UInt64
   /// The room on the volume.
-  public let space: VolumeSpace
+  package let space: VolumeSpace
   /// Whether the space that the files take is known; false if the file system may compress them.
-  public internal(set) var isCertain: Bool
+  package internal(set) var isCertain: Bool
 
   /// Whether the operation fits.
-  public enum Verdict: String, Sendable {
+  package enum Verdict: String, Sendable {
     case fits = "yes"
     case lacksRoom = "no"
     /// It does not fit uncompressed, but may fit compressed.
@@ -31,17 +31,17 @@ public struct VolumeNeed: Sendable, Hashable {
   }
 
   /// The bytes that this process can still write there.
-  public var room: UInt64 {
+  package var room: UInt64 {
     Host.userID == 0 ? [space.available, space.reserved].clampedSum : space.available
   }
 
   /// Whether the operation fits.
-  public var verdict: Verdict {
+  package var verdict: Verdict {
     shortage == nil ? .fits : isCertain ? .lacksRoom : .uncertain
   }
 
   /// The shortage as a sentence; nil if the operation fits.
-  public var shortage: String? {
+  package var shortage: String? {
     if bytes > room {
       return
         "\(ByteCount.text(bytes)) are needed, but only \(ByteCount.text(room)) are free there"

@@ -1,4 +1,4 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
@@ -115,7 +115,7 @@ extension AppChangePlan {
   /// Returns the space needed and the room on the volumes, read from the system with each call.
   ///
   /// - Parameter reader: the repository of a plan that restores data.
-  public func volumeNeeds(from reader: RepositoryReader? = nil) -> [VolumeNeed] {
+  package func volumeNeeds(from reader: RepositoryReader? = nil) -> [VolumeNeed] {
     isSimulated ? [] : VolumeNeeds(self, from: reader).all
   }
 
@@ -124,7 +124,7 @@ extension AppChangePlan {
   /// own refusals.
   ///
   /// - Parameter reader: the repository of a plan that restores data.
-  public func missingRoom(from reader: RepositoryReader? = nil) -> Refusal? {
+  package func missingRoom(from reader: RepositoryReader? = nil) -> Refusal? {
     let needs = volumeNeeds(from: reader)
     guard let need = needs.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage
     else { return nil }

@@ -1,11 +1,11 @@
-public import ArchiveStore
-public import Codecs
+package import ArchiveStore
+package import Codecs
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 /// The rules that decide when a file need not be read again, and when its stored data need not be
 /// looked up (docs/state-file.md, "Rules"). The rules are pure: times and answers are passed in.
-public enum ChangeRules {
+package enum ChangeRules {
   /// The minimum number of seconds between a change and the start of a run. With less, the run may
   /// have read the file before a second change with the same time.
   static let margin = 2.0
@@ -24,7 +24,7 @@ public enum ChangeRules {
   ///   - time: the time of the reading, by the file system's clock.
   ///   - hadNoWriter: whether no process could write to the file when its reading began: then no
   ///     store through a mapping and no long call can leave its times unchanged.
-  public static func isStable(
+  package static func isStable(
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock, hadNoWriter: Bool = false
   ) -> Bool {
     guard hasSettled(max(status.modified, status.changed), before: run) else { return false }
@@ -40,7 +40,7 @@ public enum ChangeRules {
   }
 
   /// Whether an entry is unchanged since it was read.
-  public static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
+  package static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
     known.isStable && known.inode == status.identity.inode && known.kind == status.kind
       && (known.size == status.size || status.kind == .directory)
       && known.modified == status.modified && known.changed == status.changed
@@ -74,7 +74,7 @@ public enum ChangeRules {
   ///   - isHeld: whether the record's snapshot was in the listing taken after the lease.
   ///   - canRelyOnLists: whether no condemned object was listed.
   ///   - arePacksThere: whether all packs that existed when the record was written still exist.
-  public static func trust(
+  package static func trust(
     snapshotIsHeld isHeld: Bool, canRelyOnLists: Bool, arePacksThere: Bool
   ) -> ContentTrust {
     isHeld && canRelyOnLists && arePacksThere ? .asListed : .afterLookup
@@ -86,7 +86,7 @@ public enum ChangeRules {
   ///   - contains: whether a blob is stored and can be relied on.
   ///   - list: the pieces of a list blob by its hash, its level and its bytes of the file, or nil
   ///     if it cannot be read.
-  public static func isStored(
+  package static func isStored(
     _ entry: TreeEntry, contains: (BlobID) -> Bool,
     list: (Digest, UInt8, UInt64) -> [Piece]?
   ) -> Bool {
@@ -118,7 +118,7 @@ public enum ChangeRules {
 }
 
 /// How far recorded contents can be relied on.
-public enum ContentTrust: Sendable, Hashable {
+package enum ContentTrust: Sendable, Hashable {
   /// As recorded, including a directory's tree.
   case asListed
   /// Entry by entry, if each blob is found. A directory's tree is rebuilt from its entries.
@@ -127,14 +127,14 @@ public enum ContentTrust: Sendable, Hashable {
 
 /// The start of a run by the clock of the file system that it reads, and the reliability of the
 /// files' times there.
-public struct RunClock: Sendable, Hashable {
-  public let start: Timestamp
+package struct RunClock: Sendable, Hashable {
+  package let start: Timestamp
   let times: VolumeTimes
   /// The number of seconds for which a store through a mapping may leave the change time unchanged.
   let mappingDelay: Double
 
   /// Creates a clock.
-  public init(
+  package init(
     start: Timestamp, times: VolumeTimes = .exact, mappingDelay: Double = Host.writebackDelay
   ) {
     (self.start, self.times, self.mappingDelay) = (start, times, mappingDelay)
@@ -158,7 +158,7 @@ public struct RunClock: Sendable, Hashable {
   }
 
   /// Returns the clock for entries on volumes with these times.
-  public func reading(_ volumes: [VolumeTimes]) -> RunClock {
+  package func reading(_ volumes: [VolumeTimes]) -> RunClock {
     let worst = [VolumeTimes.loose, .remote].first { volumes.contains($0) } ?? .exact
     return RunClock(start: start, times: worst, mappingDelay: mappingDelay)
   }

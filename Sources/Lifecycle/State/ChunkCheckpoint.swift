@@ -7,7 +7,7 @@ internal import SystemIO
 ///
 /// One thread adds pieces, any thread writes them: each checkpoint includes the pieces added
 /// before.
-public final class ChunkCheckpoint: Sendable {
+package final class ChunkCheckpoint: Sendable {
   private let run: ResumeFile
   private let key: DirectoryKey
   private let head: [UInt8]
@@ -25,7 +25,7 @@ public final class ChunkCheckpoint: Sendable {
   }
 
   /// Adds a piece that was read and is being stored.
-  public func add(_ piece: ReadPiece) {
+  package func add(_ piece: ReadPiece) {
     pieces.withLock { pieces in
       piece.append(to: &pieces)
       if pieces.count >= Self.batch { handOver(&pieces) }

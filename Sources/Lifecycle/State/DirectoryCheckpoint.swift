@@ -1,12 +1,12 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// The entries of one directory that a run has read so far, recorded for the next run in case this
 /// one does not reach the end of the directory.
 ///
 /// For use by one thread at a time. Entries are written in batches, by `flush()` before another
 /// thread continues the directory, and with the next entry after a checkpoint.
-public struct DirectoryCheckpoint {
+package struct DirectoryCheckpoint {
   private let run: ResumeFile
   private let key: DirectoryKey
   private var entries: [UInt8] = []
@@ -22,7 +22,7 @@ public struct DirectoryCheckpoint {
   }
 
   /// Adds an entry that was read and whose blobs were all passed to the repository.
-  public mutating func add(
+  package mutating func add(
     _ name: ByteString, _ status: FileStatus, isStable: Bool, encoded: [UInt8]
   ) {
     if let last, !(last < name) { flush() }
@@ -36,7 +36,7 @@ public struct DirectoryCheckpoint {
   }
 
   /// Writes the added entries.
-  public mutating func flush() {
+  package mutating func flush() {
     checkpoint = run.checkpoints
     last = nil
     guard !entries.isEmpty else { return }

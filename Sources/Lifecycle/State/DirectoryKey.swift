@@ -1,24 +1,24 @@
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// The identity of a directory in a source, derived from its container's logical path and the names
 /// in its path.
-public struct DirectoryKey: Hashable, Sendable {
+package struct DirectoryKey: Hashable, Sendable {
   let digest: Digest
 
   /// Creates the key of a container's root.
-  public init(container path: ByteString) { digest = path.withSpan { Blake2b.hash($0) } }
+  package init(container path: ByteString) { digest = path.withSpan { Blake2b.hash($0) } }
 
   init(_ digest: Digest) { self.digest = digest }
 
   /// Returns the key of a directory in this one.
-  public func directory(_ name: ByteString) -> DirectoryKey {
+  package func directory(_ name: ByteString) -> DirectoryKey {
     DirectoryKey(Blake2b.hash(digest.bytes + name.bytes))
   }
 
   /// Returns the key of a file in this directory whose pieces are recorded. No directory has that
   /// key, as names contain no slash.
-  public func file(_ name: ByteString) -> DirectoryKey {
+  package func file(_ name: ByteString) -> DirectoryKey {
     DirectoryKey(Blake2b.hash(digest.bytes + name.bytes + [UInt8(ascii: "/")]))
   }
 }

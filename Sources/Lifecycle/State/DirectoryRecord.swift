@@ -1,13 +1,13 @@
 internal import ArchiveStore
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// The record of a directory as this run found it, with the entries in the order of their names'
 /// bytes.
 ///
 /// For use by one thread. An entry that is out of order or too long is omitted and is read again in
 /// the next run.
-public struct DirectoryRecord {
+package struct DirectoryRecord {
   private let file: RecordFile?
   private var page: [UInt8] = []
   private var places: [RecordPointer] = []
@@ -27,7 +27,7 @@ public struct DirectoryRecord {
   ///   - isStable: whether it was unchanged long enough when it was read: `ChangeRules.isStable`.
   ///   - encoded: the result of `TreeEntry.encoded()`, or nil for an entry that is not stored.
   ///   - directory: the location of a directory's own record.
-  public mutating func add(
+  package mutating func add(
     _ name: Span<UInt8>, _ status: FileStatus, isStable: Bool, encoded: [UInt8]?,
     directory: RecordPointer? = nil
   ) {
@@ -41,13 +41,13 @@ public struct DirectoryRecord {
   }
 
   /// Adds an entry of an earlier run that is unchanged, including everything below it.
-  public mutating func keep(_ known: KnownEntry) { keep(known, directory: known.directory) }
+  package mutating func keep(_ known: KnownEntry) { keep(known, directory: known.directory) }
 
   /// Adds an entry of an earlier run that is unchanged.
   ///
   /// - Parameter directory: the current location of a directory's own record, or nil if it has
   ///   none.
-  public mutating func keep(_ known: KnownEntry, directory: RecordPointer?) {
+  package mutating func keep(_ known: KnownEntry, directory: RecordPointer?) {
     guard known.name.withSpan({ follows($0) }) else { return }
     if directory == known.directory {
       page += known.bytes

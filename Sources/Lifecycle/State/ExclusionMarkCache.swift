@@ -9,7 +9,7 @@ internal import SystemIO
 /// container, and the marks that were looked for. Every change of an extended attribute of an
 /// entry, or of a name in a directory, updates the change time. So an entry with a known
 /// fingerprint still has the recorded marks (docs/state-file.md, "Marks").
-public struct ExclusionMarkCache: Sendable {
+package struct ExclusionMarkCache: Sendable {
   /// The marks that earlier scans found.
   private let known: MarkTable
   /// The marks that this scan found.

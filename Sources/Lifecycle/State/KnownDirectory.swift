@@ -1,19 +1,19 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// The entries of a directory that earlier runs recorded, looked up by name in the order of the
 /// names' bytes.
 ///
 /// For use by one thread. A name that is looked up out of order is not found, and its entry is read
 /// again.
-public struct KnownDirectory {
+package struct KnownDirectory {
   /// The directory's stored tree, if the last finished run stored it.
-  public let tree: TreeReference?
+  package let tree: TreeReference?
   /// The number of entries that the last finished run recorded.
-  public let count: Int
+  package let count: Int
   /// The location of the record, for the parent's entry if nothing in the directory changed.
-  public let place: RecordPointer?
+  package let place: RecordPointer?
 
   private var finished: EntryCursor
   private var interrupted: [EntryCursor]
@@ -31,7 +31,7 @@ public struct KnownDirectory {
 
   /// Returns the recorded entry with a name. Entries that interrupted runs read later have
   /// precedence if they are still valid.
-  public mutating func find(_ name: Span<UInt8>, _ status: FileStatus) -> KnownEntry? {
+  package mutating func find(_ name: Span<UInt8>, _ status: FileStatus) -> KnownEntry? {
     let known = finished.find(name)
     for index in interrupted.indices.reversed() {
       guard let entry = interrupted[index].find(name) else { continue }
@@ -41,7 +41,7 @@ public struct KnownDirectory {
   }
 
   /// Returns the recorded entry with a name.
-  public mutating func find(_ name: ByteString, _ status: FileStatus) -> KnownEntry? {
+  package mutating func find(_ name: ByteString, _ status: FileStatus) -> KnownEntry? {
     name.withSpan { find($0, status) }
   }
 }

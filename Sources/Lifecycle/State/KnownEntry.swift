@@ -1,14 +1,14 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 /// An entry that an earlier run recorded, decoded from its page on access.
-public struct KnownEntry: Sendable {
+package struct KnownEntry: Sendable {
   /// The bytes of the page, whose entries were all checked.
   private let page: [UInt8]
   private let place: Int
   /// Whether an interrupted run read it: each of its blobs must be looked up.
-  public let isOfInterruptedRun: Bool
+  package let isOfInterruptedRun: Bool
 
   /// Creates the entry that begins at an offset of a checked page.
   init(_ page: [UInt8], at place: Int, isOfInterruptedRun: Bool) {
@@ -26,46 +26,46 @@ public struct KnownEntry: Sendable {
   private var directoryAt: Int { place + EntryLayout.name + nameLength }
 
   /// The kind of the entry.
-  public var kind: FileKind { FileKind(rawValue: field(EntryLayout.kind)) ?? .file }
+  package var kind: FileKind { FileKind(rawValue: field(EntryLayout.kind)) ?? .file }
   /// The inode number.
-  public var inode: UInt64 { field(EntryLayout.inode) }
+  package var inode: UInt64 { field(EntryLayout.inode) }
   /// The size in bytes.
-  public var size: UInt64 { field(EntryLayout.size) }
+  package var size: UInt64 { field(EntryLayout.size) }
   /// The modification time.
-  public var modified: Timestamp {
+  package var modified: Timestamp {
     Timestamp(
       seconds: field(EntryLayout.modified), nanoseconds: field(EntryLayout.modifiedNanoseconds))
   }
   /// The change time.
-  public var changed: Timestamp {
+  package var changed: Timestamp {
     Timestamp(
       seconds: field(EntryLayout.changed), nanoseconds: field(EntryLayout.changedNanoseconds))
   }
 
   /// Whether it was unchanged long enough when it was read (docs/state-file.md, "Rules").
-  public var isStable: Bool { flags.contains(.isStable) }
+  package var isStable: Bool { flags.contains(.isStable) }
   /// Whether the entry is in a snapshot, or was to be in one.
-  public var isStored: Bool { flags.contains(.isStored) }
+  package var isStored: Bool { flags.contains(.isStored) }
 
   /// The location of a directory's own record, or nil if it has none.
-  public var directory: RecordPointer? {
+  package var directory: RecordPointer? {
     flags.contains(.hasDirectory) ? RecordPointer(page.span, at: directoryAt) : nil
   }
 
   /// The name.
-  public var name: ByteString {
+  package var name: ByteString {
     ByteString(page[(place + EntryLayout.name)..<(place + EntryLayout.name + nameLength)])
   }
 
   /// The entry in its tree as `TreeEntry.encoded()` returned it, or nil if it is not stored.
-  public var encoded: ArraySlice<UInt8>? {
+  package var encoded: ArraySlice<UInt8>? {
     guard isStored else { return nil }
     let start = directoryAt + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
     return page[start..<end]
   }
 
   /// The entry in its tree, or nil if it is not stored or cannot be read.
-  public var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
+  package var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
 
   /// Returns the bytes of the entry with another location of the directory's own record.
   func bytes(movingDirectoryTo directory: RecordPointer?) -> [UInt8] {

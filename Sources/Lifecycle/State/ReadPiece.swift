@@ -1,22 +1,22 @@
 internal import ArchiveStore
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 /// A piece of a large file that a run read (docs/state-file.md, "Interrupted runs").
-public struct ReadPiece: Hashable, Sendable {
+package struct ReadPiece: Hashable, Sendable {
   /// The offset in the file.
-  public let offset: UInt64
+  package let offset: UInt64
   /// The length in bytes, at least 1.
-  public let length: Int
+  package let length: Int
   /// The BLAKE2b-256 hash of the bytes.
-  public let digest: Digest
+  package let digest: Digest
 
-  public init(offset: UInt64, length: Int, digest: Digest) {
+  package init(offset: UInt64, length: Int, digest: Digest) {
     (self.offset, self.length, self.digest) = (offset, length, digest)
   }
 
   /// The offset of the end in the file.
-  public var end: UInt64 { offset + UInt64(length) }
+  package var end: UInt64 { offset + UInt64(length) }
 
   /// The size of a piece in a batch, in bytes.
   static let size = 12 + Digest.byteCount

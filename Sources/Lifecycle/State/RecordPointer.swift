@@ -4,7 +4,7 @@ internal import Codecs
 ///
 /// Only the pointer to a record holds its checksum. So a lost or overwritten record is detected
 /// like a damaged one.
-public struct RecordPointer: Hashable, Sendable {
+package struct RecordPointer: Hashable, Sendable {
   let offset: UInt64
   let length: UInt32
   /// The first eight bytes of the BLAKE2b-256 hash.

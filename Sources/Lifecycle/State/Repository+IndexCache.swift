@@ -1,11 +1,11 @@
-public import ArchiveStore
-public import SystemIO
+package import ArchiveStore
+package import SystemIO
 
 extension Repository {
   /// Returns this host's copies of the repository's index, beside the state of its sources.
   ///
   /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
-  public func indexCache(in cache: ByteString) -> IndexCache {
+  package func indexCache(in cache: ByteString) -> IndexCache {
     IndexCache(directory: StateKey.directory(of: id, in: cache).appending("index"))
   }
 
@@ -13,7 +13,7 @@ extension Repository {
   /// sources.
   ///
   /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
-  public func headCache(in cache: ByteString) -> SnapshotHeadCache {
+  package func headCache(in cache: ByteString) -> SnapshotHeadCache {
     SnapshotHeadCache(directory: StateKey.directory(of: id, in: cache))
   }
 }

@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// The pieces that interrupted runs read of a large file that is unchanged since then, in the order
 /// of the file. Some pieces may be missing.
-public struct ResumableChunks {
+package struct ResumableChunks {
   private let run: ResumeFile
   private let file: ReadFile
   /// The batches that are not read yet, the last of the file first.
@@ -29,7 +29,7 @@ public struct ResumableChunks {
 
   /// Returns the first piece that begins at an offset or after it. Offsets must increase between
   /// calls.
-  public mutating func first(from offset: UInt64) -> ReadPiece? {
+  package mutating func first(from offset: UInt64) -> ReadPiece? {
     while true {
       if let index = pieces.firstIndex(where: { $0.offset >= offset }) {
         pieces = pieces[index...]

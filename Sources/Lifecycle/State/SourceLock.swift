@@ -1,14 +1,14 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SandboxModel
-public import SystemIO
+package import SandboxModel
+package import SystemIO
 
 /// The lock of one source of backups in one repository, held as long as this value lives, so that
 /// no second run scans or stores the source meanwhile.
-public final class SourceLock: Sendable {
+package final class SourceLock: Sendable {
   private let lock: FileLock
   /// Whether another run had to end first: earlier knowledge of the source may be outdated.
-  public let hasWaited: Bool
+  package let hasWaited: Bool
 
   private init(
     _ key: StateKey, in cache: ByteString, hasWaited: Bool
@@ -30,7 +30,7 @@ public final class SourceLock: Sendable {
   ///   - cache: the cache directory, as in `Host.cacheDirectory`.
   ///   - isStopping: whether the work should end. Called while waiting.
   /// - Throws: `busy` if another run still holds the lock then; `interrupted`.
-  public static func take(
+  package static func take(
     for device: Device, in repository: Repository, cache: ByteString?, waiting seconds: Double,
     isStopping: () -> Bool
   ) throws(LifecycleError) -> SourceLock? {

@@ -1,20 +1,20 @@
-public import ArchiveStore
-public import SandboxModel
-public import SystemIO
+package import ArchiveStore
+package import SandboxModel
+package import SystemIO
 
 /// A host's record of the marks that the last scans of a source found, for one run that holds the
 /// source's lock.
 ///
 /// It is a file of its own beside the state: it is read before the scan, and is valid whether or
 /// not the snapshot is created. Marks that it lacks are looked for again.
-public struct SourceMarks {
+package struct SourceMarks {
   private let place: StateDirectory
   private let key: StateKey
   /// The recorded marks, for the scan.
-  public let memory: ExclusionMarkCache
+  package let memory: ExclusionMarkCache
 
   /// Opens the record of earlier scans; returns nil if there is no directory for it.
-  public init?(
+  package init?(
     of device: Device, in repository: Repository, cache: ByteString?, program: String,
     under lock: SourceLock?
   ) {
@@ -38,7 +38,7 @@ public struct SourceMarks {
 
   /// Writes the marks that a scan of the source, or of a part of it, found. A file that a crash of
   /// the machine damaged is not used.
-  public func keep(_ found: ExclusionMarkCache, isPart: Bool) {
+  package func keep(_ found: ExclusionMarkCache, isPart: Bool) {
     guard let bytes = found.table(isPart: isPart)?.encoded(key),
       let file = try? AtomicFile(in: place.directory, permissions: 0o600)
     else { return }

@@ -1,4 +1,4 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 extension SourceState {
@@ -10,7 +10,7 @@ extension SourceState {
   ///   - keepingOthers: whether the run covered a part, so that the records of other containers
   ///     remain.
   /// - Throws: `failed` if the state could not be written; the earlier state is then unchanged.
-  public func finish(
+  package func finish(
     _ containers: [RecordedContainer], snapshot: Digest, packs: Set<Digest>,
     keepingOthers: Bool = false
   ) throws(LifecycleError) {

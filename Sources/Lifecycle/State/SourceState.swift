@@ -1,6 +1,6 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SystemIO
+package import SystemIO
 
 // State: the entries that earlier backups of a source recorded, so that nothing is read twice.
 //
@@ -17,14 +17,14 @@ public import SystemIO
 ///
 /// Several threads can look up and record entries. Recording never fails: `finish` reports once
 /// that something could not be written, and the next run reads it again.
-public final class SourceState: Sendable {
+package final class SourceState: Sendable {
   let key: StateKey
   let program: String
   /// The start of the run, by the clock of the file system that holds the state.
-  public let clock: RunClock
+  package let clock: RunClock
   /// The reasons why the earlier state is not used or no state can be saved; empty if there are
   /// none.
-  public let remarks: [String]
+  package let remarks: [String]
 
   /// The open directory of the repository's files, with the lock in it.
   let place: StateDirectory?
@@ -46,10 +46,10 @@ public final class SourceState: Sendable {
   }
 
   /// The containers that earlier runs stored, in the order of their paths.
-  public var containers: [KnownContainer] { known?.containers ?? [] }
+  package var containers: [KnownContainer] { known?.containers ?? [] }
 
   /// Returns the record of a container, or nil if there is none.
-  public func container(_ path: ByteString) -> KnownContainer? {
+  package func container(_ path: ByteString) -> KnownContainer? {
     let containers = containers
     var (low, high) = (0, containers.count)
     while low < high {
@@ -69,7 +69,7 @@ public final class SourceState: Sendable {
   ///
   /// - Parameter entry: the directory's recorded entry in its parent, or that of a container's
   ///   root.
-  public func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
+  package func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
     directory(at: entry?.directory, key: key)
   }
 
@@ -81,30 +81,30 @@ public final class SourceState: Sendable {
   // MARK: - Recording
 
   /// Begins a directory's record.
-  public func makeRecord() -> DirectoryRecord { DirectoryRecord(records) }
+  package func makeRecord() -> DirectoryRecord { DirectoryRecord(records) }
 
   /// Writes a directory's record; returns its location for the directory's own entry, or nil if it
   /// cannot be written.
   ///
   /// - Parameter tree: the directory's stored tree.
-  public func write(_ record: consuming DirectoryRecord, tree: TreeReference?) -> RecordPointer? {
+  package func write(_ record: consuming DirectoryRecord, tree: TreeReference?) -> RecordPointer? {
     record.write(tree: tree)
   }
 
   /// Begins the record of the entries read of a directory, for the next run if this one is
   /// interrupted.
-  public func makeCheckpoint(_ key: DirectoryKey) -> DirectoryCheckpoint {
+  package func makeCheckpoint(_ key: DirectoryKey) -> DirectoryCheckpoint {
     DirectoryCheckpoint(interrupted, key)
   }
 
   /// Returns the pieces that interrupted runs read of a large file with the given status.
-  public func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
+  package func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
     ResumableChunks(in: interrupted, of: file, status: status)
   }
 
   /// Lets `body` record the pieces of a large file as it reads them, for the next run if this one
   /// is interrupted in it.
-  public func recordingPieces<Result>(
+  package func recordingPieces<Result>(
     of file: DirectoryKey, _ status: FileStatus, _ body: (ChunkCheckpoint) throws -> Result
   ) rethrows -> Result {
     let notes = ChunkCheckpoint(in: interrupted, of: file, status: status)
@@ -112,5 +112,5 @@ public final class SourceState: Sendable {
   }
 
   /// Makes the recorded entries durable. To be called after the repository's own checkpoint.
-  public func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
+  package func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
 }

@@ -1,23 +1,23 @@
-public import Codecs
-public import SystemIO
+package import Codecs
+package import SystemIO
 
 /// A container that the last run to store it recorded.
-public struct KnownContainer: Sendable {
+package struct KnownContainer: Sendable {
   /// The snapshot of that run: the record is valid as long as the repository holds it.
-  public let snapshot: Digest
+  package let snapshot: Digest
   /// The location of the list of packs that the repository had then.
   let packs: RecordPointer
   /// The entry of its root, named with the container's logical path.
-  public let entry: KnownEntry
+  package let entry: KnownEntry
 
   /// The container's logical path.
-  public var path: ByteString { entry.name }
+  package var path: ByteString { entry.name }
 }
 
 /// A container that this run records.
-public struct RecordedContainer: Sendable {
+package struct RecordedContainer: Sendable {
   /// The logical path.
-  public let path: ByteString
+  package let path: ByteString
   let status: FileStatus
   let isStable: Bool
   let encoded: [UInt8]?
@@ -28,7 +28,7 @@ public struct RecordedContainer: Sendable {
   /// - Parameters:
   ///   - encoded: the result of `TreeEntry.encoded()` for the root.
   ///   - directory: the result of `SourceState.write(_:tree:)` for the root.
-  public init(
+  package init(
     path: ByteString, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
     directory: RecordPointer?
   ) {

@@ -2,10 +2,10 @@ internal import Codecs
 internal import SystemIO
 
 /// Reads untrusted bytes as a state file; decodes every entry in full. For fuzzing.
-public enum StateExamination {
+package enum StateExamination {
   /// Reads the bytes of a whole file as a state and as an interrupted run's file; returns the
   /// number of entries in them.
-  public static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
+  package static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
     var count = 0
     if let file = try? Descriptor.inMemory(bytes), let known = try? KnownState(file, key) {
       var walk = Walk(file: known.file)
@@ -24,7 +24,7 @@ public enum StateExamination {
 
   /// Reads bytes as a record of each kind, without a checksum, which would exclude all damage;
   /// returns the number of entries in them.
-  public static func examineRecord(_ bytes: [UInt8]) -> Int {
+  package static func examineRecord(_ bytes: [UInt8]) -> Int {
     var count = 0
     if let directory = DirectoryContents(bytes) {
       count += directory.pages.count

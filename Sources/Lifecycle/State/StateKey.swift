@@ -1,15 +1,15 @@
-public import Codecs
+package import Codecs
 internal import SystemIO
 
 /// The identity of a state file: one source of backups in one repository.
-public struct StateKey: Hashable, Sendable {
+package struct StateKey: Hashable, Sendable {
   /// The repository's id.
-  public let repository: Digest
+  package let repository: Digest
   /// The identity of the source (docs/state-file.md, "Names").
-  public let source: Digest
+  package let source: Digest
 
   /// Creates a key.
-  public init(repository: Digest, source: Digest) {
+  package init(repository: Digest, source: Digest) {
     self.repository = repository
     self.source = source
   }

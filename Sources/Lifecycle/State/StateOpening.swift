@@ -1,4 +1,4 @@
-public import SystemIO
+package import SystemIO
 
 /// The parts of a state that are opened for a run. A step that fails leaves a remark, and its part
 /// is nil.
@@ -25,7 +25,7 @@ extension SourceState {
   ///   - program: the program and its version.
   ///   - lock: the source's lock, if the caller holds it.
   /// - Throws: `busy` if another run of the same source is in progress.
-  public static func open(
+  package static func open(
     _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
   ) throws(LifecycleError) -> SourceState {
     guard let cache else {

@@ -1,55 +1,55 @@
-public import ArchiveStore
-public import SandboxModel
-public import SystemIO
+package import ArchiveStore
+package import SandboxModel
+package import SystemIO
 
 /// The entries that operations replaced or removed on a device:
 /// `.sandboxctl/trash/<operation>/<logical path>` (docs/journal.md, "The trash").
-public struct Trash: Sendable {
+package struct Trash: Sendable {
   private let root: ByteString
   private let scope: RecoveryScope
 
   /// The minimum time that an item is kept, in seconds: 24 hours.
-  public static let age = 24.0 * 3600
+  package static let age = 24.0 * 3600
 
   /// Creates the trash of a device.
-  public init(of device: Device) {
+  package init(of device: Device) {
     root = device.root
     scope = RecoveryScope(device)
   }
 
   /// The entries that one operation moved to the trash.
-  public struct Item: Sendable {
+  package struct Item: Sendable {
     /// The operation's ID.
-    public let id: ByteString
+    package let id: ByteString
     /// The kind of operation, for example `restore`; nil if the note is lost.
-    public let operation: String?
+    package let operation: String?
     /// The start of the operation.
-    public let time: Timestamp
+    package let time: Timestamp
     /// The apps, groups and directories that the operation changed, by their logical paths.
-    public let subjects: [ByteString]
+    package let subjects: [ByteString]
     /// The directories that hold the entries.
-    public let directories: [ByteString]
+    package let directories: [ByteString]
     /// The ID of the snapshot made before the operation.
-    public let saved: String?
+    package let saved: String?
     /// The totals of the entries, including the directories above them.
-    public internal(set) var totals = RestoreTotals()
+    package internal(set) var totals = RestoreTotals()
   }
 
   /// Returns the items, oldest first, with their sizes.
-  public func items() throws(SystemError) -> [Item] {
+  package func items() throws(SystemError) -> [Item] {
     var items = try unmeasured()
     for index in items.indices { measure(&items[index]) }
     return items
   }
 
   /// Computes the totals of an item.
-  public func measure(_ item: inout Item) {
+  package func measure(_ item: inout Item) {
     item.totals = RestoreTotals()
     for path in item.directories { item.totals.add(Self.totals(of: path)) }
   }
 
   /// Returns the items, oldest first, without their sizes: only the notes are read.
-  public func unmeasured() throws(SystemError) -> [Item] {
+  package func unmeasured() throws(SystemError) -> [Item] {
     guard let trash = try ControlDirectory.open(ControlDirectory.trash, root: root) else {
       return []
     }
@@ -97,7 +97,7 @@ public struct Trash: Sendable {
 
   /// Returns whether an item may still be needed: its operation, or one that restores from it, is
   /// in progress or was interrupted.
-  public func isInUse(_ item: Item) throws(SystemError) -> Bool {
+  package func isInUse(_ item: Item) throws(SystemError) -> Bool {
     guard let journal = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
       return false
     }
@@ -116,13 +116,13 @@ public struct Trash: Sendable {
   }
 
   /// Removes an item by directory handles; a volume mounted in it is kept.
-  public func remove(_ item: Item) throws(SystemError) {
+  package func remove(_ item: Item) throws(SystemError) {
     _ = try remove(item, counting: ProgressCounters()) { false }
   }
 
   /// Removes an item and counts the removed files. Returns false if it was stopped before
   /// everything was removed; the rest is still a valid item.
-  public func remove(
+  package func remove(
     _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
   ) throws(SystemError) -> Bool {
     let watch = RemovalWatch(

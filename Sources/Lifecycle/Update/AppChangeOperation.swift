@@ -1,6 +1,6 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import Codecs
-public import SandboxModel
+package import SandboxModel
 internal import SystemIO
 
 /// The execution of an `AppChangePlan`: a snapshot of the current state, then the staging of all
@@ -9,7 +9,7 @@ internal import SystemIO
 /// Until the first rename any interruption leaves the device unchanged; after it `Recovery`
 /// finishes the operation. Nothing is unlinked: removed entries move to the trash. Not guaranteed:
 /// that an app that starts at the same moment finds its files at their old paths.
-public struct AppChangeOperation {
+package struct AppChangeOperation {
   private let plan: AppChangePlan
   private let repository: Repository?
   private let saving: BackupRequest
@@ -24,7 +24,7 @@ public struct AppChangeOperation {
   ///     snapshot is refused.
   ///   - saving: the request for the snapshot.
   ///   - reader: the reader for a plan that restores data.
-  public init(
+  package init(
     _ plan: AppChangePlan, saving: BackupRequest, to repository: Repository?,
     from reader: RepositoryReader? = nil, counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -40,7 +40,7 @@ public struct AppChangeOperation {
   /// Runs an operation that needs no package.
   ///
   /// - Throws: the errors of `run(_:)`.
-  public func run() throws -> AppChangeReport {
+  package func run() throws -> AppChangeReport {
     var none = NoPackage()
     return try run(&none)
   }
@@ -50,7 +50,7 @@ public struct AppChangeOperation {
   /// - Throws: `LifecycleError`: `failed` if the plan was refused, the app is running, the snapshot
   ///   could not be made, or a system call failed; `busy`; `interrupted`. `ModelError` if the
   ///   package is damaged.
-  public func run<Source: EntrySource & ~Copyable>(
+  package func run<Source: EntrySource & ~Copyable>(
     _ package: inout Source
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()

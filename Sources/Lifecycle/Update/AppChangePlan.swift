@@ -1,45 +1,45 @@
-public import ArchiveStore
-public import PolicyEngine
-public import SandboxModel
-public import SystemIO
+package import ArchiveStore
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
 
 /// The plan for an app and its containers, derived from a scan, the policy and a request without
 /// any change to the device. Equal inputs yield equal plans.
-public struct AppChangePlan: Sendable {
-  public let request: AppChangeRequest
+package struct AppChangePlan: Sendable {
+  package let request: AppChangeRequest
   /// The app in its current state; nil if the device does not know it.
-  public let present: App?
+  package let present: App?
   /// The reasons that forbid the plan. If there are any, the rest of the plan is not valid.
-  public internal(set) var refusals: [Refusal] = []
+  package internal(set) var refusals: [Refusal] = []
   /// The planned change of each container of the app, of its extensions and of its groups, in the
   /// order of their logical paths.
-  public internal(set) var containers: [PlannedContainer] = []
+  package internal(set) var containers: [PlannedContainer] = []
   /// The data that a snapshot of the app does not contain. Commands that rely on a snapshot print
   /// it.
-  public internal(set) var excludedData: [Exclusion] = []
+  package internal(set) var excludedData: [Exclusion] = []
   /// Notes that forbid nothing.
-  public internal(set) var notes: [PathRemark] = []
+  package internal(set) var notes: [PathRemark] = []
   /// The commands of the platform's own program, if it manages the apps; nothing is executed then.
-  public internal(set) var commands: [String] = []
+  package internal(set) var commands: [String] = []
   /// The restore from a snapshot, for an app that is rolled back to an earlier version.
-  public internal(set) var restore: DeviceRestorePlan?
+  package internal(set) var restore: DeviceRestorePlan?
   /// The logical paths of data that the user created since that snapshot and would lose.
-  public internal(set) var newer: [ByteString] = []
+  package internal(set) var newer: [ByteString] = []
   /// The current content of the app's containers.
   let scan: DeviceScan
 
-  public var device: Device { scan.device }
+  package var device: Device { scan.device }
 
   /// Whether another program installs the apps of the layout, so that this one only reports its
   /// commands.
-  public var isSimulated: Bool { device.layout == .flatpak || device.layout == .snap }
+  package var isSimulated: Bool { device.layout == .flatpak || device.layout == .snap }
 
   /// The app's logical path.
-  public var path: ByteString { LogicalContainer.app(request.app) }
+  package var path: ByteString { LogicalContainer.app(request.app) }
 
   /// The new version and build: those of the package, or of the snapshot that a rollback restores;
   /// nil if there is none.
-  public var arriving: (version: ByteString?, build: ByteString?)? {
+  package var arriving: (version: ByteString?, build: ByteString?)? {
     if let package = request.package { return (package.version, package.build) }
     let stored = restore?.snapshot.snapshot.apps.first {
       ByteString($0.identifier) == request.app.bytes
@@ -55,26 +55,26 @@ public struct AppChangePlan: Sendable {
 
   /// Returns the running processes of the app. Each call examines the system, as listed in the
   /// directory `proc`.
-  public func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningProcess] {
+  package func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningProcess] {
     RunningApps.signs(in: scan, proc: proc).map { RunningProcess($0) }
   }
 
   /// The policy of the plan.
-  public var policy: CompiledPolicy { scan.policy }
+  package var policy: CompiledPolicy { scan.policy }
 
   /// Whether a snapshot is made first: not if there is no data, and not for a reinstallation that
   /// replaces nothing.
-  public var makesSnapshot: Bool {
+  package var makesSnapshot: Bool {
     request.savesFirst && !isSimulated && !scan.containers.isEmpty
       && (request.change != .reinstall || takesAway)
   }
 
   /// The upper bound of what the snapshot stores, and so of the space that it needs in a repository
   /// without any of the data; nil if no snapshot is made.
-  public var snapshotBound: EntryTotals? { makesSnapshot ? SpaceCheck.bound(of: scan) : nil }
+  package var snapshotBound: EntryTotals? { makesSnapshot ? SpaceCheck.bound(of: scan) : nil }
 
   /// The data that a snapshot of the app does not contain, by class, largest class first.
-  public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
+  package var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for entry in scan.containers.flatMap(\.entries) where entry.selection == .excluded {
       sums[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
@@ -83,7 +83,7 @@ public struct AppChangePlan: Sendable {
   }
 
   /// Returns the files and bytes with a planned outcome, by class, largest class first.
-  public func totals(_ outcome: DataOutcome) -> [(dataClass: DataClass, totals: EntryTotals)] {
+  package func totals(_ outcome: DataOutcome) -> [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for path in containers.flatMap(\.paths) where path.outcome == outcome {
       sums[path.dataClass, default: EntryTotals()].add(path.totals)
@@ -92,7 +92,7 @@ public struct AppChangePlan: Sendable {
   }
 
   /// The data restored from the trash of an update, by class, largest class first.
-  public var returnTotals: [(dataClass: DataClass, totals: EntryTotals)] {
+  package var returnTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for item in containers.flatMap(\.returns) {
       sums[item.dataClass, default: EntryTotals()].add(item.totals)
@@ -110,13 +110,13 @@ public struct AppChangePlan: Sendable {
 }
 
 /// A reason that forbids a plan.
-public struct Refusal: Sendable, Hashable {
+package struct Refusal: Sendable, Hashable {
   /// The reason as a code for programs.
-  public let code: Code
+  package let code: Code
   /// The reason as text that follows "cannot update 'x': ".
-  public let reason: String
+  package let reason: String
   /// The suggested action.
-  public let hint: String?
+  package let hint: String?
 
   init(_ code: Code, _ reason: String, hint: String? = nil) {
     self.code = code
@@ -125,7 +125,7 @@ public struct Refusal: Sendable, Hashable {
   }
 
   /// The code of a refusal.
-  public enum Code: String, CaseIterable, Sendable, Hashable {
+  package enum Code: String, CaseIterable, Sendable, Hashable {
     /// The app is not installed, or the device does not know it.
     case notInstalled = "not-installed"
     /// The app is already installed.
@@ -150,7 +150,7 @@ public struct Refusal: Sendable, Hashable {
 }
 
 /// The planned change of a container as a whole.
-public enum ContainerAction: String, CaseIterable, Sendable, Hashable {
+package enum ContainerAction: String, CaseIterable, Sendable, Hashable {
   /// It stays at its location.
   case keep
   /// It moves to another directory with its content, by one rename.
@@ -170,32 +170,32 @@ public enum ContainerAction: String, CaseIterable, Sendable, Hashable {
 }
 
 /// The planned change of one container.
-public struct PlannedContainer: Sendable {
+package struct PlannedContainer: Sendable {
   /// The logical path.
-  public let path: ByteString
-  public let logical: LogicalContainer
-  public let action: ContainerAction
+  package let path: ByteString
+  package let logical: LogicalContainer
+  package let action: ContainerAction
   /// Its current directory, absolute; for a macOS bundle the bundle itself.
-  public let from: ByteString?
+  package let from: ByteString?
   /// Its directory after the operation.
-  public let to: ByteString?
+  package let to: ByteString?
   /// The planned outcomes of its content: the topmost paths of one outcome and class, each with
   /// everything below it except paths listed separately.
-  public internal(set) var paths: [PlannedPath] = []
+  package internal(set) var paths: [PlannedPath] = []
   /// Absolute links that name a container which moves to another directory, with their new targets.
-  public internal(set) var links: [PlannedLink] = []
+  package internal(set) var links: [PlannedLink] = []
   /// Absolute links to other targets, which do not change.
-  public internal(set) var foreignLinks: [PathRemark] = []
+  package internal(set) var foreignLinks: [PathRemark] = []
   /// The entries to move to the trash, if the container as a whole stays.
   var drops: [PlannedDrop] = []
   /// The index of the container in the plan's scan.
   var scanned: Int?
   /// The entries from outside that move into it when it is created.
-  public internal(set) var moves: [PlannedMove] = []
+  package internal(set) var moves: [PlannedMove] = []
   /// The entries from outside that cannot be moved, with the reason.
-  public internal(set) var notMoved: [PathRemark] = []
+  package internal(set) var notMoved: [PathRemark] = []
   /// The entries restored from the trash of the update that is rolled back.
-  public internal(set) var returns: [PlannedTrashRestore] = []
+  package internal(set) var returns: [PlannedTrashRestore] = []
   /// The paths in it that become links to the same paths of the home directory.
   var ownLinks: [ByteString] = []
   /// The directory that one rename puts in place: the container's own, or the one above it if that
@@ -212,7 +212,7 @@ public struct PlannedContainer: Sendable {
 }
 
 /// The planned outcome of a path.
-public enum DataOutcome: String, CaseIterable, Sendable, Hashable {
+package enum DataOutcome: String, CaseIterable, Sendable, Hashable {
   /// It stays with the app, as the platform guarantees.
   case carried
   /// It stays with the app here, but the platform does not guarantee it.
@@ -227,20 +227,20 @@ public enum DataOutcome: String, CaseIterable, Sendable, Hashable {
 
 /// A path of a container with its planned outcome, which applies to everything below it that is not
 /// listed separately.
-public struct PlannedPath: Sendable, Hashable {
+package struct PlannedPath: Sendable, Hashable {
   /// The logical path.
-  public let path: ByteString
-  public let outcome: DataOutcome
-  public let dataClass: DataClass
-  public internal(set) var totals = EntryTotals()
+  package let path: ByteString
+  package let outcome: DataOutcome
+  package let dataClass: DataClass
+  package internal(set) var totals = EntryTotals()
 }
 
 /// A link that is rewritten because the container that it names moves to another directory.
-public struct PlannedLink: Sendable, Hashable {
+package struct PlannedLink: Sendable, Hashable {
   /// The link's logical path.
-  public let path: ByteString
-  public let before: ByteString
-  public let after: ByteString
+  package let path: ByteString
+  package let before: ByteString
+  package let after: ByteString
   /// Its path in the container.
   let inner: ByteString
   /// The link as the scan found it.

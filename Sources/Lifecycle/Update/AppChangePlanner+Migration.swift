@@ -1,5 +1,5 @@
 internal import SandboxModel
-public import SystemIO
+package import SystemIO
 
 /// The migration of data into a new container, by moves and links, as the app's
 /// container-migration.plist describes (App Sandbox Design Guide, Migrating an App to a Sandbox).
@@ -53,10 +53,10 @@ extension AppChangePlanner {
 }
 
 /// An entry outside that moves into a container when that is created.
-public struct PlannedMove: Sendable, Hashable {
+package struct PlannedMove: Sendable, Hashable {
   /// Its current path, absolute.
-  public let from: ByteString
+  package let from: ByteString
   /// Its path in the container.
-  public let inner: ByteString
+  package let inner: ByteString
   let status: FileStatus
 }

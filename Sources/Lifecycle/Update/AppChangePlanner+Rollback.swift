@@ -1,6 +1,6 @@
-public import ArchiveStore
+package import ArchiveStore
 internal import PolicyEngine
-public import SandboxModel
+package import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
@@ -9,7 +9,7 @@ extension AppChangePlan {
   ///
   /// - Parameter stored: the snapshot made before the update (`stateBefore`).
   /// - Throws: `LifecycleError`, `StoreError`.
-  public static func rollback(
+  package static func rollback(
     _ scan: DeviceScan, _ request: AppChangeRequest, to stored: StoredSnapshot?,
     from reader: RepositoryReader?
   ) throws -> AppChangePlan {
@@ -18,7 +18,7 @@ extension AppChangePlan {
 
   /// Returns the newest snapshot that was made before an update of the app on this device, or nil
   /// if there is none.
-  public static func stateBefore(
+  package static func stateBefore(
     _ app: BundleIdentifier, on device: Device, among snapshots: [StoredSnapshot]
   ) -> StoredSnapshot? {
     let source = SourceIdentity.digest(of: device)

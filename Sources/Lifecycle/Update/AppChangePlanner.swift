@@ -1,6 +1,6 @@
 internal import ArchiveStore
 internal import PolicyEngine
-public import SandboxModel
+package import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
@@ -8,12 +8,12 @@ extension AppChangePlan {
   ///
   /// - Parameter scan: the scan of the app's containers and of the groups that it may share
   ///   (`AppChangePlan.isConcerned`), with the policy that applies.
-  public static func make(_ scan: DeviceScan, _ request: AppChangeRequest) -> AppChangePlan {
+  package static func make(_ scan: DeviceScan, _ request: AppChangeRequest) -> AppChangePlan {
     AppChangePlanner(scan, request).plan()
   }
 
   /// Whether an operation on an app examines a container of a device.
-  public static func isConcerned(
+  package static func isConcerned(
     _ container: Container, by app: BundleIdentifier, on device: Device
   ) -> Bool {
     if container.owner == app { return true }

@@ -1,9 +1,9 @@
 internal import Codecs
-public import SandboxModel
-public import SystemIO
+package import SandboxModel
+package import SystemIO
 
 /// An operation on an app; the raw value is the name of the command.
-public enum AppChange: String, CaseIterable, Sendable, Hashable {
+package enum AppChange: String, CaseIterable, Sendable, Hashable {
   case install
   case update
   case rollback
@@ -13,7 +13,7 @@ public enum AppChange: String, CaseIterable, Sendable, Hashable {
 }
 
 /// The data of an app that is rolled back to an earlier version.
-public enum DataChoice: String, CaseIterable, Sendable, Hashable {
+package enum DataChoice: String, CaseIterable, Sendable, Hashable {
   /// The data from before the update.
   case before
   /// The current data.
@@ -27,32 +27,32 @@ public enum DataChoice: String, CaseIterable, Sendable, Hashable {
 /// The request, the state of the device and the policy determine an `AppChangePlan`, which
 /// describes all changes. An `AppChangeOperation` executes the plan under the journal and returns
 /// an `AppChangeReport`.
-public struct AppChangeRequest: Sendable {
-  public let change: AppChange
+package struct AppChangeRequest: Sendable {
+  package let change: AppChange
   /// The app.
-  public let app: BundleIdentifier
+  package let app: BundleIdentifier
   /// The package to install, for the operations that install one.
-  public var package: AppPackage?
+  package var package: AppPackage?
   /// Whether an older version may replace a newer one.
-  public var allowsDowngrade = false
+  package var allowsDowngrade = false
   /// Whether data that the platform may discard is removed, as if the platform had done so.
-  public var isStrict = false
+  package var isStrict = false
   /// The data of an app that is rolled back. Nil means the data from before the update, unless the
   /// user has created data since.
-  public var data: DataChoice?
+  package var data: DataChoice?
   /// Whether groups shared with other apps are rolled back too.
-  public var withGroups = false
+  package var withGroups = false
   /// Whether the app may be running.
-  public var isForced = false
+  package var isForced = false
   /// Whether a snapshot of the current state is made first.
-  public var savesFirst = true
+  package var savesFirst = true
   /// The start time.
-  public var time: Timestamp
+  package var time: Timestamp
   /// The seed for the names of new containers. Equal seeds yield equal plans.
-  public var seed: [UInt8]
+  package var seed: [UInt8]
 
   /// Creates a request.
-  public init(
+  package init(
     _ change: AppChange, of app: BundleIdentifier, package: AppPackage? = nil,
     time: Timestamp = Host.now(), seed: [UInt8] = Array(Host.randomHex(bytes: 16).utf8)
   ) {

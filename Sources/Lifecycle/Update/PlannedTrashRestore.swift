@@ -1,13 +1,13 @@
-public import PolicyEngine
-public import SystemIO
+package import PolicyEngine
+package import SystemIO
 
 /// An entry that an update moved to the trash and that its snapshot does not contain, such as a
 /// cache or data removed by `--strict`. A rollback restores it by a rename.
-public struct PlannedTrashRestore: Sendable, Hashable {
+package struct PlannedTrashRestore: Sendable, Hashable {
   /// Its path in the container.
-  public let inner: ByteString
+  package let inner: ByteString
   /// Its path in the trash, absolute.
-  public let from: ByteString
-  public let dataClass: DataClass
-  public let totals: EntryTotals
+  package let from: ByteString
+  package let dataClass: DataClass
+  package let totals: EntryTotals
 }

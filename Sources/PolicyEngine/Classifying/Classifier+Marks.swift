@@ -4,7 +4,7 @@ extension Classifier {
   ///
   /// A marker file marks the directory that contains it and, with `inherit`, everything below. Mark
   /// the directory's state before descending from it.
-  public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
+  package mutating func marking(_ state: State, _ marks: MarkSet) -> State {
     var key = keys[Int(state.index)]
     let added = marks.rawValue & names.marksByKind[Int(key.kind)]
     guard key.marks | added != key.marks else { return state }
@@ -16,11 +16,11 @@ extension Classifier {
   }
 
   /// Returns the marks in effect at a state, including those inherited from parent directories.
-  public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
+  package func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
 
   /// Returns the marks that an extended attribute with this Linux name can stand for. The caller
   /// checks the value with `Marker.accepts`.
-  public func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
+  package func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
     for (attribute, marks) in names.attributes where name.isEqual(to: attribute.span) {
       return marks
     }
@@ -29,19 +29,19 @@ extension Classifier {
 
   /// Returns the marks that a file with this name can set on its directory. The caller checks the
   /// file's first bytes with `Marker.accepts`.
-  public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
+  package func fileMarks(_ name: Span<UInt8>) -> MarkSet {
     guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }
     return []
   }
 
   /// Returns the sibling names that rules test for in this directory; usually empty.
-  public func siblingNames(_ state: State) -> SiblingSet {
+  package func siblingNames(_ state: State) -> SiblingSet {
     SiblingSet(rawValue: records[Int(state.index)].siblings)
   }
 
   /// Returns the bit of a sibling name, or the empty set if no rule tests for the name.
-  public func sibling(_ name: Span<UInt8>) -> SiblingSet {
+  package func sibling(_ name: Span<UInt8>) -> SiblingSet {
     guard names.siblingLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (index, sibling) in policy.siblingNames.enumerated() where name.isEqual(to: sibling.span) {
       return SiblingSet(sibling: index)
@@ -51,7 +51,7 @@ extension Classifier {
 
   /// Returns the state of a directory that contains sibling names. It affects only the directory's
   /// entries, not the verdicts on the directory itself.
-  public mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
+  package mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
     let present = siblings.rawValue & records[Int(state.index)].siblings
     guard present != 0 else { return state }
     if let known = held.find(state.index, present) { return State(index: known) }
@@ -64,7 +64,7 @@ extension Classifier {
 
   /// Whether a backup may include something below a directory, so that an excluded directory must
   /// be scanned. False is definite.
-  public func canReachKeep(
+  package func canReachKeep(
     _ state: State, for destination: Destination = Destination(), view: VerdictView = .keep
   ) -> Bool {
     let question = PatternTrie.question(view, destination)

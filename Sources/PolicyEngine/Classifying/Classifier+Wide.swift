@@ -18,10 +18,10 @@ extension Classifier {
   }
 
   /// Whether the cached states exceed `compactionThreshold`, so that `compact` should be called.
-  public var needsCompaction: Bool { weight > compactionThreshold }
+  package var needsCompaction: Bool { weight > compactionThreshold }
 
   /// Discards all states except those in `states`, which receive new values.
-  public mutating func compact(keeping states: inout [State]) {
+  package mutating func compact(keeping states: inout [State]) {
     let kept = states.map { keys[Int($0.index)] }
     (records, keys, table, remaining) = ([], [], [], [])
     (indices, roots, wideSymbols, weight) = ([:], [:], [:], 0)

@@ -1,4 +1,4 @@
-public import SandboxModel
+package import SandboxModel
 
 /// Classifies the entries of containers by a compiled policy. Not thread-safe.
 ///
@@ -7,21 +7,21 @@ public import SandboxModel
 /// is proportional to the length of its name, without allocations. The number of states depends on
 /// the policy's patterns and hardly on the tree; `compact` limits it for policies crafted to create
 /// many.
-public struct Classifier: ~Copyable {
+package struct Classifier: ~Copyable {
   /// The policy.
-  public let policy: CompiledPolicy
+  package let policy: CompiledPolicy
   /// The reference time for ages, in seconds since 1970.
-  public let scanStart: Int64
+  package let scanStart: Int64
 
   /// A position in a container, as far as the policy distinguishes positions. Valid only for the
   /// classifier that created it.
-  public struct State: Sendable, Hashable {
+  package struct State: Sendable, Hashable {
     let index: UInt32
   }
 
   /// The size of the cached states, in bytes, above which `needsCompaction` is true; typical
   /// policies use a few hundred KiB.
-  public var compactionThreshold = 32 << 20
+  package var compactionThreshold = 32 << 20
 
   var records: [StateRecord] = []
   /// The keys of the states, parallel to `records`.
@@ -48,7 +48,7 @@ public struct Classifier: ~Copyable {
   ///
   /// - Parameter scanStart: The start of the scan, in seconds since 1970; used only by rules with
   ///   `older-than` or `newer-than`.
-  public init(_ policy: CompiledPolicy, scanStart: Int64 = 0) {
+  package init(_ policy: CompiledPolicy, scanStart: Int64 = 0) {
     self.policy = policy
     self.scanStart = scanStart
     names = NameFilter(policy)
@@ -56,14 +56,14 @@ public struct Classifier: ~Copyable {
   }
 
   /// The number of cached states.
-  public var stateCount: Int { records.count }
+  package var stateCount: Int { records.count }
 
   /// Returns the state of a container's root.
   ///
   /// - Parameters:
   ///   - app: The bundle identifier of the app that owns the container, for rules of single apps.
   ///   - group: The group identifier, for rules of single groups.
-  public mutating func root(
+  package mutating func root(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil
   ) -> State {
     let app = app.flatMap { policy.trie.root(kind, .app($0)) == nil ? nil : $0 }
@@ -76,7 +76,7 @@ public struct Classifier: ~Copyable {
   }
 
   /// Returns the state of a directory's entry with the given name.
-  public mutating func descend(_ state: State, _ name: Span<UInt8>) -> State {
+  package mutating func descend(_ state: State, _ name: Span<UInt8>) -> State {
     let record = records[Int(state.index)]
     if record.literalLengths >> UInt64(min(name.count, 63)) & 1 == 1,
       let literal = policy.trie.literals.find(name)
@@ -98,12 +98,12 @@ public struct Classifier: ~Copyable {
 
   /// Whether the verdicts on a file in this state depend on it belonging to a database, so that the
   /// caller must find out.
-  public func asksForDatabases(_ state: State) -> Bool {
+  package func asksForDatabases(_ state: State) -> Bool {
     records[Int(state.index)].asksForDatabases
   }
 
   /// Returns the verdicts on an entry.
-  public func verdicts(_ state: State, _ facts: EntryFacts) -> Verdicts {
+  package func verdicts(_ state: State, _ facts: EntryFacts) -> Verdicts {
     let slot = Int(state.index) * StateRecord.types + facts.type.index
     var verdicts = table[slot]
     let record = records[Int(state.index)]

@@ -1,24 +1,24 @@
-public import SandboxModel
+package import SandboxModel
 
 /// A query for the verdicts on an entry, given by its full path.
-public struct EntryQuery: Sendable, Hashable {
+package struct EntryQuery: Sendable, Hashable {
   /// The kind of container.
-  public var kind: ContainerKind
+  package var kind: ContainerKind
   /// The bundle identifier of the app that owns the container.
-  public var app: String?
+  package var app: String?
   /// The group identifier, for a group container.
-  public var group: String?
+  package var group: String?
   /// The names from the container's root to the entry; empty for the root itself.
-  public var path: [[UInt8]]
+  package var path: [[UInt8]]
   /// The properties of the entry.
-  public var facts: EntryFacts
+  package var facts: EntryFacts
   /// The marks on the entry and on its parent directories, by depth; 0 is the container's root.
-  public var marks: [Int: MarkSet]
+  package var marks: [Int: MarkSet]
   /// The sibling names in the parent directories, by depth.
-  public var siblings: [Int: SiblingSet]
+  package var siblings: [Int: SiblingSet]
 
   /// Creates a query.
-  public init(
+  package init(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil, path: [[UInt8]],
     facts: EntryFacts = EntryFacts(.file), marks: [Int: MarkSet] = [:],
     siblings: [Int: SiblingSet] = [:]
@@ -33,7 +33,7 @@ public struct EntryQuery: Sendable, Hashable {
   }
 
   /// Creates a query from a path with its names separated by slashes.
-  public init(
+  package init(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil, path: String,
     facts: EntryFacts = EntryFacts(.file)
   ) {
@@ -45,7 +45,7 @@ public struct EntryQuery: Sendable, Hashable {
 
 extension Classifier {
   /// Returns the state of a query's entry, starting at the container's root.
-  public mutating func state(_ query: EntryQuery) -> State {
+  package mutating func state(_ query: EntryQuery) -> State {
     var state = root(query.kind, app: query.app, group: query.group)
     for (depth, name) in query.path.enumerated() {
       if let marks = query.marks[depth] { state = marking(state, marks) }
@@ -57,13 +57,13 @@ extension Classifier {
   }
 
   /// Returns the verdicts on a query's entry.
-  public mutating func verdicts(_ query: EntryQuery) -> Verdicts {
+  package mutating func verdicts(_ query: EntryQuery) -> Verdicts {
     verdicts(state(query), query.facts)
   }
 
   /// Returns the state at a path relative to a known state. Names are separated by slashes; empty
   /// names are ignored.
-  public mutating func descend(_ state: State, path: Span<UInt8>) -> State {
+  package mutating func descend(_ state: State, path: Span<UInt8>) -> State {
     var state = state
     var start = 0
     for index in 0...path.count {

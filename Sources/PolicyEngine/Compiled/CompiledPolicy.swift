@@ -1,39 +1,39 @@
-public import Codecs
-public import SandboxModel
+package import Codecs
+package import SandboxModel
 
 /// All layers of a policy, compiled for one layout and one OS version. Immutable.
 ///
 /// The state of a walk is kept in a `Classifier`; each thread creates its own.
-public final class CompiledPolicy: Sendable {
+package final class CompiledPolicy: Sendable {
   /// The policy's name.
-  public let name: String
+  package let name: String
   /// The policy's display name.
-  public let title: String?
+  package let title: String?
   /// The layout for which the policy is compiled, or nil for any layout.
-  public let layout: Layout?
+  package let layout: Layout?
   /// The OS version for which the policy is compiled, or nil if it is unknown and the newest one is
   /// assumed.
-  public let osVersion: OSVersion?
+  package let osVersion: OSVersion?
   /// The layers in ascending order of precedence.
-  public let layers: [PolicyLayer]
+  package let layers: [PolicyLayer]
   /// The BLAKE2b-256 digest of the content of all layers, independent of file names.
-  public let digest: Digest
+  package let digest: Digest
   /// The initial verdict of each class.
-  public let classes: [DataClass: Verdict]
+  package let classes: [DataClass: Verdict]
   /// The handling of whole containers.
-  public let containers: [ContainerKind: ContainerTerms]
+  package let containers: [ContainerKind: ContainerTerms]
   /// The retention time of data that operations set aside, in seconds.
-  public let retain: [RetainedItem: Int64]
+  package let retain: [RetainedItem: Int64]
   /// The purge levels, from the mildest to the most severe.
-  public let pressure: [Pressure]
+  package let pressure: [Pressure]
   /// The amount of data that an app may keep before it is purged ahead of others.
-  public let quotas: [Quota]
+  package let quotas: [Quota]
   /// The apps known to share a group, by group identifier.
-  public let groupMembers: [String: [String]]
+  package let groupMembers: [String: [String]]
   /// The markers to look for; the index of each is its bit in a `MarkSet`.
-  public let markers: [Marker]
+  package let markers: [Marker]
   /// The sibling names that rules test for; the index of each is its bit in a `SiblingSet`.
-  public let siblingNames: [[UInt8]]
+  package let siblingNames: [[UInt8]]
 
   /// The classes for which a layer permits loss with `allow-loss`.
   let lossyClasses: Set<DataClass>
@@ -79,31 +79,31 @@ public final class CompiledPolicy: Sendable {
 }
 
 /// A set of markers; each bit stands for an element of `CompiledPolicy.markers`.
-public struct MarkSet: OptionSet, Sendable, Hashable {
+package struct MarkSet: OptionSet, Sendable, Hashable {
   /// The bits.
-  public let rawValue: UInt64
+  package let rawValue: UInt64
 
   /// Creates a set from bits.
-  public init(rawValue: UInt64) { self.rawValue = rawValue }
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// Creates the set of one marker, given its index in `CompiledPolicy.markers`.
-  public init(marker index: Int) { rawValue = 1 << UInt64(index) }
+  package init(marker index: Int) { rawValue = 1 << UInt64(index) }
 
   /// The maximum number of markers in a policy.
-  public static let maximumCount = 64
+  package static let maximumCount = 64
 }
 
 /// A set of names in a directory; each bit stands for an element of `CompiledPolicy.siblingNames`.
-public struct SiblingSet: OptionSet, Sendable, Hashable {
+package struct SiblingSet: OptionSet, Sendable, Hashable {
   /// The bits.
-  public let rawValue: UInt64
+  package let rawValue: UInt64
 
   /// Creates a set from bits.
-  public init(rawValue: UInt64) { self.rawValue = rawValue }
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// Creates the set of one name, given its index in `CompiledPolicy.siblingNames`.
-  public init(sibling index: Int) { rawValue = 1 << UInt64(index) }
+  package init(sibling index: Int) { rawValue = 1 << UInt64(index) }
 
   /// The maximum number of sibling names in a policy.
-  public static let maximumCount = 64
+  package static let maximumCount = 64
 }

@@ -1,16 +1,16 @@
 /// A layer of a policy: rules, then marks. A later layer overrides an earlier one.
-public struct PolicyLayer: Sendable {
+package struct PolicyLayer: Sendable {
   /// The name in output: of the policy, of the overlay's file, or of the option.
-  public let name: String
+  package let name: String
   /// The origin of its file.
-  public let origin: PolicyOrigin
+  package let origin: PolicyOrigin
   /// The part of the policy that it represents.
-  public let part: Part
+  package let part: Part
   let rules: [(scope: CompiledStep.Scope, rules: [Rule])]
   let markers: [Marker]
 
   /// The parts of a policy that form layers, in order.
-  public enum Part: String, Sendable, Hashable, CaseIterable {
+  package enum Part: String, Sendable, Hashable, CaseIterable {
     /// The rules and markers of a file in the chain.
     case chain
     /// The `finally` section of a file in the chain.

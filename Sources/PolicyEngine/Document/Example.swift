@@ -1,39 +1,39 @@
 internal import Codecs
-public import SandboxModel
+package import SandboxModel
 
 /// A path with the expected values of its verdict; a test within a policy.
-public struct Example: Sendable, Hashable {
+package struct Example: Sendable, Hashable {
   /// The position in the file.
-  public let location: PolicyLocation
+  package let location: PolicyLocation
   /// The container kind.
-  public let kind: ContainerKind
+  package let kind: ContainerKind
   /// The entry's path below the container's root; empty for the root itself.
-  public let path: [[UInt8]]
+  package let path: [[UInt8]]
   /// The app that owns the container.
-  public let app: String?
+  package let app: String?
   /// The group that owns the container.
-  public let group: String?
+  package let group: String?
   /// The properties of the entry.
-  public let facts: EntryFacts
+  package let facts: EntryFacts
   /// The identifiers of the marks on the entry or on its parent directories, by path.
-  public let marks: [[[UInt8]]: [String]]
+  package let marks: [[[UInt8]]: [String]]
   /// The sibling names in directories on the path, by path.
-  public let holdings: [[[UInt8]]: [String]]
+  package let holdings: [[[UInt8]]: [String]]
   /// The OS version, or nil if it is unknown.
-  public let osVersion: OSVersion?
+  package let osVersion: OSVersion?
   /// The destination of the backup, or nil for the default one.
-  public let destination: Destination?
+  package let destination: Destination?
   /// The expected values.
-  public let expected: Expectation
+  package let expected: Expectation
   /// The expected values for the platform.
-  public let platform: Expectation
+  package let platform: Expectation
 
   /// The reference time for `age` in examples, in seconds since 1970.
   static let scanStart: Int64 = 4_000_000_000
 }
 
 /// The values that an example expects, each with its position.
-public struct Expectation: Sendable, Hashable {
+package struct Expectation: Sendable, Hashable {
   var dataClass: Placed<DataClass>?
   var backup: Placed<BackupSetting>?
   var update: Placed<UpdateDisposition>?

@@ -5,7 +5,7 @@ extension PolicyDocument {
   ///
   /// - Returns: The document, if the text is a policy at all, and every mistake. A document with
   ///   errors is usable only to find more mistakes.
-  public static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
+  package static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
     let start = PolicyLocation(file: source.name, line: 1, column: 1)
     guard source.bytes.count <= PolicySource.maximumSize else {
       let issue = PolicyIssue(

@@ -1,50 +1,50 @@
 internal import Codecs
-public import SandboxModel
+package import SandboxModel
 
 /// A policy file, read and checked individually.
-public struct PolicyDocument: Sendable {
+package struct PolicyDocument: Sendable {
   /// The text of the file.
-  public let source: PolicySource
+  package let source: PolicySource
   /// Whether it is a policy or an overlay.
-  public let role: Role
+  package let role: Role
   /// The display name.
-  public let title: String?
+  package let title: String?
   /// The policies that it extends, in ascending order of precedence, with positions.
-  public let extends: [Reference]
+  package let extends: [Reference]
   /// The device layout to which it applies.
-  public let layout: Layout?
+  package let layout: Layout?
   /// The initial dispositions of classes.
-  public let classes: [DataClass: ClassSettings]
+  package let classes: [DataClass: ClassSettings]
   /// The handling of whole containers.
-  public let containers: [ContainerKind: ContainerTerms]
+  package let containers: [ContainerKind: ContainerTerms]
   /// The retention time of data that operations set aside, in seconds.
-  public let retain: [RetainedItem: Int64]
+  package let retain: [RetainedItem: Int64]
   /// The rules, in order.
-  public let rules: [Rule]
+  package let rules: [Rule]
   /// The rules of single apps, by bundle identifier, in the file's order.
-  public let apps: [OwnedRules]
+  package let apps: [OwnedRules]
   /// The rules of single groups, by group identifier, in the file's order.
-  public let groups: [OwnedRules]
+  package let groups: [OwnedRules]
   /// The apps known to share a group, by group identifier.
-  public let groupMembers: [String: [String]]
+  package let groupMembers: [String: [String]]
   /// The markers, in order.
-  public let markers: [Marker]
+  package let markers: [Marker]
   /// The rules applied after those of every policy that extends this one.
-  public let finalRules: [Rule]
+  package let finalRules: [Rule]
   /// The markers applied after `finalRules`.
-  public let finalMarkers: [Marker]
+  package let finalMarkers: [Marker]
   /// The purge levels.
-  public let pressure: [Pressure]
+  package let pressure: [Pressure]
   /// The amount of data that an app may keep before it is purged ahead of others.
-  public let quotas: [Quota]
+  package let quotas: [Quota]
   /// The policy's tests.
-  public let examples: [Example]
+  package let examples: [Example]
 
   /// The whole content, for the digest.
   let content: YAMLNode
 
   /// The purpose of a file.
-  public enum Role: Sendable, Hashable {
+  package enum Role: Sendable, Hashable {
     /// A policy with this name.
     case policy(String)
     /// An overlay over the policies for these layouts, or over all policies if empty.
@@ -52,33 +52,33 @@ public struct PolicyDocument: Sendable {
   }
 
   /// A reference to a policy by name.
-  public struct Reference: Sendable, Hashable {
+  package struct Reference: Sendable, Hashable {
     /// The policy's name.
-    public let name: String
+    package let name: String
     /// The position of the reference.
-    public let location: PolicyLocation
+    package let location: PolicyLocation
   }
 
   /// The rules of one app or one group.
-  public struct OwnedRules: Sendable, Hashable {
+  package struct OwnedRules: Sendable, Hashable {
     /// The identifier of the app or group.
-    public let owner: String
+    package let owner: String
     /// The rules, in order.
-    public let rules: [Rule]
+    package let rules: [Rule]
   }
 
   /// The dispositions of a class, as far as the file sets them.
-  public struct ClassSettings: Sendable, Hashable {
+  package struct ClassSettings: Sendable, Hashable {
     /// The values.
-    public let settings: Settings
+    package let settings: Settings
     /// The reason for permitting the loss of precious data.
-    public let allowLoss: String?
+    package let allowLoss: String?
     /// The position in the file.
-    public let location: PolicyLocation
+    package let location: PolicyLocation
   }
 
   /// The policy's name, or nil for an overlay.
-  public var name: String? { if case .policy(let name) = role { name } else { nil } }
+  package var name: String? { if case .policy(let name) = role { name } else { nil } }
 
   /// The start of the file's content.
   var location: PolicyLocation { PolicyLocation(source.name, content.mark) }

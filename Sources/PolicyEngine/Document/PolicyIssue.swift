@@ -1,18 +1,18 @@
 /// A mistake in a policy: its position, the problem, and the expected text.
-public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
+package struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
   /// The position in the file.
-  public let location: PolicyLocation
+  package let location: PolicyLocation
   /// The severity.
-  public let severity: Severity
+  package let severity: Severity
   /// The kind of mistake.
-  public let kind: Kind
+  package let kind: Kind
   /// The problem.
-  public let problem: String
+  package let problem: String
   /// The expected text; empty if there is none.
-  public let expected: String
+  package let expected: String
 
   /// The severity of a mistake.
-  public enum Severity: String, Sendable, Hashable {
+  package enum Severity: String, Sendable, Hashable {
     /// The policy cannot be used.
     case error
     /// The policy can be used, but perhaps not with the intended effect.
@@ -20,7 +20,7 @@ public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The kinds of mistakes; the words are part of the JSON output.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The file is too large or not valid YAML.
     case unreadable
     /// An unknown or missing key.
@@ -57,18 +57,18 @@ public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The issue as one line in the format of compilers.
-  public var description: String {
+  package var description: String {
     let expectation = expected.isEmpty ? "" : "; expected \(expected)"
     return "\(location): \(severity.rawValue): \(problem)\(expectation)"
   }
 }
 
 /// The error for a policy that cannot be used, with every mistake found in it.
-public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The attempted action.
-  public let action: String
+  package let action: String
   /// The mistakes, ordered by file and line; at least one is an error.
-  public let issues: [PolicyIssue]
+  package let issues: [PolicyIssue]
 
   init(_ action: String, _ issues: [PolicyIssue]) {
     self.action = action
@@ -76,7 +76,7 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The action and the first mistake: "cannot use the policy ios: ios.yaml:3:1: …".
-  public var description: String {
+  package var description: String {
     guard let first = issues.first(where: { $0.severity == .error }) else {
       return "cannot \(action)"
     }
@@ -87,7 +87,7 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The suggested remedy.
-  public var hint: String {
+  package var hint: String {
     guard let first = issues.first else { return "correct the policy" }
     let file = first.location.file
     if !first.location.isOfCommandLine {

@@ -1,16 +1,16 @@
 internal import Codecs
 
 /// A position in a policy file.
-public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
+package struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The file, by the name of its source.
-  public let file: String
+  package let file: String
   /// The line, counted from 1.
-  public let line: Int
+  package let line: Int
   /// The column, counted from 1.
-  public let column: Int
+  package let column: Int
 
   /// Creates a location.
-  public init(file: String, line: Int, column: Int) {
+  package init(file: String, line: Int, column: Int) {
     self.file = file
     self.line = line
     self.column = column
@@ -24,13 +24,13 @@ public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConver
   static let commandLine = "command line"
 
   /// Whether the location is in the command line and not in a file.
-  public var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
+  package var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
 
   /// The position in the format of compilers, `site.yaml:12:5`.
-  public var description: String { "\(file):\(line):\(column)" }
+  package var description: String { "\(file):\(line):\(column)" }
 
   /// Orders by file, then by position.
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     (left.file, left.line, left.column) < (right.file, right.line, right.column)
   }
 }

@@ -1,24 +1,24 @@
 /// The text of a policy file, read by the caller.
-public struct PolicySource: Sendable, Hashable {
+package struct PolicySource: Sendable, Hashable {
   /// The file's name in messages: a path, or `builtin:ios.yaml`.
-  public let name: String
+  package let name: String
   /// The file's content, UTF-8.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// The origin, which determines the position among the layers.
-  public let origin: PolicyOrigin
+  package let origin: PolicyOrigin
 
   /// The maximum size of a policy file, in bytes.
-  public static let maximumSize = 4 << 20
+  package static let maximumSize = 4 << 20
 
   /// Creates a source.
-  public init(name: String, bytes: [UInt8], origin: PolicyOrigin) {
+  package init(name: String, bytes: [UInt8], origin: PolicyOrigin) {
     self.name = name
     self.bytes = bytes
     self.origin = origin
   }
 
   /// Creates a source from a string.
-  public init(name: String, text: String, origin: PolicyOrigin) {
+  package init(name: String, text: String, origin: PolicyOrigin) {
     self.init(name: name, bytes: Array(text.utf8), origin: origin)
   }
 
@@ -29,7 +29,7 @@ public struct PolicySource: Sendable, Hashable {
 }
 
 /// The origin of a policy file, in ascending order of precedence.
-public enum PolicyOrigin: Int, Sendable, Hashable, Comparable, CaseIterable {
+package enum PolicyOrigin: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Part of the program.
   case builtin
   /// The system's directory, `/etc/sandboxctl/policies`.
@@ -40,10 +40,10 @@ public enum PolicyOrigin: Int, Sendable, Hashable, Comparable, CaseIterable {
   case commandLine
 
   /// Orders by ascending precedence.
-  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
   /// The name in output.
-  public var name: String {
+  package var name: String {
     switch self {
     case .builtin: "builtin"
     case .system: "system"

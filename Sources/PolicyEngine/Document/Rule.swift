@@ -1,49 +1,49 @@
-public import SandboxModel
+package import SandboxModel
 
 /// A rule of a policy file: the paths that it matches and the values that it sets.
-public struct Rule: Sendable, Hashable {
+package struct Rule: Sendable, Hashable {
   /// The identifier, unique in its file.
-  public let id: String
+  package let id: String
   /// The position in the file.
-  public let location: PolicyLocation
+  package let location: PolicyLocation
   /// The container kinds to which it applies.
-  public let kinds: Set<ContainerKind>
+  package let kinds: Set<ContainerKind>
   /// The pattern of the paths, relative to the container's root.
-  public let pattern: Pattern
+  package let pattern: Pattern
   /// The values to set in both verdicts.
-  public let settings: Settings
+  package let settings: Settings
   /// The effect on the platform's verdict.
-  public let platform: PlatformSetting
+  package let platform: PlatformSetting
   /// The additional conditions.
-  public let conditions: Conditions
+  package let conditions: Conditions
   /// The OS versions to which it applies.
-  public let versions: VersionRange
+  package let versions: VersionRange
   /// The reason, from `why`.
-  public let why: String?
+  package let why: String?
   /// The reference, from `source`.
-  public let source: String?
+  package let source: String?
   /// The reason for permitting the loss of precious data.
-  public let allowLoss: String?
+  package let allowLoss: String?
   /// The position of its pattern.
   let patternLocation: PolicyLocation
 }
 
 /// The conditions of a rule besides its pattern.
-public struct Conditions: Sendable, Hashable {
+package struct Conditions: Sendable, Hashable {
   /// The size in bytes that the entry must exceed; never true for a directory.
-  public var largerThan: Int64?
+  package var largerThan: Int64?
   /// The permitted types; any type if empty.
-  public var types: Set<EntryType> = []
+  package var types: Set<EntryType> = []
   /// The names of which one must exist beside the entry that the pattern names. For a pattern that
   /// ends in `/**`, that entry is the one named before `/**`.
-  public var siblings: [String] = []
+  package var siblings: [String] = []
   /// The age in seconds that the last change must exceed, relative to the scan's start.
-  public var olderThan: Int64?
+  package var olderThan: Int64?
   /// The age in seconds that the last change must not reach.
-  public var newerThan: Int64?
+  package var newerThan: Int64?
 
   /// Creates empty conditions.
-  public init() {}
+  package init() {}
 
   /// The permitted types as a bit mask.
   var typeMask: UInt8 {
@@ -67,7 +67,7 @@ public struct Conditions: Sendable, Hashable {
 
 extension Conditions: CustomStringConvertible {
   /// The conditions as text, "type is file, larger than 1000 bytes"; empty for none.
-  public var description: String {
+  package var description: String {
     var parts: [String] = []
     if !types.isEmpty {
       parts.append("type is \(types.map(\.rawValue).sorted().joined(separator: " or "))")

@@ -1,18 +1,18 @@
 /// The values that a rule sets.
-public struct Settings: Sendable, Hashable {
+package struct Settings: Sendable, Hashable {
   /// The class, whose dispositions replace all values set before.
-  public var dataClass: DataClass?
+  package var dataClass: DataClass?
   /// The backup disposition, as far as the rule sets it.
-  public var backup: BackupSetting?
+  package var backup: BackupSetting?
   /// The handling of the data on update.
-  public var update: UpdateDisposition?
+  package var update: UpdateDisposition?
   /// Whether the data may be purged.
-  public var purge: PurgeDisposition?
+  package var purge: PurgeDisposition?
   /// The handling of the data on restore.
-  public var restore: RestoreDisposition?
+  package var restore: RestoreDisposition?
 
   /// Creates settings.
-  public init(
+  package init(
     dataClass: DataClass? = nil, backup: BackupSetting? = nil, update: UpdateDisposition? = nil,
     purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil
   ) {
@@ -24,20 +24,20 @@ public struct Settings: Sendable, Hashable {
   }
 
   /// Whether no value is set.
-  public var isEmpty: Bool { self == Settings() }
+  package var isEmpty: Bool { self == Settings() }
 }
 
 /// The backup setting of a rule: for all destinations, or for single ones.
-public struct BackupSetting: Sendable, Hashable {
+package struct BackupSetting: Sendable, Hashable {
   /// The mode for every destination; replaces everything set before.
-  public var standard: BackupMode?
+  package var standard: BackupMode?
   /// The additional restriction for a repository in a cloud.
-  public var cloud: BackupMode?
+  package var cloud: BackupMode?
   /// The additional restriction for an unencrypted repository.
-  public var unencrypted: BackupMode?
+  package var unencrypted: BackupMode?
 
   /// Creates a setting.
-  public init(
+  package init(
     _ standard: BackupMode? = nil, cloud: BackupMode? = nil, unencrypted: BackupMode? = nil
   ) {
     self.standard = standard
@@ -55,7 +55,7 @@ public struct BackupSetting: Sendable, Hashable {
 }
 
 /// The effect of a rule on the platform's verdict.
-public enum PlatformSetting: Sendable, Hashable {
+package enum PlatformSetting: Sendable, Hashable {
   /// The same values as in the verdict of this program.
   case same
   /// No effect: the rule concerns only what this program keeps.

@@ -3,7 +3,7 @@ internal import SandboxModel
 extension CompiledPolicy {
   /// Whether an `Explanation.Step` of this policy can have the identifier: that of a rule, a marker
   /// or a container kind.
-  public func hasRule(_ id: String) -> Bool {
+  package func hasRule(_ id: String) -> Bool {
     ContainerKind(rawValue: id) != nil || steps.contains { $0.id == id }
   }
 
@@ -12,7 +12,7 @@ extension CompiledPolicy {
   /// - Parameters:
   ///   - scanStart: The reference time for ages, in seconds since 1970.
   ///   - destination: The destination of the backup, for `overruledMarks`.
-  public func explain(
+  package func explain(
     _ query: EntryQuery, scanStart: Int64 = 0, for destination: Destination = Destination()
   ) -> Explanation {
     var explainer = Explainer(self, query, scanStart: scanStart)

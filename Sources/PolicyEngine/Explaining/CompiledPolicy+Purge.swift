@@ -1,20 +1,20 @@
-public import SandboxModel
+package import SandboxModel
 
 /// The rule or marker that decided whether an entry may be purged.
-public struct PurgeDecision: Sendable, Hashable {
+package struct PurgeDecision: Sendable, Hashable {
   /// The identifier of the rule or marker, or the container kind if none matched.
-  public let rule: String
+  package let rule: String
   /// The position, or nil for the container's initial verdict.
-  public let location: PolicyLocation?
+  package let location: PolicyLocation?
   /// The reason given in the policy.
-  public let why: String?
+  package let why: String?
   /// Whether the policy permits the loss of precious data with `allow-loss`.
-  public let allowsLoss: Bool
+  package let allowsLoss: Bool
 }
 
 extension CompiledPolicy {
   /// Returns the last rule or marker that set whether an entry may be purged.
-  public func purgeDecision(on query: EntryQuery, scanStart: Int64 = 0) -> PurgeDecision {
+  package func purgeDecision(on query: EntryQuery, scanStart: Int64 = 0) -> PurgeDecision {
     let explanation = explain(query, scanStart: scanStart)
     let matched = matching(query, depth: query.path.count)
     // The first step is the container's initial verdict; the others are the matching steps in
@@ -34,7 +34,7 @@ extension CompiledPolicy {
 
   /// Returns the directories that rules name by the components before the first wildcard. A purge
   /// does not delete them.
-  public func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
+  package func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
     Set(
       steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern.fixedPrefix))
   }

@@ -1,45 +1,45 @@
 /// The explanation of an entry's verdicts: every rule and marker that applies, in order.
-public struct Explanation: Sendable {
+package struct Explanation: Sendable {
   /// The query.
-  public let query: EntryQuery
+  package let query: EntryQuery
   /// The initial verdict, followed by every rule and marker that applies to the entry.
-  public let steps: [Step]
+  package let steps: [Step]
   /// The resulting verdicts.
-  public let verdicts: Verdicts
+  package let verdicts: Verdicts
   /// The marks that excluded the entry from backups until a later rule included it again.
-  public let overruledMarks: [OverruledMark]
+  package let overruledMarks: [OverruledMark]
 
   /// The effect of one rule or marker.
-  public struct Step: Sendable, Hashable {
+  package struct Step: Sendable, Hashable {
     /// The kind of step.
-    public let kind: Kind
+    package let kind: Kind
     /// The identifier of the rule or marker, or the container kind for the start.
-    public let id: String
+    package let id: String
     /// The position, or nil for the start.
-    public let location: PolicyLocation?
+    package let location: PolicyLocation?
     /// The name of its layer.
-    public let layer: String
+    package let layer: String
     /// The origin of the layer.
-    public let origin: PolicyOrigin
+    package let origin: PolicyOrigin
     /// The part of the policy that the layer represents.
-    public let part: PolicyLayer.Part
+    package let part: PolicyLayer.Part
     /// For a marker, the depths of the entries that carry the mark, in ascending order; 0 is the
     /// container's root.
-    public let bearers: [Int]
+    package let bearers: [Int]
     /// Whether the step took effect.
-    public let outcome: Outcome
+    package let outcome: Outcome
     /// The values set for this program, by policy key.
-    public let keep: [Change]
+    package let keep: [Change]
     /// The values set in the platform's verdict.
-    public let platform: [Change]
+    package let platform: [Change]
     /// The reason given in the policy.
-    public let why: String?
+    package let why: String?
     /// The reference given in the policy.
-    public let source: String?
+    package let source: String?
   }
 
   /// The kind of a step.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The initial verdict of everything in the container.
     case start
     /// A rule for all apps.
@@ -55,7 +55,7 @@ public struct Explanation: Sendable {
   }
 
   /// Whether a step took effect.
-  public enum Outcome: Sendable, Hashable {
+  package enum Outcome: Sendable, Hashable {
     /// All of its values were set.
     case applied
     /// Only the values permitted for data of this class were set: no class and no purge.
@@ -67,23 +67,23 @@ public struct Explanation: Sendable {
   }
 
   /// A value that was set.
-  public struct Change: Sendable, Hashable, CustomStringConvertible {
+  package struct Change: Sendable, Hashable, CustomStringConvertible {
     /// The key in policy files.
-    public let key: String
+    package let key: String
     /// The value in the syntax of policy files.
-    public let value: String
+    package let value: String
 
     /// The change in the syntax of policy files, `backup: never`.
-    public var description: String { "\(key): \(value)" }
+    package var description: String { "\(key): \(value)" }
   }
 
   /// A mark that a later rule overruled.
-  public struct OverruledMark: Sendable, Hashable {
+  package struct OverruledMark: Sendable, Hashable {
     /// The identifier of the marker.
-    public let mark: String
+    package let mark: String
     /// The identifier of the rule that includes the entry.
-    public let rule: String
+    package let rule: String
     /// The position of the rule.
-    public let location: PolicyLocation?
+    package let location: PolicyLocation?
   }
 }

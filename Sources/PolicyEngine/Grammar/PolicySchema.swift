@@ -1,9 +1,9 @@
 internal import Codecs
 
 /// The JSON Schema of policy files, for editors; generated from the grammar.
-public enum PolicySchema {
+package enum PolicySchema {
   /// The schema (JSON Schema 2020-12), identical to `policies/policy.schema.json`.
-  public static var text: String { document.pretty + "\n" }
+  package static var text: String { document.pretty + "\n" }
 
   static var document: JSON {
     var writer = SchemaWriter()

@@ -5,7 +5,7 @@ extension PolicyLibrary {
   ///
   /// - Throws: `PolicyError` with every mistake of the files involved if there is an error.
   ///   Built-in files are not linted.
-  public func compile(_ request: PolicyRequest) throws(PolicyError) -> CompiledPolicy {
+  package func compile(_ request: PolicyRequest) throws(PolicyError) -> CompiledPolicy {
     let base = try base(for: request)
     let action = "use the policy '\(base.name ?? "")'"
     let layout = request.layout ?? base.layout

@@ -1,10 +1,10 @@
-public import SandboxModel
+package import SandboxModel
 
 /// All available policy files: built-in, of the system, of the user, and from the command line.
-public struct PolicyLibrary: Sendable {
+package struct PolicyLibrary: Sendable {
   /// The files that could be read as policies, in the order of layers: by origin, then by file name
   /// for files of a directory.
-  public let documents: [PolicyDocument]
+  package let documents: [PolicyDocument]
   /// The mistakes that each file has individually.
   private let issues: [String: [PolicyIssue]]
   private let policies: [String: Int]
@@ -14,7 +14,7 @@ public struct PolicyLibrary: Sendable {
   ///
   /// - Parameter replacements: Files that replace the policies with the same names, with their
   ///   origin, to be checked instead of them.
-  public init(_ sources: [PolicySource], replacements: [PolicySource] = []) {
+  package init(_ sources: [PolicySource], replacements: [PolicySource] = []) {
     self.init(reading: Self.replace(sources, by: replacements))
   }
 
@@ -76,13 +76,13 @@ public struct PolicyLibrary: Sendable {
   }
 
   /// The policy names, in the order of their files.
-  public var policyNames: [String] { documents.compactMap(\.name) }
+  package var policyNames: [String] { documents.compactMap(\.name) }
 
   /// Returns the policy with a name.
-  public func policy(_ name: String) -> PolicyDocument? { policies[name].map { documents[$0] } }
+  package func policy(_ name: String) -> PolicyDocument? { policies[name].map { documents[$0] } }
 
   /// Returns the name of the default policy for a layout: the first policy with that layout.
-  public func defaultPolicy(for layout: Layout) -> String? {
+  package func defaultPolicy(for layout: Layout) -> String? {
     documents.first { $0.layout == layout && $0.name != nil }?.name
   }
 

@@ -1,18 +1,18 @@
-public import SandboxModel
+package import SandboxModel
 
 /// A request for a compiled policy.
-public struct PolicyRequest: Sendable, Hashable {
+package struct PolicyRequest: Sendable, Hashable {
   /// The policy's name, or nil for the layout's default policy.
-  public var policy: String?
+  package var policy: String?
   /// The device's layout, or nil for the policy's own layout.
-  public var layout: Layout?
+  package var layout: Layout?
   /// The device's OS version, or nil if it is unknown and the newest one is assumed.
-  public var osVersion: OSVersion?
+  package var osVersion: OSVersion?
   /// The command-line patterns, in order.
-  public var patterns: [CommandLinePattern]
+  package var patterns: [CommandLinePattern]
 
   /// Creates a request.
-  public init(
+  package init(
     policy: String? = nil, layout: Layout? = nil, osVersion: OSVersion? = nil,
     patterns: [CommandLinePattern] = []
   ) {
@@ -25,7 +25,7 @@ public struct PolicyRequest: Sendable, Hashable {
 
 /// A command-line option that acts as a rule. It applies to all containers and overrides every
 /// file.
-public enum CommandLinePattern: Sendable, Hashable {
+package enum CommandLinePattern: Sendable, Hashable {
   /// `--exclude`: never backs up the matching entries and everything below them.
   case exclude(PatternText)
   /// `--include`: always backs up and restores the matching entries and everything below them.

@@ -58,7 +58,7 @@ extension PolicyLibrary {
   ///
   /// A policy is checked with the policies that it extends, an overlay on top of the default policy
   /// of each of its layouts. Files that cannot be read as policies are included.
-  public func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
+  package func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
     var issues: [PolicyIssue] = []
     for issue in unreadableIssues where sourceName == nil || issue.location.file == sourceName {
       issues.append(issue)
@@ -76,7 +76,7 @@ extension PolicyLibrary {
   /// Runs the examples of the files with a source name, or of all files if it is nil.
   ///
   /// - Returns: The number of examples, and an issue for each failure.
-  public func test(_ sourceName: String? = nil) -> (count: Int, failures: [PolicyIssue]) {
+  package func test(_ sourceName: String? = nil) -> (count: Int, failures: [PolicyIssue]) {
     let tested = documents.filter { sourceName == nil || $0.source.name == sourceName }
     let failures = tested.flatMap { lint($0.source.name) }.filter { $0.kind == .example }
     return (tested.reduce(0) { $0 + $1.examples.count }, failures)

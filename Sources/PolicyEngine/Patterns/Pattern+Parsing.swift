@@ -2,14 +2,14 @@ extension Pattern {
   /// Parses a pattern.
   ///
   /// - Throws: `PatternError` with the problem and its position.
-  public init(parsing text: String, ignoringCase: Bool = false) throws(PatternError) {
+  package init(parsing text: String, ignoringCase: Bool = false) throws(PatternError) {
     try self.init(parsing: PatternText(text), ignoringCase: ignoringCase)
   }
 
   /// Parses a pattern given as bytes.
   ///
   /// - Throws: `PatternError` with the problem and its position.
-  public init(parsing text: PatternText, ignoringCase: Bool = false) throws(PatternError) {
+  package init(parsing text: PatternText, ignoringCase: Bool = false) throws(PatternError) {
     guard !text.bytes.isEmpty else {
       throw PatternError(
         offset: 0, problem: "the pattern is empty", expected: "`**` for everything")

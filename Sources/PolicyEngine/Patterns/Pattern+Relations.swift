@@ -2,7 +2,7 @@ extension Pattern {
   /// Whether this pattern matches every path that the other pattern matches.
   ///
   /// True is definite; false can be wrong for patterns with many wildcards.
-  public func includes(_ other: Pattern) -> Bool {
+  package func includes(_ other: Pattern) -> Bool {
     WildcardRelation(
       outer: components.count, isOuterStar: { components[$0].isAnyDepth },
       inner: other.components.count, isInnerStar: { other.components[$0].isAnyDepth },

@@ -1,9 +1,9 @@
 /// A pattern of paths below a container's root, matched byte for byte (docs/policy.md, patterns).
-public struct Pattern: Sendable, Hashable {
+package struct Pattern: Sendable, Hashable {
   /// The pattern as written, with escapes for bytes that are not UTF-8.
-  public let text: String
+  package let text: String
   /// Whether ASCII letters match in either case.
-  public let ignoresCase: Bool
+  package let ignoresCase: Bool
   let components: [Component]
 
   enum Component: Hashable, Sendable {
@@ -22,11 +22,11 @@ public struct Pattern: Sendable, Hashable {
   }
 
   /// Whether the pattern covers everything below the named entries: its last component is `**`.
-  public var coversDescendants: Bool { components.last?.isAnyDepth == true }
+  package var coversDescendants: Bool { components.last?.isAnyDepth == true }
 
   /// The components before the first wildcard: the directory that the rule names, which a purge
   /// does not delete.
-  public var fixedPrefix: [[UInt8]] {
+  package var fixedPrefix: [[UInt8]] {
     var prefix: [[UInt8]] = []
     for component in components {
       guard let name = component.name, name.globs.isEmpty, name.literals.count == 1 else { break }
@@ -36,7 +36,7 @@ public struct Pattern: Sendable, Hashable {
   }
 
   /// Whether the pattern matches a path, given as components; empty for the container's root.
-  public func matches(_ path: [[UInt8]]) -> Bool {
+  package func matches(_ path: [[UInt8]]) -> Bool {
     isMatch(path.reduce(start) { advance($0, by: $1.span) })
   }
 }
@@ -45,18 +45,18 @@ public struct Pattern: Sendable, Hashable {
 
 extension Pattern {
   /// The state of a match after the first components of a path.
-  public struct Progress: Sendable, Hashable {
+  package struct Progress: Sendable, Hashable {
     fileprivate var places: Set<Int>
 
     /// Whether no continuation of the path can match.
-    public var isHopeless: Bool { places.isEmpty }
+    package var isHopeless: Bool { places.isEmpty }
   }
 
   /// The state before the first component.
-  public var start: Progress { closed([0]) }
+  package var start: Progress { closed([0]) }
 
   /// Returns the state after one more component.
-  public func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
+  package func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
     var next: Set<Int> = []
     for place in progress.places where place < components.count {
       switch components[place] {
@@ -68,7 +68,7 @@ extension Pattern {
   }
 
   /// Whether a path that ends in this state matches.
-  public func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
+  package func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
 
   private func closed(_ places: Set<Int>) -> Progress {
     var all = places
@@ -79,15 +79,15 @@ extension Pattern {
   }
 
   /// Whether the pattern is a single component, so that it matches names only.
-  public var isOfNames: Bool { components.count == 1 && !coversDescendants }
+  package var isOfNames: Bool { components.count == 1 && !coversDescendants }
 
   /// Whether a pattern of one component matches a name.
-  public func matches(name: Span<UInt8>) -> Bool {
+  package func matches(name: Span<UInt8>) -> Bool {
     components.count == 1 && components[0].name?.matches(name) ?? true
   }
 }
 
 extension Pattern: CustomStringConvertible {
   /// The pattern as written.
-  public var description: String { text }
+  package var description: String { text }
 }

@@ -1,5 +1,5 @@
 /// Whether data goes into a backup.
-public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, BitwiseCopyable {
+package enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, BitwiseCopyable {
   /// It is stored.
   case always
   /// It is stored, and is read only if its version indicates a change.
@@ -8,7 +8,7 @@ public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, Bi
   case never
 
   /// Orders by restriction: `always` before `when-changed` before `never`.
-  public static func < (left: Self, right: Self) -> Bool { left.restriction < right.restriction }
+  package static func < (left: Self, right: Self) -> Bool { left.restriction < right.restriction }
 
   private var restriction: UInt8 {
     switch self {
@@ -20,20 +20,20 @@ public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, Bi
 }
 
 /// The destination of a backup, as far as policies distinguish destinations.
-public struct Destination: Sendable, Hashable, CaseIterable {
+package struct Destination: Sendable, Hashable, CaseIterable {
   /// Whether the repository is hosted by another party.
-  public var isCloud: Bool
+  package var isCloud: Bool
   /// Whether the repository is unencrypted.
-  public var isUnencrypted: Bool
+  package var isUnencrypted: Bool
 
   /// Creates a destination; by default a local, encrypted one, without restrictions.
-  public init(isCloud: Bool = false, isUnencrypted: Bool = false) {
+  package init(isCloud: Bool = false, isUnencrypted: Bool = false) {
     self.isCloud = isCloud
     self.isUnencrypted = isUnencrypted
   }
 
   /// All four combinations.
-  public static let allCases: [Destination] = [
+  package static let allCases: [Destination] = [
     Destination(), Destination(isCloud: true), Destination(isUnencrypted: true),
     Destination(isCloud: true, isUnencrypted: true),
   ]
@@ -43,16 +43,16 @@ public struct Destination: Sendable, Hashable, CaseIterable {
 }
 
 /// Whether data goes into a backup, by destination.
-public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
+package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   /// The mode for every destination.
-  public var standard: BackupMode
+  package var standard: BackupMode
   /// The additional restriction for a repository in a cloud.
-  public var cloud: BackupMode
+  package var cloud: BackupMode
   /// The additional restriction for an unencrypted repository.
-  public var unencrypted: BackupMode
+  package var unencrypted: BackupMode
 
   /// Creates a disposition; by default the destinations add no restriction.
-  public init(
+  package init(
     _ standard: BackupMode, cloud: BackupMode = .always, unencrypted: BackupMode = .always
   ) {
     self.standard = standard
@@ -61,7 +61,7 @@ public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// Returns the mode for a destination: the most restrictive of those that apply.
-  public func mode(for destination: Destination = Destination()) -> BackupMode {
+  package func mode(for destination: Destination = Destination()) -> BackupMode {
     var mode = standard
     if destination.isCloud { mode = max(mode, cloud) }
     if destination.isUnencrypted { mode = max(mode, unencrypted) }
@@ -71,7 +71,7 @@ public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
 
 extension BackupDisposition: CustomStringConvertible {
   /// The disposition in the syntax of policy files.
-  public var description: String {
+  package var description: String {
     var parts: [String] = []
     if cloud > standard { parts.append("cloud: \(cloud.rawValue)") }
     if unencrypted > standard { parts.append("unencrypted: \(unencrypted.rawValue)") }

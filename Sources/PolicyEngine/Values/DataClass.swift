@@ -1,5 +1,5 @@
 /// The class of data, set by `class:` in a rule.
-public enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+package enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// Data that the user created and that cannot be recreated.
   case userData = "user-data"
   /// Data from other apps that the user has not imported yet.
@@ -22,7 +22,7 @@ public enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
   case unknown
 
   /// Whether its loss is permanent, as far as the policy knows.
-  public var isPrecious: Bool { self == .userData || self == .inbox || self == .unknown }
+  package var isPrecious: Bool { self == .userData || self == .inbox || self == .unknown }
 
   /// Whether a marker may make it purgeable (docs/design.md, marks).
   func acceptsMarkers(belowCache: Bool) -> Bool {

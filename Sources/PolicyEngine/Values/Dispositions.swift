@@ -1,5 +1,5 @@
 /// The handling of data when the app is updated.
-public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+package enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// The platform guarantees to preserve it.
   case preserve
   /// It may be preserved, without guarantee.
@@ -11,7 +11,7 @@ public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, Bitwise
 }
 
 /// The handling of data on restore.
-public enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+package enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// It is restored as stored.
   case restore
   /// The directory is restored empty.

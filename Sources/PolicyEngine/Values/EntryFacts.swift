@@ -1,5 +1,5 @@
 /// The type of an entry, as far as `type:` in a rule distinguishes types.
-public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+package enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// A regular file.
   case file
   /// A directory.
@@ -32,17 +32,17 @@ public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
 }
 
 /// The properties of an entry that conditions of rules test.
-public struct EntryFacts: Sendable, Hashable {
+package struct EntryFacts: Sendable, Hashable {
   /// The type.
-  public var type: EntryType
+  package var type: EntryType
   /// The size in bytes; not used for directories.
-  public var size: Int64
+  package var size: Int64
   /// The last change of the content, in seconds since 1970, or nil if it is unknown; then neither
   /// `older-than` nor `newer-than` holds.
-  public var modified: Int64?
+  package var modified: Int64?
 
   /// Creates facts.
-  public init(_ type: EntryType, size: Int64 = 0, modified: Int64? = nil) {
+  package init(_ type: EntryType, size: Int64 = 0, modified: Int64? = nil) {
     self.type = type
     self.size = size
     self.modified = modified

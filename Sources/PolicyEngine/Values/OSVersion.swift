@@ -1,10 +1,10 @@
 /// A dotted OS version, `5.0.1`; missing numbers count as 0.
-public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
+package struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The numbers, without trailing zeros.
   let numbers: [UInt32]
 
   /// Parses dotted numbers, or returns nil for any other text.
-  public init?(_ text: some StringProtocol) {
+  package init?(_ text: some StringProtocol) {
     var numbers: [UInt32] = []
     for part in text.split(separator: ".", omittingEmptySubsequences: false) {
       guard part.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
@@ -18,22 +18,22 @@ public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible
   }
 
   /// Orders by the numbers, lexicographically.
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     left.numbers.lexicographicallyPrecedes(right.numbers)
   }
 
   /// The version without trailing zeros.
-  public var description: String { numbers.map(String.init).joined(separator: ".") }
+  package var description: String { numbers.map(String.init).joined(separator: ".") }
 }
 
 /// The OS versions to which a rule or marker applies.
-public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
+package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
   /// The lower bound, or nil for none.
   let lower: Bound?
   /// The upper bound, or nil for none.
   let upper: Bound?
   /// The range as written.
-  public let description: String
+  package let description: String
 
   struct Bound: Sendable, Hashable {
     let version: OSVersion
@@ -41,7 +41,7 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Every version.
-  public static let all = VersionRange(lower: nil, upper: nil, description: "all")
+  package static let all = VersionRange(lower: nil, upper: nil, description: "all")
 
   private init(lower: Bound?, upper: Bound?, description: String) {
     self.lower = lower
@@ -51,7 +51,7 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
 
   /// Parses `>=5.1`, `>5`, `<6`, `<=6`, `5.0.1..<6`, `5...6` or one version, or returns nil for
   /// other text or an empty range.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let compact = String(text.filter { $0 != " " })
     guard let (lower, upper) = Self.bounds(compact[...]) else { return nil }
     if let low = lower, let high = upper {
@@ -94,7 +94,7 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Whether the range contains a version; nil stands for the newest possible version.
-  public func contains(_ version: OSVersion?) -> Bool {
+  package func contains(_ version: OSVersion?) -> Bool {
     guard let version else { return upper == nil }
     if let lower, version < lower.version || (version == lower.version && !lower.isIncluded) {
       return false

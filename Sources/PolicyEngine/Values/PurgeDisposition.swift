@@ -1,33 +1,33 @@
 /// Whether data may be deleted to gain space.
-public enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
+package enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
   /// It is never deleted.
   case never
   /// It may be deleted, on these terms.
   case allowed(PurgeTerms)
 
   /// It may be deleted at any time, before all other data.
-  public static let anytime = PurgeDisposition.allowed(PurgeTerms(order: 0, when: .anytime))
+  package static let anytime = PurgeDisposition.allowed(PurgeTerms(order: 0, when: .anytime))
 
   /// The terms, or nil if it may not be deleted.
-  public var terms: PurgeTerms? { if case .allowed(let terms) = self { terms } else { nil } }
+  package var terms: PurgeTerms? { if case .allowed(let terms) = self { terms } else { nil } }
 }
 
 /// The terms on which data may be deleted to gain space.
-public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
+package struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
   /// The purge order: lower numbers are deleted first.
-  public var order: UInt16
+  package var order: UInt16
   /// The time at which it may be deleted.
-  public var when: Moment
+  package var when: Moment
   /// The unit of deletion.
-  public var unit: Unit
+  package var unit: Unit
   /// The method of deletion.
-  public var action: Action
+  package var action: Action
 
   /// The largest order in a policy.
-  public static let maximumOrder: UInt16 = 999
+  package static let maximumOrder: UInt16 = 999
 
   /// Creates terms.
-  public init(
+  package init(
     order: UInt16, when: Moment = .underPressure, unit: Unit = .file, action: Action = .unlink
   ) {
     self.order = order
@@ -37,7 +37,7 @@ public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// The time at which data may be deleted.
-  public enum Moment: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+  package enum Moment: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// At any time.
     case anytime
     /// Only if space is low.
@@ -45,7 +45,7 @@ public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// The unit of deletion.
-  public enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+  package enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// Each file individually, a database with its log.
     case file
     /// The directory with all its content.
@@ -53,7 +53,7 @@ public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// The method of deletion.
-  public enum Action: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+  package enum Action: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// The file is deleted.
     case unlink
     /// The file is truncated to length 0.
@@ -63,7 +63,7 @@ public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
 
 extension PurgeDisposition: CustomStringConvertible {
   /// The disposition in the syntax of policy files.
-  public var description: String {
+  package var description: String {
     guard case .allowed(let terms) = self else { return "never" }
     if self == .anytime { return "anytime" }
     var parts = ["order: \(terms.order)", "when: \(terms.when.rawValue)"]

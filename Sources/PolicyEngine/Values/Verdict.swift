@@ -1,18 +1,18 @@
 /// The class of data and the policy decision for it.
-public struct Verdict: Sendable, Hashable, BitwiseCopyable {
+package struct Verdict: Sendable, Hashable, BitwiseCopyable {
   /// The data class.
-  public var dataClass: DataClass
+  package var dataClass: DataClass
   /// Whether it is backed up.
-  public var backup: BackupDisposition
+  package var backup: BackupDisposition
   /// The handling on update.
-  public var update: UpdateDisposition
+  package var update: UpdateDisposition
   /// Whether it may be purged.
-  public var purge: PurgeDisposition
+  package var purge: PurgeDisposition
   /// The handling on restore.
-  public var restore: RestoreDisposition
+  package var restore: RestoreDisposition
 
   /// Creates a verdict.
-  public init(
+  package init(
     _ dataClass: DataClass, backup: BackupDisposition, update: UpdateDisposition,
     purge: PurgeDisposition, restore: RestoreDisposition
   ) {
@@ -27,37 +27,37 @@ public struct Verdict: Sendable, Hashable, BitwiseCopyable {
   ///
   /// It is also the initial verdict of a class whose dispositions no layer sets, so a missing rule
   /// never causes a loss.
-  public static func silent(_ dataClass: DataClass = .unknown) -> Verdict {
+  package static func silent(_ dataClass: DataClass = .unknown) -> Verdict {
     Verdict(
       dataClass, backup: BackupDisposition(.always), update: .mayVanish, purge: .never,
       restore: .restore)
   }
 
   /// Whether precious data would be purged, or discarded on update.
-  public var losesSomething: Bool {
+  package var losesSomething: Bool {
     dataClass.isPrecious && (purge != .never || update == .discard)
   }
 }
 
 /// The two verdicts on an entry.
-public struct Verdicts: Sendable, Hashable, BitwiseCopyable {
+package struct Verdicts: Sendable, Hashable, BitwiseCopyable {
   /// The verdict of this program.
-  public var keep: Verdict
+  package var keep: Verdict
   /// The verdict of the platform itself, without deviations.
-  public var platform: Verdict
+  package var platform: Verdict
 
   /// Creates the two verdicts.
-  public init(keep: Verdict, platform: Verdict) {
+  package init(keep: Verdict, platform: Verdict) {
     self.keep = keep
     self.platform = platform
   }
 
   /// Returns the verdict of a view.
-  public subscript(view: VerdictView) -> Verdict { view == .keep ? keep : platform }
+  package subscript(view: VerdictView) -> Verdict { view == .keep ? keep : platform }
 }
 
 /// The view of one of the two verdicts.
-public enum VerdictView: String, CaseIterable, Sendable, Hashable {
+package enum VerdictView: String, CaseIterable, Sendable, Hashable {
   /// This program.
   case keep
   /// The platform itself.

@@ -1,15 +1,15 @@
-public import SystemIO
+package import SystemIO
 
 /// A database of the sample: its location and the expected content.
-public struct SampleDatabase: Hashable, Sendable {
+package struct SampleDatabase: Hashable, Sendable {
   /// The path of its file below the device's directory.
-  public let path: ByteString
+  package let path: ByteString
   /// The name of its table.
-  public let table: String
+  package let table: String
   /// The number of rows in the database file alone.
-  public let rowsInFile: Int
+  package let rowsInFile: Int
   /// The number of rows including the write-ahead log; the same without a log.
-  public let rowsWithLog: Int
+  package let rowsWithLog: Int
 }
 
 /// The states of a database: the content of its file, and each further state in its log.

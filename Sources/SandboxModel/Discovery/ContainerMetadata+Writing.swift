@@ -1,7 +1,7 @@
-public import SystemIO
+package import SystemIO
 
 /// The metadata files that the platform writes into a container, recreated for a new container.
-public enum ContainerMetadataFiles {
+package enum ContainerMetadataFiles {
   /// Returns the metadata files of a container, by name; empty for layouts without such files.
   ///
   /// A stored file is preserved except for the UUID, which is replaced if the container has a new
@@ -10,7 +10,7 @@ public enum ContainerMetadataFiles {
   /// that number).
   ///
   /// - Throws: `ModelError` if an identifier cannot be written.
-  public static func files(
+  package static func files(
     of kind: ContainerKind, identifier: ByteString?, uuid: ByteString, layout: Layout,
     stored: [UInt8]?, isSameDirectory: Bool
   ) throws(ModelError) -> [ByteString: [UInt8]] {
@@ -33,7 +33,7 @@ public enum ContainerMetadataFiles {
   }
 
   /// Returns the names of the metadata files of a layout, which snapshots can contain.
-  public static func names(of layout: Layout) -> [ByteString] {
+  package static func names(of layout: Layout) -> [ByteString] {
     layout == .coreSimulator ? [ContainerMetadata.fileName] : []
   }
 }

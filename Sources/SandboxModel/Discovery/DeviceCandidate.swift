@@ -1,16 +1,16 @@
-public import SystemIO
+package import SystemIO
 
 /// A device that can be selected by name. Only the device's own records have been read, not its
 /// apps and containers.
-public struct DeviceCandidate: Sendable, Hashable {
+package struct DeviceCandidate: Sendable, Hashable {
   /// The directory identified as a device, the argument for `DeviceFinder.find(_:)`.
-  public let directory: ByteString
+  package let directory: ByteString
   /// The root of the device found in the directory.
-  public let root: ByteString
-  public let layout: Layout
+  package let root: ByteString
+  package let layout: Layout
   /// The name that the owner gave the device, if the layout stores one.
-  public let name: ByteString?
-  public let identity: DeviceIdentity
+  package let name: ByteString?
+  package let identity: DeviceIdentity
 }
 
 extension DeviceFinder {
@@ -19,7 +19,7 @@ extension DeviceFinder {
   /// Links in the directory are not followed.
   ///
   /// - Throws: `system` if the directory cannot be read.
-  public func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
+  package func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
     do throws(SystemError) {
       let directory = try Directory.open(path: try Host.realPath(place))
       let own = candidates(at: directory)
@@ -82,7 +82,7 @@ extension [DeviceCandidate] {
   ///
   /// - Throws: `noDevice` if there is none, `ambiguousDevice` if there are several. The hint lists
   ///   them.
-  public func device(_ name: ByteString) throws(ModelError) -> DeviceCandidate {
+  package func device(_ name: ByteString) throws(ModelError) -> DeviceCandidate {
     var found = filter { $0.isExactly(name) }
     if found.isEmpty { found = filter { $0.isCalled(name) } }
     if found.count == 1 { return found[0] }
@@ -100,7 +100,7 @@ extension [DeviceCandidate] {
   }
 
   /// The first few candidates, for an error hint.
-  public var listed: String {
+  package var listed: String {
     let shown = prefix(Self.shownCount).map(\.words).joined(separator: ", ")
     return count > Self.shownCount ? "\(shown) and \(count - Self.shownCount) more" : shown
   }

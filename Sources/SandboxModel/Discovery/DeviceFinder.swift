@@ -1,27 +1,27 @@
-public import SystemIO
+package import SystemIO
 
 /// Finds the device in a directory: its layout, apps and containers.
 ///
 /// Changes nothing and leaves nothing open. An unreadable part is reported as a finding and does
 /// not prevent access to the others. Throws only if the root is not a device.
-public struct DeviceFinder: Sendable {
+package struct DeviceFinder: Sendable {
   /// The layout to look for, or nil to detect it.
-  public var layout: Layout?
+  package var layout: Layout?
   /// The name that the user gives the device, which becomes its identity.
-  public var name: ByteString?
+  package var name: ByteString?
   /// The machine ID, part of the identity of devices without an identity of their own.
-  public var machineID: String?
+  package var machineID: String?
   /// The user's Flatpak installation, or nil for that of the home directory that contains the
   /// device.
-  public var userFlatpak: ByteString?
+  package var userFlatpak: ByteString?
   /// The system's Flatpak installation, or nil for none.
-  public var systemFlatpak: ByteString?
+  package var systemFlatpak: ByteString?
   /// The root of the system to which the home directory belongs, with snap system data and the
   /// installed apps, or nil to derive it from the path of the home directory.
-  public var systemRoot: ByteString?
+  package var systemRoot: ByteString?
 
   /// Creates a finder for this machine.
-  public init(
+  package init(
     layout: Layout? = nil, name: ByteString? = nil, machineID: String? = Host.machineID,
     userFlatpak: ByteString? = nil, systemFlatpak: ByteString? = "/var/lib/flatpak",
     systemRoot: ByteString? = nil
@@ -38,7 +38,7 @@ public struct DeviceFinder: Sendable {
   ///
   /// - Throws: `system` if the directory cannot be opened; `noDevice` if it is not a device, or not
   ///   one with the requested layout.
-  public func find(_ root: ByteString) throws(ModelError) -> Device {
+  package func find(_ root: ByteString) throws(ModelError) -> Device {
     do {
       let real = try Host.realPath(root)
       let directory = try Directory.open(path: real)
@@ -74,7 +74,7 @@ public struct DeviceFinder: Sendable {
 
   /// Returns the device for a plain directory that does not exist yet, at an absolute path without
   /// links.
-  public func missingDirectory(_ path: ByteString) -> Device { plain(path) }
+  package func missingDirectory(_ path: ByteString) -> Device { plain(path) }
 
   private func plain(_ path: ByteString) -> Device {
     let name = path.lastComponent ?? "root"
@@ -115,7 +115,7 @@ extension Device {
   /// Finds the device at `root` on this machine and detects its layout unless it is given.
   ///
   /// - Throws: The errors of `DeviceFinder.find(_:)`.
-  public static func find(root: ByteString, layout: Layout? = nil) throws(ModelError) -> Device {
+  package static func find(root: ByteString, layout: Layout? = nil) throws(ModelError) -> Device {
     try DeviceFinder(layout: layout).find(root)
   }
 }

@@ -1,13 +1,13 @@
-public import SystemIO
+package import SystemIO
 
 /// A file of groups and keys such as Flatpak's metadata, OSTree's configuration and desktop
 /// entries: `[Group]`, `Key=value`, comments with `#`.
-public struct KeyFile: Sendable {
+package struct KeyFile: Sendable {
   private var values: [ByteString: [ByteString: ByteString]] = [:]
 
   /// Parses the lines and ignores those that are not a group, key or comment. The first of several
   /// values for a key takes precedence.
-  public init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     var group: ByteString = ""
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
       let text = Self.trimmed(line)
@@ -24,7 +24,7 @@ public struct KeyFile: Sendable {
   }
 
   /// Returns the value for a key, or nil if it is missing or empty.
-  public func value(_ key: ByteString, in group: ByteString) -> ByteString? {
+  package func value(_ key: ByteString, in group: ByteString) -> ByteString? {
     values[group]?[key].flatMap { $0.isEmpty ? nil : $0 }
   }
 

@@ -1,4 +1,4 @@
-public import SystemIO
+package import SystemIO
 
 /// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` in a directory of
 /// all snaps, the user's (`~/snap`) or the system's (`/var/snap`).
@@ -211,7 +211,7 @@ extension Survey {
 extension ByteString {
   /// Whether it is the name of a snap revision: digits, or `x` and digits if the snap was not
   /// installed from the store.
-  public var isSnapRevision: Bool {
+  package var isSnapRevision: Bool {
     let digits = bytes.first == UInt8(ascii: "x") ? bytes.dropFirst() : bytes
     return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
   }

@@ -1,7 +1,7 @@
-public import SystemIO
+package import SystemIO
 
 /// Random access to bytes: of a file, a compressed file or a test.
-public protocol ByteSource: ~Copyable {
+package protocol ByteSource: ~Copyable {
   /// Reads `count` bytes at `offset`. Returns fewer bytes only at the end.
   func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8]
 }

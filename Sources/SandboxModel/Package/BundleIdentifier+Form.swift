@@ -6,7 +6,7 @@ extension BundleIdentifier {
   ///
   /// Source: Information Property List Key Reference, CFBundleIdentifier; underscores occur in
   /// older apps and in groups. A valid identifier is safe as a directory name.
-  public var fault: String? {
+  package var fault: String? {
     if bytes.count > 155 { return "it has \(bytes.count) bytes, and at most 155 are allowed" }
     if bytes.bytes.contains(UInt8(ascii: "$")) {
       return "it contains a variable that the build should have replaced"

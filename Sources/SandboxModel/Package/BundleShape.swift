@@ -1,7 +1,7 @@
 internal import SystemIO
 
 /// The structure of a bundle (Bundle Programming Guide, Bundle Structures).
-public enum BundleShape: String, Hashable, Sendable {
+package enum BundleShape: String, Hashable, Sendable {
   /// Files at the top level, as on iOS.
   case flat
   /// Files in `Contents`, as on macOS.

@@ -16,7 +16,7 @@ extension ContainerMigration {
   ///
   /// - Throws: `propertyList` or `limit` for an invalid property list, `package` for an invalid
   ///   migration.
-  public init(reading bytes: [UInt8], for app: BundleIdentifier) throws(ModelError) {
+  package init(reading bytes: [UInt8], for app: BundleIdentifier) throws(ModelError) {
     let list = try PropertyList(reading: bytes, limits: .init(bytes: 1 << 20, objects: 100_000))
     guard list.dictionaryValue != nil else {
       throw Self.fault("it is a property list of the type \(list.kind), not a dictionary")

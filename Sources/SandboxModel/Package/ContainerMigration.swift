@@ -1,4 +1,4 @@
-public import SystemIO
+package import SystemIO
 
 /// The data that an app's container-migration.plist moves into its container when it is first
 /// created.
@@ -6,28 +6,28 @@ public import SystemIO
 /// All paths are relative, in the form of `PackageEntry.path`, with their variables replaced.
 /// Sources are relative to the user's home directory, destinations to the container's `Data`.
 /// Source: App Sandbox Design Guide, Migrating an App to a Sandbox.
-public struct ContainerMigration: Hashable, Sendable {
+package struct ContainerMigration: Hashable, Sendable {
   /// The moves, in the order of the list.
-  public let moves: [Move]
+  package let moves: [Move]
   /// The paths that stay in place, with a link to them in the container.
-  public let links: [ByteString]
+  package let links: [ByteString]
 
   /// A move from the home directory into the container.
-  public struct Move: Hashable, Sendable {
+  package struct Move: Hashable, Sendable {
     /// The source, relative to the user's home directory.
-    public let source: ByteString
+    package let source: ByteString
     /// The destination, relative to the container's `Data`.
-    public let destination: ByteString
+    package let destination: ByteString
 
     /// Creates a move with paths that the caller has checked.
-    public init(source: ByteString, destination: ByteString) {
+    package init(source: ByteString, destination: ByteString) {
       self.source = source
       self.destination = destination
     }
   }
 
   /// Creates a migration.
-  public init(moves: [Move] = [], links: [ByteString] = []) {
+  package init(moves: [Move] = [], links: [ByteString] = []) {
     self.moves = moves
     self.links = links
   }

@@ -4,7 +4,7 @@ extension PackageInspection {
   /// Returns the description of the package from the files added.
   ///
   /// - Throws: `package` if the app or an extension has no valid identifier.
-  public consuming func description(size: PackageSize) throws(ModelError) -> AppPackage {
+  package consuming func description(size: PackageSize) throws(ModelError) -> AppPackage {
     guard let app = parts.first else { throw fault("its bundle '\(bundle)' was not read") }
     let identifier = try identifier(of: app)
     var groups: [(group: BundleIdentifier, source: EntitlementSource)] = []

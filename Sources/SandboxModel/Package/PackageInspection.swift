@@ -2,13 +2,13 @@
 // entitlements from all sources. The caller adds the files that `wants` selects, then examines the
 // executables that `programs()` returns, then requests the description. This type opens no files,
 // and its memory use is bounded.
-public import SystemIO
+package import SystemIO
 
 /// Collects the information about the app in a package.
-public struct PackageInspection {
+package struct PackageInspection {
   /// The maximum total size in bytes of the files that `wants` selects; real packages have less
   /// than one megabyte.
-  public static let limit = 64 << 20
+  package static let limit = 64 << 20
 
   let origin: PackageOrigin
   /// The bundle's directory, `Example.app`.
@@ -36,22 +36,22 @@ public struct PackageInspection {
   }
 
   /// Creates an inspection; `bundle` is the bundle's directory, `Example.app`.
-  public init(of origin: PackageOrigin, bundle: ByteString) {
+  package init(of origin: PackageOrigin, bundle: ByteString) {
     self.origin = origin
     self.bundle = bundle
     survey = Survey(root: origin.path)
   }
 
   /// Whether the inspection needs the content of this file.
-  public func wants(_ path: ByteString) -> Bool { PackageLocations.describesPackage(path) }
+  package func wants(_ path: ByteString) -> Bool { PackageLocations.describesPackage(path) }
 
   /// The maximum size of such a file in bytes; larger ones are reported with `skip`.
-  public static var fileLimit: Int { Survey.propertyListLimit }
+  package static var fileLimit: Int { Survey.propertyListLimit }
 
   /// Adds the content of a file that `wants` selected.
   ///
   /// - Throws: `package` if these files together exceed `limit` bytes.
-  public mutating func add(_ path: ByteString, _ bytes: [UInt8]) throws(ModelError) {
+  package mutating func add(_ path: ByteString, _ bytes: [UInt8]) throws(ModelError) {
     held += bytes.count
     guard held <= Self.limit else {
       throw fault("the files that describe it have more than \(Self.limit) bytes in total")
@@ -62,7 +62,7 @@ public struct PackageInspection {
   /// Reports a file that `wants` selected and that is too large to read.
   ///
   /// - Throws: `package` if the file is the app's Info.plist.
-  public mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
+  package mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
     let reason = "it has \(size) bytes, more than the limit of \(Self.fileLimit)"
     survey.warn(.unusableFile, at: path, because: reason)
     let place = PackageLocations.place(of: path)
@@ -74,7 +74,7 @@ public struct PackageInspection {
   /// Evaluates the files and returns the paths of the executables to examine for entitlements.
   ///
   /// - Throws: `package` if the app's Info.plist is missing or invalid.
-  public mutating func programs() throws(ModelError) -> [ByteString] {
+  package mutating func programs() throws(ModelError) -> [ByteString] {
     parts = [try app()]
     for path in files.keys.sorted() {
       let place = PackageLocations.place(of: path)
@@ -92,7 +92,7 @@ public struct PackageInspection {
   /// Reads the entitlements of an executable that `programs()` returned.
   ///
   /// - Throws: The errors of the source.
-  public mutating func examine<Source: ByteSource & ~Copyable>(
+  package mutating func examine<Source: ByteSource & ~Copyable>(
     _ program: ByteString, _ source: borrowing Source
   ) throws(SystemError) {
     let facts = try MachO.facts(of: source)

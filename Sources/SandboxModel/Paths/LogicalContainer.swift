@@ -1,4 +1,4 @@
-public import SystemIO
+package import SystemIO
 
 /// A container in a logical path, independent of its UUID and location on the device:
 ///
@@ -15,7 +15,7 @@ public import SystemIO
 /// | old revision of the system's | `apps/<app>/old-system-revisions/<number>` |
 /// | group | `groups/<group>` |
 /// | directory | `folders/<name>` |
-public enum LogicalContainer: Hashable, Sendable {
+package enum LogicalContainer: Hashable, Sendable {
   case bundle(LogicalName)
   case data(LogicalName)
   case settings(LogicalName)
@@ -29,7 +29,7 @@ public enum LogicalContainer: Hashable, Sendable {
   case folder(LogicalName)
 
   /// The container kind used by policies.
-  public var kind: ContainerKind {
+  package var kind: ContainerKind {
     switch self {
     case .bundle: .bundle
     case .data: .data
@@ -45,7 +45,7 @@ public enum LogicalContainer: Hashable, Sendable {
   }
 
   /// The app's name, or nil for kinds that belong to no single app.
-  public var app: LogicalName? {
+  package var app: LogicalName? {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
       .systemData(let app), .systemRevision(let app), .oldRevision(_, let app),
@@ -56,7 +56,7 @@ public enum LogicalContainer: Hashable, Sendable {
   }
 
   /// The logical path of the container's root.
-  public var prefix: ByteString {
+  package var prefix: ByteString {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
       .systemData(let app), .systemRevision(let app):

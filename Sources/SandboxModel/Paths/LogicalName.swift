@@ -1,4 +1,4 @@
-public import SystemIO
+package import SystemIO
 
 /// A component of a logical path that names an app, an extension, a group or a directory.
 ///
@@ -7,21 +7,21 @@ public import SystemIO
 /// container with the same identifier, `~<UUID>` for an unidentified one. In both parts `/`, NUL,
 /// `%` and `~` are written as `%2F %00 %25 %7E`, and the first dot of `.` and `..` as `%2E`. Any
 /// bytes therefore form one component, which can be converted back.
-public struct LogicalName: Hashable, Sendable {
+package struct LogicalName: Hashable, Sendable {
   /// The identifier; empty for an unidentified container.
-  public let identifier: ByteString
+  package let identifier: ByteString
   /// The name of the container's directory, if the identifier alone is not unique.
-  public let instance: ByteString?
+  package let instance: ByteString?
 
   /// Creates a name. With an empty identifier and no instance it is not a valid component, and
   /// `LogicalPath` refuses it.
-  public init(_ identifier: ByteString, instance: ByteString? = nil) {
+  package init(_ identifier: ByteString, instance: ByteString? = nil) {
     self.identifier = identifier
     self.instance = instance
   }
 
   /// Parses a component, or returns nil if it is not in the form that `component` produces.
-  public init?(component: ByteString) {
+  package init?(component: ByteString) {
     let parts = component.bytes.split(
       separator: Self.tilde, maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, let identifier = Self.unescaped(first) else { return nil }
@@ -36,7 +36,7 @@ public struct LogicalName: Hashable, Sendable {
   }
 
   /// The path component.
-  public var component: ByteString {
+  package var component: ByteString {
     let escaped = Self.escaped(identifier)
     guard let instance else { return ByteString(escaped) }
     return ByteString(escaped + [Self.tilde] + Self.escaped(instance))
@@ -80,5 +80,5 @@ public struct LogicalName: Hashable, Sendable {
 
 extension LogicalName: CustomStringConvertible {
   /// The component for output, with escapes for unprintable characters.
-  public var description: String { component.description }
+  package var description: String { component.description }
 }

@@ -1,16 +1,16 @@
-public import SystemIO
+package import SystemIO
 
 /// A path that is independent of container UUIDs and devices:
 /// `apps/com.example.app/data/Documents/x`.
 ///
 /// It is relative, and no component is empty, `.` or `..` or contains a NUL, so it is unambiguous
 /// and cannot leave the tree in which it is resolved. It need not name an existing entry.
-public struct LogicalPath: Hashable, Comparable, Sendable {
+package struct LogicalPath: Hashable, Comparable, Sendable {
   /// The components joined with `/`; empty for the root.
-  public let bytes: ByteString
+  package let bytes: ByteString
 
   /// The path above all apps, groups and directories.
-  public static let root = LogicalPath(checked: "")
+  package static let root = LogicalPath(checked: "")
 
   private init(checked bytes: ByteString) { self.bytes = bytes }
 
@@ -18,7 +18,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   ///
   /// - Throws: `logicalPath` for a path that is absolute, ends with a slash, or has an empty
   ///   component, `.`, `..` or a NUL.
-  public init(_ bytes: ByteString) throws(ModelError) {
+  package init(_ bytes: ByteString) throws(ModelError) {
     if let reason = Self.fault(of: bytes) {
       throw ModelError(
         .logicalPath, "use the logical path", on: bytes, reason: reason,
@@ -28,7 +28,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   }
 
   /// Joins a container's root and a path in it, which is empty for the root itself.
-  public init(_ container: LogicalContainer, _ inner: ByteString = "") throws(ModelError) {
+  package init(_ container: LogicalContainer, _ inner: ByteString = "") throws(ModelError) {
     if inner.isAbsolute {
       throw ModelError(
         .logicalPath, "use the path in a container", on: inner, reason: "it is absolute")
@@ -51,7 +51,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
 
   /// The container and the path in it (empty for its root), or nil for paths above a container
   /// (`apps/com.example.app`) and unknown forms.
-  public var place: (container: LogicalContainer, inner: ByteString)? {
+  package var place: (container: LogicalContainer, inner: ByteString)? {
     let parts = bytes.components
     var length = 0
     guard let container = LogicalContainer(parts, length: &length) else { return nil }
@@ -60,18 +60,18 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   }
 
   /// The parent path; the root is its own parent.
-  public var parent: LogicalPath {
+  package var parent: LogicalPath {
     let parts = bytes.components.dropLast().map(\.bytes)
     return LogicalPath(checked: ByteString(parts.joined(separator: [UInt8(ascii: "/")])))
   }
 
   /// Whether the path is `other` or lies below it.
-  public func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }
+  package func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }
 
-  public static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
+  package static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
 }
 
 extension LogicalPath: CustomStringConvertible {
   /// The path for output, with escapes for unprintable characters.
-  public var description: String { bytes.description }
+  package var description: String { bytes.description }
 }

@@ -6,7 +6,7 @@ extension PropertyList {
   ///
   /// - Throws: `propertyList` for a string that is not UTF-8, `limit` for a value nested deeper
   ///   than 64 levels, the reader's limit.
-  public func binary() throws(ModelError) -> [UInt8] {
+  package func binary() throws(ModelError) -> [UInt8] {
     var writer = BinaryPropertyListWriter()
     _ = writer.reserve(self)
     try writer.fill(self, at: 0, depth: 0)

@@ -2,16 +2,16 @@ internal import SystemIO
 
 extension PropertyList {
   /// The limits for reading a property list.
-  public struct Limits: Hashable, Sendable {
+  package struct Limits: Hashable, Sendable {
     /// The maximum size of the file in bytes.
-    public var bytes: Int
+    package var bytes: Int
     /// The maximum nesting depth of arrays and dictionaries.
-    public var depth: Int
+    package var depth: Int
     /// The maximum number of values and keys, counted once for each reference.
-    public var objects: Int
+    package var objects: Int
 
     /// Creates limits; the defaults are sufficient for property lists in an app's container.
-    public init(bytes: Int = 16 << 20, depth: Int = 64, objects: Int = 1_000_000) {
+    package init(bytes: Int = 16 << 20, depth: Int = 64, objects: Int = 1_000_000) {
       self.bytes = bytes
       self.depth = depth
       self.objects = objects
@@ -21,7 +21,7 @@ extension PropertyList {
   static let reading = "read the property list"
 
   /// Reads an XML or binary property list.
-  public init(reading bytes: [UInt8], limits: Limits = Limits()) throws(ModelError) {
+  package init(reading bytes: [UInt8], limits: Limits = Limits()) throws(ModelError) {
     guard bytes.count <= limits.bytes else {
       throw ModelError(
         .limit, Self.reading,

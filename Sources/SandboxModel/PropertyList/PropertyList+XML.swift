@@ -8,7 +8,7 @@ extension PropertyList {
   /// - Throws: `propertyList` for values that XML cannot represent: control characters, bytes that
   ///   are not UTF-8, a date outside the years 0 to 9999. `limit` for a value nested deeper than 64
   ///   levels, the reader's limit.
-  public func xml() throws(ModelError) -> [UInt8] {
+  package func xml() throws(ModelError) -> [UInt8] {
     var writer = XMLPropertyListWriter()
     try writer.add(self, depth: 0)
     let head = """

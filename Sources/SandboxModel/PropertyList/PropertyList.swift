@@ -8,10 +8,10 @@
 // Not preserved: all but the last of several members with the same key (as in Apple's readers),
 // comments and white space, and in XML the fractional seconds of dates. Old-style lists ("{ a = b;
 // }") are not supported. Strings are UTF-8; an unpaired surrogate is refused.
-public import SystemIO
+package import SystemIO
 
 /// A property list: a value as stored in Info.plist.
-public enum PropertyList: Hashable, Sendable {
+package enum PropertyList: Hashable, Sendable {
   /// Text in UTF-8.
   case string(ByteString)
   case integer(Int64)
@@ -29,12 +29,12 @@ public enum PropertyList: Hashable, Sendable {
   case uid(UInt64)
 
   /// A dictionary's key with its value.
-  public struct Member: Hashable, Sendable {
-    public let key: ByteString
-    public let value: PropertyList
+  package struct Member: Hashable, Sendable {
+    package let key: ByteString
+    package let value: PropertyList
 
     /// Creates a member.
-    public init(_ key: ByteString, _ value: PropertyList) {
+    package init(_ key: ByteString, _ value: PropertyList) {
       self.key = key
       self.value = value
     }
@@ -43,32 +43,32 @@ public enum PropertyList: Hashable, Sendable {
 
 extension PropertyList {
   /// The value for `key`, or nil if this is not a dictionary or does not contain the key.
-  public subscript(key: ByteString) -> PropertyList? {
+  package subscript(key: ByteString) -> PropertyList? {
     dictionaryValue?.last { $0.key == key }?.value
   }
 
   /// The text, or nil if this is not a string.
-  public var stringValue: ByteString? {
+  package var stringValue: ByteString? {
     if case .string(let value) = self { value } else { nil }
   }
 
   /// The number, or nil if this is not an integer in the range of `Int64`.
-  public var integerValue: Int64? {
+  package var integerValue: Int64? {
     if case .integer(let value) = self { value } else { nil }
   }
 
   /// The elements, or nil if this is not an array.
-  public var arrayValue: [PropertyList]? {
+  package var arrayValue: [PropertyList]? {
     if case .array(let value) = self { value } else { nil }
   }
 
   /// The members, or nil if this is not a dictionary.
-  public var dictionaryValue: [Member]? {
+  package var dictionaryValue: [Member]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
 
   /// The name of the value's type, for messages.
-  public var kind: String {
+  package var kind: String {
     switch self {
     case .string: "string"
     case .integer, .unsigned: "integer"

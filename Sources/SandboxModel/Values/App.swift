@@ -1,22 +1,22 @@
-public import SystemIO
+package import SystemIO
 
 /// An app of a device: an identifier found in a bundle, a data container or an installation.
-public struct App: Hashable, Sendable {
-  public let identifier: BundleIdentifier
+package struct App: Hashable, Sendable {
+  package let identifier: BundleIdentifier
   /// Whether its bundle exists; data can remain without one.
-  public let isInstalled: Bool
+  package let isInstalled: Bool
   /// The display name, if the bundle contains one.
-  public let displayName: ByteString?
+  package let displayName: ByteString?
   /// The displayed version (`CFBundleShortVersionString`).
-  public let version: ByteString?
+  package let version: ByteString?
   /// The build (`CFBundleVersion`).
-  public let build: ByteString?
+  package let build: ByteString?
   /// The extensions in the bundle, sorted by identifier.
-  public let extensions: [AppExtension]
+  package let extensions: [AppExtension]
   /// The groups of the app and its extensions, sorted by identifier.
-  public internal(set) var groups: [GroupMembership]
+  package internal(set) var groups: [GroupMembership]
   /// The source of a Flatpak app's installation.
-  public let installation: FlatpakInstallation?
+  package let installation: FlatpakInstallation?
 
   init(
     _ identifier: BundleIdentifier, isInstalled: Bool, info: BundleInfo? = nil,
@@ -35,16 +35,16 @@ public struct App: Hashable, Sendable {
 }
 
 /// An extension in an app's bundle.
-public struct AppExtension: Hashable, Sendable {
-  public let identifier: BundleIdentifier
-  public let displayName: ByteString?
-  public let version: ByteString?
-  public let build: ByteString?
+package struct AppExtension: Hashable, Sendable {
+  package let identifier: BundleIdentifier
+  package let displayName: ByteString?
+  package let version: ByteString?
+  package let build: ByteString?
   /// Its directory in the bundle's container: `Example.app/PlugIns/Share.appex`.
-  public let path: ByteString
+  package let path: ByteString
 
   /// Creates an extension.
-  public init(
+  package init(
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
     build: ByteString? = nil, path: ByteString
   ) {
@@ -57,19 +57,19 @@ public struct AppExtension: Hashable, Sendable {
 }
 
 /// An app's membership in a group, and its source.
-public struct GroupMembership: Hashable, Sendable {
-  public let group: BundleIdentifier
-  public let basis: Basis
+package struct GroupMembership: Hashable, Sendable {
+  package let group: BundleIdentifier
+  package let basis: Basis
 
   /// Creates a membership.
-  public init(group: BundleIdentifier, basis: Basis) {
+  package init(group: BundleIdentifier, basis: Basis) {
     self.group = group
     self.basis = basis
   }
 
   /// The source of a membership. Only known memberships can cause a removal; guesses are shown as
   /// such.
-  public enum Basis: Hashable, Sendable {
+  package enum Basis: Hashable, Sendable {
     /// The entitlement `com.apple.security.application-groups`, from the given source.
     case known(EntitlementSource)
     /// A policy lists the app as a member of the group.
@@ -79,11 +79,11 @@ public struct GroupMembership: Hashable, Sendable {
   }
 
   /// Whether an entitlement or a policy states the membership.
-  public var isKnown: Bool { basis != .guessed }
+  package var isKnown: Bool { basis != .guessed }
 }
 
 /// The source of a bundle's entitlements.
-public enum EntitlementSource: String, Hashable, Sendable {
+package enum EntitlementSource: String, Hashable, Sendable {
   /// The code signature of the bundle's executable.
   case signature = "code-signature"
   /// The section `__TEXT,__entitlements` of an executable built for the simulator.
@@ -93,19 +93,19 @@ public enum EntitlementSource: String, Hashable, Sendable {
 }
 
 /// The source of a Flatpak app's installation, and the deployed version.
-public struct FlatpakInstallation: Hashable, Sendable {
+package struct FlatpakInstallation: Hashable, Sendable {
   /// The scope of the installation.
-  public enum Scope: String, Hashable, Sendable { case user, system }
+  package enum Scope: String, Hashable, Sendable { case user, system }
 
-  public let scope: Scope
-  public let architecture: ByteString
-  public let branch: ByteString
+  package let scope: Scope
+  package let architecture: ByteString
+  package let branch: ByteString
   /// The checksum of the deployed commit.
-  public let commit: ByteString
+  package let commit: ByteString
   /// The name of the remote, if the deployment record contains it.
-  public let origin: ByteString?
+  package let origin: ByteString?
   /// The URL of the remote in the installation's configuration.
-  public let remoteURL: ByteString?
+  package let remoteURL: ByteString?
   /// The runtime, `org.gnome.Platform/x86_64/46`.
-  public let runtime: ByteString?
+  package let runtime: ByteString?
 }

@@ -1,44 +1,44 @@
-public import SystemIO
+package import SystemIO
 
 /// A container of an app on a device, or a directory that is backed up as a whole.
-public struct Container: Hashable, Sendable {
-  public let kind: ContainerKind
+package struct Container: Hashable, Sendable {
+  package let kind: ContainerKind
   /// The identifier of the app, extension or group, or nil if it is unknown.
-  public let identifier: BundleIdentifier?
-  public let identification: Identification
+  package let identifier: BundleIdentifier?
+  package let identification: Identification
   /// The app to which it belongs, or nil for groups, directories and containers without a known
   /// app.
-  public let owner: BundleIdentifier?
+  package let owner: BundleIdentifier?
   /// The path relative to the device's root, as named by the layout; absolute for containers
   /// outside the root, such as Flatpak's settings.
-  public let path: ByteString
+  package let path: ByteString
   /// The real path, with all links resolved.
-  public let absolutePath: ByteString
+  package let absolutePath: ByteString
   /// The entry that belongs to the container, or nil if the whole directory does: a Flatpak app's
   /// settings are one file in a directory shared with other apps.
-  public let member: ByteString?
+  package let member: ByteString?
   /// The name of its own directory, a UUID if the platform created it, or nil for layouts that name
   /// containers by identifier.
-  public let uuid: ByteString?
+  package let uuid: ByteString?
   /// The name of a snap's revision: `42`, or `x1` for a snap that was not installed from the store.
-  public let revision: ByteString?
+  package let revision: ByteString?
   /// The time since which this revision is current, at the latest before the app could change its
   /// data: the older of the times of the link `current`. Nil if there is no such link.
-  public let inUseSince: Timestamp?
+  package let inUseSince: Timestamp?
   /// The UUID in its metadata, which can differ from the directory's name.
-  public let metadataUUID: ByteString?
+  package let metadataUUID: ByteString?
   /// The app's directory in a bundle container: `Example.app`.
-  public let bundleDirectory: ByteString?
+  package let bundleDirectory: ByteString?
   /// The name in logical paths, unique in the device.
-  public let logical: LogicalContainer
+  package let logical: LogicalContainer
   /// Whether its root could be opened.
-  public let isReadable: Bool
+  package let isReadable: Bool
 
   /// The logical path of its root: `apps/com.example.app/data`.
-  public let logicalPrefix: ByteString
+  package let logicalPrefix: ByteString
 
   /// The source of a container's identification.
-  public enum Identification: String, Hashable, Sendable, Comparable {
+  package enum Identification: String, Hashable, Sendable, Comparable {
     /// The container's own metadata.
     case metadata
     /// The Info.plist of the bundle in it.
@@ -51,7 +51,7 @@ public struct Container: Hashable, Sendable {
     case none
 
     /// Orders by reliability, the most reliable first.
-    public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     private var rank: Int {
       switch self {

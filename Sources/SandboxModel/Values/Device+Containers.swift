@@ -1,13 +1,13 @@
-public import SystemIO
+package import SystemIO
 
 extension Device {
   /// Returns the containers of an app without shared groups, sorted by logical path.
-  public func containers(of app: App) -> [Container] {
+  package func containers(of app: App) -> [Container] {
     containers.filter { $0.owner == app.identifier }
   }
 
   /// Returns the group containers that an app may use, both known and guessed.
-  public func groups(of app: App) -> [(container: Container, basis: GroupMembership.Basis)] {
+  package func groups(of app: App) -> [(container: Container, basis: GroupMembership.Basis)] {
     containers.compactMap { container in
       guard container.kind == .group,
         let found = app.groups.first(where: { $0.group == container.identifier })
@@ -17,7 +17,7 @@ extension Device {
   }
 
   /// Returns the apps that belong to a group's container, with the source of each membership.
-  public func members(of group: Container) -> [(app: App, basis: GroupMembership.Basis)] {
+  package func members(of group: Container) -> [(app: App, basis: GroupMembership.Basis)] {
     apps.compactMap { app in
       guard let found = app.groups.first(where: { $0.group == group.identifier }) else {
         return nil
@@ -27,12 +27,12 @@ extension Device {
   }
 
   /// The containers without a known app, except groups and directories.
-  public var containersWithoutApp: [Container] {
+  package var containersWithoutApp: [Container] {
     containers.filter { $0.owner == nil && $0.kind != .group && $0.kind != .folder }
   }
 
   /// Returns the container with a logical name, or nil if this device has none.
-  public func container(_ logical: LogicalContainer) -> Container? {
+  package func container(_ logical: LogicalContainer) -> Container? {
     index.place(of: logical).map { containers[$0] }
   }
 }
@@ -42,7 +42,7 @@ extension Device {
   ///
   /// - Throws: `logicalPath` if the path does not name a container, or this device does not have
   ///   it, or the path leads to an entry of its directory that belongs to another container.
-  public func resolve(
+  package func resolve(
     _ path: LogicalPath
   ) throws(ModelError) -> (container: Container, inner: ByteString) {
     guard let (logical, inner) = path.place else {
@@ -61,7 +61,7 @@ extension Device {
   /// Returns the real path of a logical path, whether or not it exists.
   ///
   /// - Throws: The errors of `resolve(_:)`.
-  public func realPath(of path: LogicalPath) throws(ModelError) -> ByteString {
+  package func realPath(of path: LogicalPath) throws(ModelError) -> ByteString {
     let (container, inner) = try resolve(path)
     return container.absolutePath.appending(inner)
   }
@@ -70,7 +70,7 @@ extension Device {
   /// containers may be resolved or not.
   ///
   /// - Throws: `logicalPath` for a path in a container that contains `.`, `..` or a NUL.
-  public func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
+  package func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
     for (place, inner) in index.containers(around: path) where containers[place].has(inner) {
       return try LogicalPath(containers[place].logical, inner)
     }

@@ -1,9 +1,9 @@
-public import SystemIO
+package import SystemIO
 
 extension Device {
   /// Returns the device with the given members of groups, by identifier. Memberships from
   /// entitlements remain; guesses about the given groups are removed.
-  public func stating(members: [ByteString: Set<ByteString>]) -> Device {
+  package func stating(members: [ByteString: Set<ByteString>]) -> Device {
     var device = self
     for index in apps.indices { device.apps[index] = apps[index].stating(members) }
     return device

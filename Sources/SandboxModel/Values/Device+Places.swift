@@ -1,17 +1,17 @@
-public import SystemIO
+package import SystemIO
 
 /// The location of a container to create: names of one component each below one of the layout's
 /// directories. All new containers are created with this type, so that no identifier, UUID or
 /// revision from an app, a snapshot or a package can lead out of that directory (SECURITY.md).
-public struct ContainerLocation: Hashable, Sendable {
+package struct ContainerLocation: Hashable, Sendable {
   /// The directory that contains the container's own directory or, for a single-file container, the
   /// file. Absolute, with links in the layout's directories resolved.
-  public let parent: ByteString
+  package let parent: ByteString
   /// The name in `parent`.
-  public let name: ByteString
+  package let name: ByteString
 
   /// The absolute path.
-  public var path: ByteString { parent.appending(name) }
+  package var path: ByteString { parent.appending(name) }
 
   /// - Parameters:
   ///   - directory: The layout's directory.
@@ -60,7 +60,7 @@ extension Device {
   ///   a new one), or the number of a snap's revision.
   /// - Throws: `containerName` if the directory's name would not be a plain component, a UUID or a
   ///   revision, as the layout requires.
-  public func place(
+  package func place(
     forNew container: LogicalContainer, named name: ByteString? = nil
   ) throws(ModelError) -> ContainerLocation? {
     switch layout {
@@ -78,7 +78,7 @@ extension Device {
 
   /// Returns a UUID in that form from the first 16 bytes of a sequence, which must have at least
   /// 16.
-  public static func uuid(of bytes: some Sequence<UInt8>) -> ByteString {
+  package static func uuid(of bytes: some Sequence<UInt8>) -> ByteString {
     let digits = bytes.prefix(16).map { byte in
       let text = String(byte, radix: 16)
       return byte < 16 ? "0" + text : text
@@ -172,7 +172,7 @@ extension Device {
 
 extension Device {
   /// The directories in which the layout has containers, with links resolved.
-  public var containerDirectories: [ByteString] {
+  package var containerDirectories: [ByteString] {
     let directories: [ByteString?] =
       switch layout {
       case .macOS:

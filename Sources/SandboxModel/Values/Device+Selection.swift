@@ -1,11 +1,11 @@
-public import SystemIO
+package import SystemIO
 
 extension Device {
   /// Returns the app with an identifier, or the only app whose identifier, last identifier
   /// component or display name matches, ignoring case.
   ///
   /// - Throws: `noApp` if there is none, `ambiguousApp` with the candidates if there are several.
-  public func app(_ name: ByteString) throws(ModelError) -> App {
+  package func app(_ name: ByteString) throws(ModelError) -> App {
     if let app = apps.first(where: { $0.identifier.bytes == name }) { return app }
     let wanted = name.folded
     let candidates = apps.filter { app in

@@ -7,29 +7,29 @@
 // in the device. `apps` has the identifiers of the containers, with the data of their bundles.
 // Unexpected observations are in `findings`, the system's containers in `systemContainers`. Files
 // beside containers and the targets of links inside them are not included.
-public import SystemIO
+package import SystemIO
 
 /// A directory with the layout of a platform: its root, layout, apps and containers.
-public struct Device: Sendable {
+package struct Device: Sendable {
   /// The absolute path without links. For Flatpak it is the directory `.var/app`, even if the home
   /// directory was given.
-  public let root: ByteString
-  public let layout: Layout
+  package let root: ByteString
+  package let layout: Layout
   /// The platform's name in its own records (`iOS`, `watchOS`), or nil if it is unknown.
-  public let platform: ByteString?
+  package let platform: ByteString?
   /// The platform's version (`16.4`), or nil if it is unknown.
-  public let osVersion: ByteString?
+  package let osVersion: ByteString?
   /// The name that the owner gave the device, if the layout stores one.
-  public let name: ByteString?
-  public let identity: DeviceIdentity
+  package let name: ByteString?
+  package let identity: DeviceIdentity
   /// The apps, sorted by identifier.
-  public internal(set) var apps: [App]
+  package internal(set) var apps: [App]
   /// The containers, sorted by logical path.
-  public let containers: [Container]
+  package let containers: [Container]
   /// The directories with containers of the system, which are not used, sorted by path.
-  public let systemContainers: [SystemContainers]
+  package let systemContainers: [SystemContainers]
   /// The findings, sorted by path.
-  public internal(set) var findings: [Finding]
+  package internal(set) var findings: [Finding]
   /// The containers by path and by name.
   let index: ContainerIndex
 
@@ -53,15 +53,15 @@ public struct Device: Sendable {
 }
 
 /// A directory with containers of the system, which are counted and not used.
-public struct SystemContainers: Hashable, Sendable {
+package struct SystemContainers: Hashable, Sendable {
   /// The directory, relative to the device's root: `private/var/containers/Shared/SystemGroup`.
-  public let path: ByteString
+  package let path: ByteString
   /// The number of containers in it.
-  public let count: Int
+  package let count: Int
 }
 
 /// The identity of a device in a repository.
-public enum DeviceIdentity: Hashable, Sendable {
+package enum DeviceIdentity: Hashable, Sendable {
   /// The name that the user gave it.
   case named(ByteString)
   /// The identifier in the device's own records (a simulator's UDID).
@@ -73,7 +73,7 @@ public enum DeviceIdentity: Hashable, Sendable {
 extension DeviceIdentity: CustomStringConvertible {
   /// The identity as one line, with escapes for unprintable characters: `udid:…`, `name:…`,
   /// `place:<machine>:<layout>:<root>`. Different identities have different lines.
-  public var description: String {
+  package var description: String {
     switch self {
     case .named(let name): "name:\(name)"
     case .udid(let udid): "udid:\(udid)"

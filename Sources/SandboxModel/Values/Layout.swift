@@ -2,7 +2,7 @@
 ///
 /// Policies define the rules for the content of containers; a layout defines only their locations
 /// and names.
-public enum Layout: String, CaseIterable, Sendable, Hashable {
+package enum Layout: String, CaseIterable, Sendable, Hashable {
   /// A CoreSimulator device, or the file system of an iOS device.
   case coreSimulator = "coresimulator"
   /// The per-user data of Flatpak apps, `~/.var/app`.
@@ -15,7 +15,7 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
   case folder
 
   /// The container kinds in devices with this layout.
-  public var containerKinds: [ContainerKind] {
+  package var containerKinds: [ContainerKind] {
     switch self {
     case .coreSimulator: [.bundle, .data, .extension, .group]
     case .flatpak: [.data, .settings]
@@ -27,7 +27,7 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
 }
 
 /// The purpose of a container, used in `in:` and `containers:` of policies.
-public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
+package enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
   /// The app's own code and resources, as installed.
   case bundle
   /// The app's private data.
@@ -49,5 +49,5 @@ public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable 
   /// A plain directory.
   case folder
 
-  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

@@ -1,27 +1,27 @@
-public import SystemIO
+package import SystemIO
 
 /// Data restored to a device on which its app is not installed. It is stored at logical paths below
 /// `.sandboxctl/safe-harbor` in the device's root until the app is installed, and is never deleted
 /// because of age alone.
-public struct SafeHarbor: Hashable, Sendable {
+package struct SafeHarbor: Hashable, Sendable {
   /// The app that owns the data.
-  public let app: ByteString
+  package let app: ByteString
   /// Its directory, absolute.
-  public let path: ByteString
+  package let path: ByteString
   /// The logical paths of the stored containers.
-  public let containers: [ByteString]
+  package let containers: [ByteString]
   /// The time of the last change to the directory.
-  public let since: Timestamp
+  package let since: Timestamp
 
   private static let place = OwnNames.directory.appending("safe-harbor")
 
   /// Returns the path at which a container is stored until its app is installed.
-  public static func path(for container: ByteString, root: ByteString) -> ByteString {
+  package static func path(for container: ByteString, root: ByteString) -> ByteString {
     root.appending(place).appending(container)
   }
 
   /// Returns all data stored on a device, except what cannot be read.
-  public static func all(on device: Device) -> [SafeHarbor] {
+  package static func all(on device: Device) -> [SafeHarbor] {
     let top = path(for: "apps", root: device.root)
     guard let apps = try? Directory.open(path: top), let names = try? apps.names() else {
       return []
@@ -41,7 +41,7 @@ public struct SafeHarbor: Hashable, Sendable {
 
   /// Removes an app's directories that contain no more containers, with the remains of interrupted
   /// operations of this program. Directories with other content remain.
-  public static func removeEmpty(of app: ByteString, root: ByteString) {
+  package static func removeEmpty(of app: ByteString, root: ByteString) {
     let top = path(for: "apps", root: root)
     let name = LogicalName(app).component
     guard let apps = try? Directory.open(path: top), let directory = try? apps.directory(name)

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Measures the structure of the source code.
+
+usage: structure.py [--modules] [--spread] [PACKAGE]
+
+Prints a table of the Swift files below Sources: files, lines, top-level types, lines for each
+top-level type, types that are spread over more than three files, functions with three or more
+unlabelled parameters, documentation comments that begin with "What", and the longest text that a
+command's help has before its options. `--modules` adds a row for each module, `--spread` lists the
+types over more than three files.
+"""
+
+import argparse
+import collections
+import importlib.util
+import pathlib
+import re
+import sys
+
+TYPE = re.compile(
+    r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private|final|indirect|"
+    r"nonisolated|open)\s+)*(struct|class|enum|protocol|actor)\s+(\w+)",
+    re.MULTILINE,
+)
+EXTENSION = re.compile(r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*extension\s+([\w.]+)", re.MULTILINE)
+WHAT = re.compile(r"(?<!///\n)^[ \t]*/// What\b", re.MULTILINE)
+DISCUSSION = re.compile(r"abstract:|discussion:")
+SPREAD = 3
+
+
+def labels():
+    """The module of check-labels.py, which counts unlabelled parameters."""
+    path = pathlib.Path(__file__).with_name("check-labels.py")
+    spec = importlib.util.spec_from_file_location("labels", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Measure:
+    """The figures of a set of files."""
+
+    def __init__(self):
+        self.files = self.lines = self.types = self.unlabelled = self.what = 0
+        self.places = collections.defaultdict(set)
+
+    def add(self, file, text, checker):
+        code = checker.without_text(text)
+        self.files += 1
+        self.lines += text.count("\n")
+        for declaration in TYPE.finditer(code):
+            self.types += 1
+            self.places[declaration.group(2)].add(file)
+        for extension in EXTENSION.finditer(code):
+            self.places[extension.group(1).split(".")[0]].add(file)
+        self.unlabelled += sum(1 for _ in checker.violations(text))
+        self.what += len(WHAT.findall(text))
+        return {found.group(2) for found in TYPE.finditer(code)}
+
+    def row(self, name, own):
+        spread = sum(1 for one, files in self.places.items() if one in own and len(files) > SPREAD)
+        each = self.lines // max(1, self.types)
+        return (name, self.files, self.lines, self.types, each, spread, self.unlabelled, self.what)
+
+
+def longest_help(package):
+    """The number of lines of the longest text before the options of a command's help."""
+    longest = 0
+    for page in sorted((package / "Tests").rglob("Snapshots/*help*")):
+        lines = page.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith("USAGE:"):
+                longest = max(longest, sum(1 for one in lines[:number] if one.strip()))
+    return longest
+
+
+def main():
+    arguments = argparse.ArgumentParser(description="Measures the structure of the source code.")
+    arguments.add_argument("--modules", action="store_true", help="a row for each module")
+    arguments.add_argument("--spread", action="store_true", help="list the types over many files")
+    arguments.add_argument("package", nargs="?", default=".")
+    options = arguments.parse_args()
+    package = pathlib.Path(options.package)
+    files = sorted((package / "Sources").rglob("*.swift"))
+    if not files:
+        print(f"structure: error: no Swift files below {package / 'Sources'}", file=sys.stderr)
+        return 2
+    checker = labels()
+    total, own = Measure(), set()
+    modules = collections.defaultdict(Measure)
+    owned = collections.defaultdict(set)
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        module = file.relative_to(package / "Sources").parts[0]
+        own |= total.add(file, text, checker)
+        owned[module] |= modules[module].add(file, text, checker)
+    heads = ("", "files", "lines", "types", "lines/type", "over 3 files", "unlabelled", "What")
+    rows = [heads]
+    if options.modules:
+        rows += [one.row(name, owned[name]) for name, one in sorted(modules.items())]
+    rows.append(total.row("all", own))
+    for row in rows:
+        print(f"{row[0]:20}" + "".join(f"{str(cell):>13}" for cell in row[1:]))
+    longest = longest_help(package)
+    if longest:
+        print(f"longest help before its usage: {longest} lines")
+    if options.spread:
+        for name in sorted(own, key=lambda one: -len(total.places[one])):
+            if len(total.places[name]) > SPREAD:
+                print(f"{name}: {len(total.places[name])} files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
