@@ -10,7 +10,11 @@ let optimized: [SwiftSetting] =
     .unsafeFlags(
       ["-O", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))
   ]
+// Generic functions of one module are specialized, and small ones inlined, in the others.
+let acrossModules: SwiftSetting = .unsafeFlags(
+  ["-cross-module-optimization"], .when(configuration: .release))
 let common: [SwiftSetting] = [
+  acrossModules,
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
@@ -27,8 +31,9 @@ let package = Package(
     .library(
       name: "SandboxctlModules",
       targets: [
-        "ArchiveStore", "BuiltinPolicies", "Codecs", "DatabaseCapture", "Interchange", "Lifecycle",
-        "PolicyEngine", "SandboxModel", "SystemIO",
+        "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
+        "DatabaseCapture", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine",
+        "Purge", "Restore", "SandboxModel", "SnapshotQueries", "SystemIO",
       ]),
   ],
   dependencies: [
@@ -48,6 +53,9 @@ let package = Package(
       swiftSettings: optimized + strict),
     .target(
       name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: optimized + common),
+    .target(
+      name: "DeviceDiscovery", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
+      swiftSettings: optimized + common),
     .target(
       name: "PolicyEngine", dependencies: ["Codecs", "SandboxModel"],
       swiftSettings: optimized + common),
@@ -77,20 +85,60 @@ let package = Package(
       name: "SampleDevice", dependencies: ["SandboxModel", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
-      name: "Lifecycle",
+      name: "DeviceScan",
       dependencies: [
-        "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",
+        "ArchiveStore", "Codecs", "DeviceDiscovery", "PolicyEngine", "SandboxModel", "SystemIO",
       ],
       swiftSettings: optimized + common),
     .target(
-      name: "Interchange", dependencies: ["CArchive", "Codecs", "SandboxModel", "SystemIO"],
+      name: "Backup",
+      dependencies: [
+        "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
+        "DeviceTransaction", "PolicyEngine", "SandboxModel", "SystemIO",
+      ],
+      swiftSettings: optimized + common),
+    .target(
+      name: "DeviceTransaction",
+      dependencies: [
+        "ArchiveStore", "Codecs", "DeviceDiscovery", "DeviceScan", "PolicyEngine", "SandboxModel",
+        "SystemIO",
+      ],
+      swiftSettings: optimized + common),
+    .target(
+      name: "Restore",
+      dependencies: [
+        "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
+        "DeviceTransaction", "PolicyEngine", "SandboxModel", "SystemIO",
+      ],
+      swiftSettings: optimized + common),
+    .target(
+      name: "AppPackages",
+      dependencies: ["CArchive", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO"],
       swiftSettings: optimized + strict),
+    .target(
+      name: "AppUpdate",
+      dependencies: [
+        "AppPackages", "ArchiveStore", "Codecs", "DeviceDiscovery", "DeviceScan",
+        "DeviceTransaction", "PolicyEngine", "Restore", "SandboxModel", "SystemIO",
+      ],
+      swiftSettings: optimized + common),
+    .target(
+      name: "Purge",
+      dependencies: [
+        "Codecs", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine",
+        "SandboxModel", "SystemIO",
+      ],
+      swiftSettings: optimized + common),
+    .target(
+      name: "SnapshotQueries",
+      dependencies: ["ArchiveStore", "Codecs", "DatabaseCapture", "SandboxModel", "SystemIO"],
+      swiftSettings: optimized + common),
     .target(
       name: "SandboxCommands",
       dependencies: [
-        "ArchiveStore", "BuiltinPolicies", "Codecs", "Interchange", "Lifecycle", "PolicyEngine",
-        "SampleDevice",
-        "SandboxModel", "SystemIO",
+        "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
+        "DatabaseCapture", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine",
+        "Purge", "Restore", "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: optimized + common),
@@ -111,7 +159,9 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "ArchiveStore", "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SandboxModel",
+        "ArchiveStore", "Codecs", "sandboxctl", "AppPackages", "AppUpdate", "Backup",
+        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Purge", "Restore", "SnapshotQueries",
+        "SandboxCommands", "SandboxModel",
         "SystemIO",
         "TestSupport",
       ],
@@ -122,7 +172,8 @@ let package = Package(
     .testTarget(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
-      name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
+      name: "DeviceDiscoveryTests",
+      dependencies: ["AppPackages", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "PolicyEngineTests",
@@ -140,13 +191,15 @@ let package = Package(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],
       exclude: ["Golden"], swiftSettings: common),
     .testTarget(
-      name: "InterchangeTests",
-      dependencies: ["Interchange", "SandboxModel", "SystemIO", "TestSupport"],
+      name: "AppPackagesTests",
+      dependencies: ["AppPackages", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "LifecycleTests",
       dependencies: [
-        "AllocationCount", "ArchiveStore", "BuiltinPolicies", "Codecs", "Lifecycle", "PolicyEngine",
+        "AllocationCount", "ArchiveStore", "BuiltinPolicies", "Codecs", "AppPackages", "AppUpdate",
+        "Backup", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Purge", "Restore",
+        "SnapshotQueries", "PolicyEngine",
         "SandboxModel", "SystemIO", "TestSupport",
       ],
       swiftSettings: common),

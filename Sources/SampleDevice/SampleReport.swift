@@ -1,7 +1,7 @@
 /// The result of creating or changing a sample.
 package struct SampleReport: Hashable, Sendable {
   /// The number of entries that were created or replaced, including directories and links.
-  package internal(set) var entries = 0
+  package var entries = 0
   /// The number of entries that were removed.
   package internal(set) var removed = 0
   /// The total size of the files that were created in bytes, including holes.

@@ -16,7 +16,7 @@ package struct WalkBatch: ~Copyable {
   }
 
   /// The entries.
-  package private(set) var entries: [Entry] = []
+  package var entries: [Entry] = []
   var listing = Listing()
 
   /// The bytes of the names, valid until the visitor returns.

@@ -1,6 +1,5 @@
 import BuiltinPolicies
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO

@@ -1,6 +1,9 @@
+import AppUpdate
 import ArchiveStore
+import Backup
+import DeviceScan
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -65,7 +68,7 @@ import Testing
     var source = Self.package
     let reader = try fixture.base.repository.beginReading()
     let operation = AppChangeOperation(
-      plan, saving: fixture.request, to: fixture.base.repository,
+      plan, saving: SafetySnapshotMaker(fixture.request, in: fixture.base.repository),
       from: plan.request.change == .rollback ? reader : nil)
     let report =
       plan.request.package == nil ? try operation.run() : try operation.run(&source)

@@ -1,5 +1,6 @@
+import AppUpdate
 import ArchiveStore
-import Lifecycle
+import DeviceTransaction
 import SandboxModel
 import SystemIO
 import TestSupport

@@ -1,5 +1,7 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceScan
+import Restore
 import SystemIO
 import TestSupport
 import Testing

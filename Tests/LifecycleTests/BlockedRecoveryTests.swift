@@ -1,10 +1,11 @@
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// An operation on one app that was interrupted and cannot be recovered now does not block other
 /// apps.
@@ -58,7 +59,7 @@ import Testing
   /// operation.
   @Test func noOperationBeginsOnAnAppWithAnInterruptedOne() throws {
     try interrupt(on: subjects[0])
-    let error = #expect(throws: LifecycleError.self) { try begin(on: subjects[0]) }
+    let error = #expect(throws: OperationError.self) { try begin(on: subjects[0]) }
     #expect(error?.kind == .failed && error?.hint?.contains("'sandboxctl recover'") == true)
     #expect(error?.description.contains("'\(subjects[0])'") == true)
     try begin(on: subjects[1]).end()

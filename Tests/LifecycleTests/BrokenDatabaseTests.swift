@@ -1,10 +1,11 @@
 import ArchiveStore
+import Backup
+import DeviceTransaction
+import Restore
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// Databases that are not restored, or not completely, into a directory with other databases of the
 /// same names: none of their files is restored, and the existing ones stay with their logs.

@@ -1,5 +1,7 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceDiscovery
+import DeviceScan
 import PolicyEngine
 import SandboxModel
 import SystemIO

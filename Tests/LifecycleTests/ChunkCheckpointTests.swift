@@ -1,5 +1,5 @@
+import Backup
 import Codecs
-import Lifecycle
 import SystemIO
 import TestSupport
 import Testing

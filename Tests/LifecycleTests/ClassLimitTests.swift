@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import Backup
 
 /// Data classes of more paths than fit into a snapshot: the backup is refused before it reads.
 @Suite(.spreadScans) struct ClassLimitTests {
@@ -42,7 +42,7 @@ import Testing
   @Test func tooManyPathsAreRefused() throws {
     let bound = ClassLimit(runs: 2, bytes: 1000)
     try bound.require(runs(2) { _ in "short" }, of: "/device")
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       let more = [ClassRun(path: "apps/org.example.b/data", name: "support")]
       try bound.require(runs(2) { _ in "short" } + more, of: "/device")
     }
@@ -59,7 +59,7 @@ import Testing
   ]) func escapedCharactersCountTowardsTheLimit(name: ByteString, fits: Bool) throws {
     let bound = ClassLimit(runs: 10, bytes: 400)
     if fits { return try bound.require(runs(1) { _ in name }, of: "/device") }
-    #expect(throws: LifecycleError.self) {
+    #expect(throws: OperationError.self) {
       try bound.require(runs(1) { _ in name }, of: "/device")
     }
   }
@@ -68,7 +68,7 @@ import Testing
   @Test func aBackupIsRefusedBeforeItReads() throws {
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("text", at: "tree/file")
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.backup(keeping: "cache") { $0.classLimit = ClassLimit(runs: 0, bytes: 1000) }
     }
     #expect("\(try #require(error))".contains("gives 1 paths"))

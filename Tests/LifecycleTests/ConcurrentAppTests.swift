@@ -1,5 +1,6 @@
+import AppUpdate
 import ArchiveStore
-import Lifecycle
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -49,7 +50,7 @@ import Testing
     let sign = try #require(plan.runningProcesses().first)
     #expect(sign.program.description.contains("sleep"))
     #expect(sign.file.description.hasSuffix("Documents/thesis.txt"))
-    let error = #expect(throws: LifecycleError.self) { try carryOut(plan, fixture) }
+    let error = #expect(throws: OperationError.self) { try carryOut(plan, fixture) }
     #expect(error?.description.contains("'org.example.one': ") ?? false)
     #expect(error?.description.contains("sleep") ?? false, "\(error as Any)")
     #expect(error?.description.contains("\(sign.process)") ?? false, "\(error as Any)")

@@ -1,5 +1,8 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import Restore
 import SandboxModel
 import Synchronization
 import SystemIO

@@ -1,10 +1,11 @@
+import DeviceScan
+import DeviceTransaction
 import PolicyEngine
+import Purge
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// Other operations of this program on the same device.
 @Suite(.spreadScans) struct ConcurrentPurgeTests {

@@ -1,5 +1,4 @@
 import ArchiveStore
-import Lifecycle
 import SystemIO
 import TestSupport
 

@@ -1,5 +1,6 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import Restore
 import SystemIO
 import TestSupport
 import Testing

@@ -1,7 +1,8 @@
 import ArchiveStore
+import Backup
 import Foundation
-import Lifecycle
 import PolicyEngine
+import Restore
 import SystemIO
 import TestSupport
 import Testing

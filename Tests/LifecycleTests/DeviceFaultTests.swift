@@ -1,7 +1,10 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -98,7 +101,8 @@ import Testing
     request.isForced = true
     let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
     return try DeviceRestoreOperation(
-      plan, fixture.repository, from: reader, saving: BackupRequest(program: "test")
+      plan, from: reader,
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
     ).run()
   }
 

@@ -1,9 +1,8 @@
 import Dispatch
+import Restore
 import Synchronization
 import SystemIO
 import Testing
-
-@testable import Lifecycle
 
 /// Restored data is written to the disk while more is restored.
 @Suite(.spreadScans) struct EarlySyncTests {

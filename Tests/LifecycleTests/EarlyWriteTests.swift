@@ -1,5 +1,7 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceTransaction
+import Restore
 import SystemIO
 import TestSupport
 import Testing
@@ -46,7 +48,7 @@ import Testing
     let fixture = try Fixture(inMemory: true)
     let faults = Faults.Plan(failing: [.sync], at: 3, number: Self.inputOutput)
     let files = [("a", 3 << 20), ("b", 3 << 20), ("c", 3 << 20)]
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try restore(files, fixture, faults, threads: 1)
     }
     #expect(error?.description.contains("input/output") == true, "\(error as Any)")
@@ -77,7 +79,7 @@ import Testing
   @Test func manySmallFilesAreWrittenBeforeTheVolumeIsSynced() throws {
     let (fixture, faults) = (try Fixture(inMemory: true), Self.firstSyncFails())
     let files = (1...136).map { ("\($0)", 512 << 10) }
-    let error = #expect(throws: LifecycleError.self) { try restore(files, fixture, faults) }
+    let error = #expect(throws: OperationError.self) { try restore(files, fixture, faults) }
     // The last sync succeeds: the first failure is the one that is reported.
     #expect(faults.count == 1)
     #expect(error?.description.contains("input/output") == true, "\(error as Any)")
@@ -97,7 +99,7 @@ import Testing
   /// A small file is written by the sync of the volume, without which nothing is restored.
   @Test func aSmallFileIsNotWrittenEarly() throws {
     let files = [("file", 300_000), ("small", 5)]
-    #expect(throws: LifecycleError.self) {
+    #expect(throws: OperationError.self) {
       try restore(files, Fixture(inMemory: true), Self.firstSyncFails())
     }
   }

@@ -1,9 +1,8 @@
 import ArchiveStore
+import Restore
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// Between plan and execution, another directory may replace the target of a restore.
 @Suite(.spreadScans) struct ExchangedTargetTests {
@@ -17,7 +16,7 @@ import Testing
     try top.rename("into", to: "planned", in: top)
     try fixture.directory.write("another's", at: "into/file")
     try fixture.directory.write("another's", at: "into/more")
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try RestoreOperation(plan, from: fixture.repository.beginReading()).run()
     }
     #expect(error?.description.contains("another directory has replaced it") == true)

@@ -1,11 +1,13 @@
 import Codecs
+import DeviceDiscovery
 import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import Backup
+@testable import DeviceScan
 
 /// The exclusion marks that scans cache: an unchanged file is not checked for marks again, a
 /// changed one is.

@@ -1,5 +1,5 @@
 import ArchiveStore
-import Lifecycle
+import Restore
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import ArchiveStore
+import Backup
 import Foundation
-import Lifecycle
+import Restore
 import SystemIO
 import TestSupport
 import Testing

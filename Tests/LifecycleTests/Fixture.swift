@@ -1,7 +1,10 @@
 import ArchiveStore
+import Backup
 import BuiltinPolicies
-import Lifecycle
+import DeviceDiscovery
+import DeviceScan
 import PolicyEngine
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport

@@ -1,5 +1,9 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
+import Restore
 import SandboxModel
 import Synchronization
 import SystemIO
@@ -70,10 +74,11 @@ import Testing
       }
       defer { storage.state.withLock { $0.action = nil } }
       return try DeviceRestoreOperation(
-        plan, repository, from: reader, saving: BackupRequest(program: "test")
+        plan, from: reader,
+        saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: repository)
       ).run()
     }
-    let error = #expect(throws: LifecycleError.self) { try restore() }
+    let error = #expect(throws: OperationError.self) { try restore() }
     #expect(error?.description.contains("no space") == true, "\(error as Any)")
     let trash = try fixture.records("small/tree").keys.filter { $0.isWithin(".sandboxctl/trash") }
     for name in names {
@@ -91,7 +96,8 @@ import Testing
     (request.savesFirst, request.isForced) = (false, true)
     let rest = try DeviceRestorePlan.make(snapshot, request, from: reader)
     let report = try DeviceRestoreOperation(
-      rest, repository, from: reader, saving: BackupRequest(program: "test")
+      rest, from: reader,
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: repository)
     ).run()
     #expect(report.parts.allSatisfy { $0.report.isComplete })
     for name in names { #expect(try fixture.text(name) == "stored \(name)") }
@@ -120,7 +126,7 @@ import Testing
     storage.state.withLock { state in
       state.action = { event in if event.contains("packs/") { Self.fill(fixture) } }
     }
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try RestoreOperation(plan, from: reader).run()
     }
     #expect(error?.description.contains("no space") == true, "\(error as Any)")
@@ -158,9 +164,11 @@ import Testing
       request.isForced = true
       let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
       #expect(plan.volumeNeeds(from: reader).map(\.verdict) == [.fits])
-      return try DeviceRestoreOperation(plan, repository, from: reader, saving: saving).run()
+      return try DeviceRestoreOperation(
+        plan, from: reader, saving: SafetySnapshotMaker(saving, in: repository)
+      ).run()
     }
-    let error = #expect(throws: LifecycleError.self) { try restore() }
+    let error = #expect(throws: OperationError.self) { try restore() }
     #expect(
       error?.description.contains("are needed after the backup") == true, "\(error as Any)")
     #expect(try repository.snapshots().snapshots.map(\.id) == [snapshot.id])

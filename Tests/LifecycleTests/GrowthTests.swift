@@ -1,12 +1,16 @@
+import AppUpdate
 import ArchiveStore
 import Codecs
+import DeviceDiscovery
+import DeviceScan
 import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import Backup
+@testable import Restore
 
 /// Work for each of many entries, packs or exclusions takes n log n steps in total, so that a
 /// device with a hundred thousand files is planned in seconds. Measured as processor time

@@ -1,5 +1,5 @@
 import ArchiveStore
-import Lifecycle
+import Backup
 import SystemIO
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import ArchiveStore
-import Lifecycle
+import Backup
 import PolicyEngine
+import Restore
 import Synchronization
 import SystemIO
 import TestSupport
@@ -209,16 +210,16 @@ import Testing
 
   /// The result of the first attempt on another thread.
   private final class Outcome: Sendable {
-    private let queue = BoundedQueue<LifecycleError.Kind?>(capacity: 1000)
+    private let queue = BoundedQueue<OperationError.Kind?>(capacity: 1000)
 
     func note(_ body: () throws -> Void) {
       do {
         try body()
         queue.put(nil)
-      } catch { queue.put((error as? LifecycleError)?.kind) }
+      } catch { queue.put((error as? OperationError)?.kind) }
     }
 
-    var kind: LifecycleError.Kind? {
+    var kind: OperationError.Kind? {
       queue.close()
       return queue.take() ?? nil
     }
@@ -245,7 +246,7 @@ import Testing
   @Test func aBackupThatDoesNotFitIsRefused() throws {
     let fixture = try makeFixture()
     let huge = UInt64(Int64.max)
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.backup(keeping: "cache") { $0.keepFree = huge }
     }
     #expect(

@@ -1,5 +1,6 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import Restore
 import SystemIO
 import TestSupport
 import Testing
@@ -22,7 +23,7 @@ import Testing
     for _ in 0..<3 {
       let counters = ProgressCounters()
       let enough = 120
-      let error = #expect(throws: LifecycleError.self) {
+      let error = #expect(throws: OperationError.self) {
         try fixture.backup(keeping: "cache") { request in
           request.counters = counters
           request.isStopping = { counters.progress.opened >= enough }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import DeviceTransaction
 
 extension JournalRecord {
   /// The journal's file as bytes.

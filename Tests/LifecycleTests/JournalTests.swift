@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import DeviceTransaction
 
 /// The format of the journal, and the execution of its steps.
 @Suite(.spreadScans) struct JournalTests {

@@ -1,6 +1,7 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
+import Restore
 import Synchronization
 import SystemIO
 import TestSupport
@@ -27,7 +28,7 @@ import Testing
     after bytes: UInt64, _ change: (inout BackupRequest) -> Void = { _ in }
   ) throws -> ProgressState {
     let counters = ProgressCounters()
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.backup(keeping: "cache") { request in
         request.counters = counters
         request.isStopping = { counters.progress.bytesDone >= bytes }
@@ -182,7 +183,7 @@ import Testing
     let storage = WatchedStorage(fixture.repository.storage)
     storage.state.withLock { $0.space = VolumeSpace(available: 32 << 20, total: 1 << 30) }
     let full = try Repository.open(storage)
-    #expect(throws: LifecycleError.self) {
+    #expect(throws: OperationError.self) {
       try fixture.backup(to: full, keeping: "other") { $0.keepFree = 0 }
     }
     #expect(try fixture.backup(to: full, keeping: "cache") { $0.keepFree = 0 }.isComplete)

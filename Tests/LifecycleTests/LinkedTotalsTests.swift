@@ -1,6 +1,8 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
+import Restore
+import SnapshotQueries
 import SystemIO
 import TestSupport
 import Testing
@@ -108,7 +110,7 @@ import Testing
     _ = try fixture.backup(keeping: "first")
     _ = try fixture.backup(keeping: "second") { $0.keepFree = Self.huge }
     try fixture.directory.write(bytes(3 << 20), at: "tree/new")
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.backup(keeping: "third") { $0.keepFree = Self.huge }
     }
     let text = "\(try #require(error))"
@@ -140,7 +142,7 @@ import Testing
     for name: ByteString in ["b.sqlite", "c.sqlite"] {
       try tree.createHardLink(name, to: "a.sqlite", in: tree)
     }
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.backup(keeping: "cache") { $0.keepFree = Self.huge }
     }
     let text = "\(try #require(error))"

@@ -1,5 +1,7 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceTransaction
+import Restore
 import SystemIO
 import TestSupport
 import Testing

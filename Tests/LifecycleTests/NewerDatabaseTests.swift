@@ -1,9 +1,9 @@
 import ArchiveStore
+import DeviceTransaction
+import Restore
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// How `if-newer` handles a database: the database, its log and its journal are as new as the
 /// newest of them.

@@ -1,9 +1,10 @@
 import ArchiveStore
+import Restore
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import Backup
 
 /// Notes on more paths than fit into a snapshot.
 @Suite(.spreadScans) struct NoteLimitTests {

@@ -1,5 +1,8 @@
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceScan
+import DeviceTransaction
+import Restore
 import SystemIO
 import TestSupport
 import Testing

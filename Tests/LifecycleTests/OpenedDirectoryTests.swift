@@ -1,7 +1,8 @@
+import AppUpdate
 import ArchiveStore
 import Codecs
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO

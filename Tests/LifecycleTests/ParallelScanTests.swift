@@ -1,11 +1,11 @@
+import DeviceDiscovery
+import DeviceScan
 import PolicyEngine
 import SandboxModel
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// A scan with several threads finds the same as a scan with one.
 @Suite(.spreadScans) struct ParallelScanTests {

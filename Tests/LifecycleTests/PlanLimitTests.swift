@@ -1,10 +1,12 @@
 import ArchiveStore
+import Backup
 import Codecs
+import DeviceTransaction
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import Restore
 
 /// Snapshots with too many paths for the memory: they are refused before they take memory.
 @Suite(.spreadScans) struct PlanLimitTests {
@@ -55,7 +57,7 @@ import Testing
   @Test func aPlanThatIsTooLargeIsRefusedEarly() throws {
     var bound = PlanLimit(try place(), whole: endless.snapshot.tree, first: 4)
     try bound.check(entry(3).0, creating: 3, from: reader)
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try bound.check(entry(4).0, creating: 4, from: reader)
     }
     let text = "\(try #require(error))"
@@ -68,7 +70,7 @@ import Testing
     var bound = PlanLimit(try place(), whole: nil, first: 4)
     try bound.check(entry(4).0, creating: 4, from: reader)
     try bound.check(entry(7).0, creating: .max, from: reader)
-    #expect(throws: LifecycleError.self) {
+    #expect(throws: OperationError.self) {
       try bound.check(entry(8).0, creating: .max, from: reader)
     }
   }
@@ -108,7 +110,7 @@ import Testing
   @Test func aRestoreChecksTheLimit() throws {
     var request = RestoreRequest(path: "", target: fixture.directory.path("back"))
     request.firstLimit = 1000
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try RestorePlan.make(endless, request, from: reader)
     }
     #expect("\(try #require(error))".contains("there is room for"))

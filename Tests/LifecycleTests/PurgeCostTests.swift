@@ -1,6 +1,6 @@
 import AllocationCount
-import Lifecycle
 import PolicyEngine
+import Purge
 import SystemIO
 import TestSupport
 import Testing

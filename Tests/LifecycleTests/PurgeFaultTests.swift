@@ -1,4 +1,4 @@
-import Lifecycle
+import Purge
 import SystemIO
 import TestSupport
 import Testing

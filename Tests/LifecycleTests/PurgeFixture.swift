@@ -1,6 +1,8 @@
 import BuiltinPolicies
-import Lifecycle
+import DeviceDiscovery
+import DeviceScan
 import PolicyEngine
+import Purge
 import SandboxModel
 import SystemIO
 import TestSupport

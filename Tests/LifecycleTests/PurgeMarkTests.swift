@@ -1,5 +1,5 @@
-import Lifecycle
 import PolicyEngine
+import Purge
 import SystemIO
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import ArchiveStore
-import Lifecycle
+import DeviceScan
+import Purge
 import SystemIO
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
-import Lifecycle
+import DeviceScan
 import PolicyEngine
+import Purge
 import SandboxModel
 import SystemIO
 import TestSupport

@@ -1,9 +1,10 @@
+import DeviceDiscovery
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import DeviceTransaction
 
 /// A restore that was interrupted while it replaced a database, and that can no longer be finished:
 /// the recovery rolls the database back, so that it stays with its own log.
@@ -76,7 +77,7 @@ import Testing
     let paths = ["db-journal", "db-wal", "db"].map { fixture.directory.path("tree").appending($0) }
     #expect(report.blocked.isEmpty && done.isFinished)
     #expect(done.failed.map(\.path) == paths)
-    #expect(done.failed.map(\.remark).count { $0 == PlannedDatabase.brokenReason } == 2)
+    #expect(done.failed.map(\.remark).count { $0 == JournalStep.brokenUnitReason } == 2)
     #expect(try found() == Self.older)
     #expect(try fixture.text("tree/other") == "other")
   }

@@ -1,5 +1,6 @@
+import AppUpdate
 import ArchiveStore
-import Lifecycle
+import DeviceTransaction
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -27,10 +28,10 @@ import Testing
       try fixture.base.copy("older", to: "phone")
       let plan = try plan(fixture)
       let faults = Faults.Plan(failing: [.rename], at: call, number: 13)
-      var error: LifecycleError?
+      var error: OperationError?
       Faults.inject(faults) {
         do { try fixture.carryOut(plan, Self.package) } catch let failure {
-          error = failure as? LifecycleError
+          error = failure as? OperationError
           if error == nil { Issue.record("\(failure)") }
         }
       }

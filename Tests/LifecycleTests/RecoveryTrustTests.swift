@@ -1,11 +1,12 @@
 import BuiltinPolicies
+import DeviceDiscovery
 import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import DeviceTransaction
 
 /// Journals that another user wrote, or that belong to another device, change nothing.
 @Suite(.spreadScans) struct RecoveryTrustTests {
@@ -165,7 +166,7 @@ import Testing
     try write(root: tree, inode: try inodeOf(tree))
     let journal = try Directory.open(path: fixture.directory.path("tree/.sandboxctl/journal"))
     try journal.setOwner(user: 1000, group: 1000, of: ByteString(id + ".json"))
-    let error = #expect(throws: LifecycleError.self) { try recover() }
+    let error = #expect(throws: OperationError.self) { try recover() }
     #expect(error?.description.contains("it belongs to another user") == true)
     #expect(try fixture.names("tree").contains(".bashrc") == false)
   }
@@ -174,7 +175,7 @@ import Testing
     let tree = fixture.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
     try Directory.open(path: fixture.directory.path("tree/.sandboxctl")).setPermissions(0o777)
-    #expect(throws: LifecycleError.self) { try recover() }
+    #expect(throws: OperationError.self) { try recover() }
     #expect(try fixture.names("tree").contains(".bashrc") == false)
   }
 

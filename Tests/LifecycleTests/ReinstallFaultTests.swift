@@ -1,5 +1,5 @@
+import AppUpdate
 import Foundation
-import Lifecycle
 import SandboxModel
 import SystemIO
 import TestSupport

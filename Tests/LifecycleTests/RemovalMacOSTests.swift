@@ -1,5 +1,9 @@
+import AppUpdate
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -41,7 +45,7 @@ import Testing
   private func run(_ plan: AppChangePlan) throws -> AppChangeReport {
     var source = Self.package
     return try AppChangeOperation(
-      plan, saving: BackupRequest(program: "test"), to: fixture.repository
+      plan, saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
     ).run(&source)
   }
 
@@ -84,7 +88,7 @@ import Testing
       "\(refusal.reason)")
     #expect(refusal.reason.contains("disk/Applications"))
     #expect(refusal.hint?.contains("yourself") ?? false)
-    let error = #expect(throws: LifecycleError.self) { try run(plan) }
+    let error = #expect(throws: OperationError.self) { try run(plan) }
     #expect(error?.kind == .failed)
     #expect(try fixture.records("disk") == before)
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)

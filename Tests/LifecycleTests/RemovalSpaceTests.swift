@@ -1,6 +1,8 @@
+import AppUpdate
 import ArchiveStore
+import Backup
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import Synchronization
 import SystemIO
 import TestSupport
@@ -28,7 +30,7 @@ struct RemovalSpaceTests {
     if let error {
       #expect(tellsWhatAndWhere(error), "\(told)")
       #expect("\(error)".contains("no space"), "\(told)")
-      #expect((error as? LifecycleError)?.hint != nil, "\(told)")
+      #expect((error as? OperationError)?.hint != nil, "\(told)")
     }
     try volume.empty()
     _ = try volume.fixture.recover(told)
@@ -86,7 +88,7 @@ struct RemovalSpaceTests {
       let plan = try fixture.plan(.reinstall, package)
       var source = InterruptedSource(package) { try volume.fill(what, leaving: room) }
       let isDone = try attempt(volume, before, after, "\(what), room for \(room)") {
-        _ = try AppChangeOperation(plan, saving: fixture.request, to: nil).run(&source)
+        _ = try AppChangeOperation(plan, saving: nil).run(&source)
       }
       outcomes.insert(isDone)
     }
@@ -141,7 +143,7 @@ struct RemovalSpaceTests {
       let before = try fixture.contents()
       let refusal = try #require(plan.missingRoom())
       #expect(refusal.code == .noRoom && refusal.hint?.contains("free space") ?? false)
-      let error = #expect(throws: LifecycleError.self) {
+      let error = #expect(throws: OperationError.self) {
         try fixture.carryOut(plan, from: fixture.base.repository.beginReading())
       }
       #expect(error?.description.contains("cannot roll back 'org.example.one' in") ?? false)
@@ -167,7 +169,7 @@ struct RemovalSpaceTests {
     func update() throws -> AppChangeReport {
       var source = package
       return try AppChangeOperation(
-        fixture.plan(.update, package), saving: fixture.request, to: repository
+        fixture.plan(.update, package), saving: SafetySnapshotMaker(fixture.request, in: repository)
       ).run(&source)
     }
     let before = try fixture.contents()
@@ -178,7 +180,7 @@ struct RemovalSpaceTests {
     try #require(free > 2_000_000)
     try mount.create("filler").write([UInt8](repeating: 1, count: Int(free) - 220_000))
     #expect(try fixture.plan(.update, package).missingRoom() == nil, "the package alone fits")
-    let error = #expect(throws: LifecycleError.self) { try update() }
+    let error = #expect(throws: OperationError.self) { try update() }
     #expect(
       error?.description.contains("are needed after the backup") ?? false, "\(error as Any)")
     #expect(error?.hint?.contains("--no-snapshot") ?? false)

@@ -1,7 +1,11 @@
+import AppPackages
+import AppUpdate
 import ArchiveStore
+import DeviceDiscovery
+import DeviceScan
 import Foundation
-import Lifecycle
 import PolicyEngine
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -104,7 +108,7 @@ import Testing
       let package = change == .reinstall ? MemoryPackage() : nil
       #expect(
         try fixture.plan(change, package).refusals.map(\.code) == [.notInstalled], "\(change)")
-      #expect(throws: LifecycleError.self) { try run(fixture, change, package) }
+      #expect(throws: OperationError.self) { try run(fixture, change, package) }
     }
   }
 
@@ -114,13 +118,13 @@ import Testing
     let fixture = try UpdateFixture()
     let before = try fixture.records()
     let plan = try fixture.plan(change, nil)
-    let error = #expect(throws: LifecycleError.self) {
-      _ = try AppChangeOperation(plan, saving: fixture.request, to: nil).run()
+    let error = #expect(throws: OperationError.self) {
+      _ = try AppChangeOperation(plan, saving: nil).run()
     }
     #expect(error?.hint?.contains("--no-snapshot") == true)
     #expect(try fixture.records() == before)
     let free = try fixture.plan(change, nil) { $0.savesFirst = false }
-    #expect(try AppChangeOperation(free, saving: fixture.request, to: nil).run().saved == nil)
+    #expect(try AppChangeOperation(free, saving: nil).run().saved == nil)
   }
 
   /// The snapshot has every container that is removed.

@@ -1,6 +1,7 @@
 import ArchiveStore
+import Backup
+import DeviceScan
 import Glibc
-import Lifecycle
 import Synchronization
 import SystemIO
 import TestSupport

@@ -1,8 +1,8 @@
+import Backup
+import DeviceScan
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// A directory is recognized as a repository by the content of its `repository.json`, not by the
 /// file's name.

@@ -1,10 +1,13 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// A path of a plain directory is restored in place at the cost of that path only.
 @Suite(.spreadScans) struct RestoreOnePathTests {
@@ -33,8 +36,8 @@ import Testing
 
   private func restore(_ plan: DeviceRestorePlan) throws -> DeviceRestoreReport {
     try DeviceRestoreOperation(
-      plan, fixture.repository, from: fixture.repository.beginReading(),
-      saving: fixture.request(keeping: "cache")
+      plan, from: fixture.repository.beginReading(),
+      saving: SafetySnapshotMaker(fixture.request(keeping: "cache"), in: fixture.repository)
     ).run()
   }
 

@@ -1,5 +1,6 @@
+import AppUpdate
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -52,7 +53,7 @@ import Testing
     }
 
     func update(_ plan: AppChangePlan) {
-      #expect(throws: LifecycleError.self) {
+      #expect(throws: OperationError.self) {
         try fixture.carryOut(plan, RollbackCrashTests.package)
       }
     }

@@ -1,6 +1,11 @@
+import AppPackages
+import AppUpdate
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -95,7 +100,7 @@ import Testing
     func update(_ plan: AppChangePlan) throws {
       var source = RollbackMacOSTests.package
       _ = try AppChangeOperation(
-        plan, saving: BackupRequest(program: "test"), to: fixture.repository
+        plan, saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
       ).run(&source)
     }
 
@@ -221,7 +226,7 @@ import Testing
     let whole = Faults.Plan(at: .max, number: 5)
     var plan = try home.renew()
     try home.obstruct()
-    _ = Faults.inject(whole) { #expect(throws: LifecycleError.self) { try home.update(plan) } }
+    _ = Faults.inject(whole) { #expect(throws: OperationError.self) { try home.update(plan) } }
     try home.expectAsBefore(written: false, "not interrupted")
     var random = Seeded.fresh("RollbackMacOSTests")
     var (call, interrupted, written) = (whole.count + 1, 0, 0)
@@ -232,7 +237,7 @@ import Testing
       plan = try home.renew()
       try home.obstruct()
       _ = Faults.inject(Faults.Plan(at: call, number: 5, staysBroken: true)) {
-        #expect(throws: LifecycleError.self) { try home.update(plan) }
+        #expect(throws: OperationError.self) { try home.update(plan) }
       }
       guard let left = try InterruptedOperation.all(on: home.root).first else {
         try home.expectAsBefore(written: false, "call \(call)")
@@ -264,7 +269,7 @@ import Testing
       call += Self.stride
       let plan = try home.renew()
       _ = Faults.inject(Faults.Plan(failing: [.rename], at: last, number: 5, staysBroken: true)) {
-        #expect(throws: LifecycleError.self) { try home.update(plan) }
+        #expect(throws: OperationError.self) { try home.update(plan) }
       }
       try home.obstruct()
       var isWritten = try home.write()

@@ -1,6 +1,9 @@
+import AppUpdate
 import ArchiveStore
+import Backup
+import DeviceScan
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -63,7 +66,7 @@ import Testing
       ByteString("apps/org.example.one/data/Documents/\($0)")
     }
     #expect(plan.newer == names)
-    let error = #expect(throws: LifecycleError.self) { try fixture.rollback() }
+    let error = #expect(throws: OperationError.self) { try fixture.rollback() }
     #expect(error?.description.contains("Documents/chapter") ?? false)
     #expect(error?.hint?.contains("--data merge") ?? false)
     #expect(try fixture.contents() == now)
@@ -280,7 +283,9 @@ extension UpdateFixture {
   func carryOut(
     _ plan: AppChangePlan, from reader: RepositoryReader
   ) throws -> AppChangeReport {
-    try AppChangeOperation(plan, saving: request, to: base.repository, from: reader).run()
+    try AppChangeOperation(
+      plan, saving: SafetySnapshotMaker(request, in: base.repository), from: reader
+    ).run()
   }
 
   @discardableResult

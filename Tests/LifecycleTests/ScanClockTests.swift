@@ -1,9 +1,11 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// Scanned entries count as read when the scan began, however much later the backup follows.
 @Suite(.spreadScans) struct ScanClockTests {
@@ -27,7 +29,7 @@ import Testing
   }
 
   /// Waits until earlier changes no longer count as recent.
-  private func wait() { Host.pause(seconds: ChangeRules.margin + 0.3) }
+  private func wait() { Host.pause(seconds: RunClock.localMargin + 0.3) }
 
   /// Backs up a scan with the real clock. Returns whether the state file records the root directory
   /// as stable.

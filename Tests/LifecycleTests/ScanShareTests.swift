@@ -1,11 +1,16 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceTransaction
 import PolicyEngine
+import Purge
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import DeviceScan
 
 /// The results of operations do not depend on how their scans are divided among threads.
 @Suite(.spreadScans) struct ScanShareTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Lifecycle
+@testable import DeviceScan
 
 /// How a scan is divided among threads. The small devices of tests would be a single job with the
 /// usual share, so that no results would be merged.

@@ -1,4 +1,7 @@
-import Lifecycle
+import AppUpdate
+import DeviceDiscovery
+import DeviceScan
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport

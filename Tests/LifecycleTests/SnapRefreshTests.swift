@@ -1,6 +1,8 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceScan
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO

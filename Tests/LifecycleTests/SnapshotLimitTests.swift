@@ -1,9 +1,11 @@
+import AppUpdate
 import ArchiveStore
+import Backup
+import DeviceScan
+import DeviceTransaction
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// The plan's estimate of the space for the snapshot before the change: never less than the
 /// backup's own check counts, and equal if nothing is stored yet.
@@ -15,7 +17,9 @@ import Testing
     let request = fixture.request
     var source = Self.package
     let plan = try fixture.plan(.update, Self.package) { $0.allowsDowngrade = true }
-    _ = try AppChangeOperation(plan, saving: request, to: fixture.base.repository).run(&source)
+    _ = try AppChangeOperation(
+      plan, saving: SafetySnapshotMaker(request, in: fixture.base.repository)
+    ).run(&source)
     let progress = request.counters.progress
     return (progress.filesToDo, progress.bytesToDo)
   }

@@ -1,8 +1,7 @@
+import ArchiveStore
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// Temporary copies of databases are stored on a disk.
 @Suite(.spreadScans) struct SpoolDirectoryTests {

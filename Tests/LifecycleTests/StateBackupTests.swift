@@ -1,6 +1,6 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
 import SystemIO
 import TestSupport
 import Testing
@@ -32,7 +32,7 @@ import Testing
 
   /// Interrupts a backup after a number of files; they are in no snapshot then.
   private func interrupt(afterFiles count: Int = 1) throws {
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try backup(stopping: { $0.filesDone >= count })
     }
     #expect(error?.kind == .interrupted)

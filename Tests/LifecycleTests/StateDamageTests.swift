@@ -1,6 +1,7 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
+import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
@@ -227,7 +228,7 @@ import Testing
             packs: []
           )
         }
-      } catch let error as LifecycleError {
+      } catch let error as OperationError {
         #expect(error.description.contains("cannot save the state"), "call \(call)")
       }
       fired = plan.hasFired

@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import Lifecycle
+@testable import Backup
 
 @Suite(.spreadScans) struct StateFileTests {
   let fixture: StateFixture
@@ -258,7 +258,7 @@ import Testing
 
   @Test func aSecondRunOfTheSourceIsBusy() throws {
     let state = try fixture.open()
-    let error = #expect(throws: LifecycleError.self) { try fixture.open() }
+    let error = #expect(throws: OperationError.self) { try fixture.open() }
     #expect(error?.kind == .busy)
     #expect(error?.description.contains("another backup of the same source") == true)
     // The error names the other process.

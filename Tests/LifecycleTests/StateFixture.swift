@@ -1,6 +1,7 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
+import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
 import SystemIO
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import ArchiveStore
+import Backup
 import Codecs
-import Lifecycle
+import DeviceScan
 import SystemIO
 import TestSupport
 import Testing

@@ -1,10 +1,12 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceTransaction
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// How long the trash keeps files: until the next operation on the app, and at least a day.
 @Suite(.spreadScans) struct TrashAgeTests {
@@ -23,7 +25,8 @@ import Testing
     (request.savesFirst, request.isForced) = (false, true)
     let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
     _ = try DeviceRestoreOperation(
-      plan, fixture.repository, from: reader, saving: BackupRequest(program: "test")
+      plan, from: reader,
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
     ).run()
     return try Trash(of: device).items()
   }

@@ -1,11 +1,15 @@
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import PolicyEngine
+import Purge
+import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// The removal of trash items, and of directories that are removed as a unit, counted file by file.
 @Suite(.spreadScans) struct TrashRemovalTests {
@@ -25,7 +29,8 @@ import Testing
     let reader = try fixture.repository.beginReading()
     let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
     _ = try DeviceRestoreOperation(
-      plan, fixture.repository, from: reader, saving: BackupRequest(program: "test")
+      plan, from: reader,
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
     ).run()
     return (fixture, Trash(of: device))
   }
@@ -85,7 +90,7 @@ import Testing
       options: .forPurge(PurgeOptions(counters: counters)))
     #expect(!scan.isInterrupted && counters.progress.filesDone >= 22)
     let stopping = PurgeOptions(isStopping: { true })
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try PurgeRequest.now(.everything, level: .critical, for: scan, following: stopping)
     }
     #expect(error?.kind == .interrupted)

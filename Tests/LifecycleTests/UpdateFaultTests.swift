@@ -1,6 +1,7 @@
+import AppUpdate
 import ArchiveStore
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import SandboxModel
 import SystemIO
 import TestSupport

@@ -1,5 +1,10 @@
+import AppPackages
+import AppUpdate
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -205,7 +210,8 @@ struct UpdateFixture {
   @discardableResult
   func carryOut(_ plan: AppChangePlan, _ package: MemoryPackage) throws -> AppChangeReport {
     var source = package
-    return try AppChangeOperation(plan, saving: request, to: base.repository).run(&source)
+    return try AppChangeOperation(plan, saving: SafetySnapshotMaker(request, in: base.repository))
+      .run(&source)
   }
 
   var request: BackupRequest { base.request(keeping: "cache") }

@@ -1,5 +1,10 @@
+import AppPackages
+import AppUpdate
 import ArchiveStore
-import Lifecycle
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -32,7 +37,8 @@ import Testing
   private func run(_ change: AppChange, _ package: MemoryPackage) throws -> AppChangeReport {
     var source = package
     return try AppChangeOperation(
-      plan(change, package), saving: BackupRequest(program: "test"), to: fixture.repository
+      plan(change, package),
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
     ).run(&source)
   }
 
@@ -111,7 +117,7 @@ import Testing
     }
     let now = try fixture.records("home")
     #expect(try rollbackPlan(nil).refusals.map(\.code) == [.newerData])
-    #expect(throws: LifecycleError.self) { try rollback(nil) }
+    #expect(throws: OperationError.self) { try rollback(nil) }
     #expect(
       try fixture.records("home").filter { !$0.key.isWithin(".sandboxctl") }
         == now.filter { !$0.key.isWithin(".sandboxctl") })
@@ -150,7 +156,8 @@ import Testing
 
   private func rollback(_ choice: DataChoice?) throws -> AppChangeReport {
     try AppChangeOperation(
-      rollbackPlan(choice), saving: BackupRequest(program: "test"), to: fixture.repository,
+      rollbackPlan(choice),
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository),
       from: fixture.repository.beginReading()
     ).run()
   }
@@ -168,8 +175,8 @@ import Testing
     #expect(plan.commands == ["flatpak update --user org.example.one"])
     #expect(plan.containers.map(\.action) == [.keep])
     #expect(plan.totals(.carried).map(\.totals.files) == [1])
-    let error = #expect(throws: LifecycleError.self) {
-      try AppChangeOperation(plan, saving: BackupRequest(program: "test"), to: nil).run()
+    let error = #expect(throws: OperationError.self) {
+      try AppChangeOperation(plan, saving: nil).run()
     }
     #expect(error?.hint?.contains("flatpak update") ?? false)
   }

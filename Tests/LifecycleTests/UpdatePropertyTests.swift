@@ -1,6 +1,7 @@
+import AppUpdate
 import ArchiveStore
+import DeviceScan
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO

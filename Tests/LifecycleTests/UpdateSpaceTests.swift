@@ -1,6 +1,7 @@
+import AppPackages
+import AppUpdate
 import ArchiveStore
 import Foundation
-import Lifecycle
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -23,7 +24,7 @@ struct UpdateSpaceTests {
     for (package, reason) in [
       (large, " are needed, but only"), (many, "files and directories are needed"),
     ] {
-      let error = #expect(throws: LifecycleError.self) { try fixture.run(.update, package) }
+      let error = #expect(throws: OperationError.self) { try fixture.run(.update, package) }
       #expect(error?.description.contains("cannot update 'org.example.one' in '") ?? false)
       #expect(error?.description.contains(reason) ?? false, "\(error as Any)")
       #expect(error?.hint?.contains("free space") ?? false)
@@ -41,7 +42,7 @@ struct UpdateSpaceTests {
     let small = MemoryPackage(
       files: Dictionary(uniqueKeysWithValues: (0..<600).map { ("small/\($0)", "text") }))
     #expect(small.app.size.bytes < 100_000)
-    let error = #expect(throws: LifecycleError.self) { try volume.fixture.run(.update, small) }
+    let error = #expect(throws: OperationError.self) { try volume.fixture.run(.update, small) }
     #expect(error?.description.contains(" are needed, but only") ?? false)
     #expect(!volume.fixture.hasStaging)
   }
@@ -64,7 +65,7 @@ struct UpdateSpaceTests {
       var source = InterruptedSource(Self.package) { try volume.fill(what, leaving: room) }
       var error: (any Error)?
       do {
-        _ = try AppChangeOperation(plan, saving: fixture.request, to: nil).run(&source)
+        _ = try AppChangeOperation(plan, saving: nil).run(&source)
       } catch let failure { error = failure }
       let told = "\(what), room for \(room): \(error.map { "\($0)" } ?? "reported")"
       if let error {

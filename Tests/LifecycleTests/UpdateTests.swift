@@ -1,6 +1,10 @@
+import AppUpdate
 import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceScan
+import DeviceTransaction
 import Foundation
-import Lifecycle
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -159,7 +163,7 @@ import Testing
     #expect(try codes(MemoryPackage("org.other")) == [.wrongPackage])
     #expect(try codes(MemoryPackage(shape: .contents)) == [.wrongPackage])
     #expect(try codes(MemoryPackage(), .install) == [.installed])
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.run(.update, MemoryPackage(version: "0.9"))
     }
     #expect(error?.description.contains("version 0.9 (20)") ?? false)
@@ -172,7 +176,7 @@ import Testing
     let file = try fixture.dataDirectory().appending("Documents/thesis.txt")
     let sleeper = try Program.start("sleep", ["600"], standardInput: file)
     defer { sleeper.end() }
-    let error = #expect(throws: LifecycleError.self) {
+    let error = #expect(throws: OperationError.self) {
       try fixture.run(.update, Self.withShare) { $0.isForced = false }
     }
     #expect(error?.description.contains("sleep") ?? false, "\(String(describing: error))")
@@ -183,13 +187,13 @@ import Testing
     let fixture = try UpdateFixture()
     let plan = try fixture.plan(.update, Self.withShare)
     var source = Self.withShare
-    let error = #expect(throws: LifecycleError.self) {
-      try AppChangeOperation(plan, saving: fixture.request, to: nil).run(&source)
+    let error = #expect(throws: OperationError.self) {
+      try AppChangeOperation(plan, saving: nil).run(&source)
     }
     #expect(error?.hint?.contains("--no-snapshot") ?? false)
     let bare = try fixture.plan(.update, Self.withShare) { $0.savesFirst = false }
     source = Self.withShare
-    let report = try AppChangeOperation(bare, saving: fixture.request, to: nil).run(&source)
+    let report = try AppChangeOperation(bare, saving: nil).run(&source)
     #expect(report.saved == nil && report.isComplete)
   }
 

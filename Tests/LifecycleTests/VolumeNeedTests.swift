@@ -1,9 +1,9 @@
 import ArchiveStore
+import Backup
+import Restore
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// The space that a restore needs, and whether it is refused for lack of space, on simulated
 /// volumes.

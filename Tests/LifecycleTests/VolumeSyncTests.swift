@@ -1,9 +1,8 @@
 import ArchiveStore
+import Restore
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 /// Before Linux 5.8, syncing a volume does not report write errors of files: large files are synced
 /// one by one.
@@ -52,7 +51,7 @@ import Testing
     let outcome = try Faults.inject(failing) {
       var operation = RestoreOperation(plan, from: try fixture.repository.beginReading())
       operation.kernel = KernelVersion(5, 4)
-      do { return try operation.run().isComplete } catch is LifecycleError { return false }
+      do { return try operation.run().isComplete } catch is OperationError { return false }
     }
     #expect(failing.hasFired && !outcome)
   }

@@ -1,9 +1,8 @@
+import DeviceScan
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import Lifecycle
 
 extension ContainerScan {
   /// A scan of one directory with `count` files, which would take long to scan on a device.

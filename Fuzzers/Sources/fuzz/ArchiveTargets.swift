@@ -1,9 +1,7 @@
 import Codecs
-import Lifecycle
 import SystemIO
 
 @testable import ArchiveStore
-@testable import Lifecycle
 
 extension Target {
   /// The objects of a repository and the state file.

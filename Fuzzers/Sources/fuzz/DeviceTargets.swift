@@ -5,7 +5,6 @@ import SandboxModel
 import SystemIO
 
 @testable import ArchiveStore
-@testable import Lifecycle
 
 extension Target {
   /// The device record of a snapshot and the restore targets of its containers.

@@ -2,7 +2,6 @@ import Codecs
 import PolicyEngine
 import SystemIO
 
-@testable import Interchange
 @testable import PolicyEngine
 @testable import SandboxModel
 

@@ -2,7 +2,6 @@ import ArchiveStore
 import Codecs
 import SystemIO
 
-@testable import Lifecycle
 
 /// A state file, the file of an interrupted run, and their records, as a run writes them.
 enum StateSeeds {

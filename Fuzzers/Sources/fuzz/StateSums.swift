@@ -1,7 +1,6 @@
 import Codecs
 import SystemIO
 
-@testable import Lifecycle
 
 /// Corrects the checksums of a state file and of the file of an interrupted run.
 enum StateSums {

@@ -98,3 +98,8 @@ private struct DateReader {
     return sign * (hours * 3600 + minutes * 60)
   }
 }
+
+extension LockHolder {
+  /// The lock's holder as text, appended to an error message.
+  package var words: String { " (process \(process), since \(since.rfc3339))" }
+}

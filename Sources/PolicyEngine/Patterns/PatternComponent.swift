@@ -47,7 +47,7 @@ struct PatternComponent: Hashable, Sendable {
 
 extension Span<UInt8> {
   @inline(__always)
-  func isEqual(to other: Span<UInt8>) -> Bool {
+  package func isEqual(to other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     for index in 0..<count where self[index] != other[index] { return false }
     return true

@@ -129,7 +129,7 @@ extension XMLPropertyListReader {
     throw failure("\(what) is not terminated", at: start)
   }
 
-  static func isSpace(_ byte: UInt8) -> Bool {
+  package static func isSpace(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x0a || byte == 0x09 || byte == 0x0d
   }
 }

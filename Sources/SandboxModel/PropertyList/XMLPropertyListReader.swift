@@ -1,7 +1,7 @@
 internal import SystemIO
 
 /// Reads an XML property list. Supports only Apple's document type and XML's own entities.
-struct XMLPropertyListReader {
+package struct XMLPropertyListReader {
   let bytes: [UInt8]
   let limits: PropertyList.Limits
   var at = 0

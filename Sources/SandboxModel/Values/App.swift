@@ -18,16 +18,17 @@ package struct App: Hashable, Sendable {
   /// The source of a Flatpak app's installation.
   package let installation: FlatpakInstallation?
 
-  init(
-    _ identifier: BundleIdentifier, isInstalled: Bool, info: BundleInfo? = nil,
-    extensions: [AppExtension] = [], groups: [GroupMembership] = [],
-    installation: FlatpakInstallation? = nil
+  /// Creates an app.
+  package init(
+    _ identifier: BundleIdentifier, isInstalled: Bool, displayName: ByteString? = nil,
+    version: ByteString? = nil, build: ByteString? = nil, extensions: [AppExtension] = [],
+    groups: [GroupMembership] = [], installation: FlatpakInstallation? = nil
   ) {
     self.identifier = identifier
     self.isInstalled = isInstalled
-    displayName = info?.displayName
-    version = info?.version
-    build = info?.build
+    self.displayName = displayName
+    self.version = version
+    self.build = build
     self.extensions = extensions
     self.groups = groups
     self.installation = installation
@@ -108,4 +109,18 @@ package struct FlatpakInstallation: Hashable, Sendable {
   package let remoteURL: ByteString?
   /// The runtime, `org.gnome.Platform/x86_64/46`.
   package let runtime: ByteString?
+
+  /// Creates the value from its parts.
+  package init(
+    scope: Scope, architecture: ByteString, branch: ByteString, commit: ByteString,
+    origin: ByteString?, remoteURL: ByteString?, runtime: ByteString?
+  ) {
+    self.scope = scope
+    self.architecture = architecture
+    self.branch = branch
+    self.commit = commit
+    self.origin = origin
+    self.remoteURL = remoteURL
+    self.runtime = runtime
+  }
 }

@@ -37,6 +37,31 @@ package struct Container: Hashable, Sendable {
   /// The logical path of its root: `apps/com.example.app/data`.
   package let logicalPrefix: ByteString
 
+  /// Creates the value from its parts.
+  package init(
+    kind: ContainerKind, identifier: BundleIdentifier?, identification: Identification,
+    owner: BundleIdentifier?, path: ByteString, absolutePath: ByteString, member: ByteString?,
+    uuid: ByteString?, revision: ByteString?, inUseSince: Timestamp?, metadataUUID: ByteString?,
+    bundleDirectory: ByteString?, logical: LogicalContainer, isReadable: Bool,
+    logicalPrefix: ByteString
+  ) {
+    self.kind = kind
+    self.identifier = identifier
+    self.identification = identification
+    self.owner = owner
+    self.path = path
+    self.absolutePath = absolutePath
+    self.member = member
+    self.uuid = uuid
+    self.revision = revision
+    self.inUseSince = inUseSince
+    self.metadataUUID = metadataUUID
+    self.bundleDirectory = bundleDirectory
+    self.logical = logical
+    self.isReadable = isReadable
+    self.logicalPrefix = logicalPrefix
+  }
+
   /// The source of a container's identification.
   package enum Identification: String, Hashable, Sendable, Comparable {
     /// The container's own metadata.

@@ -30,7 +30,7 @@ extension Device {
 
 extension ByteString {
   /// The name in lower case: in Unicode if it is valid UTF-8, otherwise for ASCII letters.
-  var folded: ByteString {
+  package var folded: ByteString {
     if let text = utf8 { return ByteString(text.lowercased()) }
     return ByteString(
       bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 })

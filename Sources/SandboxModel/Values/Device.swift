@@ -29,11 +29,12 @@ package struct Device: Sendable {
   /// The directories with containers of the system, which are not used, sorted by path.
   package let systemContainers: [SystemContainers]
   /// The findings, sorted by path.
-  package internal(set) var findings: [Finding]
+  package var findings: [Finding]
   /// The containers by path and by name.
   let index: ContainerIndex
 
-  init(
+  /// Creates a device and the index of its containers.
+  package init(
     root: ByteString, layout: Layout, facts: DeviceFacts = DeviceFacts(),
     identity: DeviceIdentity, apps: [App], containers: [Container],
     systemContainers: [SystemContainers] = [], findings: [Finding]
@@ -52,12 +53,39 @@ package struct Device: Sendable {
   }
 }
 
+/// The data of a device's own records; nil if unknown.
+package struct DeviceFacts: Sendable {
+  package var platform: ByteString?
+  package var version: ByteString?
+  package var name: ByteString?
+  package var udid: ByteString?
+
+  /// Creates facts.
+  package init(
+    platform: ByteString? = nil, version: ByteString? = nil, name: ByteString? = nil,
+    udid: ByteString? = nil
+  ) {
+    self.platform = platform
+    self.version = version
+    self.name = name
+    self.udid = udid
+  }
+}
+
 /// A directory with containers of the system, which are counted and not used.
 package struct SystemContainers: Hashable, Sendable {
   /// The directory, relative to the device's root: `private/var/containers/Shared/SystemGroup`.
   package let path: ByteString
   /// The number of containers in it.
   package let count: Int
+
+  /// Creates the value from its parts.
+  package init(
+    path: ByteString, count: Int
+  ) {
+    self.path = path
+    self.count = count
+  }
 }
 
 /// The identity of a device in a repository.

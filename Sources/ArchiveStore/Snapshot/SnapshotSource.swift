@@ -1,0 +1,29 @@
+internal import Codecs
+package import SystemIO
+
+/// The entry that a path in a snapshot names.
+package enum SnapshotSource: Sendable {
+  /// A directory's tree and its entry; the snapshot's root has no entry.
+  case folder(TreeReference, TreeEntry?)
+  /// An entry other than a directory.
+  case single(TreeEntry)
+}
+
+extension RepositoryReader {
+  /// Returns the entry at a logical path of a snapshot; the empty path is its root.
+  ///
+  /// - Throws: `OperationError` of the kind `notFound` if there is no such path; `StoreError`.
+  package func source(
+    _ path: ByteString, in snapshot: StoredSnapshot
+  ) throws -> SnapshotSource {
+    if path.isEmpty { return .folder(snapshot.snapshot.tree, nil) }
+    guard let entry = try entry(at: path, in: snapshot.snapshot.tree) else {
+      let id = String(snapshot.id.hex.prefix(8))
+      throw OperationError(
+        .notFound, "cannot find '\(path)' in snapshot \(id): there is no such path",
+        hint: "'sandboxctl ls \(id) --recursive' lists its paths")
+    }
+    if case .directory(let tree) = entry.node { return .folder(tree, entry) }
+    return .single(entry)
+  }
+}

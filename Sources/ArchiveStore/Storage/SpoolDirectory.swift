@@ -1,0 +1,19 @@
+package import SystemIO
+
+/// The directory for unnamed temporary files that only this process needs.
+package enum SpoolDirectory {
+  /// A directory whose files survive a restart, and so are not in memory as often in `/tmp`: a
+  /// database may be larger than memory (Filesystem Hierarchy Standard 3.0, 5.15).
+  static let fallback: ByteString = "/var/tmp"
+
+  /// Opens the cache directory, which is created if missing, or the system's temporary directory if
+  /// no cache can be kept.
+  ///
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
+  package static func open(cache: ByteString?) throws(SystemError) -> Directory {
+    if let cache, let directory = try? Directory.make(path: cache, permissions: 0o700) {
+      return directory
+    }
+    return try Directory.open(path: fallback)
+  }
+}

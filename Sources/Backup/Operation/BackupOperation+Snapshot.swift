@@ -1,0 +1,130 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceDiscovery
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension BackupOperation {
+  /// Returns the snapshot of the stored entries (docs/repository-format.md, Snapshot).
+  func makeSnapshot(
+    of tree: TreeReference, after earlier: EarlierSnapshot, report: BackupReport
+  ) -> Snapshot {
+    var snapshot = Snapshot(
+      repository: repository.id, source: SourceIdentity.digest(of: plan.device),
+      sequence: earlier.sequence + 1, time: request.now?() ?? plan.began, host: Host.name,
+      user: Host.userName(Host.userID) ?? "\(Host.userID)", device: deviceRecord(),
+      scope: request.scope, reason: request.reason, policy: plan.policy, tree: tree,
+      program: request.program)
+    snapshot.parent = earlier.stored?.id
+    snapshot.tags = request.tags
+    snapshot.apps = appRecords()
+    snapshot.totals = totals(report)
+    snapshot.classes = classRuns
+    (snapshot.users, snapshot.groups) = nameTables()
+    snapshot.excluded = NoteLimit.keep(plan.excluded)
+    snapshot.unreadable = NoteLimit.keep(report.unreadable)
+    snapshot.warnings = NoteLimit.keep(report.warnings)
+    snapshot.mounts = plan.scans.flatMap { scan in
+      scan.mounts.map { scan.container.logicalPrefix.appending($0) }
+    }
+    snapshot.databases = NoteLimit.keep(report.databases)
+    snapshot.durationMilliseconds = UInt64(report.seconds * 1000)
+    return snapshot
+  }
+
+  private func deviceRecord() -> DeviceRecord {
+    let device = plan.device
+    return DeviceRecord(
+      identity: device.identity.description,
+      platform: device.platform?.description ?? device.layout.rawValue,
+      layout: device.layout.rawValue, root: device.root, osVersion: device.osVersion?.description,
+      containers: device.containers.map {
+        ContainerRecord(
+          path: $0.logicalPrefix, uuid: $0.uuid.flatMap { $0.isUUID ? $0.description : nil },
+          revision: $0.revision?.description,
+          realPath: $0.absolutePath)
+      })
+  }
+
+  private func appRecords() -> [AppRecord] {
+    let apps = plan.device.apps.filter { app in
+      guard case .apps(let wanted) = request.scope else { return true }
+      return wanted.contains(app.identifier.description)
+        || app.identifier.bytes.utf8.map { wanted.contains($0) } ?? false
+    }
+    return apps.map { app in
+      var record = AppRecord(
+        identifier: app.identifier.description, name: app.displayName?.description,
+        version: app.version?.description, build: app.build?.description,
+        containers: plan.device.containers(of: app).map(\.logicalPrefix))
+      record.groups = app.groups.map {
+        GroupRecord(identifier: $0.group.description, isKnown: $0.isKnown)
+      }
+      record.flatpak = app.installation.map(FlatpakRecord.init)
+      return record
+    }
+  }
+
+  private func totals(_ report: BackupReport) -> Totals {
+    var totals = Totals()
+    totals.entries = UInt64(report.entries)
+    totals.files = UInt64(report.files)
+    totals.bytes = report.bytes
+    totals.classes = report.classes
+    return totals
+  }
+
+  /// Returns the names of the users and groups that own stored entries, by number.
+  private func nameTables() -> (users: [NameRecord], groups: [NameRecord]) {
+    var users: Set<UInt32> = []
+    var groups: Set<UInt32> = []
+    for scan in plan.scans {
+      var last: (user: UInt32, group: UInt32)?
+      for entry in scan.entries where entry.selection != .excluded {
+        let owners = (user: entry.status.user, group: entry.status.group)
+        if let last, last == owners { continue }
+        last = owners
+        users.insert(owners.user)
+        groups.insert(owners.group)
+      }
+    }
+    return (
+      users.sorted().compactMap { id in Host.userName(id).map { NameRecord(id: id, name: $0) } },
+      groups.sorted().compactMap { id in Host.groupName(id).map { NameRecord(id: id, name: $0) } }
+    )
+  }
+}
+
+extension FlatpakRecord {
+  fileprivate init(_ installation: FlatpakInstallation) {
+    self.init(
+      scope: installation.scope.rawValue, architecture: installation.architecture.description,
+      branch: installation.branch.description, commit: installation.commit.description,
+      origin: installation.origin?.description, url: installation.remoteURL?.description,
+      runtime: installation.runtime?.description)
+  }
+}
+
+/// The snapshots that earlier runs of a source made.
+struct EarlierSnapshot {
+  /// The last snapshot of the same scope.
+  let stored: StoredSnapshot?
+  /// The greatest sequence number of the source's snapshots, 0 if there are none.
+  let sequence: UInt64
+}
+
+extension ContainerScan {
+  /// The paths at which the data class changes. A path has the class of the nearest of these paths
+  /// that contains it.
+  var classRuns: [ClassRun] {
+    entries.indices.compactMap { index in
+      let entry = entries[index]
+      guard entry.selection != .excluded else { return nil }
+      let name = entry.verdicts.keep.dataClass
+      if index > 0, entries[Int(entry.parent)].verdicts.keep.dataClass == name { return nil }
+      return ClassRun(path: logicalPath(index), name: name.rawValue)
+    }
+  }
+}

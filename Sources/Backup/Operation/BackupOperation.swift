@@ -1,0 +1,218 @@
+package import ArchiveStore
+internal import Codecs
+internal import DeviceDiscovery
+internal import DeviceScan
+internal import SandboxModel
+internal import SystemIO
+
+/// Executes a `BackupPlan`: stores the included entries, then the snapshot.
+///
+/// Entries that are unchanged since the state was recorded are not read. Several threads read the
+/// rest, and content that the repository already has is not stored again. If writing fails or the
+/// work is interrupted, the lease is released and no snapshot is created. Complete packs remain in
+/// the repository for the next run.
+package struct BackupOperation {
+  let plan: BackupPlan
+  let repository: Repository
+  let request: BackupRequest
+  /// The data classes recorded in the snapshot. Computed once, as that visits every entry.
+  let classRuns: [ClassRun]
+  /// Containers that earlier rounds of the run found removed.
+  var removed: [Container] = []
+
+  /// Creates an operation.
+  package init(_ plan: BackupPlan, to repository: Repository, _ request: BackupRequest) {
+    self.plan = plan
+    self.repository = repository
+    self.request = request
+    classRuns = plan.classRuns
+  }
+
+  /// Stores the entries and writes the snapshot.
+  ///
+  /// - Throws: `OperationError`: `busy` if another run of the same source is in progress,
+  ///   `interrupted`, or `failed` if the new data does not fit or has more data classes than a
+  ///   snapshot can record; `StoreError`; `SystemError`.
+  package func run() throws -> BackupReport {
+    let start = Host.monotonicSeconds()
+    try request.classLimit.require(classRuns, of: plan.device.root)
+    try plan.requireSource()
+    let state = try openState()
+    let session = try repository.beginWriting(
+      workers: request.workers,
+      cache: request.index ?? request.cache.map { repository.indexCache(in: $0) })
+    do {
+      let earlier = try earlier()
+      let (last, run) = try readAll(into: session, state: state, earlier: earlier)
+      var report = BackupReport()
+      report.remarks = state.remarks
+      report.damagedIndexes = session.damagedIndexes
+      let tree = try last.storeAbove(run)
+      last.fill(&report, from: run, since: start)
+      try last.finish(with: tree, of: run, after: earlier, report: &report)
+      report.seconds = Host.monotonicSeconds() - start
+      return report
+    } catch {
+      session.abandon()
+      throw error
+    }
+  }
+
+  private var source: Digest { SourceIdentity.digest(of: plan.device) }
+
+  private func openState() throws -> SourceState {
+    try SourceState.open(
+      StateKey(repository: repository.id, source: source), in: request.cache,
+      program: request.program, under: request.lock)
+  }
+
+  /// Determines the entries to read and, in the first round, whether they fit in the repository.
+  /// Later rounds read little that the repository does not already hold.
+  func prepare(
+    for session: WritingSession, state: SourceState, earlier: EarlierSnapshot, isFirst: Bool
+  ) throws -> BackupRun {
+    let trees = plan.scans.enumerated().map { SelectedTree($0, $1) }
+    var links = HardLinks(trees)
+    var contents = StoredContents(session)
+    if !request.verifiesBundles {
+      contents.versions = BundleVersions(plan.device, earlier.stored)
+    }
+    let known = trees.map {
+      ChangeDetector.make($0, among: trees, state: state, links: links, contents: contents)
+    }
+    links.lead(trees, known)
+    let space = SpaceCheck(trees, known: known, links: links) { tree, known, index in
+      guard let key = known.directories[tree.scan.entries[index].parent]?.key else { return 0 }
+      let file = key.file(tree.scan.name(index))
+      return state.pieces(of: file, tree.scan.entries[index].status).bytes { digest in
+        session.keepAlive()
+        return session.contains(BlobID(kind: .data, digest: digest))
+      }
+    }
+    request.counters.expect(files: space.totals.files, bytes: space.totals.bytes)
+    if isFirst { try checkSpace(space, for: trees, state: state, earlier: earlier.stored) }
+    return BackupRun(
+      trees, known: known, links: links, session: session, source: state, request: request,
+      began: plan.began)
+  }
+
+  private func checkSpace(
+    _ check: SpaceCheck, for trees: [SelectedTree], state: SourceState, earlier: StoredSnapshot?
+  ) throws {
+    guard request.checksSpace, let space = try repository.storage.space() else { return }
+    var growth: UInt64?
+    if state.containers.isEmpty, let last = earlier?.snapshot.totals.bytes {
+      let contents = SpaceCheck.contents(of: trees)
+      growth = contents > last ? contents - last : 0
+    }
+    try check.require(
+      space, keepFree: request.keepFree, growth: growth,
+      afterwards: request.neededAfterwards, place: repository.place)
+  }
+
+  /// Reads and stores the entries. If that is interrupted, saves the progress for the next run.
+  func work(_ run: BackupRun) throws {
+    do {
+      try run.work()
+    } catch let error as OperationError where error.kind == .interrupted {
+      try run.checkpoint()
+      throw error
+    }
+  }
+
+  /// Stores the directories above the containers and returns the snapshot's tree.
+  ///
+  /// - Throws: `OperationError` if none of the included entries could be read: an empty snapshot
+  ///   would become the latest one.
+  private func storeAbove(_ run: BackupRun) throws -> TreeReference {
+    try run.requireWhole()
+    var tree = LogicalTree()
+    var isNothing =
+      run.trees.contains { !$0.isEmpty } || !(plan.unreadable + run.findings.unreadable).isEmpty
+    for (number, known) in run.known.enumerated() {
+      let root = run.assembly.root(number)?.entry ?? known.root?.entry.entry
+      guard let root else { continue }
+      tree.place(root, at: run.trees[number].scan.container.logicalPrefix)
+      isNothing = false
+    }
+    if isNothing { throw nothingToStore(run) }
+    return try tree.store(run.session)
+  }
+
+  private func nothingToStore(_ run: BackupRun) -> OperationError {
+    let findings = run.findings
+    let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
+    return OperationError(
+      .failed, "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
+      hint: "no snapshot was created; earlier snapshots are unchanged")
+  }
+
+  private func fill(_ report: inout BackupReport, from run: BackupRun, since start: Double) {
+    let findings = run.findings
+    report.unreadable = plan.unreadable
+    report.warnings = plan.warnings
+    report.add(findings)
+    report.addRemoved(removed)
+    VanishedContainers(plan, run, earlier: removed).tell(&report)
+    report.count(run.trees, findings)
+    report.opened = request.counters.progress.opened
+    report.seconds = Host.monotonicSeconds() - start
+  }
+
+  /// Returns the source's last snapshot of the same scope and its greatest sequence number.
+  private func earlier() throws(StoreError) -> EarlierSnapshot {
+    let history = try repository.history(
+      of: source, scope: request.scope, cache: request.cache.map { repository.headCache(in: $0) })
+    return EarlierSnapshot(stored: history.last, sequence: history.sequence)
+  }
+
+  /// Writes the snapshot, then the state that belongs to it.
+  private func finish(
+    with tree: TreeReference, of run: BackupRun, after earlier: EarlierSnapshot,
+    report: inout BackupReport
+  ) throws {
+    let stored: StoredSnapshot
+    // New blobs of an unchanged tree replace lost ones and need a snapshot of their own.
+    if request.skipsUnchanged, let last = earlier.stored, last.snapshot.tree == tree,
+      run.session.statistics.newBlobs == 0
+    {
+      report.isUnchanged = true
+      run.session.abandon()
+      stored = last
+    } else {
+      stored = try run.session.finish(makeSnapshot(of: tree, after: earlier, report: report))
+      report.snapshot = stored
+    }
+    report.statistics = run.session.statistics
+    if let remark = run.session.indexRemark {
+      report.remarks.append("the index was not merged: \(remark.reason)")
+    }
+    do throws(OperationError) {
+      try run.source.finish(
+        records(run), snapshot: stored.id, packs: run.session.indexedPacks,
+        keepingOthers: request.isPart)
+    } catch { report.remarks.append(error.description) }
+  }
+
+  /// Returns the records of the containers for the next run.
+  private func records(_ run: BackupRun) -> [RecordedContainer] {
+    run.trees.compactMap { tree in
+      let path = tree.scan.container.logicalPrefix
+      guard let status = tree.scan.entries.first?.status, let name = path.lastComponent else {
+        return nil
+      }
+      if let root = run.assembly.root(tree.number) {
+        let clock = run.clock(of: tree.number)
+        let isStable =
+          root.isWhole && ChangeRules.isStable(status, readAt: clock.start, in: clock)
+        return RecordedContainer(
+          path: path, status: status, isStable: isStable,
+          encoded: try? root.entry.named(name).encoded(), directory: root.record)
+      }
+      guard let known = run.known[tree.number].root?.entry else { return nil }
+      return RecordedContainer(
+        path: path, status: status, isStable: known.isStable,
+        encoded: known.encoded.map { Array($0) }, directory: known.directory)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+package import ArchiveStore
+internal import DatabaseCapture
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+package import SystemIO
+
+/// The result of a backup: the stored entries and the problems.
+package struct BackupReport: Sendable {
+  /// The contents of the snapshot, by data class.
+  package private(set) var classes: [ClassTotal] = []
+  /// The number of files in the snapshot.
+  package private(set) var files = 0
+  /// The number of entries of all kinds in the snapshot.
+  package var entries = 0
+  /// The bytes of the files in the snapshot; a hard-linked file counts once.
+  package private(set) var bytes: UInt64 = 0
+  /// Entries included by the policy that could not be read: missing or incomplete in the snapshot.
+  package internal(set) var unreadable: [PathRemark] = []
+  /// Entries in the snapshot that have a warning.
+  package internal(set) var warnings: [PathRemark] = []
+  /// The capture method of each database that was read.
+  package internal(set) var databases: [DatabaseRecord] = []
+  /// Remarks that concern no single path.
+  package internal(set) var remarks: [String] = []
+  /// Damaged index objects of the repository: blobs that only these list were stored again.
+  package internal(set) var damagedIndexes: [StoreError] = []
+  /// The number of files that were opened.
+  package internal(set) var opened = 0
+  /// Whether no snapshot was written because it would equal the source's last one.
+  package internal(set) var isUnchanged = false
+  /// The snapshot, or nil if none was written.
+  package internal(set) var snapshot: StoredSnapshot?
+  /// Statistics of the data written to the repository.
+  package internal(set) var statistics: WritingStatistics?
+  /// The duration in seconds.
+  package internal(set) var seconds = 0.0
+
+  init() {}
+
+  /// The number of bytes added to the repository.
+  package var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
+
+  /// Whether the snapshot has everything that the policy includes, with no database inconsistent.
+  package var isComplete: Bool { unreadable.isEmpty && databasesUnlocked.isEmpty }
+
+  /// Databases that were in use throughout the run: their copies may be inconsistent.
+  package var databasesUnlocked: [DatabaseRecord] {
+    databases.filter { $0.how == CaptureMethod.unlocked.rawValue }
+  }
+
+  /// Adds the findings of a run.
+  mutating func add(_ findings: BackupFindings) {
+    unreadable += findings.unreadable
+    warnings += findings.warnings
+    databases += findings.databases.sorted { $0.path < $1.path }
+    remarks += findings.remarks
+    unreadable.sort { $0.path < $1.path }
+    warnings.sort { $0.path < $1.path }
+  }
+
+  /// Adds warnings for containers that were removed before the last scan of the run.
+  mutating func addRemoved(_ containers: [Container]) {
+    warnings += containers.map {
+      PathRemark(path: $0.logicalPrefix, remark: "it was removed during the backup")
+    }
+    warnings.sort { $0.path < $1.path }
+  }
+
+  /// Counts the contents of the snapshot: the included entries of the scans that are not missing.
+  mutating func count(_ trees: [SelectedTree], _ findings: BackupFindings) {
+    var totals: [DataClass: ClassTotal] = [:]
+    var linked = LinkedBytes()
+    for tree in trees where !tree.isEmpty {
+      count(tree, findings: findings, in: &totals, linked: &linked)
+    }
+    bytes.addClamping(linked.add(to: &totals))
+    classes = totals.values.sorted { $0.name < $1.name }
+  }
+
+  private mutating func count(
+    _ tree: SelectedTree, findings: BackupFindings, in totals: inout [DataClass: ClassTotal],
+    linked: inout LinkedBytes
+  ) {
+    var isMissing = MissingEntries(tree, findings.missing)
+    var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
+    for (index, entry) in tree.scan.entries.enumerated()
+    where entry.selection != .excluded && !isMissing.check(index) {
+      let dataClass = entry.verdicts.keep.dataClass
+      if dataClass != last || total.name.isEmpty {
+        if !total.name.isEmpty { totals[last] = total }
+        total = totals[dataClass] ?? ClassTotal(name: dataClass.rawValue, files: 0, bytes: 0)
+        last = dataClass
+      }
+      entries += 1
+      guard entry.status.kind == .file else { continue }
+      let read = findings.sizes.isEmpty ? nil : findings.sizes[tree.id(index)]
+      let size = read ?? entry.status.size
+      files += 1
+      total.files += 1
+      if entry.status.links > 1 {
+        linked.note(entry.status.identity, size: size, at: tree.scan.logicalPath(index), dataClass)
+      } else {
+        bytes.addClamping(size)
+        total.bytes.addClamping(size)
+      }
+    }
+    if !total.name.isEmpty { totals[last] = total }
+    for extra in findings.extras where extra.owner.container == tree.number {
+      let dataClass = tree.scan.entries[Int(extra.owner.index)].verdicts.keep.dataClass
+      entries += 1
+      files += 1
+      bytes.addClamping(extra.size)
+      totals[dataClass]?.files += 1
+      totals[dataClass]?.bytes.addClamping(extra.size)
+    }
+  }
+}

@@ -1,0 +1,201 @@
+internal import ArchiveStore
+internal import DeviceScan
+internal import SystemIO
+
+/// One thread of a backup: takes work items, reads their entries and delivers the results.
+struct BackupWorker: ~Copyable {
+  let run: BackupRun
+  let writer: ContentWriter
+  let buffer = ReadBuffer()
+  let held = SmallFileBatch()
+  private var position = DirectoryPosition()
+
+  init(_ run: BackupRun) throws(StoreError) {
+    self.run = run
+    writer = try run.session.makeWriter()
+  }
+
+  /// Processes work items until none are left or the work is ended, then helps the other threads.
+  mutating func work() throws {
+    do {
+      while let unit = run.queue.next() {
+        defer { run.queue.finish() }
+        try store(unit)
+        try run.checkpointIfDue { try flush() }
+      }
+    } catch let error as OperationError where error.kind == .interrupted {
+      run.end(by: error)
+    }
+    try flush()
+    writer.helpUntilDone { [run] in run.queue.isDone }
+  }
+
+  /// Writes all data that this thread has buffered to packs.
+  private func flush() throws {
+    try storeHeld()
+    try writer.flush()
+  }
+
+  private mutating func store(_ unit: WorkItem) throws {
+    if run.isClosed(unit.directory) { return try passOn(unit.entries[...], of: unit) }
+    var rest = unit.entries[...]
+    let context = WorkItemContext(unit, run)
+    defer { context.notes.flush() }
+    do {
+      if unit.isVisit, context.directory.facts.metadata == nil {
+        context.results.metadata = try readMetadata(context.directory)
+      }
+      while let index = rest.first {
+        try run.checkNotStopped()
+        try store(Int(index), in: context)
+        rest.removeFirst()
+      }
+    } catch let failure as DirectoryPosition.Failure {
+      try run.close(EntryID(Int(unit.directory.container), failure.directory), failure.error)
+      return try passOn(rest, of: unit)
+    }
+    if !held.keep(context) { try deliver(context) }
+  }
+
+  /// Delivers the results of a work item.
+  func deliver(_ context: WorkItemContext) throws {
+    context.notes.flush()
+    try run.assembly.deliver(
+      context.results, to: context.unit.directory, isVisit: context.unit.isVisit)
+  }
+
+  /// Reads an entry, then adds the other hard links to the same file.
+  private mutating func store(_ index: Int, in context: WorkItemContext) throws {
+    let directory = context.directory
+    if let entry = directory.renamedLink(index) {
+      if let read = try readStored(entry, index, in: directory) {
+        context.results.add(index, try read.entry.encoded(), isStable: read.isStable)
+      } else {
+        context.results.miss(index)
+      }
+      return
+    }
+    if let copied = directory.known.copies[Int32(index)],
+      let copy = try readCopy(index, copied, in: directory)
+    {
+      return try context.add(index, copy)
+    }
+    let read: ReadEntry?
+    do {
+      read = try self.read(index, in: context)
+    } catch is Deferred {
+      return run.queue.deferred(directory.id(index), in: directory.id)
+    }
+    let followers = run.links.followers(of: directory.id(index))
+    guard let read else {
+      context.results.miss(index)
+      return try lead(followers[...])
+    }
+    if let place = read.heldAt { return held.add(index, read, at: place, of: context) }
+    try context.add(index, read)
+    try follow(
+      followers[...], with: read, identity: directory.scan.entries[index].status.identity)
+  }
+
+  /// Reads an entry; reads a database together with its log and journal.
+  private mutating func read(_ index: Int, in context: WorkItemContext) throws -> ReadEntry? {
+    let files = context.directory.known.databases[Int32(index)]
+    // Only databases are deferred.
+    if files == nil, !context.unit.isLate {
+      try makeRoom(for: index, in: context.directory)
+      do {
+        return try read(
+          index, in: context.directory, context.directory.mayHold(index) ? .holding : .wary)
+      } catch is DatabaseFound {}
+    }
+    return try capture(index, files ?? DatabaseFiles(), in: context)
+  }
+
+  /// Reads an entry; returns nil and records the problem if that fails.
+  ///
+  /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
+  mutating func read(
+    _ index: Int, in directory: DirectoryContext, _ mode: ReadMode
+  ) throws -> ReadEntry? {
+    let path = directory.path.appending(directory.scan.name(index))
+    do {
+      return try inDirectory(directory) { worker, opened in
+        try worker.readEntry(index, at: path, of: directory, in: opened, mode: mode)
+      }
+    } catch let error as SystemError {
+      run.miss(directory.id(index), at: path, error: error)
+      return nil
+    }
+  }
+
+  /// Calls `body` with the open directory.
+  mutating func inDirectory<Result>(
+    _ directory: DirectoryContext,
+    _ body: (borrowing BackupWorker, borrowing Directory) throws -> Result
+  ) throws -> Result {
+    try position.go(to: Int(directory.id.index), in: directory.tree)
+    return try position.withDirectory { opened in try body(self, opened) }
+  }
+
+  private mutating func readMetadata(_ directory: DirectoryContext) throws -> StoredMetadata {
+    try inDirectory(directory) { worker, opened in
+      try worker.readMetadata(opened.attributes, directory.path) { () throws(SystemError) in
+        try opened.flags()
+      }
+    }
+  }
+
+  // MARK: - Hard links
+
+  /// Adds the entry of a file under its other names.
+  private mutating func follow(
+    _ followers: ArraySlice<EntryID>, with read: ReadEntry, identity: FileIdentity
+  ) throws {
+    // The file was replaced since the scan: the other names do not link to it.
+    guard followers.isEmpty || read.status.identity == identity else { return try lead(followers) }
+    for follower in followers {
+      let context = WorkItemContext(parentOf: follower, run)
+      var named = read
+      named.entry.name = context.directory.scan.name(Int(follower.index))
+      if case .file(let content) = read.entry.node,
+        content.size != context.directory.scan.entries[Int(follower.index)].status.size
+      {
+        run.note { $0.sizes[follower] = content.size }
+      }
+      try context.add(Int(follower.index), named)
+      try deliver(context)
+    }
+  }
+
+  /// Reads a file by the first of its names that can be read.
+  private mutating func lead(_ names: ArraySlice<EntryID>) throws {
+    guard let name = names.first else { return }
+    let context = WorkItemContext(parentOf: name, run)
+    var read: ReadEntry?
+    do {
+      if !run.isClosed(context.unit.directory) {
+        read = try self.read(Int(name.index), in: context.directory, .plain)
+      }
+    } catch let failure as DirectoryPosition.Failure {
+      try run.close(EntryID(Int(name.container), failure.directory), failure.error)
+    }
+    if let read {
+      try context.add(Int(name.index), read)
+      context.notes.flush()
+      let identity = context.directory.scan.entries[Int(name.index)].status.identity
+      try follow(names.dropFirst(), with: read, identity: identity)
+    } else {
+      context.results.miss(Int(name.index))
+      try lead(names.dropFirst())
+    }
+    try deliver(context)
+  }
+
+  /// Reads the files of unreadable entries by their other names.
+  private mutating func passOn(_ entries: ArraySlice<Int32>, of unit: WorkItem) throws {
+    for index in entries {
+      let id = EntryID(Int(unit.directory.container), Int(index))
+      try lead(run.links.followers(of: id)[...])
+    }
+  }
+}

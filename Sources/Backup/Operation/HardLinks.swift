@@ -1,0 +1,66 @@
+internal import ArchiveStore
+internal import DeviceScan
+internal import SystemIO
+
+/// The hard-linked files of a backup. A group is named by the smallest logical path of its members.
+/// One member is read; the others have the same entry except for the name.
+struct HardLinks: Sendable {
+  private var groups: [FileIdentity: Group] = [:]
+  /// The members that follow each member that is read.
+  private var followers: [EntryID: [EntryID]] = [:]
+  private var isFollowing: Set<EntryID> = []
+
+  private struct Group: Sendable {
+    var name: ByteString
+    var members: [EntryID]
+  }
+
+  /// Finds the groups among the stored entries.
+  init(_ trees: [SelectedTree]) {
+    for tree in trees {
+      for (index, entry) in tree.scan.entries.enumerated()
+      where entry.selection != .excluded && entry.status.kind != .directory
+        && entry.status.links > 1
+      {
+        note(entry.status.identity, of: tree.id(index), at: tree.scan.logicalPath(index))
+      }
+    }
+    groups = groups.filter { $0.value.members.count > 1 }
+  }
+
+  private mutating func note(_ identity: FileIdentity, of id: EntryID, at path: ByteString) {
+    guard var group = groups.removeValue(forKey: identity) else {
+      groups[identity] = Group(name: path, members: [id])
+      return
+    }
+    group.name = min(group.name, path)
+    group.members.append(id)
+    groups[identity] = group
+  }
+
+  /// Chooses the member of each group that is read, among those that must be. A database, its log
+  /// and its journal are read under each of their names, as the names determine which files belong
+  /// together.
+  mutating func lead(_ trees: [SelectedTree], _ known: [UnchangedEntries]) {
+    for group in groups.values {
+      let read = group.members.filter { id in
+        let (container, index) = (Int(id.container), Int(id.index))
+        let known = known[container]
+        return trees[container].isRead(index, known) && known.renamedLinks[id.index] == nil
+          && known.databases[id.index] == nil && !known.companions.contains(id.index)
+      }
+      guard let leader = read.first, read.count > 1 else { continue }
+      followers[leader] = Array(read.dropFirst())
+      isFollowing.formUnion(read.dropFirst())
+    }
+  }
+
+  /// Returns the name of a file's group, or nil if it is in none.
+  func name(of identity: FileIdentity) -> ByteString? { groups[identity]?.name }
+
+  /// Returns the members that are not read because this one is.
+  func followers(of leader: EntryID) -> [EntryID] { followers[leader] ?? [] }
+
+  /// Whether another member of the group is read instead of this one.
+  func isFollower(_ id: EntryID) -> Bool { isFollowing.contains(id) }
+}

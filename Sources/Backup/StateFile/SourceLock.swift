@@ -1,0 +1,54 @@
+package import ArchiveStore
+internal import Codecs
+internal import DeviceDiscovery
+package import SandboxModel
+package import SystemIO
+
+/// The lock of one source of backups in one repository, held as long as this value lives, so that
+/// no second run scans or stores the source meanwhile.
+package final class SourceLock: Sendable {
+  private let lock: FileLock
+  /// Whether another run had to end first: earlier knowledge of the source may be outdated.
+  package let hasWaited: Bool
+
+  private init(
+    _ key: StateKey, in cache: ByteString, hasWaited: Bool
+  ) throws(SystemError) {
+    self.hasWaited = hasWaited
+    let directory = try Directory.make(path: key.directory(in: cache), permissions: 0o700)
+    lock = try FileLock(key.lock, in: directory)
+  }
+
+  /// The number of seconds between two attempts.
+  private static let interval = 0.1
+
+  /// Takes the lock, waiting at most `seconds` while another run holds it.
+  ///
+  /// Returns nil if there is no directory for a lock: the run continues without one, as without a
+  /// state.
+  ///
+  /// - Parameters:
+  ///   - cache: the cache directory, as in `Host.cacheDirectory`.
+  ///   - isStopping: whether the work should end. Called while waiting.
+  /// - Throws: `busy` if another run still holds the lock then; `interrupted`.
+  package static func take(
+    for device: Device, in repository: Repository, cache: ByteString?, waiting seconds: Double,
+    isStopping: () -> Bool
+  ) throws(OperationError) -> SourceLock? {
+    guard let cache else { return nil }
+    let key = StateKey(repository: repository.id, source: SourceIdentity.digest(of: device))
+    let deadline = Host.monotonicSeconds() + seconds
+    var hasWaited = false
+    while true {
+      do throws(SystemError) {
+        return try SourceLock(key, in: cache, hasWaited: hasWaited)
+      } catch {
+        guard error.isBusy else { return nil }
+        if isStopping() { throw .interrupted }
+        if Host.monotonicSeconds() >= deadline { throw .anotherRun(error, of: key, in: cache) }
+      }
+      hasWaited = true
+      Host.pause(seconds: interval)
+    }
+  }
+}

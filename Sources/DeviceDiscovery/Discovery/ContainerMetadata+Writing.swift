@@ -1,0 +1,40 @@
+package import SandboxModel
+package import SystemIO
+
+/// The metadata files that the platform writes into a container, recreated for a new container.
+package enum ContainerMetadataFiles {
+  /// Returns the metadata files of a container, by name; empty for layouts without such files.
+  ///
+  /// A stored file is preserved except for the UUID, which is replaced if the container has a new
+  /// directory. Without a stored file, the result contains the identifier, the UUID and, for an
+  /// app's data, the content class (docs/platforms in the design: the platform guide documents only
+  /// that number).
+  ///
+  /// - Throws: `ModelError` if an identifier cannot be written.
+  package static func files(
+    of kind: ContainerKind, identifier: ByteString?, uuid: ByteString, layout: Layout,
+    stored: [UInt8]?, isSameDirectory: Bool
+  ) throws(ModelError) -> [ByteString: [UInt8]] {
+    guard layout == .coreSimulator else { return [:] }
+    let list = stored.flatMap { try? PropertyList(reading: $0) }
+    // The restored file remains unchanged, including its times.
+    if stored != nil, isSameDirectory { return [:] }
+    if let members = list?.dictionaryValue {
+      let others = members.filter { $0.key != "MCMMetadataUUID" }
+      let all = others + [PropertyList.Member("MCMMetadataUUID", .string(uuid))]
+      return [ContainerMetadata.fileName: try PropertyList.dictionary(all).binary()]
+    }
+    guard let identifier, !identifier.isEmpty else { return [:] }
+    var members = [
+      PropertyList.Member("MCMMetadataIdentifier", .string(identifier)),
+      PropertyList.Member("MCMMetadataUUID", .string(uuid)),
+    ]
+    if kind == .data { members.append(PropertyList.Member("MCMMetadataContentClass", .integer(2))) }
+    return [ContainerMetadata.fileName: try PropertyList.dictionary(members).binary()]
+  }
+
+  /// Returns the names of the metadata files of a layout, which snapshots can contain.
+  package static func names(of layout: Layout) -> [ByteString] {
+    layout == .coreSimulator ? [ContainerMetadata.fileName] : []
+  }
+}

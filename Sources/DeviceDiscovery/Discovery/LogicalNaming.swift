@@ -1,0 +1,83 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Gives each container a logical name, unique in the device.
+///
+/// The container with the most reliable identification has the plain name
+/// (`apps/com.example.app/data`); among equals, the one with the first directory name, so the
+/// choice is stable as long as the containers exist. Every other container with the same identifier
+/// has the directory name as a suffix (`apps/com.example.app~<UUID>/data`), an unidentified one has
+/// the suffix alone (`apps/~<UUID>/data`). An extension without a known app is named as if it were
+/// its own app.
+struct LogicalNaming {
+  private var used: [LogicalContainer: ByteString] = [:]
+
+  /// Returns the containers for drafts, sorted by logical path.
+  static func containers(of drafts: [ContainerDraft], _ survey: inout Survey) -> [Container] {
+    var naming = LogicalNaming()
+    let ordered = drafts.sorted {
+      ($0.identification, $0.uuid, $0.path) < ($1.identification, $1.uuid, $1.path)
+    }
+    return ordered.map { naming.container(of: $0, &survey) }
+      .sorted { $0.logicalPrefix < $1.logicalPrefix }
+  }
+
+  private mutating func container(
+    of draft: ContainerDraft, _ survey: inout Survey
+  ) -> Container {
+    let logical = name(of: draft, &survey)
+    used[logical] = draft.path
+    return Container(
+      kind: draft.kind, identifier: draft.identifier, identification: draft.identification,
+      owner: draft.owner, path: draft.path, absolutePath: draft.absolutePath,
+      member: draft.member, uuid: draft.ownName, revision: draft.revision,
+      inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid,
+      bundleDirectory: draft.bundle?.directory, logical: logical,
+      isReadable: draft.isReadable, logicalPrefix: logical.prefix)
+  }
+
+  private func name(of draft: ContainerDraft, _ survey: inout Survey) -> LogicalContainer {
+    if let identifier = draft.identifier {
+      let plain = Self.logical(draft, LogicalName(identifier.bytes))
+      guard let first = used[plain] else { return plain }
+      survey.warn(
+        .claimedTwice, at: draft.path,
+        because:
+          "it is the \(draft.kind.rawValue) container of '\(identifier)', and so is '\(first)'; "
+          + "both are included")
+    }
+    let own = LogicalName(draft.identifier?.bytes ?? "", instance: draft.uuid)
+    let named = Self.logical(draft, own)
+    if used[named] == nil { return named }
+    return Self.logical(
+      draft, LogicalName(draft.identifier?.bytes ?? "", instance: draft.path))
+  }
+
+  private static func logical(_ draft: ContainerDraft, _ name: LogicalName) -> LogicalContainer {
+    switch draft.kind {
+    case .bundle: .bundle(name)
+    case .data: .data(name)
+    case .settings: .settings(name)
+    case .revision: .revision(name)
+    case .systemData: .systemData(name)
+    case .systemRevision: .systemRevision(name)
+    case .oldRevision: oldRevision(draft, of: name)
+    case .group: .group(name)
+    case .folder: .folder(name)
+    case .extension: .extension(name, of: draft.owner.map { LogicalName($0.bytes) } ?? name)
+    }
+  }
+  private static func oldRevision(
+    _ draft: ContainerDraft, of app: LogicalName
+  ) -> LogicalContainer {
+    let number = LogicalName(draft.revision ?? draft.uuid)
+    return draft.isOfSystem ? .oldSystemRevision(number, of: app) : .oldRevision(number, of: app)
+  }
+}
+
+extension ContainerDraft {
+  /// The name of the container's own directory, or nil if it is the identifier used by the layout.
+  fileprivate var ownName: ByteString? {
+    identification == .layout || member != nil || uuid == identifier?.bytes ? nil : uuid
+  }
+}

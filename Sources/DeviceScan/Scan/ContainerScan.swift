@@ -1,0 +1,222 @@
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// The entries that a scan found in one container, each with the policy's verdicts.
+///
+/// Entries are in the order of the walk: a directory precedes everything below it, and the children
+/// of a directory are consecutive. One buffer holds all names.
+package struct ContainerScan: Sendable {
+  package let container: Container
+  /// The entries; the first is the container's root. Entries are added by `append`.
+  package var entries = SpillableArray<ScannedEntry>()
+  package var names = SpillableArray<UInt8>()
+  /// Entries that could not be examined, by their paths in the container.
+  package internal(set) var unreadable: [PathRemark] = []
+  /// Mounts below the root that were not entered, by their paths in the container.
+  package internal(set) var mounts: [ByteString] = []
+  /// Repositories other than the one in use that the policy would include, by their paths in the
+  /// container.
+  package var repositories: [ByteString] = []
+  /// Mounts below the root that were entered because of an option, by their paths in the container.
+  package internal(set) var crossedMounts: [ByteString] = []
+
+  /// The access time of each entry.
+  package private(set) var accessTimes: AccessTimes
+  /// The program's own directories and repositories, which are skipped whatever the policy says.
+  package var ownDirectories: Set<Int> = []
+  /// The marks of the entries themselves, by index.
+  package var marks: [Int: MarkSet] = [:]
+  /// The sibling names used in rules that exist in a directory, by its index.
+  package var siblings: [Int: SiblingSet] = [:]
+
+  /// - Parameter notesAccess: whether the scan records access times; the same for all parts of one
+  ///   container's scan.
+  package init(_ container: Container, notesAccess: Bool = false) {
+    self.container = container
+    accessTimes = AccessTimes(isRecorded: notesAccess)
+  }
+
+  /// Adds an entry with its access time.
+  ///
+  /// - Parameter accessed: the access time in seconds since 1970.
+  /// - Returns: the index of the entry.
+  @discardableResult
+  package mutating func append(_ entry: ScannedEntry, accessed: Int64) -> Int {
+    entries.append(entry)
+    accessTimes.append(accessed)
+    return entries.count - 1
+  }
+
+  /// Reserves space for more entries and more bytes of names.
+  mutating func reserve(_ entries: Int, names: Int) {
+    self.entries.reserve(self.entries.count + entries)
+    self.names.reserve(self.names.count + names)
+    accessTimes.reserve(entries)
+  }
+
+  /// Allows the tables of the scan to spill to a file if they are large.
+  mutating func makeSpillable() {
+    entries.makeSpillable()
+    names.makeSpillable()
+    accessTimes.makeSpillable()
+  }
+
+  /// Returns the name of an entry; the root's is empty.
+  package func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
+
+  /// Returns the bytes of an entry's name.
+  package func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
+
+  /// Calls `body` with the name of an entry, without a copy.
+  @inline(__always)
+  package func withName<Result, Failure: Error>(
+    _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let range = entries[index].nameRange
+    return try names.withSpan { names throws(Failure) in try body(names.extracting(range)) }
+  }
+
+  /// Returns the path of an entry in the container; the root's is empty.
+  package func path(_ index: Int) -> ByteString {
+    var parts: [[UInt8]] = []
+    var at = index
+    while at > 0 {
+      parts.append(nameBytes(at))
+      at = Int(entries[at].parent)
+    }
+    return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  /// Returns the logical path of an entry.
+  package func logicalPath(_ index: Int) -> ByteString {
+    container.logicalPrefix.appending(path(index))
+  }
+
+  /// Returns the entry at a path in the container, or nil if the scan found none there.
+  package func index(of path: ByteString) -> Int? {
+    guard !entries.isEmpty else { return nil }
+    return path.components.reduce(0 as Int?) { found, wanted in
+      found.flatMap { directory in entries[directory].children.first { name($0) == wanted } }
+    }
+  }
+
+  /// Returns the policy query for an entry.
+  package func query(_ index: Int) -> EntryQuery {
+    var way = [index]
+    while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
+    way.reverse()
+    var query = container.query(
+      way.dropFirst().map { nameBytes($0) },
+      ContainerScanner.facts(entries[index].type, entries[index].status))
+    for (depth, entry) in way.enumerated() {
+      query.marks[depth] = marks[entry]
+      query.siblings[depth] = siblings[entry]
+    }
+    return query
+  }
+
+  /// Excludes a directory and those of its entries that were added, whatever the policy says.
+  mutating func exclude(_ directory: Int) {
+    ownDirectories.insert(directory)
+    entries[directory].selection = .excluded
+    for child in entries[directory].children { entries[child].selection = .excluded }
+  }
+
+  /// Marks excluded directories as bare if something below them is included.
+  mutating func findBareDirectories() {
+    for index in stride(from: entries.count - 1, to: 0, by: -1)
+    where entries[index].selection != .excluded {
+      let parent = Int(entries[index].parent)
+      if entries[parent].selection == .excluded { entries[parent].selection = .parentOnly }
+    }
+  }
+
+  /// Returns the stored children of a directory, in the order of their names' bytes.
+  func storedChildren(of index: Int) -> [Int] {
+    let range = entries[index].children
+    return names.withSpan { names in
+      range.filter { entries[$0].selection != .excluded }.sorted {
+        names.extracting(entries[$0].nameRange).precedes(names.extracting(entries[$1].nameRange))
+      }
+    }
+  }
+}
+
+/// The access times of a scan's entries by index: of all entries, or of none.
+package struct AccessTimes: Sendable {
+  /// Whether the scan records access times.
+  let isRecorded: Bool
+  private var seconds = SpillableArray<Int64>()
+
+  init(isRecorded: Bool) { self.isRecorded = isRecorded }
+
+  /// The access time of an entry in seconds since 1970, or nil if none are recorded.
+  package subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
+
+  fileprivate mutating func reserve(_ more: Int) {
+    if isRecorded { seconds.reserve(seconds.count + more) }
+  }
+
+  fileprivate mutating func makeSpillable() { seconds.makeSpillable() }
+
+  fileprivate mutating func append(_ accessed: Int64) {
+    if isRecorded { seconds.append(accessed) }
+  }
+}
+
+/// An entry of a container: its status, and the decision on it.
+package struct ScannedEntry: Sendable, BitwiseCopyable {
+  package var parent: Int32
+  var nameStart: UInt32
+  let nameLength: UInt16
+  /// Whether the entry could not be entered or its marks could not be read.
+  package internal(set) var isUnreadable = false
+  package var selection: Selection
+  package var firstChild: Int32 = 0
+  package var childCount: Int32 = 0
+  package let status: FileStatus
+  /// The policy's verdicts on the entry.
+  package let verdicts: Verdicts
+  /// The type of the entry, as far as rules distinguish types.
+  package let type: EntryType
+
+  package init(
+    parent: Int32, nameStart: UInt32, nameLength: UInt16, selection: Selection, status: FileStatus,
+    verdicts: Verdicts, type: EntryType
+  ) {
+    self.parent = parent
+    self.nameStart = nameStart
+    self.nameLength = nameLength
+    self.selection = selection
+    self.status = status
+    self.verdicts = verdicts
+    self.type = type
+  }
+
+  /// The decision of a backup on an entry.
+  package enum Selection: UInt8, Sendable, BitwiseCopyable {
+    /// The entry is stored.
+    case included
+    /// The entry is a directory that is excluded but contains an included entry.
+    case parentOnly
+    /// The entry is not stored.
+    case excluded
+  }
+
+  package var nameRange: Range<Int> { Int(nameStart)..<(Int(nameStart) + Int(nameLength)) }
+  package var children: Range<Int> { Int(firstChild)..<Int(firstChild + childCount) }
+}
+
+extension Container {
+  /// The identifier that rules for single apps match.
+  var policyApp: String? { (owner ?? identifier)?.bytes.utf8 }
+
+  /// The identifier that rules for single groups match.
+  var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
+
+  /// Returns the policy query for an entry of the container, without marks.
+  package func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
+    EntryQuery(kind, app: policyApp, group: policyGroup, path: path, facts: facts)
+  }
+}

@@ -1,0 +1,222 @@
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// Walks containers, classifies each entry, and determines which entries are stored.
+///
+/// The classifier's state is passed down the tree with the walk, so that the cost of an entry is
+/// that of its own name, without an allocation. States are kept from one container to the next,
+/// unless a policy produces too many of them.
+package struct ContainerScanner: ~Copyable, WalkVisitor {
+  package struct State {
+    let directory: Int
+    /// The classifier's state of the directory, valid until the classifier forgets it.
+    let policy: Classifier.State
+    let generation: Int
+  }
+
+  var scan: ContainerScan
+  package var classifier: Classifier
+  let options: ScanOptions
+  private var marks: MarkReader
+  private var bounds: ScanLimits
+  /// The marks that earlier scans found, if they are known.
+  var memory: ExclusionMarkCache?
+  /// The number of times that the classifier has forgotten its states.
+  package var generation = 0
+  /// Whether the scan was asked to stop and examines nothing more.
+  package private(set) var isDone = false
+  /// The number of entries from which the remaining directories are left to another scanner.
+  var share = Int.max
+  package var isYielding: Bool { scan.entries.count >= share }
+  /// The index of the copy of the directory above the current start.
+  var chainEnd = 0
+  /// The buffer for the names to look up.
+  var name = NameBuffer()
+
+  package init(
+    _ policy: CompiledPolicy, at start: Timestamp, first: Container, options: ScanOptions
+  ) {
+    classifier = Classifier(policy, scanStart: start.seconds)
+    scan = ContainerScan(first)
+    marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
+    bounds = ScanLimits(first)
+    self.options = options
+  }
+
+  /// Scans a container; reports errors as unreadable entries of the scan.
+  package mutating func run(_ container: Container) -> ContainerScan {
+    _ = begin(container)
+    scan.findBareDirectories()
+    return scan
+  }
+
+  /// Scans a container from its root; returns the directories that are left to another scanner.
+  mutating func begin(_ container: Container) -> [WalkStart<State>] {
+    prepare(container, notesAccess: false)
+    do throws(SystemError) {
+      return try walk(container)
+    } catch {
+      scan.unreadable.append(PathRemark(path: "", remark: error.reason))
+      return []
+    }
+  }
+
+  /// Prepares for a container, or for a part of one.
+  mutating func prepare(_ container: Container, notesAccess: Bool) {
+    scan = ContainerScan(container, notesAccess: notesAccess)
+    bounds = ScanLimits(container)
+    marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
+  }
+
+  /// Tells the cache of marks which container is scanned next.
+  mutating func remind(_ container: Container, _ root: borrowing Directory) {
+    memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
+  }
+
+  private mutating func walk(_ container: Container) throws(SystemError) -> [WalkStart<State>] {
+    let root = try Directory.open(resolved: container.absolutePath)
+    let status = try root.status()
+    // On a volume mounted with noatime, the access time is about the creation time of the file.
+    let notesAccess = options.isForPurge && (try? root.notesAccess()) ?? true
+    scan = ContainerScan(container, notesAccess: notesAccess)
+    var policy = classifier.root(
+      container.kind, app: container.policyApp, group: container.policyGroup)
+    remind(container, root)
+    let found = try marks.marks(onRoot: root, status, &memory)
+    name.set([UInt8]().span)
+    policy = hold(classifier.marking(policy, found), root)
+    note(found, at: 0)
+    scan.append(
+      entry(status, parent: 0, name: 0..<0, policy, type: .directory), accessed: 0)
+    if options.excluded.contains(status.identity) {
+      scan.exclude(0)
+      return []
+    }
+    var walk = Walk(root)
+    let state = State(directory: 0, policy: policy, generation: generation)
+    return walk.run(&self, from: WalkStart(path: [], state: state))
+  }
+
+  package mutating func visit(
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: State,
+    descent: inout WalkDescent<State>
+  ) {
+    isDone = isDone || options.isStopping()
+    if isDone { return }
+    let bytes = batch.bytes
+    if isRepository(batch, directory.directory) {
+      if scan.entries[state.directory].selection != .excluded {
+        scan.repositories.append(scan.path(state.directory))
+      }
+      descent.abandonDirectory()
+      return scan.exclude(state.directory)
+    }
+    var above = policy(of: state)
+    for number in 0..<batch.entries.count {
+      let entry = batch.entries[number]
+      guard isWanted(entry, bytes: bytes, state: state) else { continue }
+      if classifier.needsCompaction { above = forgetAll(but: above) }
+      if let fault = bounds.fault(of: entry, in: directory) {
+        miss(entry, bytes: bytes, above: above, in: directory, fault: fault)
+        continue
+      }
+      let policy = classify(entry, bytes: bytes, above: above, in: directory)
+      let index = add(entry, bytes: bytes, state: state, policy: policy, in: directory)
+      guard entry.status.kind == .directory else { continue }
+      if !options.leads(to: scan.path(index)) { continue }
+      if entry.status.isMountPoint, !isCrossed(index) { continue }
+      if options.excluded.contains(entry.status.identity) {
+        scan.exclude(index)
+      } else {
+        descent.enter(
+          number, with: State(directory: index, policy: policy, generation: generation))
+      }
+    }
+  }
+
+  /// Records the root of another mount; returns whether the scan enters it.
+  private mutating func isCrossed(_ index: Int) -> Bool {
+    if options.crossesMounts {
+      scan.crossedMounts.append(scan.path(index))
+    } else if scan.entries[index].selection != .excluded {
+      scan.mounts.append(scan.path(index))
+    }
+    return options.crossesMounts
+  }
+
+  /// Reports an entry that no snapshot can hold, if it may contain an included entry.
+  private mutating func miss(
+    _ entry: WalkBatch.Entry, bytes: [UInt8], above: Classifier.State,
+    in directory: borrowing WalkDirectory, fault: String
+  ) {
+    let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
+    guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
+      return
+    }
+    let path = directory.relativePath.appending(ByteString(bytes[entry.nameRange]))
+    scan.unreadable.append(PathRemark(path: path, remark: fault))
+  }
+
+  package mutating func failed(_ problem: WalkProblem, state: State) {
+    let isKept = scan.entries[state.directory].selection != .excluded
+    guard
+      isKept
+        || classifier.canReachKeep(
+          policy(of: state), for: options.destination, view: options.view)
+    else { return }
+    scan.unreadable.append(PathRemark(path: problem.path, remark: problem.error.reason))
+    if scan.path(state.directory) == problem.path {
+      scan.entries[state.directory].isUnreadable = true
+    }
+  }
+
+  /// Returns the policy's state for an entry, with the entry's marks.
+  private mutating func classify(
+    _ entry: WalkBatch.Entry, bytes: [UInt8], above: Classifier.State,
+    in directory: borrowing WalkDirectory
+  ) -> Classifier.State {
+    let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
+    let isDirectory = entry.status.kind == .directory
+    if marks.isIdle, !isDirectory { return policy }
+    name.set(bytes.span.extracting(entry.nameRange))
+    do throws(SystemError) {
+      let found = try marks.marks(on: &name, entry.status, in: directory.directory, &memory)
+      note(found, at: scan.entries.count)
+      let marked = classifier.marking(policy, found)
+      return isDirectory ? hold(marked, directory.directory) : marked
+    } catch {
+      if !error.isMissing {
+        let path = directory.relativePath.appending(name.copy)
+        scan.unreadable.append(
+          PathRemark(path: path, remark: "cannot read its marks: \(error.reason)"))
+      }
+      return policy
+    }
+  }
+
+  /// Returns the state of the directory that `name` names, or of the root, including the sibling
+  /// names used in rules that the directory contains.
+  private mutating func hold(
+    _ state: Classifier.State, _ directory: borrowing Directory
+  ) -> Classifier.State {
+    let asked = classifier.siblingNames(state)
+    if asked.isEmpty { return state }
+    var held: SiblingSet = []
+    let length = name.count
+    for (index, sibling) in classifier.policy.siblingNames.enumerated() {
+      let bit = SiblingSet(sibling: index)
+      guard asked.contains(bit) else { continue }
+      name.descend(sibling.span)
+      if ((try? directory.statusIfPresent(name)) ?? nil) != nil { held.insert(bit) }
+      name.shorten(to: length)
+    }
+    if !held.isEmpty { scan.siblings[length == 0 ? 0 : scan.entries.count] = held }
+    return classifier.holding(state, held)
+  }
+
+  /// Records an entry's marks for explanations.
+  private mutating func note(_ found: MarkSet, at index: Int) {
+    if !found.isEmpty { scan.marks[index] = found }
+  }
+}

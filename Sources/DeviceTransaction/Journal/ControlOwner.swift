@@ -1,0 +1,28 @@
+internal import SandboxModel
+package import SystemIO
+
+/// The ownership of the program's directories on a device: they belong to the owner of the
+/// directory that contains them, even if root creates them. Otherwise a restore by root would lock
+/// out the device's user.
+package enum ControlOwner {
+  /// Changes the owner of the directories of a path that root created, from `.sandboxctl` down, to
+  /// the owner of the directory above.
+  package static func give(_ path: ByteString) throws(SystemError) {
+    guard Host.userID == 0 else { return }
+    let parts = path.components
+    guard let first = parts.firstIndex(of: OwnNames.directory) else { return }
+    let above = ByteString("/").appending(join(parts[..<first]))
+    let owner = try Directory.open(resolved: above).status()
+    guard owner.user != 0 else { return }
+    for end in first..<parts.count {
+      let directory = try Directory.open(resolved: above.appending(join(parts[first...end])))
+      if try directory.status().user == 0 {
+        try directory.setOwner(user: owner.user, group: owner.group)
+      }
+    }
+  }
+
+  private static func join(_ parts: ArraySlice<ByteString>) -> ByteString {
+    ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+}

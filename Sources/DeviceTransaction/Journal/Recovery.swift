@@ -1,0 +1,172 @@
+internal import DeviceScan
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// The recovery of a device: it finishes or rolls back interrupted operations (docs/journal.md,
+/// "Recovery").
+package struct Recovery {
+  let device: Device
+  private let policy: CompiledPolicy
+  private let isForced: Bool
+
+  /// Prepares the recovery of a device; with `isForced`, even for running apps.
+  package init(_ device: Device, policy: CompiledPolicy, isForced: Bool = false) {
+    self.device = device
+    self.policy = policy
+    self.isForced = isForced
+  }
+
+  /// Finishes or rolls back all interrupted operations, oldest first. A blocked recovery does not
+  /// affect the others: another operation on the same app is in progress (`busy`), the app is
+  /// running, or its volume accepts no more writes (`failed`).
+  ///
+  /// - Throws: `OperationError` if the journal cannot be read, since the state of every app is
+  ///   unknown then.
+  package func run() throws(OperationError) -> RecoveryReport {
+    var report = RecoveryReport()
+    for operation in try InterruptedOperation.all(on: device.root) {
+      do throws(OperationError) {
+        if let done = try recover(operation) { report.done.append(done) }
+      } catch {
+        report.blocked.append(BlockedRecovery(operation: operation, error: error))
+      }
+    }
+    return report
+  }
+
+  /// Recovers one operation. Returns nil if another process has recovered it since it was read.
+  package func recover(
+    _ operation: InterruptedOperation
+  ) throws(OperationError) -> RecoveredOperation? {
+    let record = operation.record
+    let scope = RecoveryScope(device, for: record)
+    if let place = scope.forbiddenPlace(in: record) {
+      throw OperationError(
+        .failed,
+        "cannot recover the \(record.operation) of '\(operation.container)': its journal names "
+          + "'\(place)', which is outside the containers of this device",
+        hint: "the journal may have been copied from another device: inspect '"
+          + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
+          + "', and remove it if it is not yours")
+    }
+    let locks = try AppLocks(record.subjects, root: device.root)
+    defer { withExtendedLifetime(locks) {} }
+    guard try operation.isPending(on: device.root) else { return nil }
+    if record.state != .preparing { try requireStopped(operation) }
+    var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
+    do throws(SystemError) {
+      let directory = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
+      // With its apps locked, no other process works on the operation; a process that lists the
+      // journal holds this lock only for a moment.
+      let lock = try FileLock(OperationJournal.lock(record.id), in: directory, waiting: true)
+      defer { withExtendedLifetime(lock) {} }
+      let opened = OpenedNote(record.id, root: device.root)
+      try opened.settle(within: scope)
+      switch record.state {
+      case .preparing: break
+      case .moving: try finish(record, in: directory, &outcome)
+      case .returning:
+        try Rollback(record, root: device.root).run(
+          &outcome, isResumed: true, in: directory)
+      }
+      try removeStaged(record)
+      if record.isWhole { removeEmpty(of: record, outcome) }
+      try opened.settle()
+      try directory.remove(OperationJournal.file(record.id))
+      try directory.sync()
+      try? directory.remove(OperationJournal.lock(record.id))
+    } catch {
+      let reason = outcome.reason.map { "\($0); the rollback failed: \(error.description)" }
+      throw OperationError(
+        .failed,
+        "cannot recover the \(record.operation) of '\(operation.container)': "
+          + (reason ?? error.description),
+        hint: error.hint ?? "run 'sandboxctl recover' to try again")
+    }
+    return outcome
+  }
+
+  /// Applies the remaining steps. If a step of a whole operation cannot be applied, and the reason
+  /// is neither lack of space nor a failing device, all applied steps are rolled back.
+  private func finish(
+    _ record: JournalRecord, in journal: borrowing Directory, _ outcome: inout RecoveredOperation
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try takeSteps(of: record, &outcome)
+      try OperationJournal.write(record.settled, in: journal)
+    } catch {
+      if !record.isWhole || error.endsEverything || error.isLoss { throw error }
+      (outcome.isFinished, outcome.reason, outcome.steps) = (false, error.description, 0)
+      var record = record
+      record.state = .returning
+      try OperationJournal.write(record, in: journal)
+      try Rollback(record, root: device.root).run(
+        &outcome, isResumed: false, in: journal)
+    }
+  }
+
+  private func takeSteps(
+    of record: JournalRecord, _ outcome: inout RecoveredOperation
+  ) throws(SystemError) {
+    let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
+    // The steps of a whole operation are rolled back together.
+    for unit in record.isWhole ? record.steps.singly : record.steps.units {
+      do throws(UnitFailure) {
+        outcome.steps += try runner.applyAll(unit)
+      } catch {
+        let reason = error.error
+        let isHalfTaken = error.left != nil
+        if isHalfTaken || reason.endsEverything || reason.isLoss || record.isWhole { throw reason }
+        outcome.failed += record.remarks(on: error, of: Array(unit))
+      }
+    }
+    try record.syncRoots()
+  }
+
+  private func removeStaged(_ record: JournalRecord) throws(SystemError) {
+    for place in record.staging {
+      do throws(SystemError) {
+        try StagingDirectory.removeAbandoned(in: Directory.open(resolved: place))
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  /// Removes empty directories of an operation on an app: those in the safe harbor and, after a
+  /// rollback, those in the trash.
+  private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
+    if !outcome.isFinished { Trash(of: device).removeEmpty(record.id) }
+    for subject in record.subjects where subject.components.first == "apps" {
+      guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
+        continue
+      }
+      SafeHarbor.removeEmpty(of: name.identifier, root: device.root)
+    }
+  }
+
+  private func requireStopped(_ operation: InterruptedOperation) throws(OperationError) {
+    if isForced { return }
+    let subjects = operation.record.subjects
+    let scan = DeviceScan.run(device, policy: policy) {
+      subjects.contains($0.logicalPrefix.subject)
+    }
+    guard let sign = RunningApps.signs(in: scan).first else { return }
+    throw OperationError(
+      .failed,
+      "cannot finish the interrupted \(operation.operation) of '\(operation.container)': "
+        + sign.text,
+      hint: "close the app and try again, or add '--force'")
+  }
+}
+
+extension JournalRecord {
+  /// Returns the remarks on a unit that could not be applied: the reason for the failed step, and
+  /// the paths of the other steps.
+  fileprivate func remarks(on failure: UnitFailure, of unit: [JournalStep]) -> [PathRemark] {
+    let path = { (step: JournalStep) in roots[step.root].path.appending(step.path) }
+    return unit.enumerated().map { number, step in
+      let reason = number == failure.step ? failure.error.reason : JournalStep.brokenUnitReason
+      return PathRemark(path: path(step), remark: reason)
+    }
+  }
+}

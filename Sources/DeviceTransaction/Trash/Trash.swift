@@ -1,0 +1,221 @@
+package import ArchiveStore
+package import SandboxModel
+package import SystemIO
+
+/// The entries that operations replaced or removed on a device:
+/// `.sandboxctl/trash/<operation>/<logical path>` (docs/journal.md, "The trash").
+package struct Trash: Sendable {
+  private let root: ByteString
+  private let scope: RecoveryScope
+
+  /// The minimum time that an item is kept, in seconds: 24 hours.
+  package static let age = 24.0 * 3600
+
+  /// Creates the trash of a device.
+  package init(of device: Device) {
+    root = device.root
+    scope = RecoveryScope(device)
+  }
+
+  /// The entries that one operation moved to the trash.
+  package struct Item: Sendable {
+    /// The operation's ID.
+    package let id: ByteString
+    /// The kind of operation, for example `restore`; nil if the note is lost.
+    package let operation: String?
+    /// The start of the operation.
+    package let time: Timestamp
+    /// The apps, groups and directories that the operation changed, by their logical paths.
+    package let subjects: [ByteString]
+    /// The directories that hold the entries.
+    package let directories: [ByteString]
+    /// The ID of the snapshot made before the operation.
+    package let saved: String?
+    /// The totals of the entries, including the directories above them.
+    package internal(set) var totals = RestoreTotals()
+  }
+
+  /// Returns the items, oldest first, with their sizes.
+  package func items() throws(SystemError) -> [Item] {
+    var items = try unmeasured()
+    for index in items.indices { measure(&items[index]) }
+    return items
+  }
+
+  /// Computes the totals of an item.
+  package func measure(_ item: inout Item) {
+    item.totals = RestoreTotals()
+    for path in item.directories { item.totals.add(Self.totals(of: path)) }
+  }
+
+  /// Returns the items, oldest first, without their sizes: only the notes are read.
+  package func unmeasured() throws(SystemError) -> [Item] {
+    guard let trash = try ControlDirectory.open(ControlDirectory.trash, root: root) else {
+      return []
+    }
+    let place = ControlDirectory.path(ControlDirectory.trash, root: root)
+    var items: [Item] = []
+    for name in try trash.names() {
+      guard JournalRecord.isID(name), let directory = try? trash.directory(name) else { continue }
+      let note = TrashNote(in: directory, of: name)
+      var time = note?.time
+      if time == nil { time = try directory.status().modified }
+      items.append(
+        Item(
+          id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
+          subjects: note?.subjects ?? [],
+          directories: [place.appending(name)] + known(note?.elsewhere ?? [], name),
+          saved: note?.saved))
+    }
+    return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
+  }
+
+  /// Returns the directories on other volumes that are this operation's trash in one of the
+  /// device's containers: a note may be wrong, and nothing else may be removed.
+  private func known(_ places: [ByteString], _ name: ByteString) -> [ByteString] {
+    places.filter { place in
+      scope.permits(place)
+        && place.components.suffix(3) == [OwnNames.directory, ControlDirectory.trash, name]
+    }
+  }
+
+  /// Returns the totals of the readable entries below a directory.
+  private static func totals(of path: ByteString) -> RestoreTotals {
+    var contents = PresentEntries(protected: [])
+    if let directory = try? Directory.open(resolved: path) { try? contents.read(directory) }
+    var totals = contents.totals
+    if let note = try? Directory.open(resolved: path).status(TrashNote.file), totals.files > 0,
+      totals.bytes >= note.size
+    {
+      totals.files -= 1
+      totals.bytes -= note.size
+    }
+    return totals
+  }
+
+  // MARK: - Emptying
+
+  /// Returns whether an item may still be needed: its operation, or one that restores from it, is
+  /// in progress or was interrupted.
+  package func isInUse(_ item: Item) throws(SystemError) -> Bool {
+    guard let journal = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
+      return false
+    }
+    for name in try journal.names() {
+      guard let id = OperationJournal.id(name) else { continue }
+      if ByteString(id) == item.id { return true }
+      // The operation may have ended in the meantime; an unreadable journal may need any item.
+      guard let file = try ControlDirectory.file(name, in: journal) else { continue }
+      guard let record = try JournalRecord.read(file) else { return true }
+      if record.roots.contains(where: { root in item.directories.contains { root.path.isWithin($0) }
+      }) {
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Removes an item by directory handles; a volume mounted in it is kept.
+  package func remove(_ item: Item) throws(SystemError) {
+    _ = try remove(item, counting: ProgressCounters()) { false }
+  }
+
+  /// Removes an item and counts the removed files. Returns false if it was stopped before
+  /// everything was removed; the rest is still a valid item.
+  package func remove(
+    _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
+  ) throws(SystemError) -> Bool {
+    let watch = RemovalWatch(
+      didRemove: { counters.didHandle(files: 1) }, isStopping: isStopping)
+    // The directory with the note is last, and in it the note.
+    for path in item.directories.reversed() {
+      do throws(SystemError) {
+        counters.begin(path)
+        guard try Self.removeContents(of: path, watch) else { return false }
+        try Directory.open(resolved: path.parent).removeTree(item.id)
+      } catch { if !error.isMissing { throw error } }
+    }
+    return true
+  }
+
+  /// Removes everything in an operation's directory except the note. Returns false if it was
+  /// stopped.
+  private static func removeContents(
+    of path: ByteString, _ watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    let directory = try Directory.open(resolved: path)
+    // A mounted volume is refused as a whole below.
+    if try directory.status().isMountPoint { return true }
+    var failure: SystemError?
+    for name in try directory.names() where name != TrashNote.file {
+      do throws(SystemError) {
+        guard try directory.removeTree(name, watch: watch) else { return false }
+      } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
+    return true
+  }
+
+  /// Removes the item of a rolled-back operation if it is empty: otherwise it would be listed, and
+  /// without a note it would never be removed. In other items it removes the program's own
+  /// temporary files.
+  package func removeEmpty(_ id: String) {
+    guard let item = (try? unmeasured())?.first(where: { $0.id == ByteString(id) }) else { return }
+    if item.directories.allSatisfy(Self.isEmpty) { return (try? remove(item)) ?? () }
+    for path in item.directories { Self.removeOwn(in: path) }
+  }
+
+  /// Removes the program's own temporary files from an operation's directory, except the note.
+  private static func removeOwn(in path: ByteString) {
+    guard let directory = try? Directory.open(resolved: path), let names = try? directory.names()
+    else {
+      return
+    }
+    for name in names where AtomicFile.isTemporary(name) || TrashDirectory.isProbe(name) {
+      try? directory.remove(name)
+    }
+  }
+
+  private static func isEmpty(_ path: ByteString) -> Bool {
+    do throws(SystemError) {
+      return try holdsNothing(Directory.open(resolved: path)) { name in
+        name == TrashNote.file || AtomicFile.isTemporary(name) || TrashDirectory.isProbe(name)
+      }
+    } catch { return error.isMissing }
+  }
+
+  /// Whether there are only directories below a directory, and in itself only files of the program.
+  private static func holdsNothing(
+    _ directory: borrowing Directory, but isOwn: (ByteString) -> Bool
+  ) throws(SystemError) -> Bool {
+    for name in try directory.names() where !isOwn(name) {
+      guard try directory.statusIfPresent(name)?.kind == .directory,
+        try holdsNothing(directory.directory(name), but: { _ in false })
+      else { return false }
+    }
+    return true
+  }
+
+  /// Removes items of apps, groups and directories that are older than a day.
+  ///
+  /// Items that cannot be removed are kept until the next time, because the operation itself
+  /// succeeded.
+  package func removeOld(of subjects: [ByteString], now: Timestamp) {
+    for item in (try? unmeasured()) ?? []
+    where item.operation != nil && now.since(item.time) > Self.age
+      && (try? isInUse(item)) == false
+    {
+      let done = item.subjects.filter(subjects.contains)
+      if done.count == item.subjects.count {
+        try? remove(item)
+        continue
+      }
+      for (subject, place) in done.flatMap({ subject in item.directories.map { (subject, $0) } }) {
+        guard let name = subject.lastComponent, let kind = subject.components.first else {
+          continue
+        }
+        try? Directory.open(resolved: place).directory(kind).removeTree(name)
+      }
+    }
+  }
+}

@@ -1,0 +1,131 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceDiscovery
+internal import DeviceTransaction
+internal import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// The present or future location of each container of a snapshot on a device. Containers are found
+/// by their logical names, whatever their UUIDs on the device.
+struct ContainerTargets {
+  /// The target of one container.
+  package struct Target {
+    let record: ContainerRecord
+    let logical: LogicalContainer
+    let action: PlannedPart.Action
+    /// The container's directory, or the directory of a container that is one file.
+    let path: ByteString
+    /// The device's container; nil if it has none.
+    let present: Container?
+  }
+
+  private let request: DeviceRestoreRequest
+  private let snapshot: SnapshotID
+  /// The apps that are installed now or after this restore.
+  private var installed: Set<ByteString>
+
+  init(_ request: DeviceRestoreRequest, of snapshot: SnapshotID, restored: [LogicalContainer]) {
+    (self.request, self.snapshot) = (request, snapshot)
+    installed = Set(request.device.apps.filter(\.isInstalled).map(\.identifier.bytes))
+    for case .bundle(let app) in restored { installed.insert(app.identifier) }
+  }
+
+  /// Returns the target of a container; nil if the device has no location for its kind.
+  ///
+  /// - Throws: `damaged` if no backup writes such a record.
+  func target(of record: ContainerRecord, _ logical: LogicalContainer) throws -> Target? {
+    try requireForm(of: record, logical)
+    if let present = request.device.container(logical) {
+      let isMissing =
+        logical.kind == .folder && (try? Directory.open(resolved: present.absolutePath)) == nil
+      return Target(
+        record: record, logical: logical, action: isMissing ? .make : .merge,
+        path: present.absolutePath, present: present)
+    }
+    if mustWait(logical) {
+      let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)
+      return Target(record: record, logical: logical, action: .harbor, path: path, present: nil)
+    }
+    guard let place = try place(of: record, logical) else { return nil }
+    if let link = try danglingLink(at: place) {
+      throw OperationError(
+        .failed,
+        "cannot restore '\(record.path)': its location '\(place.path)' is a link to '\(link)', "
+          + "which does not exist", hint: "create the target of the link, or remove the link")
+    }
+    let path = logical.kind == .settings ? place.parent : place.path
+    return Target(record: record, logical: logical, action: .make, path: path, present: nil)
+  }
+
+  /// Returns the location of a new container. On its own device a container keeps its name, unless
+  /// another one has that name by now.
+  private func place(
+    of record: ContainerRecord, _ logical: LogicalContainer
+  ) throws -> ContainerLocation? {
+    let device = request.device
+    do throws(ModelError) {
+      if let revision = record.revision {
+        return try device.place(forNew: logical, named: ByteString(revision))
+      }
+      let old = record.uuid.map { ByteString($0) } ?? logical.instance
+      guard request.isInPlace || logical.instance != nil, let old, old.isUUID,
+        !device.containers.contains(where: { $0.uuid == old })
+      else { return try device.place(forNew: logical) }
+      return try device.place(forNew: logical, named: old)
+    } catch { throw hostile(record, "its name: \(error.reason)") }
+  }
+
+  /// Refuses a record that no backup writes: an ID only identifies a snapshot's content, and anyone
+  /// with write access to the repository can create one.
+  private func requireForm(of record: ContainerRecord, _ logical: LogicalContainer) throws {
+    if let uuid = record.uuid, !ByteString(uuid).isUUID {
+      throw hostile(record, "its uuid '\(ByteString(uuid))' is not a UUID")
+    }
+    if case .revision = logical, let revision = record.revision,
+      !ByteString(revision).isSnapRevision
+    {
+      throw hostile(record, "its revision '\(ByteString(revision))' is not a snap revision")
+    }
+  }
+
+  private func hostile(_ record: ContainerRecord, _ fault: String) -> StoreError {
+    StoreError(
+      .damaged, "restore from snapshot \(snapshot.hex.prefix(8)) the container",
+      subject: record.path.description, reason: fault,
+      hint: "'sandboxctl restore SNAP:PATH --to DIR' restores its files to a directory")
+  }
+
+  /// Whether data waits in the safe harbor for its app: if the policy says so and the app has an
+  /// identifier.
+  private func mustWait(_ logical: LogicalContainer) -> Bool {
+    guard let app = logical.app, !app.identifier.isEmpty, logical.kind != .bundle else {
+      return false
+    }
+    let terms = request.policy.containers[logical.kind]
+    return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
+  }
+
+  private func danglingLink(at place: ContainerLocation) throws -> ByteString? {
+    guard let parent = try? Directory.open(resolved: place.parent),
+      try parent.statusIfPresent(place.name)?.kind == .symlink
+    else { return nil }
+    return try parent.target(of: place.name)
+  }
+}
+
+extension LogicalContainer {
+  /// The name that distinguishes it from other containers of its kind.
+  package var name: LogicalName {
+    switch self {
+    case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
+      .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
+      .oldSystemRevision(let name, _), .extension(let name, _), .group(let name),
+      .folder(let name):
+      name
+    }
+  }
+
+  /// The UUID in its name; nil if the identifier alone is unique.
+  package var instance: ByteString? { name.instance }
+}

@@ -1,0 +1,105 @@
+package import ArchiveStore
+package import DeviceScan
+package import DeviceTransaction
+internal import SandboxModel
+package import SystemIO
+
+/// The plan of a restore into a device, container by container.
+package struct DeviceRestorePlan: Sendable {
+  package let snapshot: StoredSnapshot
+  package let request: DeviceRestoreRequest
+  /// The parts, in the order of their logical paths.
+  package internal(set) var parts: [PlannedPart] = []
+  /// Groups that are kept unchanged, with the other apps that share them.
+  package internal(set) var leftGroups: [LeftGroup] = []
+  /// Containers that are kept unchanged, with the reason.
+  package internal(set) var left: [PathRemark] = []
+  /// Unreadable containers by their logical paths; they are kept unchanged.
+  package internal(set) var lost: [PathRemark] = []
+  /// The commands that install the apps whose data is restored and that are not installed, if the
+  /// platform has such commands.
+  package internal(set) var installCommands: [String] = []
+  /// The requested paths that the snapshot's policy excluded.
+  package internal(set) var excludedData: [Exclusion] = []
+  /// The present contents of the affected apps' containers.
+  package var present: DeviceScan
+
+  /// The containers that the merged parts change, which are saved first.
+  var mergedContainers: Set<ByteString> {
+    Set(parts.filter { $0.action == .merge && !$0.plan.isIdle }.map(\.path))
+  }
+
+  /// The apps, groups and directories to restore into, which are locked.
+  var subjects: [ByteString] { Set(parts.map(\.path.subject)).sorted() }
+
+  /// Returns the running processes of the apps whose containers are merged into, read from the
+  /// system with each call.
+  package func runningProcesses() -> [RunningProcess] {
+    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
+  }
+
+  /// Returns the sum of a count over all parts.
+  package func total(_ count: (RestorePlan) -> RestoreTotals) -> RestoreTotals {
+    parts.reduce(into: RestoreTotals()) { $0.add(count($1.plan)) }
+  }
+
+  /// The data that the repository no longer holds completely, by logical paths.
+  package var damaged: [PathRemark] { lost + remarks(\.damaged) }
+
+  /// Returns the remarks of all parts, by logical paths.
+  package func remarks(_ list: (RestorePlan) -> [PathRemark]) -> [PathRemark] {
+    parts.flatMap { part in
+      list(part.plan).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
+    }
+  }
+}
+
+/// A running process that prevents the restore into a device.
+package struct RunningProcess: Sendable, Hashable {
+  /// The app or the container.
+  package let app: ByteString
+  package let process: Int32
+  package let program: ByteString
+  /// The file in use, or the entry in the platform's register.
+  package let file: ByteString
+  /// The complete sentence.
+  package let text: String
+
+  package init(_ sign: RunningApps.Sign) {
+    (app, process, program) = (sign.app, sign.process, sign.program)
+    (file, text) = (sign.file, sign.text)
+  }
+}
+
+/// One container to restore.
+package struct PlannedPart: Sendable {
+  /// The action for the container on the device.
+  package enum Action: String, Sendable {
+    /// It exists and is merged into.
+    case merge
+    /// It is created as a whole.
+    case make
+    /// Its app is not installed: it waits in the safe harbor.
+    case harbor
+  }
+
+  /// The logical path of the container.
+  package let path: ByteString
+  package let action: Action
+  /// Its present or future location.
+  package let target: ByteString
+  package let plan: RestorePlan
+
+  /// Returns the logical path of an entry in it.
+  package func logical(_ inner: ByteString) -> ByteString {
+    inner == "." ? path : path.appending(inner)
+  }
+}
+
+/// A group that is kept unchanged.
+package struct LeftGroup: Sendable, Hashable {
+  /// Its logical path.
+  package let path: ByteString
+  /// The other apps that share it, as far as known or guessed.
+  package let sharers: [String]
+}

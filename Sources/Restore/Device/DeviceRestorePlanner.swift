@@ -1,0 +1,346 @@
+package import ArchiveStore
+internal import Codecs
+internal import DeviceDiscovery
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension DeviceRestorePlan {
+  /// Plans a restore into a device. Planning changes nothing.
+  ///
+  /// - Throws: `OperationError`: `notFound` if the snapshot has nothing of the request, `failed` if
+  ///   the device has another layout or the location of a container is taken; `StoreError`.
+  package static func make(
+    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
+  ) throws -> DeviceRestorePlan {
+    try DeviceRestorePlanner(snapshot, request, from: reader).plan()
+  }
+}
+
+/// Assigns the requested parts of a snapshot to containers of a device.
+struct DeviceRestorePlanner {
+  private let stored: StoredSnapshot
+  private let request: DeviceRestoreRequest
+  private let reader: RepositoryReader
+  private var snapshot: Snapshot { stored.snapshot }
+
+  /// A container of the snapshot with the requested part of it.
+  private struct Wanted {
+    let record: ContainerRecord
+    let logical: LogicalContainer
+    let selection: ByteString
+  }
+
+  init(
+    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
+  ) {
+    stored = snapshot
+    self.request = request
+    self.reader = reader
+  }
+
+  func plan() throws -> DeviceRestorePlan {
+    try requireSameLayout()
+    let held = try heldContainers()
+    var plan = DeviceRestorePlan(
+      snapshot: stored, request: request,
+      present: DeviceScan.run(request.device, policy: request.policy) { _ in false })
+    let wanted = try wanted(held, &plan)
+    let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
+    var targets: [(Wanted, ContainerTargets.Target)] = []
+    for item in wanted {
+      guard let target = try finder.target(of: item.record, item.logical) else {
+        plan.left.append(
+          PathRemark(path: item.record.path, remark: "this device has no place for it"))
+        continue
+      }
+      if let reason = reasonToLeaveBundle(item, target) {
+        plan.left.append(PathRemark(path: item.record.path, remark: reason))
+      } else {
+        targets.append((item, target))
+      }
+    }
+    plan.present = scan(targets)
+    let anchors = try anchors(for: held, targets: targets.map(\.1), finder: finder)
+    for (item, target) in targets {
+      do {
+        plan.parts.append(try part(item, at: target, anchors: anchors, in: plan.present))
+      } catch let error as StoreError where error.kind == .damaged && targets.count > 1 {
+        plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
+      }
+    }
+    plan.installCommands = FlatpakInstalls.commands(
+      for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
+    plan.excludedData = snapshot.excluded.filter { left in
+      wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
+    }
+    return plan
+  }
+
+  private func requireSameLayout() throws {
+    guard snapshot.device.layout == request.device.layout.rawValue else {
+      throw OperationError(
+        .failed,
+        "cannot restore to '\(request.device.root)': its layout is "
+          + "\(request.device.layout.rawValue), but the snapshot's is \(snapshot.device.layout)",
+        hint: "'--to DIR' restores into a plain directory")
+    }
+  }
+
+  // MARK: - What is asked for
+
+  /// Returns the containers that the snapshot's tree has or may have: those behind a damaged
+  /// directory are reported if they are requested.
+  private func heldContainers() throws -> [ContainerRecord] {
+    try snapshot.device.containers.filter { record in
+      do throws(StoreError) {
+        return try reader.entry(at: record.path, in: snapshot.tree)?.isDirectory ?? false
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        return true
+      }
+    }.sorted { $0.path < $1.path }
+  }
+
+  private func wanted(
+    _ held: [ContainerRecord], _ plan: inout DeviceRestorePlan
+  ) throws -> [Wanted] {
+    let groups = GroupChoice(snapshot, request.device)
+    var found: [Wanted] = []
+    for record in held {
+      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
+      if request.leavesData, logical.kind != .bundle { continue }
+      if request.apps.isEmpty {
+        if let selection = selection(in: record.path) {
+          found.append(Wanted(record: record, logical: logical, selection: selection))
+        }
+      } else if isOfApps(record, logical: logical, groups: groups, plan: &plan) {
+        found.append(Wanted(record: record, logical: logical, selection: ""))
+      }
+    }
+    if found.isEmpty { throw nothingFound() }
+    let inner = found.first?.selection ?? ""
+    if !inner.isEmpty { _ = try reader.source(request.path, in: stored) }
+    return found
+  }
+
+  /// Returns the part of a container that the requested path selects: empty for all of it, nil for
+  /// none.
+  private func selection(in container: ByteString) -> ByteString? {
+    if container.isWithin(request.path) { return "" }
+    guard request.path.isWithin(container) else { return nil }
+    return ByteString(
+      request.path.bytes.dropFirst(container.count).drop { $0 == UInt8(ascii: "/") })
+  }
+
+  private func isOfApps(
+    _ record: ContainerRecord, logical: LogicalContainer, groups: GroupChoice,
+    plan: inout DeviceRestorePlan
+  ) -> Bool {
+    guard case .group(let name) = logical else {
+      guard let app = logical.app?.identifier.utf8 else { return false }
+      return request.apps.contains(app)
+    }
+    switch groups.decide(name.identifier, for: request.apps, withAll: request.withGroups) {
+    case .none: return false
+    case .restore: return true
+    case .leave(let sharers):
+      plan.leftGroups.append(LeftGroup(path: record.path, sharers: sharers))
+      return false
+    }
+  }
+
+  private func nothingFound() -> OperationError {
+    let what =
+      request.apps.isEmpty
+      ? "'\(request.path)'" : request.apps.map { "'\(ByteString($0))'" }.joined(separator: ", ")
+    let id = String(stored.id.hex.prefix(8))
+    return OperationError(
+      .notFound, "cannot restore \(what): not found in snapshot \(id)",
+      hint: "'sandboxctl ls \(id) --recursive' lists its paths")
+  }
+
+  /// Returns the reason to keep an installed bundle; nil unless it has another version, which is
+  /// never mixed with the stored one.
+  private func reasonToLeaveBundle(_ item: Wanted, _ target: ContainerTargets.Target) -> String? {
+    guard case .bundle(let name) = item.logical, target.action == .merge, item.selection.isEmpty,
+      !request.replacesBundles,
+      let stored = snapshot.apps.first(where: { ByteString($0.identifier) == name.identifier }),
+      let present = request.device.apps.first(where: { $0.identifier.bytes == name.identifier })
+    else { return nil }
+    let versions = (
+      stored: [stored.version, stored.build], here: [present.version?.utf8, present.build?.utf8]
+    )
+    if versions.stored == versions.here { return nil }
+    let shown = { (parts: [String?]) in parts.compactMap { $0 }.joined(separator: " build ") }
+    return "the installed app is kept: it is \(shown(versions.here)), and the snapshot has "
+      + shown(versions.stored)
+  }
+
+  // MARK: - The device
+
+  /// Scans all containers of the affected apps and groups. Of a plain directory of which one path
+  /// is restored, only that path is scanned.
+  private func scan(_ targets: [(item: Wanted, target: ContainerTargets.Target)]) -> DeviceScan {
+    let present = targets.compactMap(\.target.present)
+    let apps = Set(present.compactMap(\.owner))
+    let paths = Set(present.map(\.logicalPrefix))
+    var options = ScanOptions(
+      destination: Destination(isUnencrypted: true), excluded: request.protected)
+    if request.device.layout == .folder, let path = targets.first?.item.selection, !path.isEmpty {
+      (options.only, options.includesBelow) = (path, true)
+    }
+    return DeviceScan.run(request.device, policy: request.policy, options: options) { container in
+      paths.contains(container.logicalPrefix)
+        || container.owner.map { apps.contains($0) } ?? false
+    }
+  }
+
+  /// Returns the locations for links: those of all containers of the snapshot that are or will be
+  /// on the device.
+  private func anchors(
+    for held: [ContainerRecord], targets: [ContainerTargets.Target], finder: ContainerTargets
+  ) throws -> LinkAnchors {
+    var places = Dictionary(
+      targets.map { ($0.record.path, $0.path) }, uniquingKeysWith: { first, _ in first })
+    for record in held where places[record.path] == nil {
+      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
+      places[record.path] = request.device.container(logical)?.absolutePath
+    }
+    return LinkAnchors(
+      snapshot.device.containers.compactMap { record in
+        guard let to = places[record.path] else { return nil }
+        return LinkAnchors.Anchor(
+          uuid: record.uuid.map { ByteString($0) }, from: record.realPath, to: to)
+      })
+  }
+
+  // MARK: - One container
+
+  private func part(
+    _ item: Wanted, at target: ContainerTargets.Target, anchors: LinkAnchors,
+    in scan: DeviceScan
+  ) throws -> PlannedPart {
+    var rules = RestoreRules(
+      policy: request.policy, kind: item.logical.kind, anchors: anchors)
+    rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
+    if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
+    rules.selection = item.selection
+    rules.comparesBytesAt = request.comparesBytes ? request.time : nil
+    rules.asideSuffix = AsideName.suffix(at: request.time)
+    rules.emptied = emptied(in: item.record.path, rules)
+    if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
+    // Packers may give all files of a bundle the same time, so files of two versions can agree in
+    // time and size: a bundle is replaced as a whole.
+    let isExchanged = item.logical.kind == .bundle && request.replacesBundles
+    if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
+    if let present = target.present {
+      rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
+    } else if target.action == .make {
+      rules.generated = try generated(for: item, at: target, rules: rules)
+    }
+    try RestoreTarget.refuse(target.path, in: request.protected)
+    let place = place(of: target)
+    var part = RestoreRequest(
+      path: item.record.path, target: target.path,
+      overwrite: place.name == nil ? isExchanged ? .always : request.overwrite : nil,
+      deletes: isExchanged || request.deletes,
+      protected: request.protected)
+    part.classes = request.classes
+    part.deletesExcluded = request.deletesExcluded
+    part.rules = rules
+    let source = try reader.source(item.record.path, in: stored)
+    return PlannedPart(
+      path: item.record.path, action: target.action, target: target.path,
+      plan: try RestorePlan.make(stored, part, source: source, at: place, from: reader))
+  }
+
+  /// Limits the rules to an app's settings, which are one file in a directory with those of others.
+  private func adapt(_ rules: inout RestoreRules, toSettings item: Wanted) {
+    rules.hasOwnRoot = false
+    if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
+    rules.keepsNoOther = item.selection.isEmpty
+  }
+
+  /// Limits the rules to a bundle in a directory with others.
+  private func adapt(_ rules: inout RestoreRules, toMember member: ByteString) {
+    rules.hasOwnRoot = false
+    rules.selection = member
+    rules.keepsNoOther = true
+  }
+
+  /// Returns the target for a container: an existing one is merged into, a new one is created in
+  /// its parent directory, and one in the safe harbor is merged with the data already waiting
+  /// there.
+  private func place(of target: ContainerTargets.Target) -> RestoreTarget {
+    let isThere = (try? Directory.open(resolved: target.path)) != nil
+    if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
+    let parts = target.path.components
+    let above = ByteString(
+      parts.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return RestoreTarget(
+      directory: ByteString("/").appending(above), name: parts.last, shownDepth: 1)
+  }
+
+  /// Returns the excluded directories that the policy restores empty, by their parent directory.
+  private func emptied(
+    in container: ByteString, _ rules: RestoreRules
+  ) -> [ByteString: [EmptiedDirectory]] {
+    var classifier = Classifier(rules.policy, scanStart: snapshot.time.seconds)
+    var found: [ByteString: [EmptiedDirectory]] = [:]
+    var seen: Set<ByteString> = []
+    for left in snapshot.excluded where left.path.isWithin(container) && left.path != container {
+      let inner = left.path.components.dropFirst(container.components.count)
+      let query = EntryQuery(
+        rules.kind, app: rules.app, group: rules.group, path: inner.map { Array($0.bytes) },
+        facts: EntryFacts(.directory))
+      guard classifier.verdicts(query).keep.restore == .recreateEmpty, let name = inner.last else {
+        continue
+      }
+      let above = ByteString(
+        inner.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      guard seen.insert(left.path).inserted else { continue }
+      found[above, default: []].append(EmptiedDirectory(name: name, entry: left.directory))
+    }
+    return found
+  }
+
+  /// Returns the metadata files of a new container, if the policy generates them.
+  private func generated(
+    for item: Wanted, at target: ContainerTargets.Target, rules: RestoreRules
+  ) throws -> [ByteString: [UInt8]] {
+    let layout = request.device.layout
+    var classifier = Classifier(rules.policy)
+    var stored: [UInt8]?
+    for name in ContainerMetadataFiles.names(of: layout) {
+      let query = EntryQuery(
+        rules.kind, app: rules.app, group: rules.group, path: [Array(name.bytes)])
+      guard classifier.verdicts(query).keep.restore == .regenerate else { return [:] }
+      let path = item.record.path.appending(name)
+      // If the stored file is lost, a new one is generated without it.
+      if let entry = try? reader.entry(at: path, in: snapshot.tree),
+        case .file(let content) = entry.node, content.size <= 1 << 20
+      {
+        stored = try? reader.bytes(of: content)
+      }
+    }
+    return try ContainerMetadataFiles.files(
+      of: item.logical.kind, identifier: item.logical.name.identifier,
+      uuid: target.path.lastComponent ?? "", layout: layout, stored: stored,
+      isSameDirectory: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)
+  }
+}
+
+extension RepositoryReader {
+  /// Returns the content of a small file.
+  fileprivate func bytes(of content: Content) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: Int(content.size))
+    try readContent(content) { offset, span in
+      for place in 0..<span.count where Int(offset) + place < bytes.count {
+        bytes[Int(offset) + place] = span[place]
+      }
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,99 @@
+package import ArchiveStore
+internal import DeviceDiscovery
+package import SandboxModel
+package import SystemIO
+
+/// The root of a plain directory's snapshot if it no longer exists and is to be created again
+/// before its content is restored in place.
+///
+/// It is created without access for others, and gets its stored metadata (owner, attributes, mode,
+/// time) after its content. Only the directory itself is created: its parent must exist, and no
+/// symbolic link may be on the path. Otherwise root could write where the user who created a link
+/// cannot.
+package struct MissingRoot {
+  /// The device after the directory is created.
+  package let device: Device
+  /// The logical path of its only container.
+  private let container: ByteString
+  private let snapshot: Snapshot
+  private var parent: ByteString { device.root.parent }
+  private var name: ByteString { device.root.lastComponent ?? "" }
+
+  /// Returns the missing root of a snapshot; nil if the snapshot is not of a plain directory, if an
+  /// entry is at its path, or if the parent cannot be read.
+  ///
+  /// - Throws: `failed` if the parent does not exist either, or if a link is on the path to it.
+  package static func find(
+    of stored: StoredSnapshot, protecting protected: Set<FileIdentity>
+  ) throws(OperationError) -> MissingRoot? {
+    let record = stored.snapshot.device
+    let root = record.root
+    guard record.layout == Layout.folder.rawValue, root.isAbsolute, root.lastComponent != nil,
+      !root.components.contains(where: { $0 == "." || $0 == ".." }),
+      let container = record.containers.first?.path
+    else { return nil }
+    let missing = MissingRoot(
+      device: DeviceFinder(layout: .folder).missingDirectory(root), container: container,
+      snapshot: stored.snapshot)
+    // A snapshot of another machine is refused elsewhere.
+    guard missing.device.identity.description == record.identity else { return nil }
+    do throws(SystemError) {
+      if try Directory.open(resolved: root.parent).statusIfPresent(missing.name) != nil {
+        return nil
+      }
+    } catch {
+      try missing.refuse(error)
+      return nil
+    }
+    try RestoreTarget.refuse(root, in: protected)
+    return missing
+  }
+
+  private func refuse(_ error: SystemError) throws(OperationError) {
+    guard error.isMissing || error.isLink else { return }
+    if error.isLink, (try? Directory.open(path: device.root)) != nil { return }
+    let why =
+      error.isMissing
+      ? "its parent directory does not exist"
+      : "a symbolic link is on its path, and links are not followed"
+    throw OperationError(
+      .failed, "cannot recreate '\(device.root)': \(why)",
+      hint: "create '\(parent)' first, or restore into another directory with '--to DIR'")
+  }
+
+  /// Creates the directory, empty and without access for other users.
+  package func make() throws(OperationError) {
+    do throws(SystemError) {
+      let above = try Directory.open(resolved: parent)
+      try above.createDirectory(name, permissions: 0o700)
+      try above.sync()
+    } catch { throw OperationError(error) }
+  }
+
+  /// Sets the directory's stored metadata. Returns what could not be set.
+  package func complete(from reader: RepositoryReader) -> [PathRemark] {
+    let findings = RestoreFindings(ProgressCounters())
+    do {
+      guard let entry = try reader.entry(at: container, in: snapshot.tree) else { return [] }
+      var tree = PlannedTree()
+      let number = tree.append(entry, named: entry.name, parent: nil, action: .create)
+      let directory = try Directory.open(resolved: device.root)
+      let metadata = EntryMetadata(
+        number: number, entry: tree.entries[number],
+        attributes: reader.attributes(
+          of: tree.detail(number), entry: number, findings: findings),
+        findings: findings)
+      metadata.set(on: directory)
+      return findings.reasons.map { PathRemark(path: container, remark: $0) }
+    } catch let error as StoreError {
+      return [PathRemark(path: container, remark: error.reason)]
+    } catch let error as SystemError {
+      return [PathRemark(path: container, remark: error.reason)]
+    } catch { return [] }
+  }
+
+  /// Removes the directory if it is empty.
+  package func removeIfEmpty() {
+    try? Directory.open(resolved: parent).removeDirectory(name)
+  }
+}

@@ -1,0 +1,79 @@
+package import SystemIO
+
+/// The locations of a snapshot's containers on the device to restore to. Symbolic links that name a
+/// container by its UUID or by its location are adjusted to them (docs/restore.md, "Links").
+package struct LinkAnchors: Sendable {
+  /// A container that links may refer to.
+  package struct Anchor: Sendable, Hashable {
+    /// The name of its directory, if the platform assigned it.
+    let uuid: ByteString?
+    /// Its location in the snapshot's device.
+    let from: ByteString
+    /// Its present location.
+    let to: ByteString
+
+    /// Creates an anchor.
+    package init(uuid: ByteString?, from: ByteString, to: ByteString) {
+      self.uuid = uuid
+      self.from = from
+      self.to = to
+    }
+  }
+
+  /// The classification of a link's target.
+  package enum Target: Equatable {
+    /// The target is relative, or its location is unchanged.
+    case unchanged
+    /// The target is in a container of the snapshot; the associated value is its present location.
+    case own(ByteString)
+    /// The target is absolute and in no known container.
+    case foreign
+  }
+
+  private var byUUID: [ByteString: Anchor] = [:]
+  private var byPlace: [ByteString: Anchor] = [:]
+
+  package init(_ anchors: [Anchor] = []) {
+    for anchor in anchors {
+      if let uuid = anchor.uuid { byUUID[uuid] = anchor }
+      byPlace[anchor.from] = byPlace[anchor.from] ?? anchor
+    }
+  }
+
+  /// Returns the classification of a link's target.
+  package func target(of link: ByteString) -> Target {
+    guard link.isAbsolute else { return .unchanged }
+    let parts = link.components
+    if let index = parts.firstIndex(where: { byUUID[$0] != nil }), let anchor = byUUID[parts[index]]
+    {
+      return leads(link, to: named(link, parts: parts, at: index, anchor: anchor))
+    }
+    // If containers are nested, the innermost one contains the target.
+    guard let anchor = link.andParents.lazy.compactMap({ byPlace[$0] }).first else {
+      return .foreign
+    }
+    return leads(link, to: moved(link, anchor))
+  }
+
+  private func leads(_ link: ByteString, to target: ByteString) -> Target {
+    target == link ? .unchanged : .own(target)
+  }
+
+  /// Returns the new target of a link that contains a container's UUID: a target in the host's view
+  /// moves with the container; in one in the device's own view (`/var/mobile/Containers/…`) the new
+  /// UUID replaces the old one.
+  private func named(
+    _ link: ByteString, parts: [ByteString], at index: Int, anchor: Anchor
+  ) -> ByteString {
+    if link.isWithin(anchor.from) { return moved(link, anchor) }
+    var parts = parts
+    parts[index] = anchor.to.lastComponent ?? parts[index]
+    let joined = parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")])
+    return ByteString("/").appending(ByteString(joined))
+  }
+
+  private func moved(_ link: ByteString, _ anchor: Anchor) -> ByteString {
+    let rest = link.bytes.dropFirst(anchor.from.count).drop { $0 == UInt8(ascii: "/") }
+    return anchor.to.appending(ByteString(rest))
+  }
+}

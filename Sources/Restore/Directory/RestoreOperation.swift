@@ -1,0 +1,146 @@
+package import ArchiveStore
+internal import DeviceTransaction
+package import SystemIO
+
+// A restore creates a directory or a file from a snapshot's path, or merges it into an existing
+// one.
+//
+// First it makes a plan: it walks the snapshot's tree and the target side by side, and decides for
+// each entry whether to create it, to replace the existing one, or to keep that. Then it creates
+// all new entries in a staging directory on the target's file system: several threads write the
+// contents in the order of the packs, decode each frame once, and check each blob against its hash
+// before its bytes are written. It syncs the volume, moves the staged entries into place by renames
+// (a new directory by a single one), and syncs the volume again. Deletions, the times of merged
+// directories, and flags come last.
+//
+// So the target is unchanged until the first rename, and the staging directory is removed if the
+// restore fails. Damaged entries are excluded and reported; data that differs from its hash is
+// never written. Not guaranteed: that a restore into an existing directory is atomic (each of its
+// entries is), and the result of concurrent changes by other programs.
+//
+// A restore into a device runs under a journal and keeps replaced entries in the trash
+// (docs/journal.md).
+
+/// Carries out a `RestorePlan`.
+package struct RestoreOperation: ~Copyable {
+  private let plan: RestorePlan
+  private let reader: RepositoryReader
+  private let threads: Int
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+  /// The journal of a restore into a device; nil for a plain directory.
+  private let part: JournaledPart?
+  /// The kernel version: some kernels do not report all errors of a volume sync.
+  package var kernel = Host.kernelVersion
+
+  /// Creates an operation. It calls `isStopping` often, on any thread; once that returns true, it
+  /// removes the staged entries and throws a `OperationError` of the kind `interrupted`. It updates
+  /// the counters with its progress.
+  package init(
+    _ plan: RestorePlan, from reader: RepositoryReader, threads: Int = Host.processors,
+    counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.init(
+      plan, from: reader, threads: threads, counters: counters, part: nil, isStopping: isStopping)
+  }
+
+  init(
+    _ plan: RestorePlan, from reader: RepositoryReader, threads: Int = Host.processors,
+    counters: ProgressCounters, part: JournaledPart?, isStopping: @escaping @Sendable () -> Bool
+  ) {
+    self.part = part
+    self.plan = plan
+    self.reader = reader
+    self.threads = threads
+    self.counters = counters
+    self.isStopping = isStopping
+  }
+
+  /// Restores, and returns a report.
+  ///
+  /// - Throws: `OperationError`: `failed` if the volume has no room, before anything is written, or
+  ///   if an error ends the whole restore; `interrupted`; `StoreError`.
+  package consuming func run() throws -> RestoreReport {
+    let start = Host.monotonicSeconds()
+    try requireRoom()
+    var report = RestoreReport(plan)
+    do {
+      let root = try Directory.make(resolved: plan.place.directory)
+      try plan.requirePlanned(root)
+      try part?.prepare(in: plan.place.directory)
+      let staging = try StagingDirectory.make(in: root)
+      do {
+        let run = try RestoreRun(
+          plan, in: root, staging: staging, threads: threads, counters: counters, kernel: kernel)
+        try stage(run)
+        try place(run, in: root, from: staging, report: &report)
+        run.findings.tell(plan, &report)
+      } catch {
+        if part?.isUnstable != true { try? remove(staging) }
+        throw error
+      }
+    } catch let error as SystemError {
+      throw OperationError(error)
+    }
+    report.seconds = Host.monotonicSeconds() - start
+    return report
+  }
+
+  /// Refuses a restore that does not fit. A restore with several parts has checked all of them
+  /// together.
+  private func requireRoom() throws(OperationError) {
+    if part != nil { return }
+    let needs = VolumeNeeds(plan, from: reader)
+    guard needs.all.contains(where: { $0.verdict != .fits }) else { return }
+    if let directory = try? Directory.open(resolved: plan.place.directory),
+      StagingDirectory.isAny(in: directory)
+    {
+      // The leftovers of a killed run may take the missing room.
+      try? StagingDirectory.removeAbandoned(in: directory)
+      return try VolumeNeeds(plan, from: reader).require()
+    }
+    try needs.require()
+  }
+
+  private func stage(_ run: RestoreRun) throws {
+    run.expectFiles()
+    var writer = try StagingWriter(run, reader, threads: threads, isStopping: isStopping)
+    try writer.write()
+  }
+
+  private func place(
+    _ run: RestoreRun, in root: borrowing Directory, from staging: borrowing StagingDirectory,
+    report: inout RestoreReport
+  ) throws {
+    plan.settleBrokenDatabases(run.findings)
+    let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
+    var placement = try Placement(plan, from: run, keepingIn: trash, note: part?.opened)
+    try root.syncVolume()
+    try part?.move(plan, from: run, keepingIn: trash)
+    do {
+      try placement.place(isStopping: isStopping)
+    } catch {
+      part?.isUnstable = placement.isUnstable
+      throw error
+    }
+    try root.syncVolume()
+    report.deleted = try placement.delete(isStopping: isStopping)
+    report.displaced = plan.displaced(besides: placement.staying)
+    report.spared += plan.deletionsOfOrphans(besides: placement.staying).spared
+    // All entries are in place: a staging directory that cannot be removed is reported after the
+    // rest is done.
+    var leftover: SystemError?
+    do throws(SystemError) { try remove(staging) } catch { leftover = error }
+    placement.finishDirectories(reader)
+    placement.setFlags()
+    if let leftover { throw leftover }
+    if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
+  }
+
+  /// Removes the staging directory, after the journal no longer refers to it.
+  private func remove(_ staging: borrowing StagingDirectory) throws(SystemError) {
+    try part?.settleSteps()
+    try staging.remove()
+  }
+}

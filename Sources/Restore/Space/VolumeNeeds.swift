@@ -1,0 +1,106 @@
+package import ArchiveStore
+internal import DeviceTransaction
+internal import SandboxModel
+package import SystemIO
+
+/// The space that an operation needs on each affected volume, checked before anything is written.
+package struct VolumeNeeds {
+  /// The needs by the device number of the file system.
+  private var needs: [UInt64: VolumeNeed] = [:]
+  /// The restore plans by the device number of the file system.
+  private var plans: [UInt64: [RestorePlan]] = [:]
+
+  /// Computes the needs of a restore to a plain directory.
+  init(_ plan: RestorePlan, from reader: RepositoryReader) {
+    add(plan)
+    settle(reader)
+  }
+
+  /// Computes the needs of a restore into a device.
+  init(_ plan: DeviceRestorePlan, from reader: RepositoryReader) {
+    for part in plan.parts { add(part.plan) }
+    settle(reader)
+  }
+
+  /// Computes the needs of several restores, and of what `add(at:)` adds later.
+  package init(of plans: [RestorePlan], from reader: RepositoryReader?) {
+    for plan in plans { add(plan) }
+    if let reader { settle(reader) }
+  }
+
+  /// The needs of all volumes, in the order of their directories.
+  package var all: [VolumeNeed] { needs.values.sorted { $0.directory < $1.directory } }
+
+  /// Returns the bytes to write on a volume, by the device number of its file system.
+  package func bytes(on device: UInt64) -> UInt64 { needs[device]?.bytes ?? 0 }
+
+  // MARK: - Adding up
+
+  private mutating func add(_ plan: RestorePlan) {
+    if plan.isIdle { return }
+    if let device = add(at: plan.place.directory, { plan.need(on: $0) }) {
+      plans[device, default: []].append(plan)
+    }
+  }
+
+  /// Adds the need in a directory, including the parent directories to create. Returns the device
+  /// number of the volume.
+  @discardableResult
+  package mutating func add(
+    at path: ByteString, _ count: (VolumeSpace) -> (bytes: UInt64, entries: UInt64)
+  ) -> UInt64? {
+    var missing: UInt64 = 0
+    guard let directory = Self.nearest(path, &missing), let space = try? directory.space(),
+      let device = try? directory.status().identity.device
+    else { return nil }
+    let (bytes, entries) = count(space)
+    var need = needs[device] ?? VolumeNeed(directory: path, bytes: 0, entries: 0, space: space)
+    need.bytes.addClamping(bytes)
+    need.entries.addClamping([entries, missing].clampedSum)
+    // The leftovers of a killed run are removed first, which frees space.
+    if StagingDirectory.isAny(in: directory) { need.isCertain = false }
+    needs[device] = need
+    return device
+  }
+
+  /// Reads the piece lists of large files if their volumes have no room for them without holes.
+  private mutating func settle(_ reader: RepositoryReader) {
+    for (device, plans) in plans {
+      guard var need = needs[device], need.verdict != .fits else { continue }
+      for plan in plans {
+        guard let holes = plan.holesInLists(on: need.space, from: reader) else {
+          need.isCertain = false
+          continue
+        }
+        need.bytes -= min(need.bytes, holes)
+      }
+      needs[device] = need
+    }
+  }
+
+  /// Opens the nearest existing directory at or above a path, and counts the missing ones.
+  private static func nearest(_ path: ByteString, _ missing: inout UInt64) -> Directory? {
+    var parts = path.components
+    while true {
+      let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      let above: ByteString =
+        path.isAbsolute ? ByteString("/").appending(joined) : parts.isEmpty ? "." : joined
+      if let directory = try? Directory.open(path: above) { return directory }
+      if parts.popLast() == nil { return nil }
+      missing += 1
+    }
+  }
+
+  // MARK: - Refusing
+
+  /// Refuses an operation that certainly does not fit.
+  ///
+  /// - Parameter action: the action for the error, followed by the directory: `restore to`.
+  package func require(
+    _ action: String = "restore to", hint: String = RestorePlan.roomHint
+  ) throws(OperationError) {
+    guard let need = all.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage
+    else { return }
+    throw OperationError(.failed, "cannot \(action) '\(need.directory)': \(reason)", hint: hint)
+  }
+}

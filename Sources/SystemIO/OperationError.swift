@@ -1,0 +1,52 @@
+/// An error that ends an operation: the action, its subject, the reason and the remedy.
+///
+/// Problems with single files do not end an operation; they are listed in its report.
+package struct OperationError: Error, Sendable, CustomStringConvertible {
+  /// The error categories that callers distinguish.
+  package enum Kind: Sendable, Hashable {
+    /// The request is invalid.
+    case usage
+    /// No item has the given name.
+    case notFound
+    /// Several items have the given name.
+    case unclear
+    /// Another run that excludes this one is in progress.
+    case busy
+    /// The operation was asked to stop.
+    case interrupted
+    /// The operation was refused or failed.
+    case failed
+  }
+
+  package let kind: Kind
+  /// The message: the action, its subject and the reason, in one sentence.
+  package let description: String
+  /// The remedy, if there is one.
+  package let hint: String?
+
+  /// Creates an error with a message and an optional hint.
+  package init(_ kind: Kind, _ description: String, hint: String? = nil) {
+    self.kind = kind
+    self.description = description
+    self.hint = hint
+  }
+
+  /// Wraps a failed system call.
+  package init(_ error: SystemError) {
+    self.init(.failed, error.description, hint: error.hint)
+  }
+}
+
+/// A path and a remark about it.
+package struct PathRemark: Sendable, Hashable {
+  /// The logical path, or the path on the device if there is no logical path.
+  package let path: ByteString
+  /// A clause without its subject, for example "permission denied".
+  package let remark: String
+
+  /// Creates a remark.
+  package init(path: ByteString, remark: String) {
+    self.path = path
+    self.remark = remark
+  }
+}
