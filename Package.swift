@@ -74,7 +74,7 @@ let package = Package(
       name: "DatabaseCapture", dependencies: ["Codecs", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
-      name: "SampleDevice", dependencies: ["SandboxModel", "SystemIO"],
+      name: "SampleDevice", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
       name: "Lifecycle",
@@ -122,7 +122,7 @@ let package = Package(
     .testTarget(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
-      name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
+      name: "SandboxModelTests", dependencies: ["Codecs", "SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "PolicyEngineTests",

@@ -19,3 +19,17 @@ enum UTF8Check {
     }
   }
 }
+
+extension UInt8 {
+  /// Whether the byte is white space in XML and key files: a space, tab, newline or return.
+  var isSpace: Bool { self == 0x20 || self == 0x0a || self == 0x09 || self == 0x0d }
+}
+
+extension ArraySlice<UInt8> {
+  /// The bytes without white space (spaces, tabs, newlines, returns) at both ends.
+  package var trimmed: ArraySlice<UInt8> {
+    var rest = drop { $0.isSpace }
+    while let last = rest.last, last.isSpace { rest.removeLast() }
+    return rest
+  }
+}

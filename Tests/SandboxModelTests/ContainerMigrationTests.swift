@@ -1,3 +1,4 @@
+import Codecs
 import SystemIO
 import TestSupport
 import Testing
@@ -12,7 +13,7 @@ import Testing
   }
 
   private func text(_ values: String...) -> PropertyList {
-    .array(values.map { .string(ByteString($0)) })
+    .array(values.map { .string($0) })
   }
 
   private func refusal(_ members: PropertyList.Member...) -> String? {

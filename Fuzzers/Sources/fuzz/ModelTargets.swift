@@ -25,7 +25,7 @@ extension Target {
     var entitlements = Entitlements()
     entitlements.add(list, from: .signature)
     _ = list["MCMMetadataIdentifier"]?.stringValue
-    _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier($0) }
+    _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier(ByteString($0)) }
   }
 
   /// Flatpak's metadata and related files.

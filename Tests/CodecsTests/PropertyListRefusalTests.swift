@@ -1,6 +1,5 @@
+import Codecs
 import Foundation
-import SandboxModel
-import SystemIO
 import TestSupport
 import Testing
 
@@ -33,27 +32,25 @@ import Testing
     ("", 1, 1, "neither an XML nor a binary property list"),
   ])
   func namesLineAndColumn(text: String, line: Int, column: Int, reason: String) {
-    let error = #expect(throws: ModelError.self) { try PropertyList(reading: Array(text.utf8)) }
-    #expect(error?.place == .line(line, column: column), "\(String(describing: error))")
+    let error = #expect(throws: CodecError.self) { try PropertyList(reading: Array(text.utf8)) }
+    #expect(
+      error?.position == .mark(Mark(line: line, column: column)), "\(String(describing: error))")
     #expect(error?.reason.contains(reason) == true, "\(String(describing: error))")
   }
 
   @Test func garbageIsRefusedWithItsPosition() {
-    let error = #expect(throws: ModelError.self) {
+    let error = #expect(throws: CodecError.self) {
       try PropertyList(reading: [0x3c, 0x70, 0xff, 0xfe, 0x00])
     }
-    #expect(error?.place == .offset(2))
-    #expect(
-      error?.on("Info.plist").description.hasPrefix(
-        "cannot read the property list 'Info.plist' (byte 2): ") == true)
+    #expect(error?.position == .offset(2))
   }
 
   @Test func sizeIsLimited() throws {
     let limits = PropertyList.Limits(bytes: 100)
-    let error = #expect(throws: ModelError.self) {
+    let error = #expect(throws: CodecError.self) {
       try PropertyList(reading: [UInt8](repeating: 0x20, count: 101), limits: limits)
     }
-    #expect(error?.code == .limit)
+    #expect(error?.kind == .limit)
     #expect(error?.reason == "it has 101 bytes, more than the limit of 100")
   }
 
@@ -68,8 +65,8 @@ import Testing
         let value = try PropertyList(reading: bytes)
         #expect(try PropertyList(reading: value.xml()) == value)
       } else {
-        let error = #expect(throws: ModelError.self) { try PropertyList(reading: bytes) }
-        #expect(error?.code == .limit)
+        let error = #expect(throws: CodecError.self) { try PropertyList(reading: bytes) }
+        #expect(error?.kind == .limit)
         #expect(error?.reason == "it is nested more than 64 levels deep")
       }
     }
@@ -77,23 +74,23 @@ import Testing
 
   @Test func millionOpenTagsDoNotOverflowTheStack() {
     let text = "<plist>" + String(repeating: "<array>", count: 1_000_000)
-    let error = #expect(throws: ModelError.self) { try PropertyList(reading: Array(text.utf8)) }
-    #expect(error?.code == .limit)
+    let error = #expect(throws: CodecError.self) { try PropertyList(reading: Array(text.utf8)) }
+    #expect(error?.kind == .limit)
   }
 
   @Test func numberOfObjectsIsLimited() {
     // Forty arrays, each containing the next one twice: 2^40 values in 200 bytes.
     var objects = (0..<40).map { [0xa2, UInt8($0 + 1), UInt8($0 + 1)] }
     objects.append([0x09])
-    let error = #expect(throws: ModelError.self) {
+    let error = #expect(throws: CodecError.self) {
       try PropertyList(reading: Self.binary(objects), limits: .init(objects: 10_000))
     }
     #expect(error?.reason == "it has more than 10000 values")
     let text = "<plist><array>" + String(repeating: "<true/>", count: 100) + "</array></plist>"
-    let second = #expect(throws: ModelError.self) {
+    let second = #expect(throws: CodecError.self) {
       try PropertyList(reading: Array(text.utf8), limits: .init(objects: 100))
     }
-    #expect(second?.code == .limit)
+    #expect(second?.kind == .limit)
   }
 
   @Test(
@@ -114,9 +111,9 @@ import Testing
       ([[0xff]], "an object of unknown type 0xff"),
     ] as [([[UInt8]], String)])
   func refusesBrokenObjects(objects: [[UInt8]], reason: String) {
-    let error = #expect(throws: ModelError.self) { try PropertyList(reading: Self.binary(objects)) }
+    let error = #expect(throws: CodecError.self) { try PropertyList(reading: Self.binary(objects)) }
     #expect(error?.reason.contains(reason) == true, "\(String(describing: error))")
-    guard case .offset = error?.place else {
+    guard case .offset = error?.position else {
       Issue.record("no offset in \(String(describing: error))")
       return
     }
@@ -128,21 +125,19 @@ import Testing
   func refusesBrokenTrailers(place: Int, byte: UInt8) {
     var bytes = Self.binary([[0x09]])
     bytes[bytes.count - 32 + place] = byte
-    let error = #expect(throws: ModelError.self) { try PropertyList(reading: bytes) }
-    #expect(error?.code == .propertyList)
+    let error = #expect(throws: CodecError.self) { try PropertyList(reading: bytes) }
+    #expect(error?.kind == .malformed)
   }
 
   @Test func writerRefusesUnreadableValues() {
-    #expect(throws: ModelError.self) { try PropertyList.string("\u{1}").xml() }
-    #expect(throws: ModelError.self) { try PropertyList.string(ByteString([0xff])).xml() }
-    #expect(throws: ModelError.self) { try PropertyList.string(ByteString([0xff])).binary() }
-    #expect(throws: ModelError.self) { try PropertyList.date(.infinity).xml() }
-    #expect(throws: ModelError.self) { try PropertyList.date(1e11 * 4).xml() }
+    #expect(throws: CodecError.self) { try PropertyList.string("\u{1}").xml() }
+    #expect(throws: CodecError.self) { try PropertyList.date(.infinity).xml() }
+    #expect(throws: CodecError.self) { try PropertyList.date(1e11 * 4).xml() }
     var deep = PropertyList.bool(true)
     for _ in 0..<65 { deep = .array([deep]) }
     let value = deep
-    #expect(throws: ModelError.self) { try value.xml() }
-    #expect(throws: ModelError.self) { try value.binary() }
+    #expect(throws: CodecError.self) { try value.xml() }
+    #expect(throws: CodecError.self) { try value.binary() }
   }
 
   /// Damaged lists are refused or read as another value, which can be written.

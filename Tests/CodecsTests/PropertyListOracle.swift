@@ -1,6 +1,5 @@
+import Codecs
 import Foundation
-import SandboxModel
-import SystemIO
 import TestSupport
 import Testing
 
@@ -37,7 +36,7 @@ enum PropertyListOracle {
 
   private static func converted(_ value: Any) -> PropertyList? {
     switch value {
-    case let text as String: return .string(ByteString(text))
+    case let text as String: return .string(text)
     case let date as Date: return .date(date.timeIntervalSinceReferenceDate)
     case let data as Data: return .data(Array(data))
     case let flag as Bool where isBool(value): return .bool(flag)
@@ -47,7 +46,7 @@ enum PropertyListOracle {
       return all.count == elements.count ? .array(all) : nil
     case let members as [String: Any]:
       let all = members.compactMap { key, value in
-        converted(value).map { PropertyList.Member(ByteString(key), $0) }
+        converted(value).map { PropertyList.Member(key, $0) }
       }
       return all.count == members.count
         ? .dictionary(all.sorted { $0.key < $1.key }) : nil
@@ -74,7 +73,7 @@ enum PropertyListOracle {
 
   private static func foundation(_ value: PropertyList) -> Any {
     switch value {
-    case .string(let text): text.utf8 ?? ""
+    case .string(let text): text
     case .integer(let number): NSNumber(value: number)
     case .unsigned(let number): NSNumber(value: number)
     case .real(let number): NSNumber(value: number)
@@ -84,7 +83,7 @@ enum PropertyListOracle {
     case .array(let elements): elements.map { foundation($0) }
     case .dictionary(let members):
       Dictionary(
-        members.map { ($0.key.utf8 ?? "", foundation($0.value)) }, uniquingKeysWith: { $1 })
+        members.map { ($0.key, foundation($0.value)) }, uniquingKeysWith: { $1 })
     case .uid(let number): NSNumber(value: number)
     }
   }
@@ -115,7 +114,7 @@ struct PropertyListGenerator {
     default:
       let members = (0..<size()).map { place in
         PropertyList.Member(
-          ByteString("\(place)" + (text().utf8 ?? "")), value(depth: depth + 1))
+          "\(place)" + text(), value(depth: depth + 1))
       }
       return .dictionary(members)
     }
@@ -125,7 +124,7 @@ struct PropertyListGenerator {
     Int.random(in: 0..<10, using: &random) == 0 ? 20 : Int.random(in: 0..<5, using: &random)
   }
 
-  private mutating func text() -> ByteString {
+  private mutating func text() -> String {
     let scalars: [Unicode.Scalar] = [
       "a", "Z", " ", "<", ">", "&", "\"", "'", "\n", "\t", "é", "ß", "日", "😀", "\u{301}", "]", "\r",
     ]
@@ -133,6 +132,6 @@ struct PropertyListGenerator {
     for _ in 0..<Int.random(in: 0..<20, using: &random) {
       string.unicodeScalars.append(scalars[Int.random(in: 0..<scalars.count, using: &random)])
     }
-    return ByteString(string)
+    return string
   }
 }
