@@ -47,7 +47,7 @@ package struct ByteString: Hashable, Sendable {
 
 extension ByteString: Comparable {
   package static func < (left: Self, right: Self) -> Bool {
-    left.bytes.lexicographicallyPrecedes(right.bytes)
+    left.withSpan { own in right.withSpan { own.precedes($0) } }
   }
 }
 
@@ -58,7 +58,21 @@ extension ByteString: ExpressibleByStringLiteral {
 // MARK: - Paths
 
 extension ByteString {
-  static let slash = UInt8(ascii: "/")
+  /// The separator of components.
+  package static let slash = UInt8(ascii: "/")
+
+  /// Joins components with slashes; an absolute path begins with another one.
+  package init(joining components: some Sequence<ByteString>, isAbsolute: Bool = false) {
+    var path = isAbsolute ? [Self.slash] : []
+    var isFirst = true
+    for component in components {
+      if !isFirst { path.append(Self.slash) }
+      path.append(contentsOf: component.bytes)
+      isFirst = false
+    }
+    path.append(0)
+    self.init(terminated: path)
+  }
 
   /// Whether the path begins with a slash.
   package var isAbsolute: Bool { storage[0] == Self.slash }
@@ -123,5 +137,11 @@ extension ByteString {
     guard bytes.starts(with: prefix.bytes) else { return false }
     return count == prefix.count || prefix.isEmpty || prefix.bytes.last == Self.slash
       || storage[prefix.count] == Self.slash
+  }
+
+  /// Returns the path relative to `prefix`, in which it must be (`isWithin(_:)`); empty for
+  /// `prefix` itself.
+  package func relative(to prefix: ByteString) -> ByteString {
+    ByteString(bytes.dropFirst(prefix.count).drop { $0 == Self.slash })
   }
 }

@@ -128,7 +128,7 @@ package enum Host {
     guard var point = try? realPath(path), var status = try? Directory.open(path: point).status()
     else { return path }
     while point != "/", !status.isMountPoint {
-      let above = parent(of: point)
+      let above = point.parent
       // Linux before 5.8 does not report mount points.
       guard let next = try? Directory.open(path: above).status(),
         next.identity.device == status.identity.device
@@ -136,11 +136,6 @@ package enum Host {
       (point, status) = (above, next)
     }
     return point
-  }
-
-  private static func parent(of path: ByteString) -> ByteString {
-    let end = path.bytes.lastIndex(of: UInt8(ascii: "/")) ?? 0
-    return end == 0 ? "/" : ByteString(Array(path.bytes[..<end]))
   }
 
   /// Returns the path unchanged if no component is a symbolic link, so that messages name what the
@@ -169,7 +164,7 @@ package enum Host {
     let bytes = unsafe UnsafeBufferPointer(start: first, count: strlen(first))
     let called = unsafe ByteString(bytes.map { UInt8(bitPattern: $0) })
     let candidates =
-      called.bytes.contains(UInt8(ascii: "/"))
+      called.bytes.contains(ByteString.slash)
       ? [called.isAbsolute ? called : workingDirectory()?.appending(called)]
       : (environment("PATH")?.bytes ?? []).split(separator: UInt8(ascii: ":"))
         .map { ByteString($0).appending(called) }

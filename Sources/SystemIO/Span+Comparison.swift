@@ -13,6 +13,12 @@ extension Span<UInt8> {
     }
   }
 
+  /// Whether the last bytes are those of another span.
+  package func hasSuffix(_ suffix: Span<UInt8>) -> Bool {
+    count >= suffix.count
+      && extracting((count - suffix.count)..<count).hasSameBytes(as: suffix)
+  }
+
   /// Whether these bytes sort before others. False if they are equal.
   package func precedes(_ other: Span<UInt8>) -> Bool {
     let common = min(count, other.count)

@@ -147,6 +147,6 @@ extension Walk {
   func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(
-      path: path.reduce(ByteString("")) { $0.appending($1) }, error: error)
+      path: ByteString(joining: path), error: error)
   }
 }

@@ -18,6 +18,14 @@ import Testing
     }
   }
 
+  @Test func suffixIsCompared() {
+    let bytes = Array("x.sqlite-wal".utf8)
+    #expect(bytes.span.hasSuffix(Array("-wal".utf8).span))
+    #expect(bytes.span.hasSuffix([UInt8]().span))
+    #expect(!bytes.span.hasSuffix(Array("-shm".utf8).span))
+    #expect(!bytes.span.hasSuffix(Array("xx.sqlite-wal".utf8).span))
+  }
+
   private static func areSame(_ first: [UInt8], _ second: [UInt8]) -> Bool {
     first.span.hasSameBytes(as: second.span)
   }

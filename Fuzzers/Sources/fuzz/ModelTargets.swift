@@ -60,8 +60,7 @@ extension Target {
         parts.first == package.app.bundleDirectory && !parts.contains(".."),
         "an entry outside the bundle was accepted")
       require(
-        directories.contains(PackageName.parent(of: entry.path)), "an entry has no parent directory"
-      )
+        directories.contains(entry.path.parent), "an entry has no parent directory")
       switch entry.kind {
       case .folder: directories.insert(entry.path)
       case .link(let target): require(!target.isAbsolute, "a link outside was accepted")
