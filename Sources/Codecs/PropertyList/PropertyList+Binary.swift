@@ -269,8 +269,8 @@ extension PropertyList {
       return index
     }
 
-    /// Returns the start of an object's content and its length, from the marker or the integer after
-    /// it.
+    /// Returns the start of an object's content and its length, from the marker or the integer
+    /// after it.
     private func length(_ offset: Int) throws(CodecError) -> (start: Int, length: Int) {
       let short = Int(bytes[offset] & 15)
       if short < 15 { return (offset + 1, short) }

@@ -164,8 +164,8 @@ extension PropertyList {
       return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// Returns the days since 1970-01-01 in the Gregorian calendar, with 400-year eras that start in
-    /// March.
+    /// Returns the days since 1970-01-01 in the Gregorian calendar, with 400-year eras that start
+    /// in March.
     private static func dayNumber(year: Int64, month: Int64, day: Int64) -> Int64 {
       let (era, yearOfEra) = floorDivided(month <= 2 ? year - 1 : year, by: 400)
       let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1

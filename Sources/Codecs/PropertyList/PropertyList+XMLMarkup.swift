@@ -211,7 +211,7 @@ extension PropertyList.XMLReader {
       return Array(text.utf8)
     }
     let text = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
-    if let offset = UTF8Check.firstInvalid(text.span) {
+    if let offset = InputText.firstInvalid(text.span) {
       throw CodecError(
         .malformed, in: .propertyList,
         reason: "this is neither UTF-8 text nor a binary property list", at: .offset(offset))

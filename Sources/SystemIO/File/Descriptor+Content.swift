@@ -144,9 +144,6 @@ extension Descriptor {
     _ = try SystemError.check(.seek, name) { cl_seek(raw, Int64(clamping: offset)) }
   }
 
-  /// Advises the kernel that the file is read once, sequentially. Errors are ignored.
-  package func willReadSequentially() { _ = cl_advise_sequential(raw) }
-
   /// Advises the kernel to drop the file, or a range of it, from the page cache. Pages that are not
   /// yet on disk stay, so call `sync()` or `endSync(_:)` first. Errors are ignored.
   package func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {

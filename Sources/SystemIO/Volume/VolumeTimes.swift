@@ -46,8 +46,8 @@ extension VolumeTimes {
     private static let deepest = 3
 
     /// Returns the reliability of file times on an overlay, which is that of its least reliable
-    /// layer. A layer that cannot be opened, for example one outside the container, counts as a local
-    /// disk.
+    /// layer. A layer that cannot be opened, for example one outside the container, counts as a
+    /// local disk.
     static func times(
       of overlay: borrowing Descriptor, depth: Int
     ) throws(SystemError) -> VolumeTimes {
@@ -104,8 +104,8 @@ extension VolumeTimes {
       return bytes
     }
 
-    /// Returns the values of the options that name layers. A comma or colon in a name is escaped with
-    /// a backslash.
+    /// Returns the values of the options that name layers. A comma or colon in a name is escaped
+    /// with a backslash.
     private static func layers(_ options: [UInt8]) -> [ByteString] {
       split(options, at: UInt8(ascii: ","), keepsEscapes: true).flatMap { option -> [ByteString] in
         for name in ["upperdir=", "lowerdir=", "lowerdir+=", "datadir+="]

@@ -19,7 +19,7 @@ package struct CBOREncoder: Sendable {
     /// The number of elements or keys that the head declares.
     var count: Int
     var written = 0
-    var lastKey: CBORKey?
+    var lastKey: CBORHead.Key?
     var lacksValue = false
   }
 
@@ -38,7 +38,7 @@ package struct CBOREncoder: Sendable {
   /// Writes an integer.
   package mutating func integer(_ value: Int64) {
     willWrite()
-    let key = CBORKey(value)
+    let key = CBORHead.Key(value)
     head(key.isNegative ? .negative : .unsigned, key.argument)
   }
 
@@ -104,7 +104,7 @@ package struct CBOREncoder: Sendable {
   /// on, then -1, -2 and so on.
   package mutating func key(_ value: Int64) {
     guard var map = open.popLast() else { preconditionFailure("no map is open") }
-    let key = CBORKey(value)
+    let key = CBORHead.Key(value)
     precondition(map.isMap && !map.lacksValue, "no key is due")
     precondition(map.lastKey.map { $0 < key } ?? true, "keys must ascend")
     map.lastKey = key

@@ -23,19 +23,19 @@ enum CBORHead {
       bytes.append(UInt8(truncatingIfNeeded: argument >> UInt64(8 * index)))
     }
   }
-}
 
-/// A map key in the order of its encoded bytes: 0, 1, 2 and so on, then -1, -2 and so on.
-struct CBORKey: Comparable, Sendable {
-  let isNegative: Bool
-  let argument: UInt64
+  /// A map key in the order of its encoded bytes: 0, 1, 2 and so on, then -1, -2 and so on.
+  struct Key: Comparable, Sendable {
+    let isNegative: Bool
+    let argument: UInt64
 
-  init(_ value: Int64) {
-    isNegative = value < 0
-    argument = UInt64(bitPattern: value < 0 ? ~value : value)
-  }
+    init(_ value: Int64) {
+      isNegative = value < 0
+      argument = UInt64(bitPattern: value < 0 ? ~value : value)
+    }
 
-  static func < (left: CBORKey, right: CBORKey) -> Bool {
-    left.isNegative == right.isNegative ? left.argument < right.argument : right.isNegative
+    static func < (left: Key, right: Key) -> Bool {
+      left.isNegative == right.isNegative ? left.argument < right.argument : right.isNegative
+    }
   }
 }

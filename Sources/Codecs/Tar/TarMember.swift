@@ -92,4 +92,12 @@ extension TarMember {
     guard let split = name[from...].firstIndex(of: slash) else { return false }
     return split <= Self.prefixSize && split + 1 < name.count
   }
+
+  /// The file types of libarchive, whose C macros contain casts that Swift does not import.
+  enum FileType {
+    static let mask: UInt32 = 0o170000
+    static let regular: UInt32 = 0o100000
+    static let directory: UInt32 = 0o040000
+    static let symbolicLink: UInt32 = 0o120000
+  }
 }

@@ -98,14 +98,14 @@ internal import CArchive
     if let target = unsafe archive_entry_hardlink(entry) ?? archive_entry_hardlink_utf8(entry) {
       return .hardLink(target: try unsafe bytes(target, "link"))
     }
-    switch unsafe archive_entry_filetype(entry) & TarFileType.mask {
-    case TarFileType.regular:
+    switch unsafe archive_entry_filetype(entry) & TarMember.FileType.mask {
+    case TarMember.FileType.regular:
       guard let size = unsafe Int(exactly: archive_entry_size(entry)), size >= 0 else {
         throw CodecError(.malformed, in: .tar, reason: "a member has a negative size")
       }
       return .file(size: size)
-    case TarFileType.directory: return .directory
-    case TarFileType.symbolicLink:
+    case TarMember.FileType.directory: return .directory
+    case TarMember.FileType.symbolicLink:
       let target = unsafe archive_entry_symlink(entry) ?? archive_entry_symlink_utf8(entry)
       return .symbolicLink(target: try unsafe bytes(target, "link"))
     default: return .other
