@@ -122,7 +122,8 @@ let package = Package(
     .testTarget(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
-      name: "SandboxModelTests", dependencies: ["Codecs", "SandboxModel", "SystemIO", "TestSupport"],
+      name: "SandboxModelTests",
+      dependencies: ["Codecs", "SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "PolicyEngineTests",

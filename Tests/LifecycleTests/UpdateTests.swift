@@ -1,5 +1,5 @@
-import Codecs
 import ArchiveStore
+import Codecs
 import Foundation
 import Lifecycle
 import PolicyEngine

@@ -34,9 +34,7 @@ package struct AttributeLookup: ~Copyable {
     while start < filled {
       var length = 0
       while start + length < filled, buffer[start + length] != 0 { length += 1 }
-      if length == name.count, name.indices.allSatisfy({ name[$0] == buffer[start + $0] }) {
-        return true
-      }
+      if buffer.span.extracting(start..<(start + length)).hasSameBytes(as: name) { return true }
       start += length + 1
     }
     return false

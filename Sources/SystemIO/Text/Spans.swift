@@ -20,7 +20,11 @@ extension Span<UInt8> {
   }
 
   /// Whether these bytes sort before others. False if they are equal.
-  package func precedes(_ other: Span<UInt8>) -> Bool {
+  package func precedes(_ other: Span<UInt8>) -> Bool { order(other) < 0 }
+
+  /// Compares these bytes with others: returns a negative number if they sort first, 0 if both are
+  /// equal, otherwise a positive number.
+  package func order(_ other: Span<UInt8>) -> Int {
     let common = min(count, other.count)
     let order = unsafe withUnsafeBytes { mine in
       unsafe other.withUnsafeBytes { theirs in
@@ -28,7 +32,7 @@ extension Span<UInt8> {
         return unsafe memcmp(first, second, common)
       }
     }
-    return order == 0 ? count < other.count : order < 0
+    return order == 0 ? count - other.count : Int(order)
   }
 
   /// Whether the span contains a byte.

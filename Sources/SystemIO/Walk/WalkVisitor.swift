@@ -17,7 +17,7 @@ package struct WalkBatch: ~Copyable {
 
   /// The entries.
   package private(set) var entries: [Entry] = []
-  var listing = Listing()
+  var listing = Directory.Listing()
 
   /// The bytes of the names, valid until the visitor returns.
   package var bytes: [UInt8] { listing.bytes }
