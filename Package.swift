@@ -82,7 +82,7 @@ let package = Package(
       name: "DatabaseCapture", dependencies: ["Codecs", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
-      name: "SampleDevice", dependencies: ["SandboxModel", "SystemIO"],
+      name: "SampleDevice", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
       name: "DeviceScan",
@@ -173,7 +173,9 @@ let package = Package(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
       name: "DeviceDiscoveryTests",
-      dependencies: ["AppPackages", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport"],
+      dependencies: [
+        "AppPackages", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport",
+      ],
       swiftSettings: common),
     .testTarget(
       name: "PolicyEngineTests",

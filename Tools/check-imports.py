@@ -29,7 +29,7 @@ ALLOWED = {
     "RecoverScript": set(),
     "ArchiveStore": {"Codecs", "RecoverScript", "SystemIO"},
     "DatabaseCapture": {"Codecs", "SystemIO"},
-    "SampleDevice": {"SandboxModel", "SystemIO"},
+    "SampleDevice": {"Codecs", "SandboxModel", "SystemIO"},
     "Lifecycle": {
         "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",
     },

@@ -56,7 +56,7 @@ extension AppExchange {
     guard let trash, let number = plan.containers.firstIndex(where: { $0.path == part.path }) else {
       return
     }
-    let kept = step.path.above.appending(step.keptName ?? step.path.lastComponent ?? "")
+    let kept = step.path.parent.appending(step.keptName ?? step.path.lastComponent ?? "")
     displaced[number, default: []].append((step.path, trash.path.appending(kept)))
   }
 
@@ -77,10 +77,8 @@ extension AppExchange {
     let container = root(part.target, inode: inode)
     for item in planned.returns {
       // The directory in the trash that corresponds to the container.
-      let top = ByteString("/").appending(
-        ByteString(
-          item.from.components.dropLast(item.inner.components.count).map(\.bytes)
-            .joined(separator: [UInt8(ascii: "/")])))
+      let top = ByteString(
+        joining: item.from.components.dropLast(item.inner.components.count), isAbsolute: true)
       add(
         JournalStep(
           path: item.inner, root: container, source: try root(Directory.open(resolved: top))))

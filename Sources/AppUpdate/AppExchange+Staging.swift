@@ -59,7 +59,7 @@ extension AppExchange {
     if let from = planned.from, let old = from.lastComponent {
       let before = try self.place(around: from)
       let isNamed = plan.device.layout == .coreSimulator
-      let trash = try trash(for: isNamed ? planned.path.above : planned.path, from: before)
+      let trash = try trash(for: isNamed ? planned.path.parent : planned.path, from: before)
       let kept = isNamed ? planned.path.lastComponent : nil
       // The new bundle follows with the next step.
       add(JournalStep(path: old, root: try root(before.directory), kept: trash, keptName: kept))
@@ -181,7 +181,7 @@ extension AppExchange {
     let place = try place(around: from)
     // A bundle that shares its directory with others keeps its name below the logical path.
     let isOwn = planned.scanned.map { plan.scan.containers[$0].container.member == nil } ?? true
-    let trash = try trash(for: isOwn ? planned.path.above : planned.path, from: place)
+    let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: place)
     let kept = isOwn ? planned.path.lastComponent : nil
     add(JournalStep(path: name, root: try root(place.directory), kept: trash, keptName: kept))
     note(0, of: number, under: trash, at: kept ?? "")
@@ -235,7 +235,7 @@ extension AppExchange {
       add(
         JournalStep(
           path: move.inner.lastComponent ?? "",
-          root: root(to.appending(move.inner.above), inode: inode),
+          root: root(to.appending(move.inner.parent), inode: inode),
           source: try root(Directory.open(resolved: move.from.parent)),
           sourceName: move.from.lastComponent))
     }
@@ -268,12 +268,5 @@ extension AppExchange {
       try file.setPermissions(status?.permissions ?? 0o644)
       try file.close()
     }
-  }
-}
-
-extension ByteString {
-  /// The relative path without its last component.
-  var above: ByteString {
-    ByteString(components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 }

@@ -91,9 +91,6 @@ long cl_punch_hole(int fd, int64_t from, int64_t count) {
   return CL_RETRY(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, count));
 }
 long cl_truncate(int fd, int64_t size) { return CL_RETRY(ftruncate(fd, size)); }
-long cl_advise_sequential(int fd) {
-  return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-}
 long cl_advise_unneeded(int fd, int64_t from, int64_t count) {
   return -(long)posix_fadvise(fd, from, count, POSIX_FADV_DONTNEED);
 }

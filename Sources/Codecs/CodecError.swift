@@ -1,10 +1,22 @@
+// Codecs: conversions of bytes in memory.
+//
+// Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined chunking
+// ("gear-1"), tar members (libarchive), deterministic CBOR, JSON, YAML, property lists, Base64.
+//
+// Nothing here opens a file, reads a clock or depends on the repository. Input is untrusted:
+// readers never trap on it, check each claimed length against the input or the caller's limit
+// before they allocate memory, and limit the depth.
+//
+// Not guaranteed: identical compressed bytes with different versions of libzstd, and use of a value
+// by two threads at once (each thread creates its own).
+
 /// Input that could not be read or a value that could not be written: the format, the reason and
 /// the position.
 package struct CodecError: Error, Hashable, Sendable {
   /// The kind of failure.
   package let kind: Kind
   /// The format that was read or written.
-  package let format: CodecFormat
+  package let format: Format
   /// The reason in plain words, without a full stop.
   package let reason: String
   /// The position in the input, if it is known.
@@ -12,12 +24,24 @@ package struct CodecError: Error, Hashable, Sendable {
 
   /// Creates an error from its parts.
   package init(
-    _ kind: Kind, in format: CodecFormat, reason: String, at position: Position? = nil
+    _ kind: Kind, in format: Format, reason: String, at position: Position? = nil
   ) {
     self.kind = kind
     self.format = format
     self.reason = reason
     self.position = position
+  }
+
+  /// A format that this module reads or writes, by its name in messages.
+  package enum Format: String, Sendable, Hashable, CaseIterable {
+    case digest
+    case json = "JSON"
+    case propertyList = "property list"
+    case yaml = "YAML"
+    case cbor = "CBOR"
+    case zstd = "zstd frame"
+    case seekTable = "zstd seek table"
+    case tar = "tar archive"
   }
 
   /// The kinds of failure, which determine the hint and the handling by callers.
@@ -89,5 +113,34 @@ package struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
 
   package static func < (left: Mark, right: Mark) -> Bool {
     (left.line, left.column) < (right.line, right.column)
+  }
+}
+
+extension CodecError: CustomStringConvertible {
+  /// The whole message: "cannot read JSON: a comma is missing, at line 3, column 14".
+  package var description: String {
+    let verb = kind == .unrepresentable ? "write" : "read"
+    let place =
+      switch position {
+      case .mark(let mark): ", at line \(mark.line), column \(mark.column)"
+      case .offset(let offset): ", at byte \(offset)"
+      case nil: ""
+      }
+    return "cannot \(verb) \(format.rawValue): \(reason)\(place)"
+  }
+
+  /// The remedy, or nil if there is none to suggest.
+  package var hint: String? {
+    switch (kind, format) {
+    case (.malformed, .json), (.truncated, .json), (.malformed, .yaml), (.truncated, .yaml):
+      "correct the text at that position"
+    case (.unsupported, .yaml): "write it without that YAML feature"
+    case (.malformed, _), (.truncated, _):
+      "the data is damaged: check the storage, or use another copy"
+    case (.unsupported, _): "it was written by another program or a newer version"
+    case (.limit, _): "check that it is the right file: it exceeds the expected size"
+    case (.unrepresentable, _): nil
+    case (.library, _): "check that enough memory is free"
+    }
   }
 }

@@ -126,7 +126,7 @@ package struct PurgeFinder {
 
   private func isMarkFile(_ index: Int) -> Bool {
     markFiles.contains { mark in
-      scan.withName(index) { name in mark.withSpan { name.isEqual(to: $0) } }
+      scan.withName(index) { name in mark.withSpan { name.hasSameBytes(as: $0) } }
     }
   }
 

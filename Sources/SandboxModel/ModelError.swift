@@ -1,3 +1,4 @@
+package import Codecs
 package import SystemIO
 
 /// An error of the model: the attempted action, its subject, the reason, and a hint.
@@ -62,6 +63,27 @@ package struct ModelError: Error, Hashable, Sendable {
   package init(_ error: SystemError) {
     self.init(
       .system, error.operation.rawValue, on: error.path, reason: error.reason, hint: error.hint)
+  }
+
+  /// Creates an error from a property list that could not be read.
+  package init(reading error: CodecError) { self.init(error, "read the property list") }
+
+  /// Creates an error from a property list that could not be written.
+  package init(writing error: CodecError) { self.init(error, Self.writingPropertyList) }
+
+  static let writingPropertyList = "write the property list"
+
+  private init(_ error: CodecError, _ attempt: String) {
+    let place: Location? =
+      switch error.position {
+      case .mark(let mark): .line(mark.line, column: mark.column)
+      case .offset(let offset): .offset(offset)
+      case nil: nil
+      }
+    // The reason may quote the list: escaped, it cannot break a line of output.
+    self.init(
+      error.kind == .limit ? .limit : .propertyList, attempt, at: place,
+      reason: ByteString(error.reason).description)
   }
 
   /// Returns the error with a subject that was not known where it was thrown.

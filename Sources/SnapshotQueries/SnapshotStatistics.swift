@@ -62,8 +62,7 @@ package struct SnapshotStatistics: Sendable {
       let dataClass = table[path] ?? above.last ?? "unknown"
       above.append(dataClass)
       guard case .file(let content) = entry.node else { return }
-      let parts = path.components.prefix(2).map(\.bytes)
-      let owner = ByteString(parts.joined(separator: [UInt8(ascii: "/")]))
+      let owner = ByteString(joining: path.components.prefix(2))
       let key = Key(owner: owner, dataClass: dataClass)
       var row = rows[key] ?? Row(owner: owner, dataClass: dataClass)
       row.files += 1

@@ -122,7 +122,7 @@ import Testing
     #expect(archived.allSatisfy { $0.entry.modified.seconds == 1_735_787_046 })
     var above: Set<ByteString> = [""]
     for entry in try package.contents().map(\.entry) {
-      #expect(above.contains(PackageName.parent(of: entry.path)))
+      #expect(above.contains(entry.path.parent))
       if entry.kind == .folder { above.insert(entry.path) }
     }
   }

@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SandboxModel
 import SystemIO
@@ -33,9 +34,9 @@ struct AppUpdateFixture {
       let list = try PropertyList(reading: cli.directory.read(path))
       let members = (list.dictionaryValue ?? []).map { member in
         switch member.key {
-        case "CFBundleVersion": PropertyList.Member(member.key, .string(ByteString(build)))
+        case "CFBundleVersion": PropertyList.Member(member.key, .string(build))
         case "CFBundleShortVersionString":
-          PropertyList.Member(member.key, .string(ByteString(version)))
+          PropertyList.Member(member.key, .string(version))
         default: member
         }
       }

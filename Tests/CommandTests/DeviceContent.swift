@@ -52,7 +52,7 @@ struct DeviceContent: Equatable {
     var parts = path.components
     if parts.count > 2, parts[0] == ".sandboxctl", parts[1] == "trash" { parts[2] = "operation" }
     for index in parts.indices where isUUID(parts[index].bytes) { parts[index] = "uuid" }
-    return ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return ByteString(joining: parts)
   }
 
   private static func isUUID(_ name: ArraySlice<UInt8>) -> Bool {

@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SandboxModel
 import SystemIO
@@ -95,7 +96,7 @@ import Testing
         path: place.appending(".com.apple.mobile_container_manager.metadata.plist")
       ).readAll(limit: 1 << 20) ?? [])
     #expect(metadata["MCMMetadataIdentifier"]?.stringValue == "org.example.notebook")
-    #expect(metadata["MCMMetadataUUID"]?.stringValue == uuid)
+    #expect(metadata["MCMMetadataUUID"]?.stringValue == uuid.utf8)
     #expect(metadata["MCMMetadataContentClass"]?.integerValue == 2)
     // The link into the same container points to the new container, in the device's own form.
     let link = try Directory.open(path: place.appending("Documents")).target(of: "Latest.md")

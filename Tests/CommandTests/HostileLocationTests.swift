@@ -21,7 +21,8 @@ import Testing
       "dear", at: ByteString("disk/\(library)/Containers/com.example.notes/Data/letter"))
     try cli.directory.write("hostile", at: ByteString("\(container)/com.user.agent.plist"))
     try cli.directory.write("hostile", at: ByteString("\(container)/Data/com.user.agent.plist"))
-    let list = PropertyList.dictionary([.init("MCMMetadataIdentifier", .string(identifier))])
+    let text = try #require(identifier.utf8)
+    let list = PropertyList.dictionary([.init("MCMMetadataIdentifier", .string(text))])
     try cli.directory.write(list.xml(), at: ByteString("\(container)/\(desktopFile)"))
     try cli.directory.write(
       "mine", at: ByteString("other/\(library)/LaunchAgents/com.user.agent.plist"))
@@ -79,7 +80,7 @@ import Testing
   }
 
   private static func simulator(_ cli: CommandLine) throws {
-    let list = try PropertyList.dictionary([.init("UDID", .string(ByteString(udid)))]).xml()
+    let list = try PropertyList.dictionary([.init("UDID", .string(udid))]).xml()
     try cli.directory.write(list, at: "device/device.plist")
     _ = try Directory.make(path: cli.directory.path("device/data/Containers/Data/Application"))
   }

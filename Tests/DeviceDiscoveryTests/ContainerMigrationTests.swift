@@ -1,4 +1,5 @@
 import AppPackages
+import Codecs
 import SystemIO
 import TestSupport
 import Testing
@@ -13,7 +14,7 @@ import Testing
   }
 
   private func text(_ values: String...) -> PropertyList {
-    .array(values.map { .string(ByteString($0)) })
+    .array(values.map { .string($0) })
   }
 
   private func refusal(_ members: PropertyList.Member...) -> String? {

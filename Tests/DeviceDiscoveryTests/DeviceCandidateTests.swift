@@ -1,3 +1,4 @@
+import Codecs
 import DeviceDiscovery
 import SandboxModel
 import SystemIO
@@ -15,7 +16,7 @@ import Testing
     try directory.propertyList(
       "\(place)/device.plist",
       .of([
-        ("UDID", .string(ByteString(udid))), ("name", .string(ByteString(name))),
+        ("UDID", .string(udid)), ("name", .string(name)),
         ("runtime", .string("com.apple.CoreSimulator.SimRuntime.iOS-16-4")),
       ]))
     try directory.makeDirectory("\(place)/data/Containers/Data/Application")

@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SandboxModel
 import SystemIO
@@ -38,7 +39,12 @@ extension TemporaryDirectory {
 
 extension PropertyList {
   /// Returns a dictionary of strings and other values.
-  static func of(_ members: [(ByteString, PropertyList)]) -> PropertyList {
+  static func of(_ members: [(String, PropertyList)]) -> PropertyList {
     .dictionary(members.map { Member($0.0, $0.1) })
+  }
+
+  /// Returns a name, which must be UTF-8, as a string.
+  static func name(_ name: ByteString) -> PropertyList {
+    .string(String(decoding: name.bytes, as: UTF8.self))
   }
 }

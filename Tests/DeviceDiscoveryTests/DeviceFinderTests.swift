@@ -1,3 +1,4 @@
+import Codecs
 import DeviceDiscovery
 import Foundation
 import SandboxModel

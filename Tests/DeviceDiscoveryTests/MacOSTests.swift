@@ -1,3 +1,4 @@
+import Codecs
 import DeviceDiscovery
 import Foundation
 import SandboxModel
@@ -20,7 +21,7 @@ struct MacOSDisk {
     try directory.propertyList(
       place + "/" + Self.metadataName,
       .of([
-        ("MCMMetadataIdentifier", .string(identifier)),
+        ("MCMMetadataIdentifier", .name(identifier)),
         ("MCMMetadataUUID", .string("META")),
         ("MCMMetadataContentClass", .integer(contentClass)),
       ]), isBinary: true)
@@ -49,7 +50,7 @@ struct MacOSDisk {
     try directory.propertyList(
       contents + "/Info.plist",
       .of([
-        ("CFBundleIdentifier", .string(identifier)), ("CFBundleName", .string("The App")),
+        ("CFBundleIdentifier", .name(identifier)), ("CFBundleName", .string("The App")),
         ("CFBundleShortVersionString", .string("2.1")), ("CFBundleVersion", .string("210")),
         ("CFBundleExecutable", .string("Program")),
       ]))

@@ -80,7 +80,7 @@ struct RealDeviceTests {
 
 extension Device {
   fileprivate func container(at parts: ArraySlice<ByteString>) -> Container? {
-    let path = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let path = ByteString(joining: parts)
     return containers.first { $0.path == path }
   }
 }

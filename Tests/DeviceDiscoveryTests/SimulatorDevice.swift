@@ -1,3 +1,4 @@
+import Codecs
 import DeviceDiscovery
 import SandboxModel
 import SystemIO
@@ -14,7 +15,7 @@ struct SimulatorDevice {
     try directory.propertyList(
       "device.plist",
       .of([
-        ("UDID", .string(Self.udid)), ("name", .string("iPhone 14")), ("state", .integer(1)),
+        ("UDID", .name(Self.udid)), ("name", .string("iPhone 14")), ("state", .integer(1)),
         ("runtime", .string("com.apple.CoreSimulator.SimRuntime.iOS-16-4")),
       ]))
     try directory.makeDirectory("data/Containers/Data/Application")
@@ -42,8 +43,8 @@ struct SimulatorDevice {
     try directory.propertyList(
       place + "/" + Self.metadataName,
       .of([
-        ("MCMMetadataIdentifier", .string(identifier)),
-        ("MCMMetadataUUID", .string(ByteString("META-\(uuid)"))),
+        ("MCMMetadataIdentifier", .name(identifier)),
+        ("MCMMetadataUUID", .string("META-\(uuid)")),
         ("MCMMetadataContentClass", .integer(contentClass ?? Self.contentClasses[kind] ?? 0)),
       ]), isBinary: true)
   }
@@ -52,7 +53,7 @@ struct SimulatorDevice {
   @discardableResult
   func bundle(
     _ uuid: String, _ identifier: ByteString, name: String, metadata: ByteString? = nil,
-    more: [(ByteString, PropertyList)] = []
+    more: [(String, PropertyList)] = []
   ) throws -> String {
     try container(.bundle, uuid, metadata ?? identifier)
     let path = Self.place(.bundle, uuid) + "/\(name).app"
@@ -62,13 +63,13 @@ struct SimulatorDevice {
 
   func info(
     _ path: String, _ identifier: ByteString, name: ByteString,
-    more: [(ByteString, PropertyList)] = []
+    more: [(String, PropertyList)] = []
   ) throws {
     try directory.propertyList(
       path + "/Info.plist",
       .of(
         [
-          ("CFBundleIdentifier", .string(identifier)), ("CFBundleName", .string(name)),
+          ("CFBundleIdentifier", .name(identifier)), ("CFBundleName", .name(name)),
           ("CFBundleShortVersionString", .string("1.2")), ("CFBundleVersion", .string("34")),
         ] + more))
   }

@@ -117,6 +117,6 @@ extension PurgePlan {
   /// The path of a unit in its container.
   func inner(_ unit: PurgeUnit) -> ByteString {
     let parts = path(of: unit).components.drop { $0 != "data" }.dropFirst()
-    return ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return ByteString(joining: parts)
   }
 }

@@ -181,7 +181,7 @@ import Testing
       guard (try? fixture.names(place)) != nil else { return ([], []) }
       let files = try fixture.records(place).filter { $0.value.kind == .file }.keys
       let paths = files.map { path in
-        ByteString(path.components.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+        ByteString(joining: path.components.dropFirst())
       }
       return (paths, try files.map { try fixture.text(place.appending($0)) })
     }

@@ -240,6 +240,6 @@ extension ByteString {
   /// The parent directory of an absolute path.
   func above(in root: ByteString) -> ByteString {
     root.appending(
-      ByteString(components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
+      ByteString(joining: components.dropLast()))
   }
 }

@@ -1,6 +1,7 @@
 import AppUpdate
 import ArchiveStore
 import Backup
+import Codecs
 import DeviceDiscovery
 import DeviceScan
 import DeviceTransaction
@@ -49,7 +50,7 @@ import Testing
     let metadata = try PropertyList(
       reading: fixture.base.directory.read(
         fixture.data.appending(new).appending(UpdateFixture.metadata)))
-    #expect(metadata["MCMMetadataUUID"]?.stringValue == new)
+    #expect(metadata["MCMMetadataUUID"]?.stringValue == new.utf8)
     #expect(metadata["MCMMetadataInfo"]?["kept"]?.stringValue == "yes")
     let trash = try fixture.trash()
     #expect(trash["apps/org.example.one/bundle/Example.app/Example"] == "old program")

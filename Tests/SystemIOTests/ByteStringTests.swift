@@ -110,6 +110,21 @@ import Testing
     #expect(!ByteString("").isAbsolute)
   }
 
+  @Test func componentsAreJoinedWithOneSlash() {
+    #expect(ByteString(joining: ["a", "b", "c"]) == "a/b/c")
+    #expect(ByteString(joining: ["a"], isAbsolute: true) == "/a")
+    #expect(ByteString(joining: []) == "")
+    #expect(ByteString(joining: [], isAbsolute: true) == "/")
+  }
+
+  @Test func relativePathHasNoLeadingSlash() {
+    #expect(ByteString("a/b/c").relative(to: "a") == "b/c")
+    #expect(ByteString("a/b").relative(to: "a/") == "b")
+    #expect(ByteString("/a").relative(to: "/") == "a")
+    #expect(ByteString("a").relative(to: "a") == "")
+    #expect(ByteString("a/b").relative(to: "") == "a/b")
+  }
+
   @Test func isWithinComparesComponents() {
     #expect(ByteString("a/b").isWithin("a"))
     #expect(ByteString("a").isWithin("a"))

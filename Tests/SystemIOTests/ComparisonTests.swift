@@ -18,6 +18,18 @@ import Testing
     }
   }
 
+  @Test func suffixIsCompared() {
+    let bytes = Array("x.sqlite-wal".utf8)
+    #expect(Self.ends(bytes, "-wal"))
+    #expect(Self.ends(bytes, ""))
+    #expect(!Self.ends(bytes, "-shm"))
+    #expect(!Self.ends(bytes, "xx.sqlite-wal"))
+  }
+
+  private static func ends(_ bytes: [UInt8], _ suffix: String) -> Bool {
+    bytes.span.hasSuffix(Array(suffix.utf8).span)
+  }
+
   private static func areSame(_ first: [UInt8], _ second: [UInt8]) -> Bool {
     first.span.hasSameBytes(as: second.span)
   }

@@ -80,9 +80,9 @@ import Testing
       60 22 0:51 / /m\\040x rw,relatime shared:1 master:2 - overlay overlay \
       rw,lowerdir=/a\\040b:/c\\134:d\\134,e:relative,upperdir=/up,workdir=/work,xino=off
       """
-    let found = OverlayLayers.directories(of: 51, Array(table.utf8))
+    let found = VolumeTimes.Layers.directories(of: 51, Array(table.utf8))
     #expect(found == ["/a b", "/c:d,e", "/up"])
-    #expect(OverlayLayers.directories(of: 53, Array(table.utf8)).isEmpty)
+    #expect(VolumeTimes.Layers.directories(of: 53, Array(table.utf8)).isEmpty)
   }
 
   @Test(arguments: [

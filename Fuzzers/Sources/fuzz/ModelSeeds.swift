@@ -1,3 +1,4 @@
+import Codecs
 import SystemIO
 
 @testable import SandboxModel

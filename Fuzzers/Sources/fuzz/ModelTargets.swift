@@ -24,7 +24,7 @@ extension Target {
     var entitlements = Entitlements()
     entitlements.add(list, from: .signature)
     _ = list["MCMMetadataIdentifier"]?.stringValue
-    _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier($0) }
+    _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier(ByteString($0)) }
   }
 
   /// Flatpak's metadata and related files.
@@ -59,8 +59,7 @@ extension Target {
         parts.first == package.app.bundleDirectory && !parts.contains(".."),
         "an entry outside the bundle was accepted")
       require(
-        directories.contains(PackageName.parent(of: entry.path)), "an entry has no parent directory"
-      )
+        directories.contains(entry.path.parent), "an entry has no parent directory")
       switch entry.kind {
       case .folder: directories.insert(entry.path)
       case .link(let target): require(!target.isAbsolute, "a link outside was accepted")

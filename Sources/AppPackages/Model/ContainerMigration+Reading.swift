@@ -7,6 +7,7 @@
 // anywhere. If a path lacks such a variable, leaves its directory, is a complete directory of the
 // user, or lies in containers, the whole list is refused: a partial migration would separate data
 // that belongs together.
+internal import Codecs
 package import SandboxModel
 internal import SystemIO
 
@@ -18,7 +19,12 @@ extension ContainerMigration {
   /// - Throws: `propertyList` or `limit` for an invalid property list, `package` for an invalid
   ///   migration.
   package init(reading bytes: [UInt8], for app: BundleIdentifier) throws(ModelError) {
-    let list = try PropertyList(reading: bytes, limits: .init(bytes: 1 << 20, objects: 100_000))
+    let list: PropertyList
+    do {
+      list = try PropertyList(reading: bytes, limits: .init(bytes: 1 << 20, objects: 100_000))
+    } catch {
+      throw ModelError(reading: error)
+    }
     guard list.dictionaryValue != nil else {
       throw Self.fault("it is a property list of the type \(list.kind), not a dictionary")
     }
@@ -30,14 +36,14 @@ extension ContainerMigration {
       guard let text = value.stringValue else {
         throw Self.fault("Symlink has an element of the type \(value.kind), not string")
       }
-      links.append(try reader.path(text))
+      links.append(try reader.path(ByteString(text)))
     }
     self.init(moves: moves, links: links)
     try check()
   }
 
   private static func array(
-    _ key: ByteString, of list: PropertyList
+    _ key: String, of list: PropertyList
   ) throws(ModelError) -> [PropertyList] {
     guard let value = list[key] else { return [] }
     guard let elements = value.arrayValue else {
@@ -50,13 +56,15 @@ extension ContainerMigration {
     _ value: PropertyList, _ reader: MigrationPath
   ) throws(ModelError) -> Move {
     if let text = value.stringValue {
-      let path = try reader.path(text)
+      let path = try reader.path(ByteString(text))
       return Move(source: path, destination: path)
     }
     guard let pair = value.arrayValue, pair.count == 2, let source = pair[0].stringValue,
       let destination = pair[1].stringValue
     else { throw fault("Move has an element that is neither a path nor a pair of paths") }
-    return Move(source: try reader.path(source), destination: try reader.path(destination))
+    return Move(
+      source: try reader.path(ByteString(source)),
+      destination: try reader.path(ByteString(destination)))
   }
 
   /// Refuses overlapping paths: the data lost would depend on their order.

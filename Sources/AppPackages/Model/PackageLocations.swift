@@ -34,8 +34,8 @@ enum PackageLocations {
       length = parts.count - inner.count
       shape = strip(&inner)
     }
-    let bundle = parts.prefix(length).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-    return Location(bundle: ByteString(bundle), shape: shape, inner: Array(inner))
+    let bundle = ByteString(joining: parts.prefix(length))
+    return Location(bundle: bundle, shape: shape, inner: Array(inner))
   }
 
   /// Whether a file describes the package.

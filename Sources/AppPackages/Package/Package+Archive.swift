@@ -115,6 +115,6 @@ struct BundleLocation {
   func path(of path: ByteString) -> ByteString? {
     let root = above.appending(bundle)
     guard path.isWithin(root) else { return nil }
-    return above.isEmpty ? path : ByteString(path.bytes.dropFirst(above.count + 1))
+    return path.relative(to: above)
   }
 }

@@ -84,7 +84,6 @@ package struct Package: ~Copyable {
         .package, PackageFault.attempt, on: path, reason: "it is the root of the file system",
         hint: "specify a .app directory or an .ipa")
     }
-    let parent = PackageName.parent(of: real)
-    return (parent.isEmpty ? "/" : parent, name)
+    return (real.parent, name)
   }
 }

@@ -11,7 +11,7 @@ package enum PackageName {
     if path.isAbsolute { return "the name is absolute" }
     if path.hasNUL { return "the name contains a NUL byte" }
     if path.count > 4095 { return "the name has more than 4,095 bytes" }
-    let parts = path.bytes.split(separator: slash, omittingEmptySubsequences: false)
+    let parts = path.bytes.split(separator: ByteString.slash, omittingEmptySubsequences: false)
     if parts.count > depth { return "it is more than \(depth) directories deep" }
     for part in parts {
       if part.isEmpty { return "the name has an empty component" }
@@ -23,14 +23,6 @@ package enum PackageName {
       }
     }
     return nil
-  }
-
-  static let slash = UInt8(ascii: "/")
-
-  /// Returns the path without its last component; empty for a single one.
-  package static func parent(of path: ByteString) -> ByteString {
-    guard let last = path.bytes.lastIndex(of: slash) else { return "" }
-    return ByteString(path.bytes[..<last])
   }
 
   /// Whether a name is that of an app bundle, `Example.app`.

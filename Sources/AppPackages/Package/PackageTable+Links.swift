@@ -29,8 +29,7 @@ extension PackageTable {
         if here.isEmpty { return "which is outside the bundle" }
         continue
       }
-      let path = ByteString(
-        (here + [name]).map(\.bytes).joined(separator: [PackageName.slash]))
+      let path = ByteString(joining: here + [name])
       guard case .link(let next)? = self[path]?.entry.kind else {
         here.append(name)
         continue

@@ -87,7 +87,7 @@ struct PackageTable {
     above entry: PackageEntry, _ given: [Row], _ known: [ByteString: Int]
   ) throws(ModelError) -> [Row] {
     var found: [Row] = []
-    var path = PackageName.parent(of: entry.path)
+    var path = entry.path.parent
     while !path.isEmpty {
       if let place = places[path] {
         try check(rows[place].entry, holds: entry)
@@ -101,7 +101,7 @@ struct PackageTable {
         size.entries += 1
         size.allocate(.folder)
       }
-      path = PackageName.parent(of: path)
+      path = path.parent
     }
     guard size.entries <= limits.entries else {
       throw fault.limitExceeded("it has more than \(limits.entries) entries")

@@ -20,7 +20,7 @@ final class LocalObjectWriter: ObjectWriter {
 
   init(storage: LocalStorage, directory path: ObjectPath) throws(SystemError) {
     self.storage = storage
-    directory = path.components.reduce("") { $0.appending($1) }
+    directory = ByteString(joining: path.components)
     name = directory.appending(storage.nextTemporary())
     file = try storage.root.create(name, permissions: 0o600)
   }

@@ -77,7 +77,7 @@ extension BackupPlan {
       let prefix = scan.container.logicalPrefix
       guard path.isWithin(prefix) else { return false }
       let rest = path.components.dropFirst(prefix.components.count)
-      return scan.index(of: rest.reduce("") { $0.appending($1) }) != nil
+      return scan.index(of: ByteString(joining: rest)) != nil
     }
   }
 }

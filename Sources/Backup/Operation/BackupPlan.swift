@@ -145,7 +145,6 @@ package struct OwnerSummary: Sendable {
 extension Container {
   /// The logical path of the app, group or directory that the container belongs to.
   var ownerPath: ByteString {
-    ByteString(
-      logicalPrefix.components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    ByteString(joining: logicalPrefix.components.prefix(2))
   }
 }

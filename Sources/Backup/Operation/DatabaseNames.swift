@@ -27,7 +27,7 @@ struct DatabaseNames: Sendable {
   private static func database(of index: Int, in tree: borrowing SelectedTree) -> Int? {
     let parent = Int(tree.scan.entries[index].parent)
     let found = tree.scan.withName(index) { name -> Int? in
-      guard let suffix = suffixes.first(where: { name.ends(with: $0.span) }) else { return nil }
+      guard let suffix = suffixes.first(where: { name.hasSuffix($0.span) }) else { return nil }
       return tree.child(name.extracting(0..<(name.count - suffix.count)), of: parent)
     }
     guard let database = found, tree.scan.entries[database].status.kind == .file,

@@ -61,7 +61,7 @@ package enum NoteLimit {
 
   /// Returns the first two components of a path: `folders/notes`, `apps/org.example.notebook`.
   static func owner(of path: ByteString) -> ByteString {
-    path.components.prefix(2).reduce("") { $0.appending($1) }
+    ByteString(joining: path.components.prefix(2))
   }
 }
 

@@ -88,13 +88,7 @@ package struct KnownEntry: Sendable {
   /// Compares the name with another by their bytes: returns a negative number, 0 or a positive
   /// number.
   func order(_ other: Span<UInt8>) -> Int {
-    let bytes = page.span
     let start = place + EntryLayout.name
-    let count = nameLength
-    for index in 0..<min(count, other.count) {
-      let difference = Int(bytes[start + index]) - Int(other[index])
-      if difference != 0 { return difference }
-    }
-    return count - other.count
+    return page.span.extracting(start..<(start + nameLength)).order(other)
   }
 }

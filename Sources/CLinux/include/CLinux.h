@@ -53,7 +53,6 @@ long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
 // Punches a hole: frees the blocks of a range, including data not yet written.
 long cl_punch_hole(int fd, int64_t from, int64_t count);
-long cl_advise_sequential(int fd);
 // Drops the clean pages of a range from memory. A count of 0 means the rest of the file.
 long cl_advise_unneeded(int fd, int64_t from, int64_t count);
 // Starts writing a range of a file to disk without waiting.

@@ -1,3 +1,4 @@
+internal import Codecs
 package import SandboxModel
 package import SystemIO
 
@@ -21,16 +22,32 @@ package enum ContainerMetadataFiles {
     if stored != nil, isSameDirectory { return [:] }
     if let members = list?.dictionaryValue {
       let others = members.filter { $0.key != "MCMMetadataUUID" }
-      let all = others + [PropertyList.Member("MCMMetadataUUID", .string(uuid))]
-      return [ContainerMetadata.fileName: try PropertyList.dictionary(all).binary()]
+      let all = others + [PropertyList.Member("MCMMetadataUUID", try string(uuid))]
+      return [ContainerMetadata.fileName: try binary(all)]
     }
     guard let identifier, !identifier.isEmpty else { return [:] }
     var members = [
-      PropertyList.Member("MCMMetadataIdentifier", .string(identifier)),
-      PropertyList.Member("MCMMetadataUUID", .string(uuid)),
+      PropertyList.Member("MCMMetadataIdentifier", try string(identifier)),
+      PropertyList.Member("MCMMetadataUUID", try string(uuid)),
     ]
     if kind == .data { members.append(PropertyList.Member("MCMMetadataContentClass", .integer(2))) }
-    return [ContainerMetadata.fileName: try PropertyList.dictionary(members).binary()]
+    return [ContainerMetadata.fileName: try binary(members)]
+  }
+
+  private static func string(_ text: ByteString) throws(ModelError) -> PropertyList {
+    guard let string = text.utf8 else {
+      throw ModelError(
+        .propertyList, ModelError.writingPropertyList, reason: "'\(text)' is not UTF-8")
+    }
+    return .string(string)
+  }
+
+  private static func binary(_ members: [PropertyList.Member]) throws(ModelError) -> [UInt8] {
+    do {
+      return try PropertyList.dictionary(members).binary()
+    } catch {
+      throw ModelError(writing: error)
+    }
   }
 
   /// Returns the names of the metadata files of a layout, which snapshots can contain.

@@ -20,7 +20,7 @@ struct CoreSimulatorFinder {
   mutating func look(
     below base: [ByteString], of root: borrowing Directory, _ survey: inout Survey
   ) {
-    let path = ByteString(base.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let path = ByteString(joining: base)
     guard case .folder(let directory) = survey.descend(base, from: root, as: "") else { return }
     for top in survey.names(in: directory, as: path) where top != ".DS_Store" {
       let topPath = path.appending(top)

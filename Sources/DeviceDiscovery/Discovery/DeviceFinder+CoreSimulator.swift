@@ -44,17 +44,12 @@ extension Survey {
     case .data:
       // The record is beside the data directory, outside the root, and may be missing.
       let parts = root.path.components
-      guard parts.last == "data", let above = outside(Self.parent(of: root.path)) else {
+      guard parts.last == "data", let above = outside(root.path.parent) else {
         return DeviceFacts()
       }
       return devicePropertyList(in: above, as: above.path.appending("device.plist"))
     case .fileSystem: return systemVersion(in: root)
     }
-  }
-
-  private static func parent(of path: ByteString) -> ByteString {
-    ByteString("/").appending(
-      ByteString(path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
   }
 
   private mutating func devicePropertyList(

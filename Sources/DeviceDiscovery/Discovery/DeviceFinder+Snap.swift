@@ -74,7 +74,6 @@ extension DeviceFinder {
   }
 
   static func path(_ parts: some Sequence<ByteString>) -> ByteString {
-    ByteString("/").appending(
-      ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
+    ByteString(joining: parts, isAbsolute: true)
   }
 }

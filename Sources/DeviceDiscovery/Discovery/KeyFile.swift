@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 package import SystemIO
 
@@ -11,14 +12,14 @@ package struct KeyFile: Sendable {
   package init(_ bytes: [UInt8]) {
     var group: ByteString = ""
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
-      let text = Self.trimmed(line)
+      let text = line.trimmed
       if text.first == UInt8(ascii: "["), text.last == UInt8(ascii: "]") {
         group = ByteString(text.dropFirst().dropLast())
       } else if text.first != UInt8(ascii: "#"),
         let equals = text.firstIndex(of: UInt8(ascii: "="))
       {
-        let key = ByteString(Self.trimmed(text[..<equals]))
-        let value = ByteString(Self.trimmed(text[(equals + 1)...]))
+        let key = ByteString(text[..<equals].trimmed)
+        let value = ByteString(text[(equals + 1)...].trimmed)
         if values[group]?[key] == nil { values[group, default: [:]][key] = value }
       }
     }
@@ -27,11 +28,5 @@ package struct KeyFile: Sendable {
   /// Returns the value for a key, or nil if it is missing or empty.
   package func value(_ key: ByteString, in group: ByteString) -> ByteString? {
     values[group]?[key].flatMap { $0.isEmpty ? nil : $0 }
-  }
-
-  private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    var rest = text.drop { XMLPropertyListReader.isSpace($0) }
-    while let last = rest.last, XMLPropertyListReader.isSpace(last) { rest.removeLast() }
-    return rest
   }
 }

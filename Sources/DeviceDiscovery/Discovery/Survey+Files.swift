@@ -1,3 +1,4 @@
+internal import Codecs
 package import SandboxModel
 package import SystemIO
 
@@ -51,6 +52,7 @@ extension Survey {
         .wrongValue, at: path,
         because: "it is a property list of the type \(value.kind), not a dictionary")
     } catch {
+      let error = ModelError(reading: error)
       let place = error.place.map { " (\($0))" } ?? ""
       warn(
         .unusableFile, at: path,
@@ -61,19 +63,19 @@ extension Survey {
 
   /// Returns a string member of a property list, or nil, with a warning if it has another type.
   mutating func string(
-    _ key: ByteString, of list: PropertyList, as path: ByteString
+    _ key: String, of list: PropertyList, as path: ByteString
   ) -> ByteString? {
     guard let value = list[key] else { return nil }
     guard let text = value.stringValue else {
       warn(.wrongValue, at: path, because: "\(key) has the type \(value.kind), not string")
       return nil
     }
-    return text.isEmpty ? nil : text
+    return text.isEmpty ? nil : ByteString(text)
   }
 
   /// Returns a version: a string, or a number, which some builds write instead.
   private mutating func version(
-    _ key: ByteString, of list: PropertyList, as path: ByteString
+    _ key: String, of list: PropertyList, as path: ByteString
   ) -> ByteString? {
     switch list[key] {
     case .integer(let number): ByteString("\(number)")
@@ -85,7 +87,7 @@ extension Survey {
 
   /// Returns an identifier member of a property list, or nil, with a warning if it is invalid.
   mutating func identifier(
-    _ key: ByteString, of list: PropertyList, as path: ByteString
+    _ key: String, of list: PropertyList, as path: ByteString
   ) -> BundleIdentifier? {
     guard let text = string(key, of: list, as: path) else { return nil }
     guard let fault = BundleIdentifier.fault(of: text) else { return BundleIdentifier(text) }

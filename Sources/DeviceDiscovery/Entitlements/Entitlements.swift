@@ -1,3 +1,4 @@
+internal import Codecs
 package import SandboxModel
 internal import SystemIO
 
@@ -29,7 +30,7 @@ package struct Entitlements {
     guard groups.isEmpty, let named = list["com.apple.security.application-groups"] else { return }
     let values = named.arrayValue ?? [named]
     groups = values.compactMap { value in
-      value.stringValue.flatMap { BundleIdentifier($0) }.map { ($0, source) }
+      value.stringValue.flatMap { BundleIdentifier(ByteString($0)) }.map { ($0, source) }
     }
   }
 

@@ -1,3 +1,4 @@
+internal import Codecs
 package import SandboxModel
 package import SystemIO
 

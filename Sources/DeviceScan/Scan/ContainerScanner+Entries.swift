@@ -67,7 +67,7 @@ extension ContainerScanner {
     guard state.directory == 0 else { return true }
     let name = bytes.span.extracting(entry.nameRange)
     if let member = scan.container.member {
-      return member.withSpan { name.isEqual(to: $0) }
+      return member.withSpan { name.hasSameBytes(as: $0) }
     }
     return !OwnNames.has(name)
   }
@@ -91,7 +91,7 @@ extension ContainerScanner {
     for number in 0..<batch.entries.count {
       let entry = batch.entries[number]
       if entry.status.kind == .file, entry.nameRange.count == wanted.count,
-        bytes.span.extracting(entry.nameRange).isEqual(to: wanted.span)
+        bytes.span.extracting(entry.nameRange).hasSameBytes(as: wanted.span)
       {
         return true
       }

@@ -16,7 +16,7 @@ enum DatabaseFile {
     buffer.set(name)
     for number in 0..<companions.count {
       let suffix = companions[number]
-      guard name.count > suffix.count, name.ends(with: suffix.span) else { continue }
+      guard name.count > suffix.count, name.hasSuffix(suffix.span) else { continue }
       buffer.shorten(to: name.count - suffix.count)
       return isFile(buffer, directory)
     }

@@ -67,7 +67,7 @@ extension ByteString {
   /// The subject to lock for a container: the app, group or directory that the logical path begins
   /// with.
   package var subject: ByteString {
-    ByteString(components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    ByteString(joining: components.prefix(2))
   }
 }
 

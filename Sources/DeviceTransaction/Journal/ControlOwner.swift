@@ -11,18 +11,16 @@ package enum ControlOwner {
     guard Host.userID == 0 else { return }
     let parts = path.components
     guard let first = parts.firstIndex(of: OwnNames.directory) else { return }
-    let above = ByteString("/").appending(join(parts[..<first]))
+    let above = ByteString(joining: parts[..<first], isAbsolute: true)
     let owner = try Directory.open(resolved: above).status()
     guard owner.user != 0 else { return }
     for end in first..<parts.count {
-      let directory = try Directory.open(resolved: above.appending(join(parts[first...end])))
+      let directory = try Directory.open(
+        resolved: above.appending(ByteString(joining: parts[first...end])))
       if try directory.status().user == 0 {
         try directory.setOwner(user: owner.user, group: owner.group)
       }
     }
   }
 
-  private static func join(_ parts: ArraySlice<ByteString>) -> ByteString {
-    ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
-}

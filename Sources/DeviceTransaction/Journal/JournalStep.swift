@@ -90,7 +90,7 @@ extension ByteString {
   /// Whether the string is a normalized path that only descends.
   fileprivate var isPlain: Bool {
     let parts = components
-    let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let joined = ByteString(joining: parts)
     return !parts.isEmpty && !hasNUL && joined == self
       && !parts.contains { $0 == "." || $0 == ".." }
   }

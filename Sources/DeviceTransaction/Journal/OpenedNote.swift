@@ -96,10 +96,8 @@ package struct OpenedNote: Sendable {
     /// kernel's limit.
     private static func open(_ path: ByteString) throws(SystemError) -> Directory {
       let names = path.components
-      let first = names.dropLast().prefix(8).map(\.bytes)
-      var directory = try Directory.open(
-        resolved: ByteString("/").appending(
-          ByteString(first.joined(separator: [UInt8(ascii: "/")]))))
+      let first = names.dropLast().prefix(8)
+      var directory = try Directory.open(resolved: ByteString(joining: first, isAbsolute: true))
       for name in names.dropFirst(first.count) { directory = try directory.directory(name) }
       return directory
     }

@@ -135,10 +135,8 @@ package struct DeviceRestoreOperation {
     guard case .revision = try? LogicalPath(part.path).place?.container,
       let name = part.target.lastComponent
     else { return }
-    let above = part.target.components.dropLast().map(\.bytes)
     do throws(SystemError) {
-      let directory = try Directory.open(
-        path: ByteString("/").appending(ByteString(above.joined(separator: [UInt8(ascii: "/")]))))
+      let directory = try Directory.open(path: part.target.parent)
       if try directory.statusIfPresent("current") == nil {
         try directory.createLink("current", to: name)
       }

@@ -130,8 +130,7 @@ struct DeviceRestorePlanner {
   private func selection(in container: ByteString) -> ByteString? {
     if container.isWithin(request.path) { return "" }
     guard request.path.isWithin(container) else { return nil }
-    return ByteString(
-      request.path.bytes.dropFirst(container.count).drop { $0 == UInt8(ascii: "/") })
+    return request.path.relative(to: container)
   }
 
   private func isOfApps(
@@ -276,11 +275,8 @@ struct DeviceRestorePlanner {
   private func place(of target: ContainerTargets.Target) -> RestoreTarget {
     let isThere = (try? Directory.open(resolved: target.path)) != nil
     if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
-    let parts = target.path.components
-    let above = ByteString(
-      parts.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
     return RestoreTarget(
-      directory: ByteString("/").appending(above), name: parts.last, shownDepth: 1)
+      directory: target.path.parent, name: target.path.lastComponent, shownDepth: 1)
   }
 
   /// Returns the excluded directories that the policy restores empty, by their parent directory.
@@ -298,8 +294,7 @@ struct DeviceRestorePlanner {
       guard classifier.verdicts(query).keep.restore == .recreateEmpty, let name = inner.last else {
         continue
       }
-      let above = ByteString(
-        inner.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      let above = ByteString(joining: inner.dropLast())
       guard seen.insert(left.path).inserted else { continue }
       found[above, default: []].append(EmptiedDirectory(name: name, entry: left.directory))
     }

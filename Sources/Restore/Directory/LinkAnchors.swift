@@ -68,12 +68,10 @@ package struct LinkAnchors: Sendable {
     if link.isWithin(anchor.from) { return moved(link, anchor) }
     var parts = parts
     parts[index] = anchor.to.lastComponent ?? parts[index]
-    let joined = parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-    return ByteString("/").appending(ByteString(joined))
+    return ByteString(joining: parts, isAbsolute: true)
   }
 
   private func moved(_ link: ByteString, _ anchor: Anchor) -> ByteString {
-    let rest = link.bytes.dropFirst(anchor.from.count).drop { $0 == UInt8(ascii: "/") }
-    return anchor.to.appending(ByteString(rest))
+    anchor.to.appending(link.relative(to: anchor.from))
   }
 }

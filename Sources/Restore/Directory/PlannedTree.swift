@@ -105,7 +105,7 @@ package struct PlannedTree: Sendable {
       parts.append(name(at))
       at = Int(entries[at].parent)
     }
-    return ByteString(parts.reversed().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return ByteString(joining: parts.reversed())
   }
 
   /// Returns the rare properties of an entry; empty ones for most entries.

@@ -78,8 +78,7 @@ package struct RestoreTarget: Sendable {
 
   /// Returns the path of the directory that contains a path.
   static func above(_ path: ByteString) -> ByteString {
-    let above = ByteString(
-      path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let above = ByteString(joining: path.components.dropLast())
     return path.isAbsolute ? ByteString("/").appending(above) : above.isEmpty ? "." : above
   }
 

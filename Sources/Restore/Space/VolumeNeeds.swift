@@ -82,7 +82,7 @@ package struct VolumeNeeds {
   private static func nearest(_ path: ByteString, _ missing: inout UInt64) -> Directory? {
     var parts = path.components
     while true {
-      let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      let joined = ByteString(joining: parts)
       let above: ByteString =
         path.isAbsolute ? ByteString("/").appending(joined) : parts.isEmpty ? "." : joined
       if let directory = try? Directory.open(path: above) { return directory }

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -17,14 +18,14 @@ enum DarkroomApp {
       name: "Darkroom", identifier: id, version: "1.10.2", build: "1102",
       info: [.init("CFBundleDocumentTypes", .array([pictures]))], day: -80)
     var bundle = try ContainerPlan(
-      .bundle, "36F675CC-81E7-4EF5-A8E2-5D940ED90475", of: ByteString(id))
+      .bundle, "36F675CC-81E7-4EF5-A8E2-5D940ED90475", of: id)
     bundle.add(try app.appEntries())
     return bundle
   }
 
   static func data(day: Int) throws(SampleError) -> ContainerPlan {
     var data = try ContainerPlan(
-      .data, "6B0D549B-6F03-475A-9600-A35A099950D8", of: ByteString(id))
+      .data, "6B0D549B-6F03-475A-9600-A35A099950D8", of: id)
     data.add(pictures())
     data.add(marked())
     data.add(caches())

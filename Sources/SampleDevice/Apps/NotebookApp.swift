@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -13,7 +14,7 @@ enum NotebookApp {
       "LSItemContentTypes": .array([.string("public.plain-text"), .string("com.adobe.pdf")]),
     ])
     let address = PropertyList.members([
-      "CFBundleURLName": .string(ByteString(id)),
+      "CFBundleURLName": .string(id),
       "CFBundleURLSchemes": .array([.string("notebook")]),
     ])
     let app = BundlePlan(
@@ -40,7 +41,7 @@ enum NotebookApp {
           ]))
       ])
     var bundle = try ContainerPlan(
-      .bundle, "6513270E-269E-4D37-B2A7-4DE452E6B438", of: ByteString(id))
+      .bundle, "6513270E-269E-4D37-B2A7-4DE452E6B438", of: id)
     bundle.add(try app.appEntries())
     bundle.add(try share.entries(in: "Notebook.app/PlugIns/Share.appex"))
     return bundle
@@ -48,7 +49,7 @@ enum NotebookApp {
 
   static func data(day: Int) throws(SampleError) -> ContainerPlan {
     var data = try ContainerPlan(
-      .data, "D23F0824-128B-4F33-8C5C-7FD0A6A3A450", of: ByteString(id))
+      .data, "D23F0824-128B-4F33-8C5C-7FD0A6A3A450", of: id)
     data.add(notes(day: day))
     data.add(files())
     data.add(links(in: data.devicePath))
@@ -61,7 +62,7 @@ enum NotebookApp {
 
   static func shareExtension() throws(SampleError) -> ContainerPlan {
     var container = try ContainerPlan(
-      .extension, "9531985D-5D9D-49F8-9818-E811892F902B", of: ByteString(id + ".share"))
+      .extension, "9531985D-5D9D-49F8-9818-E811892F902B", of: id + ".share")
     container.add([
       .directory("Documents"), .directory("SystemData"), .directory("tmp", permissions: 0o700),
       .prose("Library/Application Support/Pending/Clipping.txt", bytes: 800, day: -2),

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -8,7 +9,7 @@ enum PodcastApp {
 
   static func data() throws(SampleError) -> ContainerPlan {
     var data = try ContainerPlan(
-      .data, "A170B338-3926-4059-B28C-105D1FB17C23", of: ByteString(id),
+      .data, "A170B338-3926-4059-B28C-105D1FB17C23", of: id,
       recordedUUID: "92276658-1E27-41C0-8A6A-63EC24EDE6A4")
     let sound = [0, 0, 0, 0x18] + Array("ftypM4A ".utf8)
     let episodes: [ManifestEntry] = (1...3).map { number in

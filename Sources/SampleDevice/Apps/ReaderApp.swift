@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -9,7 +10,7 @@ enum ReaderApp {
 
   static func bundle() throws(SampleError) -> ContainerPlan {
     let address = PropertyList.members([
-      "CFBundleURLName": .string(ByteString(id)),
+      "CFBundleURLName": .string(id),
       "CFBundleURLSchemes": .array([.string("reader"), .string("feed")]),
     ])
     let app = BundlePlan(
@@ -17,14 +18,14 @@ enum ReaderApp {
       groups: [SampleGroups.libraryID], info: [.init("CFBundleURLTypes", .array([address]))],
       day: -45)
     var bundle = try ContainerPlan(
-      .bundle, "8D116ECE-1738-47D9-BD9C-172411E20B8F", of: ByteString(id))
+      .bundle, "8D116ECE-1738-47D9-BD9C-172411E20B8F", of: id)
     bundle.add(try app.appEntries())
     return bundle
   }
 
   static func data(day: Int) throws(SampleError) -> ContainerPlan {
     var data = try ContainerPlan(
-      .data, "90C192CF-D3AC-44AF-8F21-DDB66CAD4A26", of: ByteString(id))
+      .data, "90C192CF-D3AC-44AF-8F21-DDB66CAD4A26", of: id)
     data.add(documents())
     data.add(try library())
     data.add(webData())

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -9,7 +10,7 @@ enum SampleGroups {
 
   static func library() throws(SampleError) -> ContainerPlan {
     var group = try ContainerPlan(
-      .group, "0FD630F1-F29D-4DA9-953F-48F1A09F76B5", of: ByteString(libraryID))
+      .group, "0FD630F1-F29D-4DA9-953F-48F1A09F76B5", of: libraryID)
     group.add([
       .directory("Documents"),
       .text("Shared/Tags.json", #"{"tags":["later","read","work"]}"# + "\n", day: -5),
@@ -34,7 +35,7 @@ enum SampleGroups {
 
   static func podcast() throws(SampleError) -> ContainerPlan {
     var group = try ContainerPlan(
-      .group, "0CB1E29C-658C-4A14-95E6-0AF593BD04CF", of: ByteString(podcastID))
+      .group, "0CB1E29C-658C-4A14-95E6-0AF593BD04CF", of: podcastID)
     group.add([.prose("Queue.txt", bytes: 400, day: -22)])
     return group
   }

@@ -1,4 +1,4 @@
-internal import SandboxModel
+internal import Codecs
 internal import SystemIO
 
 /// The common parts of the sample's app bundles: property lists, executable, icon, and the
@@ -40,20 +40,20 @@ struct BundlePlan {
       .picture(ByteString("\(directory)/AppIcon60x60@2x.png"), width: 40, height: 40, day: day),
       try .binaryPlist(
         ByteString("\(directory)/en.lproj/InfoPlist.strings"),
-        .members(["CFBundleDisplayName": .string(ByteString(name))]), day: day),
+        .members(["CFBundleDisplayName": .string(name)]), day: day),
       try .binaryPlist("iTunesMetadata.plist", purchase, day: day),
     ]
   }
 
   private var infoPlist: PropertyList {
     let common: [PropertyList.Member] = [
-      .init("CFBundleDisplayName", .string(ByteString(name))),
-      .init("CFBundleExecutable", .string(ByteString(name))),
-      .init("CFBundleIdentifier", .string(ByteString(identifier))),
-      .init("CFBundleName", .string(ByteString(name))),
-      .init("CFBundlePackageType", .string(ByteString(packageType))),
-      .init("CFBundleShortVersionString", .string(ByteString(version))),
-      .init("CFBundleVersion", .string(ByteString(build))),
+      .init("CFBundleDisplayName", .string(name)),
+      .init("CFBundleExecutable", .string(name)),
+      .init("CFBundleIdentifier", .string(identifier)),
+      .init("CFBundleName", .string(name)),
+      .init("CFBundlePackageType", .string(packageType)),
+      .init("CFBundleShortVersionString", .string(version)),
+      .init("CFBundleVersion", .string(build)),
       .init("MinimumOSVersion", .string("16.0")),
     ]
     return .dictionary(common + info)
@@ -62,11 +62,11 @@ struct BundlePlan {
   private var entitlements: PropertyList {
     let team = "SMPL5DEV1C"
     var members: [PropertyList.Member] = [
-      .init("application-identifier", .string(ByteString("\(team).\(identifier)"))),
-      .init("com.apple.developer.team-identifier", .string(ByteString(team))),
+      .init("application-identifier", .string("\(team).\(identifier)")),
+      .init("com.apple.developer.team-identifier", .string(team)),
     ]
     if !groups.isEmpty {
-      let names = groups.map { PropertyList.string(ByteString($0)) }
+      let names = groups.map { PropertyList.string($0) }
       members.append(.init("com.apple.security.application-groups", .array(names)))
     }
     return .dictionary(members)
@@ -74,9 +74,9 @@ struct BundlePlan {
 
   private var purchase: PropertyList {
     .members([
-      "bundleShortVersionString": .string(ByteString(version)),
-      "itemName": .string(ByteString(name)),
-      "softwareVersionBundleId": .string(ByteString(identifier)),
+      "bundleShortVersionString": .string(version),
+      "itemName": .string(name),
+      "softwareVersionBundleId": .string(identifier),
     ])
   }
 

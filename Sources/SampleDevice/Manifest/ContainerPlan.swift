@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -15,7 +16,7 @@ struct ContainerPlan {
   /// Creates a container with its metadata. `recordedUUID` is the UUID in the metadata if it
   /// differs from the directory's name, as on restored devices.
   init(
-    _ kind: ContainerKind, _ uuid: String, of identifier: ByteString, recordedUUID: String? = nil
+    _ kind: ContainerKind, _ uuid: String, of identifier: String, recordedUUID: String? = nil
   ) throws(SampleError) {
     let (place, contentClass): (String, Int64) =
       switch kind {
@@ -33,7 +34,7 @@ struct ContainerPlan {
         "com.apple.MobileInstallation.ContentProtectionClass": .integer(0)
       ]),
       "MCMMetadataSchemaVersion": .integer(39),
-      "MCMMetadataUUID": .string(ByteString(recordedUUID ?? uuid)),
+      "MCMMetadataUUID": .string(recordedUUID ?? uuid),
     ])
     let name: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
     add([try .binaryPlist(name, metadata, day: -200)])
@@ -74,7 +75,7 @@ struct ContainerPlan {
 
 extension PropertyList {
   /// Returns a dictionary with its members in this order.
-  static func members(_ members: KeyValuePairs<ByteString, PropertyList>) -> PropertyList {
+  static func members(_ members: KeyValuePairs<String, PropertyList>) -> PropertyList {
     .dictionary(members.map { Member($0.key, $0.value) })
   }
 }
@@ -87,7 +88,7 @@ extension ManifestEntry {
     do {
       return file(path, try value.binary(), day: day, permissions: permissions)
     } catch {
-      throw SampleError(error, at: path)
+      throw SampleError(ModelError(writing: error), at: path)
     }
   }
 
@@ -98,7 +99,7 @@ extension ManifestEntry {
     do {
       return file(path, try value.xml(), day: day, permissions: permissions)
     } catch {
-      throw SampleError(error, at: path)
+      throw SampleError(ModelError(writing: error), at: path)
     }
   }
 }

@@ -114,7 +114,7 @@ struct BackupText {
     guard !databases.isEmpty else { return nil }
     var owners: [String] = []
     for database in databases {
-      let owner = Self.name(ByteString(components: database.path.components.prefix(2)))
+      let owner = Self.name(ByteString(joining: database.path.components.prefix(2)))
       if !owners.contains(owner) { owners.append(owner) }
     }
     let more = owners.count > Self.shownOwners ? " …" : ""
@@ -124,12 +124,6 @@ struct BackupText {
   }
 
   private static let shownOwners = 3
-}
-
-extension ByteString {
-  fileprivate init(components: some Collection<ByteString>) {
-    self.init(components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-  }
 }
 
 extension BackupPlan {
@@ -158,10 +152,10 @@ extension BackupPlan {
       guard let scan = scans.first(where: { directory.path.isWithin($0.container.logicalPrefix) })
       else { continue }
       let path = directory.path.components.dropFirst(scan.container.logicalPrefix.components.count)
-      guard let index = scan.index(of: ByteString(components: path)), index > 0,
+      guard let index = scan.index(of: ByteString(joining: path)), index > 0,
         scan.entries[index].verdicts.keep.dataClass == dataClass
       else { continue }
-      return ByteString(components: path.suffix(2)).description
+      return ByteString(joining: path.suffix(2)).description
     }
     return nil
   }

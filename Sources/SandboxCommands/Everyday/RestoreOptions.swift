@@ -186,7 +186,7 @@ extension ByteString {
     for part in components where part != "." {
       if part == ".." { _ = parts.popLast() } else { parts.append(part) }
     }
-    let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let joined = ByteString(joining: parts)
     return ByteString("/").appending(joined)
   }
 }

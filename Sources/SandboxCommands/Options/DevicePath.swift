@@ -11,7 +11,7 @@ struct DevicePath {
       self.logical = logical
       return
     }
-    let trimmed = ByteString(path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let trimmed = ByteString(joining: path.components)
     let logical = try LogicalPath(trimmed)
     let prefixes = device.containers.map(\.logicalPrefix)
     if prefixes.contains(where: { trimmed.isWithin($0) || $0.isWithin(trimmed) }) {
@@ -40,7 +40,7 @@ struct DevicePath {
       throw LifecycleFailure.noContainer(path)
     }
     let app = try device.app(first)
-    let rest = ByteString(parts.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let rest = ByteString(joining: parts.dropFirst())
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
   }
 

@@ -20,7 +20,7 @@ struct RealPaths {
   /// Returns the real path, or nil if the path is not a logical path or not in a container.
   func path(of logical: ByteString) -> ByteString? {
     for (path, target) in targets where logical.isWithin(path) {
-      return target.appending(ByteString(logical.bytes.dropFirst(path.count).drop { $0 == 0x2f }))
+      return target.appending(logical.relative(to: path))
     }
     guard !logical.isAbsolute, let path = try? LogicalPath(logical) else { return nil }
     return try? device.realPath(of: path)

@@ -76,7 +76,7 @@ package enum LogicalContainer: Hashable, Sendable {
   private static let oldSystemRevisions: ByteString = "old-system-revisions"
 
   private static func join(_ parts: ByteString...) -> ByteString {
-    ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    ByteString(joining: parts)
   }
 
   /// Parses the container at the start of a path; sets `length` to the number of components used.

@@ -40,8 +40,7 @@ package struct LogicalPath: Hashable, Comparable, Sendable {
     if path.isEmpty { return nil }
     if path.isAbsolute { return "it is absolute, and logical paths are relative" }
     if path.hasNUL { return "it contains a NUL byte" }
-    let slash = UInt8(ascii: "/")
-    for part in path.bytes.split(separator: slash, omittingEmptySubsequences: false) {
+    for part in path.bytes.split(separator: ByteString.slash, omittingEmptySubsequences: false) {
       if part.isEmpty { return "it has an empty component" }
       if part.elementsEqual(".".utf8) { return "it has '.' as a component" }
       if part.elementsEqual("..".utf8) { return "it has '..' as a component" }
@@ -55,15 +54,11 @@ package struct LogicalPath: Hashable, Comparable, Sendable {
     let parts = bytes.components
     var length = 0
     guard let container = LogicalContainer(parts, length: &length) else { return nil }
-    let inner = parts.dropFirst(length).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-    return (container, ByteString(inner))
+    return (container, ByteString(joining: parts.dropFirst(length)))
   }
 
   /// The parent path; the root is its own parent.
-  package var parent: LogicalPath {
-    let parts = bytes.components.dropLast().map(\.bytes)
-    return LogicalPath(checked: ByteString(parts.joined(separator: [UInt8(ascii: "/")])))
-  }
+  package var parent: LogicalPath { LogicalPath(checked: bytes.parent) }
 
   /// Whether the path is `other` or lies below it.
   package func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }

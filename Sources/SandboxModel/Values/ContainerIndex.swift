@@ -22,18 +22,18 @@ struct ContainerIndex: Sendable {
   /// Returns the containers at the path or above it, the nearest first, with the rest of the path.
   func containers(around path: ByteString) -> [(place: Int, inner: ByteString)] {
     var found: [(place: Int, inner: ByteString)] = []
-    let slash = UInt8(ascii: "/")
     var home = path.bytes
     while !home.isEmpty {
       let key = ByteString(home)
       for place in homes[key] ?? [] {
-        found.append((place, ByteString(path.bytes[home.endIndex...].drop { $0 == slash })))
+        found.append(
+          (place, ByteString(path.bytes[home.endIndex...].drop { $0 == ByteString.slash })))
       }
-      guard let cut = home.lastIndex(of: slash) else { break }
+      guard let cut = home.lastIndex(of: ByteString.slash) else { break }
       home = home[..<cut]
     }
     for place in homes["/"] ?? [] where path.isAbsolute {
-      found.append((place, ByteString(path.bytes.drop { $0 == slash })))
+      found.append((place, ByteString(path.bytes.drop { $0 == ByteString.slash })))
     }
     return found
   }

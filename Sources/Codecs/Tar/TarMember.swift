@@ -1,0 +1,103 @@
+/// The metadata of a tar member.
+///
+/// Owner and group are always 0, and times have no fractions: a backup stores further metadata
+/// elsewhere.
+package struct TarMember: Sendable, Hashable {
+  /// The bytes of the name: relative, without NUL and without a trailing slash.
+  package var path: [UInt8]
+  /// The kind of the member.
+  package var kind: Kind
+  /// The permission bits, at most 07777.
+  package var mode: UInt16
+  /// The modification time in seconds since 1970. Times outside the range of the header's 11 octal
+  /// digits (1970 to 2242) are written as the nearest time in it.
+  package var modified: Int64
+
+  /// Creates a member.
+  package init(path: [UInt8], kind: Kind, mode: UInt16, modified: Int64) {
+    self.path = path
+    self.kind = kind
+    self.mode = mode
+    self.modified = modified
+  }
+
+  /// Creates the member of a file.
+  package init(path: [UInt8], size: Int, mode: UInt16 = 0o644, modified: Int64 = 0) {
+    self.init(path: path, kind: .file(size: size), mode: mode, modified: modified)
+  }
+
+  /// The kinds of members.
+  package enum Kind: Sendable, Hashable {
+    /// A file with `size` bytes of content.
+    case file(size: Int)
+    case directory
+    /// A symbolic link, whose target is any bytes without NUL.
+    case symbolicLink(target: [UInt8])
+    /// A hard link to an earlier member.
+    case hardLink(target: [UInt8])
+    /// A FIFO, a device or another kind. Only returned by the reader.
+    case other
+  }
+
+  /// The size of the content in bytes.
+  package var contentSize: Int { if case .file(let size) = kind { size } else { 0 } }
+}
+
+extension TarMember {
+  /// The block size of a tar archive.
+  package static let blockSize = 512
+  /// The size of the two empty blocks at the end of an archive.
+  package static let endSize = 2 * blockSize
+
+  /// The size of the member in an archive: headers, content and padding.
+  package var encodedSize: Int { headerSize + Self.padded(contentSize) }
+
+  /// The size of the headers before the content.
+  ///
+  /// One block. If the name or the link target does not fit, GNU long names precede it: for each a
+  /// block and the bytes with a NUL, padded.
+  package var headerSize: Int {
+    var size = Self.blockSize
+    if !fitsPlainHeader {
+      for name in [headerPath, linkTarget] where name.count > Self.nameSize {
+        size += Self.blockSize + Self.padded(name.count + 1)
+      }
+    }
+    return size
+  }
+
+  static let nameSize = 100
+  static let prefixSize = 155
+
+  static func padded(_ size: Int) -> Int { (size + blockSize - 1) / blockSize * blockSize }
+
+  /// The name in the header, which ends with a slash for a directory.
+  var headerPath: [UInt8] { kind == .directory ? path + [UInt8(ascii: "/")] : path }
+
+  var linkTarget: [UInt8] {
+    switch kind {
+    case .symbolicLink(let target), .hardLink(let target): target
+    default: []
+    }
+  }
+
+  /// Whether name and link target fit into a POSIX header: 100 bytes each, or the name in two parts
+  /// of at most 155 and 100 bytes separated by a slash.
+  var fitsPlainHeader: Bool {
+    if linkTarget.count > Self.nameSize { return false }
+    let name = headerPath
+    if name.count <= Self.nameSize { return true }
+    let slash = UInt8(ascii: "/")
+    let from = max(1, name.count - Self.nameSize - 1)
+    guard let split = name[from...].firstIndex(of: slash) else { return false }
+    return split <= Self.prefixSize && split + 1 < name.count
+  }
+
+  /// The file types of libarchive, whose C macros contain casts that Swift does not import.
+  enum FileType {
+    static let mask: UInt32 = 0o170000
+    static let regular: UInt32 = 0o100000
+    static let directory: UInt32 = 0o040000
+    static let symbolicLink: UInt32 = 0o120000
+  }
+}

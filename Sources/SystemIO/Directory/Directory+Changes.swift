@@ -1,0 +1,182 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+extension Directory: MetadataTarget {
+  /// Creates an unnamed file that only this user can read. It is deleted when it is closed, even if
+  /// the program crashes.
+  package func createUnnamed() throws(SystemError) -> Descriptor {
+    do {
+      return try opened(".", .create, flags: O_RDWR | cl_unnamed, permissions: 0o600)
+    } catch {
+      guard error.isUnsupported || error.number == EISDIR || error.isAbsent else { throw error }
+    }
+    // The file system does not support unnamed files (O_TMPFILE): create one and unlink it.
+    let name = AtomicFile.temporaryName()
+    let file = try create(name, permissions: 0o600)
+    try remove(name)
+    return file
+  }
+
+  /// Creates a child directory if it does not exist, and opens it.
+  package func makeDirectory(
+    _ name: ByteString, permissions: UInt16 = 0o777
+  ) throws(SystemError) -> Directory {
+    do {
+      try createDirectory(name, permissions: permissions)
+    } catch {
+      guard error.number == EEXIST else { throw error }
+    }
+    return try directory(name)
+  }
+
+  /// Whether this user may create and remove entries in the directory.
+  package var canBeChanged: Bool { cl_can_change(raw) == 0 }
+
+  /// Creates a child directory. An existing entry is an error.
+  package func createDirectory(
+    _ name: ByteString, permissions: UInt16 = 0o777
+  ) throws(SystemError) {
+    _ = try unsafe call(.createDirectory, name) { unsafe cl_mkdir(raw, $0, UInt32(permissions)) }
+  }
+
+  /// Creates a symbolic link.
+  package func createLink(_ name: ByteString, to target: ByteString) throws(SystemError) {
+    _ = try unsafe call(.createLink, name) { name in
+      unsafe target.withCString { unsafe cl_symlink($0, raw, name) }
+    }
+  }
+
+  /// Creates a hard link to the child `existing` of `directory`.
+  package func createHardLink(
+    _ name: ByteString, to existing: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) {
+    let from = directory.raw
+    _ = try unsafe call(.link, name) { name in
+      unsafe existing.withCString { unsafe cl_link(from, $0, raw, name) }
+    }
+  }
+
+  /// Creates a FIFO, a socket or a device. Devices require privileges.
+  package func createSpecial(
+    _ name: ByteString, kind: FileKind, permissions: UInt16, device: UInt64 = 0
+  ) throws(SystemError) {
+    let type: UInt32 =
+      switch kind {
+      case .fifo: S_IFIFO
+      case .socket: S_IFSOCK
+      case .characterDevice: S_IFCHR
+      case .blockDevice: S_IFBLK
+      case .file, .directory, .symlink: 0
+      }
+    guard type != 0 else {
+      throw SystemError(.createSpecial, path.appending(name), number: EINVAL)
+    }
+    _ = try unsafe call(.createSpecial, name) {
+      unsafe cl_mknod(raw, $0, type | UInt32(permissions), device)
+    }
+  }
+
+  /// Renames a child to `newName` in `directory`. An existing entry is replaced, or is an error if
+  /// `replacing` is false.
+  package func rename(
+    _ name: ByteString, to newName: ByteString, in directory: borrowing Directory,
+    replacing: Bool = true
+  ) throws(SystemError) {
+    let to = directory.raw
+    _ = try unsafe call(.rename, name) { name in
+      unsafe newName.withCString { unsafe cl_rename(raw, name, to, $0, replacing ? 0 : 1) }
+    }
+  }
+
+  /// Atomically exchanges a child with the child `other` of `directory`, of any kinds. Not every
+  /// file system supports it.
+  package func exchange(
+    _ name: ByteString, with other: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) {
+    let to = directory.raw
+    _ = try unsafe call(.rename, name) { name in
+      unsafe other.withCString { unsafe cl_exchange(raw, name, to, $0) }
+    }
+  }
+
+  /// Removes a child that is not a directory.
+  package func remove(_ name: ByteString) throws(SystemError) {
+    _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, 0) }
+  }
+
+  /// Removes an empty child directory.
+  package func removeDirectory(_ name: ByteString) throws(SystemError) {
+    _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, AT_REMOVEDIR) }
+  }
+
+  /// Sets a child's permission bits. The name must not be a symbolic link that other users can
+  /// create.
+  package func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
+    _ = try unsafe call(.setMode, name) { unsafe cl_chmod_at(raw, $0, UInt32(bits)) }
+  }
+
+  /// Sets a child's owner. Does not follow a symbolic link.
+  package func setOwner(
+    user: UInt32, group: UInt32, of name: ByteString
+  ) throws(SystemError) {
+    _ = try unsafe call(.setOwner, name) { unsafe cl_chown_at(raw, $0, user, group) }
+  }
+
+  /// Sets a child's modification time. Does not follow a symbolic link.
+  package func setModified(_ time: Timestamp, of name: ByteString) throws(SystemError) {
+    _ = try unsafe call(.setTimes, name) {
+      unsafe cl_set_mtime(raw, $0, time.seconds, time.nanoseconds)
+    }
+  }
+
+  /// Sets the directory's permission bits.
+  package func setPermissions(_ bits: UInt16) throws(SystemError) {
+    try descriptor.setPermissions(bits)
+  }
+
+  /// Sets the directory's owner.
+  package func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
+    try descriptor.setOwner(user: user, group: group)
+  }
+
+  /// Sets the directory's modification time.
+  package func setModified(_ time: Timestamp) throws(SystemError) {
+    try descriptor.setModified(time)
+  }
+
+  /// Makes the directory's entries durable: required after a child was created, renamed or removed.
+  ///
+  /// A file system that cannot sync directories (some FUSE file systems, vboxsf, old CIFS) is not
+  /// an error; it is recorded in `UnsyncedDirectories`.
+  package func sync() throws(SystemError) {
+    do throws(SystemError) {
+      try descriptor.sync()
+    } catch {
+      guard error.isSyncUnsupported else { throw error }
+      UnsyncedDirectories.note(path)
+    }
+  }
+
+  /// Makes all data written to the directory's volume durable.
+  package func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
+
+  /// Sets and clears the directory's flags; see `Descriptor.setFlags(_:)`.
+  package func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
+
+  /// Clears the flags in `FileFlags.compared` if the file system supports flags.
+  package func clearFlags() throws(SystemError) {
+    let present = try flags() ?? 0
+    if present & FileFlags.compared != 0 { try setFlags(present & ~FileFlags.compared) }
+  }
+}
+
+/// The directories that could not be synced because their file system does not support it.
+package enum UnsyncedDirectories {
+  private static let noted = Mutex<ByteString?>(nil)
+
+  /// The path of the first such directory, or nil if there is none.
+  package static var first: ByteString? { noted.withLock { $0 } }
+
+  static func note(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
+}

@@ -1,0 +1,123 @@
+internal import CLinux
+internal import Glibc
+
+extension Directory {
+  /// Returns the names of the children, sorted by bytes, without `.` and `..`.
+  package func names() throws(SystemError) -> [ByteString] {
+    try children().map(\.name).sorted()
+  }
+
+  /// Returns the names of the children, sorted by bytes, and closes the directory. Needs no second
+  /// descriptor, unlike `names()`.
+  package consuming func takeNames() throws(SystemError) -> [ByteString] {
+    try children(through: raw).map(\.name).sorted()
+  }
+
+  /// Whether the directory has no children.
+  package func isEmpty() throws(SystemError) -> Bool { try children().isEmpty }
+
+  /// Returns the children in the file system's order. Children that vanish during the call are
+  /// omitted.
+  func children() throws(SystemError) -> [(name: ByteString, isDirectory: Bool)] {
+    let again = try duplicate()
+    return try children(through: again.raw)
+  }
+
+  /// Returns the children, from a descriptor that has not been listed before.
+  private func children(
+    through raw: Int32
+  ) throws(SystemError) -> [(name: ByteString, isDirectory: Bool)] {
+    var listing = Listing()
+    var found: [(name: ByteString, type: UInt8)] = []
+    while try listing.fill(from: raw, path: path) {
+      unsafe listing.withEach { place, _ in found.append((listing.name(place), place.type)) }
+    }
+    var children: [(name: ByteString, isDirectory: Bool)] = []
+    for (name, type) in found {
+      if type != DT_UNKNOWN {
+        children.append((name, type == DT_DIR))
+      } else if let status = try statusIfPresent(name) {
+        children.append((name, status.kind == .directory))
+      }
+    }
+    return children
+  }
+}
+
+extension Directory {
+  /// A buffer of directory entries as `getdents64(2)` fills it; names are used in place.
+  ///
+  /// 64 KiB hold about 2,000 names, so a directory of ordinary size takes one call and one batch.
+  struct Listing: ~Copyable {
+    /// The buffer that the ranges of `withEach` refer to.
+    private(set) var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+    /// The number of bytes filled.
+    private var filled = 0
+
+    /// The location of a name in the buffer, which a NUL terminates, and the entry's other fields.
+    struct Location {
+      let range: Range<Int>
+      let inode: UInt64
+      /// `DT_DIR` and so on, or `DT_UNKNOWN` if the file system does not report the kind.
+      let type: UInt8
+    }
+
+    /// Reads the next entries. Returns false at the end of the directory.
+    mutating func fill(
+      from raw: Int32, path: @autoclosure () -> ByteString
+    ) throws(SystemError) -> Bool {
+      filled = 0
+      filled = try SystemError.check(.list, path()) {
+        unsafe bytes.withUnsafeMutableBytes { unsafe cl_list(raw, $0.baseAddress, $0.count) }
+      }
+      return filled > 0
+    }
+
+    /// Calls `body` with the location and the C string of each name except `.` and `..`.
+    ///
+    /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
+    /// the record 2, type 1, then the name and a NUL.
+    @inline(__always)
+    func withEach(_ body: (Location, UnsafePointer<CChar>) -> Void) {
+      unsafe bytes.withUnsafeBytes { buffer in
+        var record = 0
+        while record < filled {
+          let next =
+            record &+ Int(unsafe buffer.load(fromByteOffset: record &+ 16, as: UInt16.self))
+          let start = record &+ 19
+          let end = unsafe Self.endOfName(buffer, start: start, next: next)
+          let place = Location(
+            range: start..<end, inode: unsafe buffer.load(fromByteOffset: record, as: UInt64.self),
+            type: unsafe buffer[record &+ 18])
+          if let first = buffer.baseAddress, unsafe !Self.isSelfOrParent(buffer, place.range) {
+            unsafe body(place, first.advanced(by: start).assumingMemoryBound(to: CChar.self))
+          }
+          record = next
+        }
+      }
+    }
+
+    /// Returns the location of the NUL after a name. Records are multiples of 8 bytes, so it is the
+    /// first NUL in the last 8 bytes; if the name is short, the first 3 of these belong to the
+    /// header.
+    @inline(__always)
+    private static func endOfName(_ buffer: UnsafeRawBufferPointer, start: Int, next: Int) -> Int {
+      let last = next &- 8
+      var word = UInt64(littleEndian: unsafe buffer.load(fromByteOffset: last, as: UInt64.self))
+      if last < start { word |= 0xff_ffff }
+      let zeros = (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
+      return last &+ zeros.trailingZeroBitCount / 8
+    }
+
+    @inline(__always)
+    private static func isSelfOrParent(_ buffer: UnsafeRawBufferPointer, _ name: Range<Int>) -> Bool
+    {
+      let dot = UInt8(ascii: ".")
+      guard unsafe buffer[name.lowerBound] == dot else { return false }
+      return unsafe name.count == 1 || (name.count == 2 && buffer[name.lowerBound &+ 1] == dot)
+    }
+
+    /// Returns a copy of a name.
+    func name(_ place: Location) -> ByteString { ByteString(bytes[place.range]) }
+  }
+}

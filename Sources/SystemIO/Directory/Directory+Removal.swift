@@ -1,0 +1,124 @@
+internal import Glibc
+
+extension Directory {
+  /// Removes a child and everything below it, of any depth. Symbolic links are not followed.
+  /// Another mount is an error and stays. Continues after failures and throws the first one at the
+  /// end; entries that no longer exist are not failures.
+  package func removeTree(_ name: ByteString) throws(SystemError) {
+    _ = try removeTree(name, watch: RemovalWatch())
+  }
+
+  /// Removes a tree that may be large. Returns false if it was stopped before the end.
+  package func removeTree(
+    _ name: ByteString, watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    guard try status(name).kind == .directory else {
+      try remove(name)
+      watch.didRemove()
+      return true
+    }
+    var removal = Removal(root: try duplicate(), watch)
+    removal.run(name)
+    if let failure = removal.failure { throw failure }
+    return !removal.isStopped
+  }
+}
+
+/// Observes the removal of a tree: counts removed entries and can stop it.
+package struct RemovalWatch {
+  /// Called for each removed entry that is not a directory.
+  package var didRemove: () -> Void
+  /// Whether to stop. Called before each entry.
+  package var isStopping: () -> Bool
+
+  /// Creates a watch that does nothing by default.
+  package init(
+    didRemove: @escaping () -> Void = {}, isStopping: @escaping () -> Bool = { false }
+  ) {
+    self.didRemove = didRemove
+    self.isStopping = isStopping
+  }
+}
+
+extension Directory {
+  /// The removal of a tree. Each directory is listed once and its files are removed at once; the
+  /// directory itself is removed after its subdirectories.
+  private struct Removal: ~Copyable {
+    private enum Step {
+      case empty(ByteString, depth: Int)
+      case remove(ByteString, depth: Int)
+    }
+
+    private var ladder: DirectoryLadder
+    private var steps: [Step] = []
+    private let watch: RemovalWatch
+    private(set) var failure: SystemError?
+    private(set) var isStopped = false
+
+    init(root: consuming Directory, _ watch: RemovalWatch) {
+      ladder = DirectoryLadder(root: root)
+      self.watch = watch
+    }
+
+    mutating func run(_ name: ByteString) {
+      steps = [.empty(name, depth: 0)]
+      while !isStopped, let step = steps.popLast() {
+        do throws(SystemError) {
+          try take(step)
+        } catch {
+          note(error)
+        }
+      }
+    }
+
+    private mutating func take(_ step: Step) throws(SystemError) {
+      switch step {
+      case .empty(let name, let depth):
+        try ladder.ascend(to: depth)
+        try ladder.descend(name)
+        try refuseMount()
+        steps.append(.remove(name, depth: depth))
+        try emptyDirectory(depth: depth + 1)
+      case .remove(let name, let depth):
+        try ladder.ascend(to: depth)
+        try ladder.withDirectory { directory throws(SystemError) in
+          try directory.removeDirectory(name)
+        }
+      }
+    }
+
+    private func refuseMount() throws(SystemError) {
+      let isMountPoint = try ladder.withDirectory { directory throws(SystemError) in
+        try directory.status().isMountPoint
+      }
+      if isMountPoint { throw SystemError(.remove, ladder.path, number: EBUSY) }
+    }
+
+    private mutating func emptyDirectory(depth: Int) throws(SystemError) {
+      let watch = watch
+      let (directories, failures, isStopped) = try ladder.withDirectory {
+        directory throws(SystemError) in
+        var (directories, failures): ([Step], [SystemError]) = ([], [])
+        for (name, isDirectory) in try directory.children() {
+          if watch.isStopping() { return (directories, failures, true) }
+          if isDirectory {
+            directories.append(.empty(name, depth: depth))
+            continue
+          }
+          do throws(SystemError) {
+            try directory.remove(name)
+            watch.didRemove()
+          } catch { failures.append(error) }
+        }
+        return (directories, failures, false)
+      }
+      steps += directories
+      self.isStopped = isStopped
+      for error in failures { note(error) }
+    }
+
+    private mutating func note(_ error: SystemError) {
+      if !error.isMissing { failure = failure ?? error }
+    }
+  }
+}

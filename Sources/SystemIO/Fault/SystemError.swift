@@ -1,0 +1,215 @@
+internal import Glibc
+
+/// A failed system call: the operation, the path and the reason.
+package struct SystemError: Error, Hashable, Sendable {
+  /// The operation that failed.
+  package let operation: Operation
+  /// The path as far as it is known: the name given to the call, completed by its callers.
+  package let path: ByteString
+  /// The error number (errno).
+  package let number: Int32
+
+  /// Creates an error of a failed call.
+  package init(_ operation: Operation, _ path: ByteString, number: Int32) {
+    self.operation = operation
+    self.path = path
+    self.number = number
+  }
+
+  /// Returns the same error with the directory's path prepended to the name.
+  package func inside(_ directory: ByteString) -> SystemError {
+    path.isAbsolute ? self : SystemError(operation, directory.appending(path), number: number)
+  }
+
+  /// The operation of a system call, as text for messages and as the name of a fault point.
+  package enum Operation: String, CaseIterable, Sendable {
+    case open, read, write, list, link, rename, remove, lock, map, clone, trust
+    case status = "get the status of"
+    case close = "close"
+    case create = "create"
+    case createDirectory = "create the directory"
+    case createLink = "create the symbolic link"
+    case createSpecial = "create the special file"
+    case readLink = "read the link"
+    case sync = "write to disk"
+    case seek = "find the holes of"
+    case truncate = "set the size of"
+    case setMode = "set the mode of"
+    case setOwner = "set the owner of"
+    case setTimes = "set the times of"
+    case readAttributes = "read the attributes of"
+    case setAttributes = "set the attributes of"
+    case readFlags = "read the flags of"
+    case setFlags = "set the flags of"
+    case space = "get the free space of"
+    case random = "get random bytes from"
+    case startThread = "start a thread for"
+    case watchSignals = "watch the signals of"
+    case run = "run the program"
+  }
+}
+
+extension SystemError {
+  /// Runs a call that returns a result or a negative error number, after its fault point.
+  @inline(__always)
+  static func check(
+    _ operation: Operation, _ path: @autoclosure () -> ByteString, running call: () -> Int
+  ) throws(SystemError) -> Int {
+    if Faults.areArmed, let number = Faults.next(operation) {
+      throw SystemError(operation, path(), number: number)
+    }
+    let result = call()
+    if result < 0 { throw SystemError(operation, path(), number: Int32(-result)) }
+    return result
+  }
+
+  /// Runs a call whose failure is a common answer: the negative error numbers accepted by
+  /// `isAnswer` are returned without the cost of throwing.
+  @inline(__always)
+  static func ask(
+    _ operation: Operation, _ path: @autoclosure () -> ByteString, unless isAnswer: (Int32) -> Bool,
+    running call: () -> Int
+  ) throws(SystemError) -> Int {
+    let injected = Faults.areArmed ? Faults.next(operation) : nil
+    let result = injected.map { -Int($0) } ?? call()
+    if result < 0, !isAnswer(Int32(-result)) {
+      throw SystemError(operation, path(), number: Int32(-result))
+    }
+    return result
+  }
+}
+
+extension SystemError: CustomStringConvertible {
+  /// The whole message: "cannot open '/a/b': permission denied".
+  package var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
+
+  /// The reason for the failure.
+  package var reason: String {
+    if isTaken { return "it belongs to another user, for example root" }
+    return isDistrust
+      ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
+  }
+
+  /// The remedy, or nil if there is none to suggest.
+  package var hint: String? {
+    if isTaken {
+      return "give it to the device's owner: sudo chown -R --reference='\(path.parent)' '\(path)'"
+    }
+    if isDistrust {
+      return "run as its owner; if it was copied together with the device, remove it"
+    }
+    return switch number {
+    case EACCES, EPERM: "check the owner and the mode, or run as the user who owns it"
+    case ENOSPC: "free space or inodes on that volume, or choose another volume"
+    case EDQUOT: "free space within the quota, or request a larger one"
+    case EROFS: "mount it read-write, or choose another location"
+    case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
+    case EIO: "the device may be failing: check the system log"
+    case ENOENT: "check the spelling of the path"
+    case ESPIPE: "name a regular file, or save the output of the pipe to a file first"
+    default: nil
+    }
+  }
+
+  /// Whether the name does not exist, in a directory that may exist or not.
+  package var isAbsent: Bool { number == ENOENT }
+
+  /// Whether the path does not exist or no longer exists.
+  package var isMissing: Bool { Self.isMissing(number) }
+
+  static func isMissing(_ number: Int32) -> Bool { number == ENOENT || number == ENOTDIR }
+
+  /// Whether every further write to that volume will fail: it is full or read-only.
+  package var endsEverything: Bool {
+    number == ENOSPC || number == EDQUOT || number == EROFS
+  }
+
+  /// Whether the device or the file system has lost the data: a bad sector, or damaged structures
+  /// or checksums that ext4, XFS and Btrfs report.
+  package var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
+
+  /// Returns the error for a file that was replaced in the meantime.
+  package static func replaced(_ path: ByteString) -> SystemError {
+    SystemError(.read, path, number: ESTALE)
+  }
+
+  /// Returns the error for a file that is larger than its reader supports.
+  package static func tooLarge(_ path: ByteString) -> SystemError {
+    SystemError(.write, path, number: EFBIG)
+  }
+
+  /// Returns the error for a file of this program that another user may have created.
+  package static func untrusted(_ path: ByteString) -> SystemError {
+    SystemError(.trust, path, number: EPERM)
+  }
+
+  /// Returns the error for a program directory on a device that the device's owner cannot access.
+  package static func taken(_ path: ByteString) -> SystemError {
+    SystemError(.trust, path, number: EACCES)
+  }
+
+  private var isTaken: Bool { operation == .trust && number == EACCES }
+
+  private var isDistrust: Bool { operation == .trust && number == EPERM }
+
+  /// Whether the path no longer leads to the same file: it was removed, renamed or replaced.
+  package var isGoneOrReplaced: Bool { isMissing || number == ESTALE || number == ELOOP }
+
+  /// Whether this user lacks permission.
+  package var isRefused: Bool { number == EACCES || number == EPERM }
+
+  /// Whether the name already exists.
+  package var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
+
+  /// Whether the file system does not support the operation.
+  package var isUnsupported: Bool { Self.isUnsupported(number) }
+
+  static func isUnsupported(_ number: Int32) -> Bool {
+    number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
+  }
+
+  /// Whether the two files are on different volumes.
+  package var isOnAnotherVolume: Bool { number == EXDEV }
+
+  /// Whether another process holds the lock.
+  package var isBusy: Bool { number == EWOULDBLOCK }
+
+  /// Whether the path names another file than expected.
+  package var isStale: Bool { number == ESTALE }
+
+  /// Whether a symbolic link was found where none is followed.
+  package var isLink: Bool { number == ELOOP }
+
+  /// Whether fsync(2) failed because the file system cannot sync that kind of file.
+  var isSyncUnsupported: Bool {
+    operation == .sync && (number == EINVAL || number == ENOTSUP || number == EOPNOTSUPP)
+  }
+
+  private static func reason(of number: Int32) -> String {
+    switch number {
+    case ENOENT: "no such file or directory"
+    case EACCES: "permission denied"
+    case EPERM: "not permitted"
+    case EEXIST: "it already exists"
+    case ENOTDIR: "not a directory"
+    case EISDIR: "it is a directory"
+    case ESPIPE: "it is a pipe, a socket or a device, not a file"
+    case ENOTEMPTY: "the directory is not empty"
+    case ENOSPC: "no space or inodes left on the volume"
+    case EDQUOT: "the disk quota is exceeded"
+    case EROFS: "the file system is read-only"
+    case EIO: "input/output error"
+    case ELOOP: "it is a symbolic link, which is not followed"
+    case EMFILE: "too many files are open in this program"
+    case ENFILE: "too many files are open on this system"
+    case EBUSY: "it is in use, or another volume is mounted there"
+    case ENAMETOOLONG: "the name is too long"
+    case EXDEV: "it is on another file system"
+    case EWOULDBLOCK: "another process holds its lock"
+    case ESTALE: "it was replaced in the meantime"
+    case EINVAL: "the name or value is not valid here"
+    case EOPNOTSUPP: "the file system does not support it"
+    default: unsafe String(cString: strerror(number))
+    }
+  }
+}

@@ -1,0 +1,152 @@
+internal import CLinux
+internal import Glibc
+
+/// An open file, closed at the end of the value's lifetime.
+///
+/// Errors name the file by `name`, which is given when the file is opened and which callers
+/// complete with `SystemError.inside(_:)`.
+package struct Descriptor: ~Copyable, Sendable {
+  /// The descriptor, or -1 once it is closed.
+  private(set) var raw: Int32
+  /// The name in error messages.
+  package let name: ByteString
+
+  init(adopting raw: Int32, name: ByteString) {
+    self.raw = raw
+    self.name = name
+  }
+
+  deinit { if raw >= 0 { _ = cl_close(raw) } }
+
+  /// Opens the regular file at a path. The last component may be a symbolic link; below directories
+  /// that other users can write to, use `Directory` instead.
+  ///
+  /// Other kinds of files are refused: opening a FIFO could block forever.
+  package static func open(path: ByteString) throws(SystemError) -> Descriptor {
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+    let raw = try SystemError.check(.open, path) {
+      unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, flags, 0) }
+    }
+    let file = Descriptor(adopting: Int32(raw), name: path)
+    switch try file.status().kind {
+    case .file: return file
+    case .directory: throw SystemError(.open, path, number: EISDIR)
+    default: throw SystemError(.open, path, number: ESPIPE)
+    }
+  }
+
+  /// Creates an anonymous file in memory, which is deleted when it is closed.
+  package static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
+    let name: ByteString = "memory"
+    let raw = try SystemError.check(.create, name) {
+      unsafe name.withCString { unsafe cl_memory_file($0) }
+    }
+    let file = Descriptor(adopting: Int32(raw), name: name)
+    try file.write(bytes)
+    return file
+  }
+
+  /// Closes the file and reports errors that occur only then, as on network file systems.
+  package consuming func close() throws(SystemError) {
+    let result = cl_close(raw)
+    raw = -1
+    _ = try SystemError.check(.close, name) { result }
+  }
+
+  /// Returns a second descriptor of the same open file (dup(2)).
+  package func duplicate() throws(SystemError) -> Descriptor {
+    let copy = try SystemError.check(.open, name) { cl_duplicate(raw) }
+    return Descriptor(adopting: Int32(copy), name: name)
+  }
+
+  /// Gives up a descriptor that is owned elsewhere, without closing it.
+  consuming func release() { raw = -1 }
+
+  /// Returns the status of the open file.
+  package func status() throws(SystemError) -> FileStatus {
+    var status = cl_status()
+    _ = try SystemError.check(.status, name) { unsafe cl_stat_open(raw, &status) }
+    return FileStatus(status)
+  }
+
+  /// Makes written data durable. After a failure, do not sync the same descriptor again: the kernel
+  /// may have dropped the pages, and a second call would report success.
+  package func sync() throws(SystemError) {
+    _ = try SystemError.check(.sync, name) { cl_fsync(raw) }
+  }
+
+  /// Starts writing a range of the file to disk, which shortens a later `sync()` or `syncVolume()`.
+  /// Does not wait and makes nothing durable. Has no effect if the system lacks sync_file_range(2).
+  package func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
+    try syncRange(bytes, by: cl_begin_sync)
+  }
+
+  /// Waits until a range of the file is written to disk. This does not make it durable: metadata
+  /// may be missing, and `sync()` or `syncVolume()` is still required. Has no effect if the system
+  /// lacks sync_file_range(2) or the file system ignores it, as overlayfs does.
+  package func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
+    try syncRange(bytes, by: cl_end_sync)
+  }
+
+  private func syncRange(
+    _ bytes: Range<UInt64>, by call: (Int32, Int64, Int64) -> Int
+  ) throws(SystemError) {
+    // A length of 0 would mean the rest of the file.
+    if bytes.isEmpty { return }
+    do {
+      _ = try SystemError.check(.sync, name) {
+        call(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
+      }
+    } catch {
+      if !error.isUnsupported { throw error }
+    }
+  }
+
+  /// Makes all data written to the file's volume durable.
+  package func syncVolume() throws(SystemError) {
+    _ = try SystemError.check(.sync, name) { cl_syncfs(raw) }
+  }
+}
+
+// MARK: - Locks
+
+/// Locks on byte ranges of a file (`F_OFD_SETLK`, fcntl(2)).
+///
+/// They conflict with POSIX locks of other processes and of this one. They belong to the open file
+/// description: closing another descriptor of the same file does not release them, closing this one
+/// does.
+extension Descriptor {
+  /// Acquires a shared lock. Returns false if another process holds an exclusive lock on any of the
+  /// bytes. The file must be open for reading.
+  package func lockShared(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+    do {
+      try setLock(F_RDLCK, bytes)
+      return true
+    } catch {
+      if error.isBusy || error.number == EACCES { return false }
+      throw error
+    }
+  }
+
+  /// Releases a lock.
+  package func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
+
+  /// Releases all locks of this open file before it is closed. A child process that another thread
+  /// is starting still has a copy of the descriptor, which would keep the locks until it calls
+  /// exec. Errors are ignored because closing the file follows.
+  package func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
+
+  /// Whether a lock of any kind on any of the bytes is held, other than by this open file.
+  package func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+    try SystemError.check(.lock, name) {
+      cl_range_is_locked(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
+    } != 0
+  }
+
+  private func setLock(_ type: Int32, _ bytes: Range<UInt64>) throws(SystemError) {
+    _ = try SystemError.check(.lock, name) {
+      cl_lock_range(
+        raw, type, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
+    }
+  }
+}

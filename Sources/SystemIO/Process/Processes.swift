@@ -1,0 +1,193 @@
+/// The processes of this machine and the files they use, from /proc (proc(5)).
+///
+/// Files are identified by device and inode, so the path by which a process opened one does not
+/// matter. Processes that start during the search may be missed.
+package enum Processes {
+  /// A process that uses one of the given files.
+  package struct Use: Sendable, Hashable {
+    package let process: Int32
+    /// The name of the process, at most 15 bytes (`comm`).
+    package let name: ByteString
+    /// The path by which the process refers to the file.
+    package let file: ByteString
+  }
+
+  /// The result of a search.
+  package struct Found: Sendable {
+    /// One use for each process that uses any of the files.
+    package internal(set) var uses: [Use] = []
+    /// The processes whose files could not be examined.
+    package internal(set) var unknown: [Process] = []
+    /// The processes in a matching control group, each with the first such group.
+    package internal(set) var members: [Process] = []
+  }
+
+  /// A process that could not be examined, or that is in a control group.
+  package struct Process: Sendable, Hashable {
+    package let number: Int32
+    package let name: ByteString
+    /// The user ID of the process.
+    package let user: UInt32
+    /// The path of its control group (cgroups(7)), or empty if unknown.
+    package let controlGroup: ByteString
+  }
+
+  /// Finds processes that have one of the files open, mapped or as their working directory, except
+  /// this process and its ancestors: a shell's working directory may be one of the files.
+  ///
+  /// - Parameters:
+  ///   - proc: the mount point of the proc file system.
+  ///   - isMeantGroup: whether a control group, by its path, matches; nil if none does.
+  package static func using(
+    in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
+    _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> Found {
+    let all = try Directory.open(path: proc)
+    let own = ancestors(all)
+    var found = Found()
+    for name in try all.names() {
+      guard let number = name.utf8.flatMap({ Int32($0) }), !own.contains(number),
+        let directory = try? all.directory(name)
+      else { continue }
+      if let isMeantGroup, let group = groups(directory).first(where: isMeantGroup) {
+        found.members.append(process(number, directory, in: group))
+      }
+      look(at: number, in: directory, for: isMeant, into: &found)
+    }
+    return found
+  }
+
+  /// The mount point of the proc file system.
+  package static let proc: ByteString = "/proc"
+
+  /// Returns the control groups of a process: one, or one in each hierarchy of version 1.
+  private static func groups(_ directory: borrowing Directory) -> [ByteString] {
+    let text = (try? read(directory.file("cgroup"), limit: 1 << 16)) ?? []
+    return text.split(separator: UInt8(ascii: "\n")).map { line in
+      ByteString(
+        line.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).last ?? [])
+    }
+  }
+
+  private static func process(
+    _ number: Int32, _ directory: borrowing Directory, in group: ByteString
+  ) -> Process {
+    Process(
+      number: number, name: line(of: "comm", in: directory), user: user(directory),
+      controlGroup: group)
+  }
+
+  /// Returns this process, its parent and so on, without process 1.
+  private static func ancestors(_ all: borrowing Directory) -> Set<Int32> {
+    var found: Set<Int32> = []
+    var next = (try? all.target(of: "self")).flatMap { $0.utf8 }.flatMap { Int32($0) }
+    while let number = next, number > 1, found.insert(number).inserted {
+      guard let directory = try? all.directory(ByteString("\(number)")) else { break }
+      next = Int32(exactly: statusNumber("PPid:", directory))
+    }
+    return found
+  }
+
+  /// Examines one process. A process that exits in the meantime uses no files.
+  private static func look(
+    at number: Int32, in directory: borrowing Directory, for isMeant: (FileIdentity) -> Bool,
+    into found: inout Found
+  ) {
+    let name = line(of: "comm", in: directory)
+    do throws(SystemError) {
+      var file = try openFile(directory, isMeant)
+      if file == nil { file = try mapping(directory, isMeant) }
+      guard let file else { return }
+      found.uses.append(Use(process: number, name: name, file: file))
+    } catch {
+      guard !error.isMissing, error.number != noSuchProcess else { return }
+      found.unknown.append(process(number, directory, in: groups(directory).last ?? ""))
+    }
+  }
+
+  /// ESRCH, the error of /proc for a process that has exited.
+  private static let noSuchProcess: Int32 = 3
+
+  private static func openFile(
+    _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> ByteString? {
+    for link in ["cwd", "root", "exe"] as [ByteString] {
+      if let file = try file(link, in: directory, isMeant) { return file }
+    }
+    let descriptors = try directory.directory("fd")
+    for name in try descriptors.names() {
+      if let file = try file(name, in: descriptors, isMeant) { return file }
+    }
+    return nil
+  }
+
+  private static func file(
+    _ link: ByteString, in directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> ByteString? {
+    do throws(SystemError) {
+      guard isMeant(try directory.statusFollowing(link).identity) else { return nil }
+      return (try? directory.target(of: link)) ?? link
+    } catch {
+      // The file was closed in the meantime, or a kernel thread has none.
+      if error.isMissing || error.number == noSuchProcess { return nil }
+      throw error
+    }
+  }
+
+  /// Returns a mapped file, by its path: on some file systems the device numbers in `maps` differ
+  /// from those of `stat(2)`.
+  private static func mapping(
+    _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> ByteString? {
+    let maps = try read(directory.file("maps"), limit: 16 << 20)
+    var last: ArraySlice<UInt8> = []
+    for line in maps.split(separator: UInt8(ascii: "\n")) {
+      guard let start = line.firstIndex(of: UInt8(ascii: "/")) else { continue }
+      let path = line[start...]
+      if path == last { continue }
+      last = path
+      guard let target = try? directory.statusFollowing(ByteString(path)), isMeant(target.identity)
+      else { continue }
+      return ByteString(path)
+    }
+    return nil
+  }
+
+  /// Returns the last line of a small file, or an empty one if it cannot be read.
+  private static func line(of name: ByteString, in directory: borrowing Directory) -> ByteString {
+    guard let bytes = try? read(directory.file(name), limit: 1 << 16) else { return "" }
+    return ByteString(bytes.split(separator: UInt8(ascii: "\n")).last ?? [])
+  }
+
+  /// Returns the user of a process, from its status: the directory of a process that is not
+  /// dumpable belongs to root.
+  private static func user(_ directory: borrowing Directory) -> UInt32 {
+    statusNumber("Uid:", directory)
+  }
+
+  /// Returns the first number after a word in the status of a process, or 0 if it cannot be read.
+  private static func statusNumber(_ word: String, _ directory: borrowing Directory) -> UInt32 {
+    let status = (try? read(directory.file("status"), limit: 1 << 16)) ?? []
+    for line in status.split(separator: UInt8(ascii: "\n"))
+    where line.starts(with: Array(word.utf8)) {
+      let words = line.dropFirst(word.utf8.count).split {
+        $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ")
+      }
+      return words.first.flatMap { UInt32(String(decoding: $0, as: UTF8.self)) } ?? 0
+    }
+    return 0
+  }
+
+  /// Returns all bytes of a file of unknown size, or the first `limit`.
+  private static func read(
+    _ file: borrowing Descriptor, limit: Int
+  ) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < limit {
+      let piece = try file.read(count: 64 * 1024, at: UInt64(bytes.count))
+      if piece.isEmpty { break }
+      bytes += piece
+    }
+    return bytes
+  }
+}

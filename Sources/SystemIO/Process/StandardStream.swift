@@ -1,0 +1,103 @@
+internal import CLinux
+internal import Glibc
+
+/// A standard stream, buffered.
+///
+/// Output is written when 64 KiB have been buffered, at `flush()` and at the end of the value's
+/// lifetime. If the reader has closed its end, SIGPIPE ends the program.
+package final class StandardStream {
+  private let raw: Int32
+  private let name: ByteString
+  private var buffer: [UInt8] = []
+
+  init(_ raw: Int32, _ name: ByteString) {
+    self.raw = raw
+    self.name = name
+  }
+
+  deinit { try? flush() }
+
+  /// Returns the stream for results.
+  package static func output() -> StandardStream { StandardStream(1, "standard output") }
+
+  /// Returns the stream for messages.
+  package static func errors() -> StandardStream { StandardStream(2, "standard error") }
+
+  /// Whether the stream is a terminal.
+  package var isTerminal: Bool { isatty(raw) == 1 }
+
+  /// Whether the stream is a file or a null device, not a terminal or a pipe.
+  package var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
+
+  /// The width of the terminal in columns, or nil if the stream is not a terminal.
+  package var columns: Int? {
+    let columns = cl_terminal_columns(raw)
+    return columns > 0 ? columns : nil
+  }
+
+  /// Appends text.
+  package func write(_ text: String) throws(SystemError) { try write(bytes: text.utf8) }
+
+  /// Appends bytes.
+  package func write(bytes: some Sequence<UInt8>) throws(SystemError) {
+    buffer.append(contentsOf: bytes)
+    if buffer.count >= 64 * 1024 { try flush() }
+  }
+
+  /// Appends a span of bytes.
+  package func write(_ bytes: Span<UInt8>) throws(SystemError) {
+    buffer.append(bytes)
+    if buffer.count >= 64 * 1024 { try flush() }
+  }
+
+  /// Writes the buffered bytes.
+  package func flush() throws(SystemError) {
+    var written = 0
+    defer { buffer.removeAll(keepingCapacity: true) }
+    while written < buffer.count {
+      written += try SystemError.check(.write, name) {
+        unsafe buffer.withUnsafeBytes {
+          unsafe cl_write(raw, $0.baseAddress?.advanced(by: written), $0.count - written)
+        }
+      }
+    }
+  }
+
+  /// Whether standard input is a terminal.
+  package static var isInputTerminal: Bool { isatty(0) == 1 }
+
+  /// Reads a line of standard input, at most `limit` bytes, without the newline; nil at the end of
+  /// the input. Bytes after the line stay unread.
+  package static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
+    var line: [UInt8] = []
+    var byte: [UInt8] = [0]
+    while line.count < limit {
+      let count = try SystemError.check(.read, "standard input") {
+        unsafe byte.withUnsafeMutableBytes { unsafe cl_read(0, $0.baseAddress, 1) }
+      }
+      if count == 0 { return line.isEmpty ? nil : line }
+      if byte[0] == UInt8(ascii: "\n") { break }
+      line.append(byte[0])
+    }
+    return line
+  }
+
+  /// Reads standard input to its end; nil if it has more than `limit` bytes.
+  package static func readInput(limit: Int) throws(SystemError) -> [UInt8]? {
+    let input = Descriptor(adopting: 0, name: "standard input")
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+    do throws(SystemError) {
+      while true {
+        let count = try input.read(into: &chunk)
+        bytes.append(contentsOf: chunk[..<count])
+        if count < chunk.count || bytes.count > limit { break }
+      }
+    } catch {
+      input.release()
+      throw error
+    }
+    input.release()
+    return bytes.count > limit ? nil : bytes
+  }
+}

@@ -1,0 +1,52 @@
+internal import Glibc
+
+extension Span<UInt8> {
+  /// Whether both spans hold the same bytes, compared with memcmp(3) (`==` of arrays takes 0.5 ns
+  /// for each byte).
+  package func hasSameBytes(as other: Span<UInt8>) -> Bool {
+    guard count == other.count else { return false }
+    return unsafe withUnsafeBytes { mine in
+      unsafe other.withUnsafeBytes { theirs in
+        guard let first = mine.baseAddress, let second = theirs.baseAddress else { return true }
+        return unsafe memcmp(first, second, mine.count) == 0
+      }
+    }
+  }
+
+  /// Whether the last bytes are those of another span.
+  package func hasSuffix(_ suffix: Span<UInt8>) -> Bool {
+    count >= suffix.count
+      && extracting((count - suffix.count)..<count).hasSameBytes(as: suffix)
+  }
+
+  /// Whether these bytes sort before others. False if they are equal.
+  package func precedes(_ other: Span<UInt8>) -> Bool { order(other) < 0 }
+
+  /// Compares these bytes with others: returns a negative number if they sort first, 0 if both are
+  /// equal, otherwise a positive number.
+  package func order(_ other: Span<UInt8>) -> Int {
+    let common = min(count, other.count)
+    let order = unsafe withUnsafeBytes { mine in
+      unsafe other.withUnsafeBytes { theirs in
+        guard let first = mine.baseAddress, let second = theirs.baseAddress else { return Int32(0) }
+        return unsafe memcmp(first, second, common)
+      }
+    }
+    return order == 0 ? count - other.count : Int(order)
+  }
+
+  /// Whether the span contains a byte.
+  package func contains(_ byte: UInt8) -> Bool {
+    unsafe withUnsafeBytes {
+      guard let first = $0.baseAddress else { return false }
+      return unsafe memchr(first, Int32(byte), $0.count) != nil
+    }
+  }
+}
+
+extension [UInt8] {
+  /// Appends the bytes of a span.
+  package mutating func append(_ span: Span<UInt8>) {
+    unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+  }
+}

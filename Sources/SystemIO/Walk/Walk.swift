@@ -1,0 +1,152 @@
+/// Walks a tree depth first in one thread. Directories are listed in batches by `getdents64(2)`,
+/// and the status of each entry is read relative to the open directory, without following links.
+///
+/// Names may be any bytes, and trees of any depth. A directory, even a mount point, is entered only
+/// if the visitor asks for it. Changes during the walk may or may not be seen; no entry is visited
+/// twice unless it was renamed in the meantime.
+///
+/// The generic parts are inlinable, so that they are specialized for the visitor.
+package struct Walk: ~Copyable {
+  private var ladder: DirectoryLadder
+  var batch = WalkBatch()
+
+  /// Creates a walk of the tree below an open directory.
+  package init(_ root: consuming Directory) {
+    ladder = DirectoryLadder(root: root)
+  }
+
+  /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
+  /// to walk the tree in its then current state.
+  package mutating func run<Visitor: WalkVisitor & ~Copyable>(
+    _ visitor: inout Visitor, state: Visitor.State
+  ) {
+    _ = run(&visitor, from: WalkStart(path: [], state: state))
+  }
+
+  /// Walks a directory below the root and everything below it. Returns the directories not yet
+  /// visited, in order, if the visitor yields them to another walk.
+  package mutating func run<Visitor: WalkVisitor & ~Copyable>(
+    _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
+  ) -> [WalkStart<Visitor.State>] {
+    var pending: [Pending<Visitor.State>] = []
+    do throws(SystemError) {
+      let device = try go(to: start.path)
+      list(&visitor, device: device, state: start.state, pending: &pending)
+    } catch {
+      if let problem = problem(error, at: start.path) {
+        visitor.failed(problem, state: start.state)
+      }
+    }
+    while !visitor.isDone, !visitor.isYielding, let next = pending.popLast() {
+      do throws(SystemError) {
+        try enter(next.name, depth: next.depth)
+      } catch {
+        report(error, at: next.name, to: &visitor, state: next.state)
+        continue
+      }
+      list(&visitor, device: next.device, state: next.state, pending: &pending)
+    }
+    return pending.reversed().map { directory in
+      WalkStart(path: path(of: directory.name, depth: directory.depth), state: directory.state)
+    }
+  }
+
+  /// Lists the current directory, passes each batch to the visitor and records the directories to
+  /// enter.
+  mutating func list<Visitor: WalkVisitor & ~Copyable>(
+    _ visitor: inout Visitor, device: UInt64, state: Visitor.State,
+    pending: inout [Pending<Visitor.State>]
+  ) {
+    let first = pending.count
+    do throws(SystemError) {
+      while try fill(device) {
+        for (name, error) in batch.failures { report(error, at: name, to: &visitor, state: state) }
+        let directory = directoryContext()
+        var descent = WalkDescent<Visitor.State>()
+        visitor.visit(batch, of: directory, state: state, descent: &descent)
+        for (index, state) in descent.wanted {
+          pending.append(Pending(batch, index, depth: directory.depth + 1, state: state))
+        }
+        directory.release()
+        if descent.isAbandoned { pending.removeSubrange(first...) }
+        if visitor.isDone || descent.isAbandoned { break }
+      }
+    } catch {
+      report(error, at: "", to: &visitor, state: state)
+    }
+    // The stack is last in, first out: reversed, directories are entered in the order of the
+    // listing.
+    pending[first...].reverse()
+  }
+
+  func report<Visitor: WalkVisitor & ~Copyable>(
+    _ error: SystemError, at name: ByteString, to visitor: inout Visitor, state: Visitor.State
+  ) {
+    if let problem = problem(error, name) { visitor.failed(problem, state: state) }
+  }
+}
+
+extension Walk {
+  /// A directory to enter.
+  struct Pending<State> {
+    let name: ByteString
+    let device: UInt64
+    /// The number of levels below the root.
+    let depth: Int
+    let state: State
+
+    init(_ batch: borrowing WalkBatch, _ index: Int, depth: Int, state: State) {
+      let entry = batch.entries[index]
+      name = batch.name(entry)
+      device = entry.status.identity.device
+      self.depth = depth
+      self.state = state
+    }
+  }
+
+  /// Makes the directory at a path the current one, at the start of its listing, and returns its
+  /// device.
+  mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
+    try ladder.ascend(to: 0)
+    for name in path { try ladder.descend(name) }
+    if path.isEmpty { try ladder.root.descriptor.seek(to: 0) }
+    return try ladder.identity().device
+  }
+
+  /// Returns the path of a pending directory at a depth.
+  func path(of name: ByteString, depth: Int) -> [ByteString] {
+    ladder.names.prefix(depth - 1) + [name]
+  }
+
+  /// Makes a directory at a depth the current one, a child of the one above it.
+  mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
+    try ladder.ascend(to: depth - 1)
+    try ladder.descend(name)
+  }
+
+  /// Fills the batch with the next entries of the current directory, which is on `device`.
+  mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
+    guard try batch.listing.fill(from: ladder.raw, path: ladder.path) else { return false }
+    batch.look(in: ladder.raw, on: device) { ladder.path }
+    return true
+  }
+
+  func directoryContext() -> WalkDirectory {
+    WalkDirectory(
+      depth: ladder.depth, relativePath: ladder.relativePath,
+      directory: Directory(adopting: ladder.raw, path: ladder.path))
+  }
+
+  /// Returns the problem to report to the visitor, or nil if the entry has vanished.
+  func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
+    if error.isMissing { return nil }
+    return WalkProblem(path: ladder.relativePath.appending(name), error: error)
+  }
+
+  /// Returns the problem for a directory at a path that was not reached.
+  func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
+    if error.isMissing { return nil }
+    return WalkProblem(
+      path: ByteString(joining: path), error: error)
+  }
+}

@@ -1,0 +1,138 @@
+internal import CLinux
+internal import Glibc
+
+/// Entries of one directory: their names, in the kernel's buffer, and their status.
+///
+/// A directory of up to about 2,000 entries comes in one batch, a larger one in several. Entries
+/// are in the file system's order.
+package struct WalkBatch: ~Copyable {
+  /// An entry: the range of its name in the batch's `bytes`, and its status.
+  package struct Entry: Sendable {
+    /// The range of the name's bytes.
+    package let nameRange: Range<Int>
+    package let status: FileStatus
+    /// The access time in seconds since 1970, as far as the volume records it.
+    package let accessed: Int64
+  }
+
+  /// The entries.
+  package private(set) var entries: [Entry] = []
+  var listing = Directory.Listing()
+
+  /// The bytes of the names, valid until the visitor returns.
+  package var bytes: [UInt8] { listing.bytes }
+
+  /// The names whose status could not be read, and the errors.
+  private(set) var failures: [(name: ByteString, error: SystemError)] = []
+  /// The number of entries whose inode differed from the listed one although nothing is mounted
+  /// there. On such a file system the quick lookup needs two calls.
+  private var surprises = 0
+
+  /// Returns a copy of an entry's name.
+  package func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
+}
+
+extension WalkBatch {
+  /// Reads the status of each listed name of an open directory on a device.
+  mutating func look(in directory: Int32, on device: UInt64, path: () -> ByteString) {
+    var (found, failed): ([Entry], [(ByteString, SystemError)]) = ([], [])
+    swap(&found, &entries)
+    found.removeAll(keepingCapacity: true)
+    var (status, surprises) = (cl_status(), surprises)
+    unsafe listing.withEach { place, name in
+      let isQuick = place.type != DT_DIR && place.type != DT_UNKNOWN && surprises < 16
+      do throws(SystemError) {
+        let asked = try SystemError.check(.status, path().appending(listing.name(place))) {
+          unsafe isQuick
+            ? cl_look_quickly(directory, name, device, place.inode, &status)
+            : cl_look(directory, name, &status)
+        }
+        if asked > 0, status.mount_root == 0 { surprises += 1 }
+        found.append(
+          Entry(
+            nameRange: place.range, status: FileStatus(status), accessed: status.atime))
+      } catch {
+        failed.append((listing.name(place), error))
+      }
+    }
+    (entries, failures, self.surprises) = (found, failed, surprises)
+  }
+}
+
+/// The directory of a batch.
+package struct WalkDirectory: ~Copyable {
+  /// The number of levels below the root of the walk, 0 for the root.
+  package let depth: Int
+  /// The path relative to the root of the walk, empty for the root.
+  package let relativePath: ByteString
+  /// The open directory, for calls on its children.
+  package let directory: Directory
+
+  /// Gives up the descriptor, which the walk owns, without closing it.
+  consuming func release() { directory.release() }
+}
+
+/// The directories of a batch to enter.
+package struct WalkDescent<State>: ~Copyable {
+  var wanted: [(entry: Int, state: State)] = []
+  var isAbandoned = false
+
+  init() {}
+
+  /// Enters the directory at this index of the batch's entries, with a state for the visitor.
+  package mutating func enter(_ entry: Int, with state: State) {
+    wanted.append((entry, state))
+  }
+
+  /// Ends the listing of the directory and enters none of its subdirectories, including those of
+  /// earlier batches.
+  package mutating func abandonDirectory() { isAbandoned = true }
+}
+
+/// An entry or a directory that could not be read.
+package struct WalkProblem: Sendable {
+  /// The path relative to the root of the walk.
+  package let path: ByteString
+  package let error: SystemError
+}
+
+/// The receiver of the entries that a walk finds.
+package protocol WalkVisitor: ~Copyable {
+  /// The visitor's state for a directory, passed to `enter`.
+  associatedtype State
+
+  /// Receives entries of a directory and selects the directories to enter.
+  mutating func visit(
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: State,
+    descent: inout WalkDescent<State>)
+
+  /// Receives a directory or an entry that could not be read, with the state of that directory or
+  /// of the entry's directory; the walk continues. Entries that vanish after they were listed are
+  /// not reported.
+  mutating func failed(_ problem: WalkProblem, state: State)
+
+  /// Whether to end the walk. Called before each directory and after each batch.
+  var isDone: Bool { get }
+
+  /// Whether to leave the remaining directories to another walk. Called before each directory.
+  var isYielding: Bool { get }
+}
+
+/// A directory below the root at which a walk begins.
+package struct WalkStart<State> {
+  /// The names from the root to the directory; empty for the root.
+  package let path: [ByteString]
+  /// The visitor's state for the directory.
+  package let state: State
+
+  /// Creates a start.
+  package init(path: [ByteString], state: State) {
+    self.path = path
+    self.state = state
+  }
+}
+
+extension WalkVisitor where Self: ~Copyable {
+  package var isDone: Bool { false }
+  package var isYielding: Bool { false }
+}
