@@ -48,7 +48,7 @@ import Testing
           above.marks = query.marks.filter { $0.key <= depth }
           above.siblings = query.siblings.filter { $0.key < depth }
           let state = classifier.state(above)
-          for view in VerdictView.allCases {
+          for view in Verdicts.View.allCases {
             for destination in Destination.allCases
             where !classifier.canReachKeep(state, for: destination, view: view) {
               refusals += 1

@@ -25,7 +25,7 @@ struct Operation: Sendable {
 
   /// Creates the operation of a rule or marker.
   init(
-    _ settings: Settings, _ platformSetting: PlatformSetting, condition: EntryCondition,
+    _ settings: Settings, _ platformSetting: Settings.Platform, condition: EntryCondition,
     classes: [DataClass: Verdict], authority: Authority = .rule
   ) {
     let own = Assignment(settings, classes: classes)
@@ -93,7 +93,7 @@ struct EntryCondition: Sendable, Hashable {
 
   init() {}
 
-  init(_ conditions: Conditions) {
+  init(_ conditions: Rule.Conditions) {
     types = conditions.typeMask
     if let limit = conditions.largerThan {
       largerThan = limit

@@ -13,7 +13,7 @@ struct PatternTrie: Sendable {
   private var globIndices: [Glob: Int] = [:]
   private var roots: [Root: Int] = [:]
   private var edges: [Edge: Int] = [:]
-  private var components: [PatternComponent: Int] = [:]
+  private var components: [Pattern.Name: Int] = [:]
 
   /// The containers to which a part of the automaton applies.
   struct Root: Hashable, Sendable {
@@ -60,7 +60,7 @@ struct PatternTrie: Sendable {
   /// The number of combinations of the two views and the four destinations.
   static let questions = 8
 
-  static func question(_ view: VerdictView, _ destination: Destination) -> Int {
+  static func question(_ view: Verdicts.View, _ destination: Destination) -> Int {
     (view == .keep ? 0 : 4) + destination.index
   }
 
@@ -106,7 +106,7 @@ struct PatternTrie: Sendable {
     return depth
   }
 
-  private mutating func child(of node: Int, _ name: PatternComponent) -> Int {
+  private mutating func child(of node: Int, _ name: Pattern.Name) -> Int {
     let component = components[name] ?? components.count
     components[name] = component
     let edge = Edge(node: node, component: component)

@@ -3,7 +3,7 @@ package struct PolicyLayer: Sendable {
   /// The name in output: of the policy, of the overlay's file, or of the option.
   package let name: String
   /// The origin of its file.
-  package let origin: PolicyOrigin
+  package let origin: PolicySource.Origin
   /// The part of the policy that it represents.
   package let part: Part
   let rules: [(scope: CompiledStep.Scope, rules: [Rule])]

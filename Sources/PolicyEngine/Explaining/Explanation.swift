@@ -20,7 +20,7 @@ package struct Explanation: Sendable {
     /// The name of its layer.
     package let layer: String
     /// The origin of the layer.
-    package let origin: PolicyOrigin
+    package let origin: PolicySource.Origin
     /// The part of the policy that the layer represents.
     package let part: PolicyLayer.Part
     /// For a marker, the depths of the entries that carry the mark, in ascending order; 0 is the

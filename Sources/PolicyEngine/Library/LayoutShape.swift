@@ -2,7 +2,7 @@ internal import SandboxModel
 
 /// The names that a layout has at the top of its containers, to detect misspelled rules.
 struct LayoutShape: Sendable {
-  private let known: PatternComponent?
+  private let known: Pattern.Name?
 
   /// Creates the shape of a container kind; if none is known, every name is possible.
   init(_ layout: Layout, _ kind: ContainerKind) {

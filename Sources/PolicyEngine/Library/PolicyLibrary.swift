@@ -1,3 +1,16 @@
+// Determines the data class and the policy decision for every path in a sandbox.
+//
+// A policy is a YAML file of rules. Files are layered (`PolicyLibrary`), checked, and compiled
+// once for a layout and an OS version (`CompiledPolicy`): the patterns become an automaton over
+// path components. A walk carries a `Classifier.State` down the tree, so the cost of an entry is
+// proportional to the length of its name. Each entry has two verdicts: what this program keeps,
+// and what the platform itself does. `CompiledPolicy.explain` returns the rules and marks that led
+// to them.
+//
+// The module is pure: it opens no files, reads no clock, and answers equal queries equally. It
+// neither checks whether a path exists nor looks for marks itself; the caller provides the marks,
+// the type, the size and the time. A classifier and its states belong to one thread.
+
 package import SandboxModel
 
 /// All available policy files: built-in, of the system, of the user, and from the command line.
@@ -68,7 +81,7 @@ package struct PolicyLibrary: Sendable {
   }
 
   private static func inOrder(_ sources: [PolicySource]) -> [PolicySource] {
-    PolicyOrigin.allCases.flatMap { origin in
+    PolicySource.Origin.allCases.flatMap { origin in
       let own = sources.filter { $0.origin == origin }
       guard origin == .system || origin == .user else { return own }
       return own.sorted { $0.fileName.utf8.lexicographicallyPrecedes($1.fileName.utf8) }

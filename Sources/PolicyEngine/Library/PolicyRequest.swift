@@ -27,9 +27,9 @@ package struct PolicyRequest: Sendable, Hashable {
 /// file.
 package enum CommandLinePattern: Sendable, Hashable {
   /// `--exclude`: never backs up the matching entries and everything below them.
-  case exclude(PatternText)
+  case exclude(Pattern.Text)
   /// `--include`: always backs up and restores the matching entries and everything below them.
-  case include(PatternText)
+  case include(Pattern.Text)
   /// `--exclude-larger-than`: never backs up files with more bytes.
   case excludeLargerThan(Int64)
 
@@ -42,7 +42,7 @@ package enum CommandLinePattern: Sendable, Hashable {
   }
 
   /// The pattern.
-  var text: PatternText {
+  var text: Pattern.Text {
     switch self {
     case .exclude(let text), .include(let text): text
     case .excludeLargerThan: "**"
@@ -58,13 +58,13 @@ package enum CommandLinePattern: Sendable, Hashable {
 
   private var settings: Settings {
     if case .include = self {
-      return Settings(backup: BackupSetting(.always), restore: .restore)
+      return Settings(backup: Settings.Backup(.always), restore: .restore)
     }
-    return Settings(backup: BackupSetting(.never))
+    return Settings(backup: Settings.Backup(.never))
   }
 
-  private var conditions: Conditions {
-    var conditions = Conditions()
+  private var conditions: Rule.Conditions {
+    var conditions = Rule.Conditions()
     if case .excludeLargerThan(let size) = self { conditions.largerThan = size }
     return conditions
   }

@@ -47,7 +47,7 @@ struct CommonPathsInTrie {
         take(trie.literals.name(edge.literal), place: place, node: edge.node)
       }
       for edge in here.globs {
-        if let name = trie.globs[Int(edge.glob)].sample(filling: PatternComponent.filler) {
+        if let name = trie.globs[Int(edge.glob)].sample(filling: Pattern.Name.filler) {
           take(name, place: place, node: edge.node)
         }
       }
@@ -57,7 +57,7 @@ struct CommonPathsInTrie {
 
   /// Follows a component of the pattern along the edges that can match the same name.
   private mutating func follow(
-    _ component: PatternComponent, from here: PatternTrie.Node, node: UInt32, place: Int
+    _ component: Pattern.Name, from here: PatternTrie.Node, node: UInt32, place: Int
   ) {
     if here.loops, let name = component.samples.first { take(name, place: place + 1, node: node) }
     for name in component.literals {
@@ -71,7 +71,7 @@ struct CommonPathsInTrie {
       }
     }
     for edge in here.globs {
-      let other = PatternComponent(literals: [], globs: [trie.globs[Int(edge.glob)]])
+      let other = Pattern.Name(literals: [], globs: [trie.globs[Int(edge.glob)]])
       for name in component.commonNames(with: other).prefix(2) {
         take(name, place: place + 1, node: edge.node)
       }

@@ -96,9 +96,9 @@ struct ExampleRun {
 
 extension ExampleRun {
   private mutating func compare(
-    _ example: Example, expecting expected: Expectation, with verdict: Verdict, view: String
+    _ example: Example, expecting expected: Example.Expectation, with verdict: Verdict, view: String
   ) {
-    func path() -> String { "\(example.kind.rawValue) '\(PathText.text(example.path))'" }
+    func path() -> String { "\(example.kind.rawValue) '\(PolicyIssue.text(of: example.path))'" }
     func fail(at place: PolicyLocation, _ key: String, wanted: String, got: String) {
       add(
         at: place, "the example \(path()) results in \(view)\(key): \(got)",
@@ -143,7 +143,7 @@ private struct BackupReading {
   }
 
   /// Returns the wanted and the actual mode, or nil if they agree.
-  func difference(from wanted: BackupSetting) -> (String, String)? {
+  func difference(from wanted: Settings.Backup) -> (String, String)? {
     if let standard = wanted.standard {
       let mode = disposition.mode(for: destination ?? Destination())
       if mode != standard { return (standard.rawValue, mode.rawValue) }
@@ -160,13 +160,3 @@ private struct BackupReading {
   }
 }
 
-extension PurgeExpectation: CustomStringConvertible {
-  var description: String {
-    guard isAllowed else { return "never" }
-    let parts = [
-      order.map { "order: \($0)" }, when.map { "when: \($0.rawValue)" },
-      unit.map { "unit: \($0.rawValue)" }, action.map { "action: \($0.rawValue)" },
-    ]
-    return "{\(parts.compactMap(\.self).joined(separator: ", "))}"
-  }
-}

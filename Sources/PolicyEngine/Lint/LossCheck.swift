@@ -74,7 +74,7 @@ struct LossCheck {
     switch search.find(rule, index) {
     case .none: break
     case .path(let path, let dataClass):
-      let data = "\(dataClass.rawValue) (such as '\(PathText.text(path))')"
+      let data = "\(dataClass.rawValue) (such as '\(PolicyIssue.text(of: path))')"
       add(at: rule.location, after: what, isPurged: purges, data: data)
     case .doubt:
       add(at: rule.location, after: what, isPurged: purges, data: "possibly precious data")

@@ -78,7 +78,7 @@ struct LossSearch {
     return candidates.last { step in
       guard step < index, let earlier = policy.steps[step].rule else { return false }
       return policy.operations[step].keep.fields.contains(.dataClass)
-        && earlier.conditions == Conditions() && earlier.versions.covers(rule.versions)
+        && earlier.conditions == Rule.Conditions() && earlier.versions.covers(rule.versions)
         && earlier.pattern.includes(rule.pattern)
     } ?? -1
   }

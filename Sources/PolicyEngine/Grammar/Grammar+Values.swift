@@ -1,6 +1,6 @@
 internal import SandboxModel
 
-extension Parts {
+extension Grammar {
   static let identifier = Record.Key(
     name: "id", shape: .identifier, isRequired: true, about: "The identifier, unique in the file.")
 
@@ -35,19 +35,19 @@ extension Parts {
       about: "The handling of the data on restore."),
   ]
 
-  static let backup = Shape.either(.choice(BackupMode.self), .record(destinations))
+  static let backup = Shape.either(.choice(BackupDisposition.Mode.self), .record(destinations))
 
   static let destinations = Record(
     name: "destinations", title: "a backup by destination",
     keys: [
       Record.Key(
-        name: "default", shape: .choice(BackupMode.self),
+        name: "default", shape: .choice(BackupDisposition.Mode.self),
         about: "The mode for every destination (default: unchanged)."),
       Record.Key(
-        name: "cloud", shape: .choice(BackupMode.self),
+        name: "cloud", shape: .choice(BackupDisposition.Mode.self),
         about: "An additional restriction for repositories in a cloud."),
       Record.Key(
-        name: "unencrypted", shape: .choice(BackupMode.self),
+        name: "unencrypted", shape: .choice(BackupDisposition.Mode.self),
         about: "An additional restriction for unencrypted repositories."),
     ], needsAnyOf: ["default", "cloud", "unencrypted"])
 
@@ -59,16 +59,16 @@ extension Parts {
   static func termKeys(needsOrder: Bool) -> [Record.Key] {
     [
       Record.Key(
-        name: "order", shape: .integer(0...Int(PurgeTerms.maximumOrder)), isRequired: needsOrder,
+        name: "order", shape: .integer(0...Int(PurgeDisposition.Terms.maximumOrder)), isRequired: needsOrder,
         about: "The purge order; lower numbers are deleted first."),
       Record.Key(
-        name: "when", shape: .choice(PurgeTerms.Moment.self),
+        name: "when", shape: .choice(PurgeDisposition.Terms.Moment.self),
         about: "The time at which the data may be deleted (default: under-pressure)."),
       Record.Key(
-        name: "unit", shape: .choice(PurgeTerms.Unit.self),
+        name: "unit", shape: .choice(PurgeDisposition.Terms.Unit.self),
         about: "The unit of deletion (default: file)."),
       Record.Key(
-        name: "action", shape: .choice(PurgeTerms.Action.self),
+        name: "action", shape: .choice(PurgeDisposition.Terms.Action.self),
         about: "The method of deletion (default: unlink)."),
     ]
   }
@@ -92,7 +92,7 @@ extension Parts {
     name: "pressure", title: "a pressure level",
     keys: [
       Record.Key(
-        name: "level", shape: .choice(PressureLevel.self), isRequired: true, about: "The name."),
+        name: "level", shape: .choice(Pressure.Level.self), isRequired: true, about: "The name."),
       Record.Key(
         name: "when-free-below", shape: .record(freeSpace), isRequired: true,
         about: "The amount of free space below which the level applies."),
@@ -100,7 +100,7 @@ extension Parts {
         name: "reclaim-to", shape: .record(freeSpace), isRequired: true,
         about: "The amount of free space at which a purge ends."),
       Record.Key(
-        name: "orders", shape: .list(.integer(0...Int(PurgeTerms.maximumOrder))), isRequired: true,
+        name: "orders", shape: .list(.integer(0...Int(PurgeDisposition.Terms.maximumOrder))), isRequired: true,
         about: "The purge orders included at this level."),
       Record.Key(
         name: "min-age", shape: .duration, isRequired: true,
@@ -123,4 +123,54 @@ extension Parts {
         name: "platform", shape: .record(examplePlatform),
         about: "The expected values for the platform.")
     ], needsAnyOf: ["class"] + exampleValues.map(\.name) + ["platform"])
+
+  static let exampleInput = [
+    Record.Key(
+      name: "in", shape: .choice(ContainerKind.self), isRequired: true,
+      about: "The kind of container."),
+    Record.Key(
+      name: "path", shape: .text(mayBeEmpty: true), isRequired: true,
+      about: "The path below the container's root; empty for the root."),
+    Record.Key(name: "app", shape: .text(), about: "The app that owns the container."),
+    Record.Key(name: "group", shape: .text(), about: "The group that owns the container."),
+    Record.Key(
+      name: "type", shape: .choice(EntryType.self),
+      about: "The type of the entry (default: file)."),
+    Record.Key(name: "size", shape: .size, about: "The size."),
+    Record.Key(name: "age", shape: .duration, about: "The time since the last change."),
+    Record.Key(
+      name: "marked", shape: .keyed(by: .names("path"), .oneOrMany(.identifier)),
+      about: "The marks on the entry or on its parent directories."),
+    Record.Key(
+      name: "holds", shape: .keyed(by: .names("path"), .oneOrMany(.text())),
+      about: "The sibling names in the parent directories."),
+    Record.Key(
+      name: "os-version", shape: .version, about: "The OS version (default: the newest)."),
+    Record.Key(
+      name: "for", shape: .choice(["local", "cloud", "unencrypted"]),
+      about: "The destination of the backup, for which `backup` is checked."),
+    Record.Key(name: "why", shape: .text(), about: "The purpose of the example."),
+  ]
+
+  static let exampleValues = [
+    Record.Key(name: "backup", shape: backup, about: "Whether the data is backed up."),
+    Record.Key(
+      name: "update", shape: .choice(UpdateDisposition.self),
+      about: "The handling of the data on update."),
+    Record.Key(
+      name: "purge",
+      shape: .either(
+        .choice(["never", "anytime"]),
+        .record(
+          Record(
+            name: "expected-terms", title: "a purge's terms", keys: termKeys(needsOrder: false)))),
+      about: "Whether the data may be purged, and the terms to check."),
+    Record.Key(
+      name: "restore", shape: .choice(RestoreDisposition.self),
+      about: "The handling of the data on restore."),
+  ]
+
+  static let examplePlatform = Record(
+    name: "expected-platform", title: "the platform's verdict",
+    keys: [dataClass] + exampleValues, needsAnyOf: ["class"] + exampleValues.map(\.name))
 }

@@ -1,3 +1,5 @@
+internal import Codecs
+
 /// A mistake in a policy: its position, the problem, and the expected text.
 package struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
   /// The position in the file.
@@ -96,5 +98,61 @@ package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
     if first.kind != .extends { return "correct \(file); sandboxctl-policy(5) describes patterns" }
     let list = "'sandboxctl policy list' lists the policies"
     return issues.count == 1 ? list : list + ", 'sandboxctl policy lint' every mistake in files"
+  }
+}
+
+/// A position in a policy file.
+package struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// The file, by the name of its source.
+  package let file: String
+  /// The line, counted from 1.
+  package let line: Int
+  /// The column, counted from 1.
+  package let column: Int
+
+  /// Creates a location.
+  package init(file: String, line: Int, column: Int) {
+    self.file = file
+    self.line = line
+    self.column = column
+  }
+
+  init(_ file: String, _ mark: Mark) {
+    self.init(file: file, line: mark.line, column: mark.column)
+  }
+
+  /// The file name that stands for policy names and patterns given without an option.
+  static let commandLine = "command line"
+
+  /// Whether the location is in the command line and not in a file.
+  package var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
+
+  /// The position in the format of compilers, `site.yaml:12:5`.
+  package var description: String { "\(file):\(line):\(column)" }
+
+  /// Orders by file, then by position.
+  package static func < (left: Self, right: Self) -> Bool {
+    (left.file, left.line, left.column) < (right.file, right.line, right.column)
+  }
+}
+
+extension PolicyIssue {
+  /// Returns a path for messages: names separated by slashes; bytes that are not printable UTF-8
+  /// are escaped.
+  static func text(of path: [[UInt8]]) -> String {
+    path.isEmpty ? "." : path.map(name).joined(separator: "/")
+  }
+
+  private static func name(_ bytes: [UInt8]) -> String {
+    if let text = String(validating: bytes, as: UTF8.self),
+      text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+    {
+      return text
+    }
+    return bytes.map { byte in
+      0x20..<0x7F ~= byte
+        ? String(Unicode.Scalar(byte))
+        : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
   }
 }

@@ -3,7 +3,7 @@ package import SandboxModel
 /// The handling of whole containers of one kind; a property is nil if no layer sets it.
 package struct ContainerTerms: Sendable, Hashable {
   /// The initial backup disposition of everything in the container.
-  package var backup: BackupSetting?
+  package var backup: Settings.Backup?
   /// The handling on update.
   package var update: Update?
   /// The handling when the app is offloaded.
@@ -71,53 +71,14 @@ package enum RetainedItem: String, CaseIterable, Sendable, Hashable {
   case safeHarbor = "safe-harbor"
 }
 
-/// The severity of a volume's shortage of space.
-package enum PressureLevel: String, CaseIterable, Sendable, Hashable, Comparable {
-  case low
-  case medium
-  case critical
-
-  /// Orders by severity, from the mildest.
-  package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
-
-  private var rank: Int {
-    switch self {
-    case .low: 0
-    case .medium: 1
-    case .critical: 2
-    }
-  }
-}
-
-/// An amount of free space: a percentage of the volume with an upper limit in bytes.
-package struct FreeSpace: Sendable, Hashable {
-  /// The percentage of the volume's size.
-  package let percent: Int
-  /// The upper limit in bytes, or nil for none.
-  package let atMost: Int64?
-
-  /// Creates an amount.
-  package init(percent: Int, atMost: Int64? = nil) {
-    self.percent = percent
-    self.atMost = atMost
-  }
-
-  /// Returns the amount in bytes for a volume of the given size.
-  package func bytes(ofVolume size: Int64) -> Int64 {
-    let (share, rest) = size.quotientAndRemainder(dividingBy: 100)
-    let part = share * Int64(percent) + rest * Int64(percent) / 100
-    return atMost.map { min(part, $0) } ?? part
-  }
-}
-
 /// The actions of a purge at one pressure level.
 package struct Pressure: Sendable, Hashable {
   /// The level.
-  package let level: PressureLevel
+  package let level: Pressure.Level
   /// The amount of free space below which the level applies.
-  package let whenFreeBelow: FreeSpace
+  package let whenFreeBelow: Pressure.FreeSpace
   /// The amount of free space at which a purge ends.
-  package let reclaimTo: FreeSpace
+  package let reclaimTo: Pressure.FreeSpace
   /// The purge orders included at this level.
   package let orders: Set<UInt16>
   /// The time in seconds for which data must have been unused.
@@ -136,4 +97,45 @@ package struct Quota: Sendable, Hashable {
   package let size: Int64
   /// The position in the file.
   package let location: PolicyLocation
+}
+
+extension Pressure {
+  /// The severity of a volume's shortage of space.
+  package enum Level: String, CaseIterable, Sendable, Hashable, Comparable {
+    case low
+    case medium
+    case critical
+
+    /// Orders by severity, from the mildest.
+    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+      switch self {
+      case .low: 0
+      case .medium: 1
+      case .critical: 2
+      }
+    }
+  }
+
+  /// An amount of free space: a percentage of the volume with an upper limit in bytes.
+  package struct FreeSpace: Sendable, Hashable {
+    /// The percentage of the volume's size.
+    package let percent: Int
+    /// The upper limit in bytes, or nil for none.
+    package let atMost: Int64?
+
+    /// Creates an amount.
+    package init(percent: Int, atMost: Int64? = nil) {
+      self.percent = percent
+      self.atMost = atMost
+    }
+
+    /// Returns the amount in bytes for a volume of the given size.
+    package func bytes(ofVolume size: Int64) -> Int64 {
+      let (share, rest) = size.quotientAndRemainder(dividingBy: 100)
+      let part = share * Int64(percent) + rest * Int64(percent) / 100
+      return atMost.map { min(part, $0) } ?? part
+    }
+  }
 }
