@@ -17,7 +17,7 @@ package struct PurgeJudgement: Sendable {
   /// The reason to consider its app running.
   package internal(set) var running: String?
   /// The policy's decision.
-  package internal(set) var decision: PurgeDecision?
+  package internal(set) var decision: CompiledPolicy.PurgeDecision?
 }
 
 extension PurgePlan {

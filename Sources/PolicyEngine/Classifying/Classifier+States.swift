@@ -3,8 +3,8 @@ internal import SandboxModel
 extension Classifier {
   /// The data of a state that a classifier uses at each step.
   struct StateRecord: Sendable {
-    /// A bit for each length of the names with transitions of their own; the last bit stands for all
-    /// greater lengths.
+    /// A bit for each length of the names with transitions of their own; the last bit stands for
+    /// all greater lengths.
     var literalLengths: UInt64 = 0
     /// The globs with transitions of their own, as a bit mask; unused if the policy has too many
     /// globs.
@@ -36,7 +36,8 @@ extension Classifier {
   struct StateKey: Hashable, Sendable {
     /// The nodes of the automaton from which something can still match, in order.
     var nodes: [UInt32] = []
-    /// The rules that match here, in order: twice the step, plus one if the rule also matches below.
+    /// The rules that match here, in order: twice the step, plus one if the rule also matches
+    /// below.
     var rules: [UInt32] = []
     /// The marks in effect.
     var marks: UInt64 = 0
@@ -60,7 +61,7 @@ extension Classifier {
   func rootKey(_ root: RootKey) -> StateKey {
     var key = StateKey()
     key.kind = UInt8(ContainerKind.allCases.firstIndex(of: root.kind) ?? 0)
-    let scopes: [CompiledStep.Scope] =
+    let scopes: [CompiledPolicy.Scope] =
       [.all] + (root.app.map { [.app($0)] } ?? []) + (root.group.map { [.group($0)] } ?? [])
     for scope in scopes {
       guard let node = policy.trie.root(root.kind, scope) else { continue }

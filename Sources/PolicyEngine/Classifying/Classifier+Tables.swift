@@ -41,7 +41,8 @@ extension Classifier {
       asksForCaches = !policy.markers.isEmpty
     }
 
-    private static func add(_ mark: MarkSet, for name: String, to known: inout [([UInt8], MarkSet)]) {
+    private static func add(_ mark: MarkSet, for name: String, to known: inout [([UInt8], MarkSet)])
+    {
       let bytes = Array(name.utf8)
       if let index = known.firstIndex(where: { $0.0 == bytes }) {
         known[index].1.formUnion(mark)
@@ -55,7 +56,8 @@ extension Classifier {
     }
   }
 
-  /// The globs of a policy, indexed by first and last byte, so that few have to be tried for a name.
+  /// The globs of a policy, indexed by first and last byte, so that few have to be tried for a
+  /// name.
   struct GlobFilter: Sendable {
     private let globs: [Glob]
     /// For each byte, the globs whose names may begin with it.

@@ -15,7 +15,7 @@ package final class CompiledPolicy: Sendable {
   /// assumed.
   package let osVersion: OSVersion?
   /// The layers in ascending order of precedence.
-  package let layers: [PolicyLayer]
+  package let layers: [CompiledPolicy.Layer]
   /// The BLAKE2b-256 digest of the content of all layers, independent of file names.
   package let digest: Digest
   /// The initial verdict of each class.
@@ -38,7 +38,7 @@ package final class CompiledPolicy: Sendable {
   /// The classes for which a layer permits loss with `allow-loss`.
   let lossyClasses: Set<DataClass>
   /// All rules and markers, in order of application.
-  let steps: [CompiledStep]
+  let steps: [CompiledPolicy.Step]
   /// The operations of `steps`, stored contiguously.
   let operations: [Operation]
   /// The step of each element of `markers`.
@@ -69,12 +69,104 @@ package final class CompiledPolicy: Sendable {
     let title: String?
     let layout: Layout?
     let osVersion: OSVersion?
-    let layers: [PolicyLayer]
-    let tables: PolicyTables
-    var steps: [CompiledStep] = []
+    let layers: [CompiledPolicy.Layer]
+    let tables: CompiledPolicy.Tables
+    var steps: [CompiledPolicy.Step] = []
     var markerSteps: [Int] = []
     var siblingNames: [[UInt8]] = []
     var trie = PatternTrie()
+  }
+}
+
+extension CompiledPolicy {
+  /// The containers to which a rule applies.
+  enum Scope: Sendable, Hashable {
+    case all
+    case app(String)
+    case group(String)
+  }
+
+  /// A rule or marker in the order in which the steps of all layers are applied.
+  struct Step: Sendable {
+    /// The rule or marker.
+    let origin: Origin
+    /// The index of its layer.
+    let layer: Int
+    /// The containers to which it applies.
+    let scope: Scope
+    /// Its effect.
+    let operation: Operation
+
+    enum Origin: Sendable {
+      case rule(Rule)
+      case marker(Marker)
+    }
+
+    var rule: Rule? { if case .rule(let rule) = origin { rule } else { nil } }
+    var marker: Marker? { if case .marker(let marker) = origin { marker } else { nil } }
+
+    var id: String {
+      switch origin {
+      case .rule(let rule): rule.id
+      case .marker(let marker): marker.id
+      }
+    }
+
+    var location: PolicyLocation {
+      switch origin {
+      case .rule(let rule): rule.location
+      case .marker(let marker): marker.location
+      }
+    }
+  }
+
+  /// A layer of a policy: rules, then marks. A later layer overrides an earlier one.
+  package struct Layer: Sendable {
+    /// The name in output: of the policy, of the overlay's file, or of the option.
+    package let name: String
+    /// The origin of its file.
+    package let origin: PolicySource.Origin
+    /// The part of the policy that it represents.
+    package let part: Part
+    let rules: [(scope: CompiledPolicy.Scope, rules: [Rule])]
+    let markers: [Marker]
+
+    /// The parts of a policy that form layers, in order.
+    package enum Part: String, Sendable, Hashable, CaseIterable {
+      /// The rules and markers of a file in the chain.
+      case chain
+      /// The `finally` section of a file in the chain.
+      case finally
+      /// An overlay.
+      case overlay
+      /// A file given on the command line.
+      case file
+      /// Patterns given on the command line with `--exclude` and `--include`.
+      case patterns
+    }
+
+    init(_ document: PolicyDocument, _ part: Part) {
+      name = document.name ?? document.source.name
+      origin = document.source.origin
+      self.part = part
+      if part == .finally {
+        rules = [(.all, document.finalRules)]
+        markers = document.finalMarkers
+      } else {
+        rules =
+          [(.all, document.rules)] + document.apps.map { (.app($0.owner), $0.rules) }
+          + document.groups.map { (.group($0.owner), $0.rules) }
+        markers = document.markers
+      }
+    }
+
+    init(patterns: [Rule]) {
+      name = "--exclude, --include"
+      origin = .commandLine
+      part = .patterns
+      rules = [(.all, patterns)]
+      markers = []
+    }
   }
 }
 

@@ -50,8 +50,8 @@ extension Rule {
     package var largerThan: Int64?
     /// The permitted types; any type if empty.
     package var types: Set<EntryType> = []
-    /// The names of which one must exist beside the entry that the pattern names. For a pattern that
-    /// ends in `/**`, that entry is the one named before `/**`.
+    /// The names of which one must exist beside the entry that the pattern names. For a pattern
+    /// that ends in `/**`, that entry is the one named before `/**`.
     package var siblings: [String] = []
     /// The age in seconds that the last change must exceed, relative to the scan's start.
     package var olderThan: Int64?

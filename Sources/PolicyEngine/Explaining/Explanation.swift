@@ -22,7 +22,7 @@ package struct Explanation: Sendable {
     /// The origin of the layer.
     package let origin: PolicySource.Origin
     /// The part of the policy that the layer represents.
-    package let part: PolicyLayer.Part
+    package let part: CompiledPolicy.Layer.Part
     /// For a marker, the depths of the entries that carry the mark, in ascending order; 0 is the
     /// container's root.
     package let bearers: [Int]

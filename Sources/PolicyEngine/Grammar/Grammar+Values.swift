@@ -59,7 +59,8 @@ extension Grammar {
   static func termKeys(needsOrder: Bool) -> [Record.Key] {
     [
       Record.Key(
-        name: "order", shape: .integer(0...Int(PurgeDisposition.Terms.maximumOrder)), isRequired: needsOrder,
+        name: "order", shape: .integer(0...Int(PurgeDisposition.Terms.maximumOrder)),
+        isRequired: needsOrder,
         about: "The purge order; lower numbers are deleted first."),
       Record.Key(
         name: "when", shape: .choice(PurgeDisposition.Terms.Moment.self),
@@ -100,7 +101,8 @@ extension Grammar {
         name: "reclaim-to", shape: .record(freeSpace), isRequired: true,
         about: "The amount of free space at which a purge ends."),
       Record.Key(
-        name: "orders", shape: .list(.integer(0...Int(PurgeDisposition.Terms.maximumOrder))), isRequired: true,
+        name: "orders", shape: .list(.integer(0...Int(PurgeDisposition.Terms.maximumOrder))),
+        isRequired: true,
         about: "The purge orders included at this level."),
       Record.Key(
         name: "min-age", shape: .duration, isRequired: true,

@@ -218,8 +218,8 @@ extension Pattern {
     /// Whether this component matches every name. True is definite.
     var includesEverything: Bool { globs.contains { $0.includes(Glob.anyName) } }
 
-    /// Names that the component matches, with stars replaced by a name that hardly any other pattern
-    /// matches.
+    /// Names that the component matches, with stars replaced by a name that hardly any other
+    /// pattern matches.
     var samples: [[UInt8]] {
       literals + globs.compactMap { $0.sample(filling: Self.filler) }
         + globs.compactMap { $0.sample(filling: []) }

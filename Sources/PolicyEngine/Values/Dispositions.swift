@@ -32,7 +32,8 @@ package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
 
   /// Creates a disposition; by default the destinations add no restriction.
   package init(
-    _ standard: BackupDisposition.Mode, cloud: BackupDisposition.Mode = .always, unencrypted: BackupDisposition.Mode = .always
+    _ standard: BackupDisposition.Mode, cloud: BackupDisposition.Mode = .always,
+    unencrypted: BackupDisposition.Mode = .always
   ) {
     self.standard = standard
     self.cloud = cloud
@@ -90,10 +91,13 @@ package enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
   case allowed(PurgeDisposition.Terms)
 
   /// It may be deleted at any time, before all other data.
-  package static let anytime = PurgeDisposition.allowed(PurgeDisposition.Terms(order: 0, when: .anytime))
+  package static let anytime = PurgeDisposition.allowed(
+    PurgeDisposition.Terms(order: 0, when: .anytime))
 
   /// The terms, or nil if it may not be deleted.
-  package var terms: PurgeDisposition.Terms? { if case .allowed(let terms) = self { terms } else { nil } }
+  package var terms: PurgeDisposition.Terms? {
+    if case .allowed(let terms) = self { terms } else { nil }
+  }
 }
 
 extension PurgeDisposition: CustomStringConvertible {

@@ -1,7 +1,7 @@
 internal import Codecs
 
 /// A mistake in a policy: its position, the problem, and the expected text.
-package struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
+package struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
   /// The position in the file.
   package let location: PolicyLocation
   /// The severity.

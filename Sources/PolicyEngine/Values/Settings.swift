@@ -39,7 +39,8 @@ extension Settings {
 
     /// Creates a setting.
     package init(
-      _ standard: BackupDisposition.Mode? = nil, cloud: BackupDisposition.Mode? = nil, unencrypted: BackupDisposition.Mode? = nil
+      _ standard: BackupDisposition.Mode? = nil, cloud: BackupDisposition.Mode? = nil,
+      unencrypted: BackupDisposition.Mode? = nil
     ) {
       self.standard = standard
       self.cloud = cloud

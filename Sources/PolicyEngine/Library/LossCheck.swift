@@ -3,16 +3,16 @@ internal import SandboxModel
 /// Finds rules that make precious data purgeable or discard it on update.
 ///
 /// A rule that sets a class is checked by itself. For any other rule, earlier layers and rules
-/// determine the class: `LossSearch` looks for a path that the rule matches and that has a precious
-/// class. Each reported loss is therefore real and has a path as an example. The `finally` sections
-/// of extended policies are checked again, since they apply after the file's own rules.
+/// determine the class: `LossCheck.Search` looks for a path that the rule matches and that has a
+/// precious class. Each reported loss is therefore real and has a path as an example. The `finally`
+/// sections of extended policies are checked again, since they apply after the file's own rules.
 struct LossCheck {
   private let policy: CompiledPolicy
   /// The classes for which the file permits loss with a reason.
   private let allowed: Set<DataClass>
   /// The layout, for an overlay over several layouts.
   private let place: String
-  private var search: LossSearch
+  private var search: LossCheck.Search
   private(set) var issues: [PolicyIssue] = []
 
   init(_ document: PolicyDocument, _ policy: CompiledPolicy) {
@@ -21,7 +21,7 @@ struct LossCheck {
     let layouts = Layout.allCases.filter { document.isOverlay(for: $0) }
     let layout = layouts.count > 1 ? policy.layout : nil
     place = layout.map { " over the layout \($0.rawValue)" } ?? ""
-    search = LossSearch(policy)
+    search = LossCheck.Search(policy)
     for (dataClass, entry) in document.classes where entry.allowLoss == nil {
       check(dataClass, entry)
     }

@@ -1,4 +1,4 @@
-internal import SandboxModel
+package import SandboxModel
 
 extension CompiledPolicy {
   /// Whether an `Explanation.Step` of this policy can have the identifier: that of a rule, a marker
@@ -86,7 +86,8 @@ struct Explainer {
   }
 
   private func described(
-    _ step: CompiledStep, outcome: Explanation.Outcome, keep: Assignment, platform: Assignment
+    _ step: CompiledPolicy.Step, outcome: Explanation.Outcome, keep: Assignment,
+    platform: Assignment
   ) -> Explanation.Step {
     let layer = policy.layers[step.layer]
     return Explanation.Step(
@@ -97,7 +98,7 @@ struct Explainer {
       source: step.rule?.source ?? step.marker?.source)
   }
 
-  private func bearers(of step: CompiledStep) -> [Int] {
+  private func bearers(of step: CompiledPolicy.Step) -> [Int] {
     guard let marker = step.marker, let index = policy.markers.firstIndex(of: marker) else {
       return []
     }
@@ -119,8 +120,8 @@ struct Explainer {
   }
 }
 
-extension CompiledStep {
-  fileprivate func kind(in layer: PolicyLayer) -> Explanation.Kind {
+extension CompiledPolicy.Step {
+  fileprivate func kind(in layer: CompiledPolicy.Layer) -> Explanation.Kind {
     if marker != nil { return .marker }
     if layer.part == .patterns { return .pattern }
     return switch scope {
@@ -153,5 +154,97 @@ extension Assignment {
     if fields.contains(.purge) { add("purge", verdict.purge.description) }
     if fields.contains(.restore) { add("restore", verdict.restore.rawValue) }
     return changes
+  }
+}
+
+extension CompiledPolicy {
+  /// Returns the last rule or marker that set whether an entry may be purged.
+  package func purgeDecision(on query: EntryQuery, scanStart: Int64 = 0)
+    -> CompiledPolicy.PurgeDecision
+  {
+    let explanation = explain(query, scanStart: scanStart)
+    let matched = matching(query, depth: query.path.count)
+    // The first step is the container's initial verdict; the others are the matching steps in
+    // order.
+    let last = explanation.steps.indices.last { index in
+      let step = explanation.steps[index]
+      return step.outcome == .applied && step.keep.contains { $0.key == "purge" }
+    }
+    let place = last ?? 0
+    let rule = place == 0 ? nil : steps[matched[place - 1]].rule
+    let dataClass = explanation.verdicts.keep.dataClass
+    return CompiledPolicy.PurgeDecision(
+      rule: explanation.steps[place].id, location: explanation.steps[place].location,
+      why: explanation.steps[place].why,
+      allowsLoss: rule?.allowLoss != nil || lossyClasses.contains(dataClass))
+  }
+
+  /// Returns the directories that rules name by the components before the first wildcard. A purge
+  /// does not delete them.
+  package func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
+    Set(
+      steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern.fixedPrefix))
+  }
+}
+
+extension CompiledPolicy {
+  /// The rule or marker that decided whether an entry may be purged.
+  package struct PurgeDecision: Sendable, Hashable {
+    /// The identifier of the rule or marker, or the container kind if none matched.
+    package let rule: String
+    /// The position, or nil for the container's initial verdict.
+    package let location: PolicyLocation?
+    /// The reason given in the policy.
+    package let why: String?
+    /// Whether the policy permits the loss of precious data with `allow-loss`.
+    package let allowsLoss: Bool
+  }
+}
+
+extension CompiledPolicy {
+  /// Returns the initial verdicts of everything in a container kind.
+  func start(_ kind: ContainerKind) -> Verdicts {
+    starts[ContainerKind.allCases.firstIndex(of: kind) ?? 0]
+  }
+
+  /// Returns the rules and markers that apply to a query's entry, or to the directory above it at a
+  /// depth, in order.
+  func matching(_ query: EntryQuery, depth: Int) -> [Int] {
+    (matchingRules(query, depth: depth) + activeMarks(query, depth: depth)).sorted()
+  }
+
+  private func matchingRules(_ query: EntryQuery, depth: Int) -> [Int] {
+    let scopes: [CompiledPolicy.Scope] =
+      [.all] + (query.app.map { [.app($0)] } ?? []) + (query.group.map { [.group($0)] } ?? [])
+    return trie.steps(
+      matching: Array(query.path.prefix(depth)),
+      from: scopes.compactMap { trie.root(query.kind, $0) }
+    ) { query.siblings[$0]?.rawValue ?? 0 }
+  }
+
+  /// Returns the steps of the markers on an entry and of those inherited from parent directories.
+  private func activeMarks(_ query: EntryQuery, depth: Int) -> [Int] {
+    markers.indices.filter { !bearers(of: $0, query, depth: depth).isEmpty }
+      .map { markerSteps[$0] }
+  }
+
+  /// Returns the depths of the entries that carry a mark in effect at a depth, in ascending order.
+  func bearers(of marker: Int, _ query: EntryQuery, depth: Int) -> [Int] {
+    guard markers[marker].kinds.contains(query.kind) else { return [] }
+    return query.marks.filter { place, marks in
+      marks.contains(MarkSet(marker: marker))
+        && (place == depth || (place < depth && markers[marker].isInherited))
+    }.keys.sorted()
+  }
+
+  /// Whether the rules alone, without markers, give the directory at a depth the class cache.
+  func isCache(_ query: EntryQuery, depth: Int) -> Bool {
+    var verdicts = start(query.kind)
+    for step in matchingRules(query, depth: depth) {
+      let operation = operations[step]
+      guard operation.condition.holds(EntryFacts(.directory), scanStart: 0) else { continue }
+      operation.apply(to: &verdicts, belowCache: false)
+    }
+    return verdicts.keep.dataClass == .cache
   }
 }

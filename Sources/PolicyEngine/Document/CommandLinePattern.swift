@@ -1,27 +1,4 @@
-package import SandboxModel
-
-/// A request for a compiled policy.
-package struct PolicyRequest: Sendable, Hashable {
-  /// The policy's name, or nil for the layout's default policy.
-  package var policy: String?
-  /// The device's layout, or nil for the policy's own layout.
-  package var layout: Layout?
-  /// The device's OS version, or nil if it is unknown and the newest one is assumed.
-  package var osVersion: OSVersion?
-  /// The command-line patterns, in order.
-  package var patterns: [CommandLinePattern]
-
-  /// Creates a request.
-  package init(
-    policy: String? = nil, layout: Layout? = nil, osVersion: OSVersion? = nil,
-    patterns: [CommandLinePattern] = []
-  ) {
-    self.policy = policy
-    self.layout = layout
-    self.osVersion = osVersion
-    self.patterns = patterns
-  }
-}
+internal import SandboxModel
 
 /// A command-line option that acts as a rule. It applies to all containers and overrides every
 /// file.
@@ -70,7 +47,7 @@ package enum CommandLinePattern: Sendable, Hashable {
   }
 
   /// Returns the rule that represents the option.
-  func rule(number: Int) throws(PolicyIssueError) -> Rule {
+  func rule(number: Int) throws(PolicyIssue) -> Rule {
     do {
       let pattern = try Pattern(parsing: text)
       let location = PolicyLocation(file: option, line: number, column: 1)
@@ -81,14 +58,8 @@ package enum CommandLinePattern: Sendable, Hashable {
         source: nil, allowLoss: nil, patternLocation: location)
     } catch {
       let place = PolicyLocation(file: option, line: number, column: error.offset + 1)
-      throw PolicyIssueError(
-        issue: PolicyIssue(
-          .pattern, at: place, "\(error.problem) in '\(text.shown)'", expected: error.expected))
+      throw PolicyIssue(
+        .pattern, at: place, "\(error.problem) in '\(text.shown)'", expected: error.expected)
     }
   }
-}
-
-/// A single mistake, thrown to be added to the others.
-struct PolicyIssueError: Error {
-  let issue: PolicyIssue
 }

@@ -41,8 +41,8 @@ struct PolicyLint {
     let selection = context.selection
     found.formUnion(selection.issues)
     guard selection.issues.isEmpty else { return }
-    let (policy, issues) = CompiledPolicy.compile(
-      selection, name: document.name ?? "", layout: context.layout, osVersion: nil,
+    let (policy, issues) = selection.compile(
+      name: document.name ?? "", layout: context.layout, osVersion: nil,
       allVersions: true)
     found.formUnion(issues)
     found.formUnion(LossCheck(document, policy).issues)
@@ -50,35 +50,5 @@ struct PolicyLint {
     var examples = ExampleRun(document, selection, layout: context.layout, all: policy)
     examples.run()
     found.formUnion(examples.issues)
-  }
-}
-
-extension PolicyLibrary {
-  /// Returns every mistake in the files with a source name, or in all files if it is nil.
-  ///
-  /// A policy is checked with the policies that it extends, an overlay on top of the default policy
-  /// of each of its layouts. Files that cannot be read as policies are included.
-  package func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
-    var issues: [PolicyIssue] = []
-    for issue in unreadableIssues where sourceName == nil || issue.location.file == sourceName {
-      issues.append(issue)
-    }
-    for document in documents where sourceName == nil || document.source.name == sourceName {
-      let own = ownIssues(document)
-      issues += own
-      let isSound = !own.contains { $0.severity == .error }
-      issues += PolicyLint(document, in: self, runsExamples: isSound).issues
-    }
-    var seen: Set<PolicyIssue> = []
-    return issues.filter { seen.insert($0).inserted }.sorted { $0.location < $1.location }
-  }
-
-  /// Runs the examples of the files with a source name, or of all files if it is nil.
-  ///
-  /// - Returns: The number of examples, and an issue for each failure.
-  package func test(_ sourceName: String? = nil) -> (count: Int, failures: [PolicyIssue]) {
-    let tested = documents.filter { sourceName == nil || $0.source.name == sourceName }
-    let failures = tested.flatMap { lint($0.source.name) }.filter { $0.kind == .example }
-    return (tested.reduce(0) { $0 + $1.examples.count }, failures)
   }
 }

@@ -39,8 +39,8 @@ struct ExampleRun {
 
   private mutating func policy(for version: OSVersion?) -> CompiledPolicy {
     if let known = policies[version] { return known }
-    let (policy, _) = CompiledPolicy.compile(
-      selection, name: all.name, layout: layout, osVersion: version)
+    let (policy, _) = selection.compile(
+      name: all.name, layout: layout, osVersion: version)
     policies[version] = policy
     return policy
   }
@@ -159,4 +159,3 @@ private struct BackupReading {
     return nil
   }
 }
-
