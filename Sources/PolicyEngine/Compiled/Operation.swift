@@ -11,7 +11,7 @@ struct Operation: Sendable {
   /// The extent of its permissions.
   let authority: Authority
   /// The conditions on the entry itself.
-  let condition: Operation.Condition
+  let condition: Condition
 
   /// The extent of an operation's permissions.
   enum Authority: Sendable {
@@ -25,7 +25,7 @@ struct Operation: Sendable {
 
   /// Creates the operation of a rule or marker.
   init(
-    _ settings: Settings, _ platformSetting: Settings.Platform, condition: Operation.Condition,
+    _ settings: Settings, _ platformSetting: Settings.Platform, condition: Condition,
     classes: [DataClass: Verdict], authority: Authority = .rule
   ) {
     let own = Assignment(settings, classes: classes)

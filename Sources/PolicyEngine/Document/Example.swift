@@ -24,12 +24,43 @@ package struct Example: Sendable, Hashable {
   /// The destination of the backup, or nil for the default one.
   package let destination: Destination?
   /// The expected values.
-  package let expected: Example.Expectation
+  package let expected: Expectation
   /// The expected values for the platform.
-  package let platform: Example.Expectation
+  package let platform: Expectation
 
   /// The reference time for `age` in examples, in seconds since 1970.
   static let scanStart: Int64 = 4_000_000_000
+}
+
+extension Example {
+  /// The values that an example expects, each with its position.
+  package struct Expectation: Sendable, Hashable {
+    var dataClass: Placed<DataClass>?
+    var backup: Placed<Settings.Backup>?
+    var update: Placed<UpdateDisposition>?
+    var purge: Placed<Purge>?
+    var restore: Placed<RestoreDisposition>?
+
+    struct Placed<Value: Sendable & Hashable>: Sendable, Hashable {
+      let value: Value
+      let location: PolicyLocation
+    }
+
+    /// The expected value of `purge`: never, anytime, or the terms that the example names.
+    struct Purge: Sendable, Hashable {
+      var isAllowed: Bool
+      var order: UInt16?
+      var when: PurgeDisposition.Terms.Moment?
+      var unit: PurgeDisposition.Terms.Unit?
+      var action: PurgeDisposition.Terms.Action?
+
+      func accepts(_ purge: PurgeDisposition) -> Bool {
+        guard let terms = purge.terms else { return !isAllowed }
+        return isAllowed && order ?? terms.order == terms.order && when ?? terms.when == terms.when
+          && unit ?? terms.unit == terms.unit && action ?? terms.action == terms.action
+      }
+    }
+  }
 }
 
 extension Example.Expectation.Purge: CustomStringConvertible {
@@ -40,38 +71,5 @@ extension Example.Expectation.Purge: CustomStringConvertible {
       unit.map { "unit: \($0.rawValue)" }, action.map { "action: \($0.rawValue)" },
     ]
     return "{\(parts.compactMap(\.self).joined(separator: ", "))}"
-  }
-}
-
-extension Example.Expectation {
-  /// The expected value of `purge`: never, anytime, or the terms that the example names.
-  struct Purge: Sendable, Hashable {
-    var isAllowed: Bool
-    var order: UInt16?
-    var when: PurgeDisposition.Terms.Moment?
-    var unit: PurgeDisposition.Terms.Unit?
-    var action: PurgeDisposition.Terms.Action?
-
-    func accepts(_ purge: PurgeDisposition) -> Bool {
-      guard let terms = purge.terms else { return !isAllowed }
-      return isAllowed && order ?? terms.order == terms.order && when ?? terms.when == terms.when
-        && unit ?? terms.unit == terms.unit && action ?? terms.action == terms.action
-    }
-  }
-}
-
-extension Example {
-  /// The values that an example expects, each with its position.
-  package struct Expectation: Sendable, Hashable {
-    var dataClass: Placed<DataClass>?
-    var backup: Placed<Settings.Backup>?
-    var update: Placed<UpdateDisposition>?
-    var purge: Placed<Example.Expectation.Purge>?
-    var restore: Placed<RestoreDisposition>?
-
-    struct Placed<Value: Sendable & Hashable>: Sendable, Hashable {
-      let value: Value
-      let location: PolicyLocation
-    }
   }
 }

@@ -5,20 +5,20 @@ package struct PolicySource: Sendable, Hashable {
   /// The file's content, UTF-8.
   package let bytes: [UInt8]
   /// The origin, which determines the position among the layers.
-  package let origin: PolicySource.Origin
+  package let origin: Origin
 
   /// The maximum size of a policy file, in bytes.
   package static let maximumSize = 4 << 20
 
   /// Creates a source.
-  package init(name: String, bytes: [UInt8], origin: PolicySource.Origin) {
+  package init(name: String, bytes: [UInt8], origin: Origin) {
     self.name = name
     self.bytes = bytes
     self.origin = origin
   }
 
   /// Creates a source from a string.
-  package init(name: String, text: String, origin: PolicySource.Origin) {
+  package init(name: String, text: String, origin: Origin) {
     self.init(name: name, bytes: Array(text.utf8), origin: origin)
   }
 

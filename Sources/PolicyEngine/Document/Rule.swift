@@ -15,7 +15,7 @@ package struct Rule: Sendable, Hashable {
   /// The effect on the platform's verdict.
   package let platform: Settings.Platform
   /// The additional conditions.
-  package let conditions: Rule.Conditions
+  package let conditions: Conditions
   /// The OS versions to which it applies.
   package let versions: OSVersion.Range
   /// The reason, from `why`.
@@ -26,21 +26,6 @@ package struct Rule: Sendable, Hashable {
   package let allowLoss: String?
   /// The position of its pattern.
   let patternLocation: PolicyLocation
-}
-
-extension Rule.Conditions: CustomStringConvertible {
-  /// The conditions as text, "type is file, larger than 1000 bytes"; empty for none.
-  package var description: String {
-    var parts: [String] = []
-    if !types.isEmpty {
-      parts.append("type is \(types.map(\.rawValue).sorted().joined(separator: " or "))")
-    }
-    if let largerThan { parts.append("larger than \(largerThan) bytes") }
-    if !siblings.isEmpty { parts.append("beside \(siblings.joined(separator: " or "))") }
-    if let olderThan { parts.append("older than \(olderThan) seconds") }
-    if let newerThan { parts.append("newer than \(newerThan) seconds") }
-    return parts.joined(separator: ", ")
-  }
 }
 
 extension Rule {
@@ -67,7 +52,7 @@ extension Rule {
     }
 
     /// Whether these conditions hold for every entry for which the other conditions hold.
-    func cover(_ other: Rule.Conditions) -> Bool {
+    func cover(_ other: Conditions) -> Bool {
       func isWithin(_ limit: Int64?, theirs: Int64?, by order: (Int64, Int64) -> Bool) -> Bool {
         guard let limit else { return true }
         return theirs.map { order($0, limit) } ?? false
@@ -79,5 +64,20 @@ extension Rule {
         && (siblings.isEmpty
           || (!other.siblings.isEmpty && Set(other.siblings).isSubset(of: siblings)))
     }
+  }
+}
+
+extension Rule.Conditions: CustomStringConvertible {
+  /// The conditions as text, "type is file, larger than 1000 bytes"; empty for none.
+  package var description: String {
+    var parts: [String] = []
+    if !types.isEmpty {
+      parts.append("type is \(types.map(\.rawValue).sorted().joined(separator: " or "))")
+    }
+    if let largerThan { parts.append("larger than \(largerThan) bytes") }
+    if !siblings.isEmpty { parts.append("beside \(siblings.joined(separator: " or "))") }
+    if let olderThan { parts.append("older than \(olderThan) seconds") }
+    if let newerThan { parts.append("newer than \(newerThan) seconds") }
+    return parts.joined(separator: ", ")
   }
 }

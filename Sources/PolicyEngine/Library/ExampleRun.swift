@@ -90,6 +90,34 @@ struct ExampleRun {
   ) {
     issues.append(PolicyIssue(kind, at: place, problem, expected: expected))
   }
+
+  /// The view of a backup disposition for an example.
+  private struct BackupReading {
+    private let disposition: BackupDisposition
+    private let destination: Destination?
+
+    init(_ disposition: BackupDisposition, _ destination: Destination?) {
+      self.disposition = disposition
+      self.destination = destination
+    }
+
+    /// Returns the wanted and the actual mode, or nil if they agree.
+    func difference(from wanted: Settings.Backup) -> (String, String)? {
+      if let standard = wanted.standard {
+        let mode = disposition.mode(for: destination ?? Destination())
+        if mode != standard { return (standard.rawValue, mode.rawValue) }
+      }
+      let cloud = disposition.mode(for: Destination(isCloud: true))
+      if let mode = wanted.cloud, mode != cloud {
+        return ("{cloud: \(mode.rawValue)}", "{cloud: \(cloud.rawValue)}")
+      }
+      let plain = disposition.mode(for: Destination(isUnencrypted: true))
+      if let mode = wanted.unencrypted, mode != plain {
+        return ("{unencrypted: \(mode.rawValue)}", "{unencrypted: \(plain.rawValue)}")
+      }
+      return nil
+    }
+  }
 }
 
 // MARK: - Comparing
@@ -129,33 +157,5 @@ extension ExampleRun {
         fail(at: wanted.location, "backup", wanted: value, got: found)
       }
     }
-  }
-}
-
-/// The view of a backup disposition for an example.
-private struct BackupReading {
-  private let disposition: BackupDisposition
-  private let destination: Destination?
-
-  init(_ disposition: BackupDisposition, _ destination: Destination?) {
-    self.disposition = disposition
-    self.destination = destination
-  }
-
-  /// Returns the wanted and the actual mode, or nil if they agree.
-  func difference(from wanted: Settings.Backup) -> (String, String)? {
-    if let standard = wanted.standard {
-      let mode = disposition.mode(for: destination ?? Destination())
-      if mode != standard { return (standard.rawValue, mode.rawValue) }
-    }
-    let cloud = disposition.mode(for: Destination(isCloud: true))
-    if let mode = wanted.cloud, mode != cloud {
-      return ("{cloud: \(mode.rawValue)}", "{cloud: \(cloud.rawValue)}")
-    }
-    let plain = disposition.mode(for: Destination(isUnencrypted: true))
-    if let mode = wanted.unencrypted, mode != plain {
-      return ("{unencrypted: \(mode.rawValue)}", "{unencrypted: \(plain.rawValue)}")
-    }
-    return nil
   }
 }

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 
 /// The layers of a policy, selected from a library.
@@ -81,7 +82,6 @@ struct LayerSelection {
       name: name, title: title, layout: layout, osVersion: osVersion, layers: layers,
       tables: CompiledPolicy.Tables(documents))
     let issues = parts.assemble(allVersions: allVersions)
-    let digest = CompiledPolicy.digest(documents, patterns)
     return (CompiledPolicy(parts, digest: digest), issues)
   }
 
@@ -149,5 +149,44 @@ struct LayerSelection {
           "the policy '\(reference.name)' is for the layout \(other.rawValue)",
           expected: "a policy for \(layout.rawValue), or for any layout"))
     }
+  }
+}
+
+// MARK: - Digest
+
+extension LayerSelection {
+  /// The digest of all files and of the command-line patterns, in order. It is independent of
+  /// comments, key order and quoting.
+  private var digest: Digest {
+    var bytes: [UInt8] = []
+    for document in documents {
+      Self.append("file", to: &bytes)
+      Self.append(document.content, to: &bytes)
+    }
+    for text in patterns.flatMap(\.content) { Self.append(text, to: &bytes) }
+    return Blake2b.hash(bytes)
+  }
+
+  private static func append(_ node: YAMLNode, to bytes: inout [UInt8]) {
+    switch node.content {
+    case .scalar(let scalar):
+      append("scalar", to: &bytes)
+      append(scalar.text, to: &bytes)
+    case .sequence(let elements):
+      append("list \(elements.count)", to: &bytes)
+      for element in elements { append(element, to: &bytes) }
+    case .mapping(let entries):
+      append("mapping \(entries.count)", to: &bytes)
+      let sorted = entries.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      for entry in sorted {
+        append(entry.name, to: &bytes)
+        append(entry.value, to: &bytes)
+      }
+    }
+  }
+
+  private static func append(_ text: String, to bytes: inout [UInt8]) {
+    bytes.append(contentsOf: "\(text.utf8.count):".utf8)
+    bytes.append(contentsOf: text.utf8)
   }
 }

@@ -127,19 +127,6 @@ extension LossCheck {
   }
 }
 
-extension Rule {
-  /// Entries that satisfy the rule's conditions: of each type, with the smallest and the largest
-  /// size.
-  fileprivate var possibleFacts: [EntryFacts] {
-    let condition = Operation.Condition(conditions)
-    let age = max(condition.olderThan + 1, 0)
-    let sizes = [max(condition.largerThan + 1, 0), Int64.max]
-    return EntryType.allCases.flatMap { type in
-      sizes.map { EntryFacts(type, size: $0, modified: -age) }
-    }.filter { condition.holds($0, scanStart: 0) }
-  }
-}
-
 extension LossCheck {
   /// Finds paths that a pattern matches together with patterns of an automaton.
   ///
@@ -239,5 +226,18 @@ extension LossCheck {
         }
       }
     }
+  }
+}
+
+extension Rule {
+  /// Entries that satisfy the rule's conditions: of each type, with the smallest and the largest
+  /// size.
+  fileprivate var possibleFacts: [EntryFacts] {
+    let condition = Operation.Condition(conditions)
+    let age = max(condition.olderThan + 1, 0)
+    let sizes = [max(condition.largerThan + 1, 0), Int64.max]
+    return EntryType.allCases.flatMap { type in
+      sizes.map { EntryFacts(type, size: $0, modified: -age) }
+    }.filter { condition.holds($0, scanStart: 0) }
   }
 }

@@ -12,7 +12,7 @@ struct LossCheck {
   private let allowed: Set<DataClass>
   /// The layout, for an overlay over several layouts.
   private let place: String
-  private var search: LossCheck.Search
+  private var search: Search
   private(set) var issues: [PolicyIssue] = []
 
   init(_ document: PolicyDocument, _ policy: CompiledPolicy) {
@@ -21,7 +21,7 @@ struct LossCheck {
     let layouts = Layout.allCases.filter { document.isOverlay(for: $0) }
     let layout = layouts.count > 1 ? policy.layout : nil
     place = layout.map { " over the layout \($0.rawValue)" } ?? ""
-    search = LossCheck.Search(policy)
+    search = Search(policy)
     for (dataClass, entry) in document.classes where entry.allowLoss == nil {
       check(dataClass, entry)
     }

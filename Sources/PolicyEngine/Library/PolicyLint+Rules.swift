@@ -1,23 +1,5 @@
 internal import SandboxModel
 
-extension Operation {
-  /// Whether the operation sets every value that another one sets.
-  fileprivate func sets(allOf other: Operation) -> Bool {
-    keep.fields.isSuperset(of: other.keep.fields)
-      && platform.fields.isSuperset(of: other.platform.fields)
-  }
-}
-
-extension Rule {
-  /// Whether the rule matches every entry that another rule matches.
-  fileprivate func covers(_ other: Rule) -> Bool {
-    kinds.isSuperset(of: other.kinds) && versions.covers(other.versions)
-      && conditions.cover(other.conditions)
-      && (conditions.siblings.isEmpty || pattern == other.pattern)
-      && pattern.includes(other.pattern)
-  }
-}
-
 extension PolicyLint {
   /// Finds rules that no path can match: for containers that the layout lacks, or with a first
   /// component that does not occur there.
@@ -151,5 +133,23 @@ extension PolicyLint {
             + "always overrides it",
           expected: "the general rule before the specific one"))
     }
+  }
+}
+
+extension Operation {
+  /// Whether the operation sets every value that another one sets.
+  fileprivate func sets(allOf other: Operation) -> Bool {
+    keep.fields.isSuperset(of: other.keep.fields)
+      && platform.fields.isSuperset(of: other.platform.fields)
+  }
+}
+
+extension Rule {
+  /// Whether the rule matches every entry that another rule matches.
+  fileprivate func covers(_ other: Rule) -> Bool {
+    kinds.isSuperset(of: other.kinds) && versions.covers(other.versions)
+      && conditions.cover(other.conditions)
+      && (conditions.siblings.isEmpty || pattern == other.pattern)
+      && pattern.includes(other.pattern)
   }
 }

@@ -1,39 +1,16 @@
-/// The destination of a backup, as far as policies distinguish destinations.
-package struct Destination: Sendable, Hashable, CaseIterable {
-  /// Whether the repository is hosted by another party.
-  package var isCloud: Bool
-  /// Whether the repository is unencrypted.
-  package var isUnencrypted: Bool
-
-  /// Creates a destination; by default a local, encrypted one, without restrictions.
-  package init(isCloud: Bool = false, isUnencrypted: Bool = false) {
-    self.isCloud = isCloud
-    self.isUnencrypted = isUnencrypted
-  }
-
-  /// All four combinations.
-  package static let allCases: [Destination] = [
-    Destination(), Destination(isCloud: true), Destination(isUnencrypted: true),
-    Destination(isCloud: true, isUnencrypted: true),
-  ]
-
-  /// The index in `allCases`.
-  var index: Int { (isCloud ? 1 : 0) + (isUnencrypted ? 2 : 0) }
-}
-
 /// Whether data goes into a backup, by destination.
 package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   /// The mode for every destination.
-  package var standard: BackupDisposition.Mode
+  package var standard: Mode
   /// The additional restriction for a repository in a cloud.
-  package var cloud: BackupDisposition.Mode
+  package var cloud: Mode
   /// The additional restriction for an unencrypted repository.
-  package var unencrypted: BackupDisposition.Mode
+  package var unencrypted: Mode
 
   /// Creates a disposition; by default the destinations add no restriction.
   package init(
-    _ standard: BackupDisposition.Mode, cloud: BackupDisposition.Mode = .always,
-    unencrypted: BackupDisposition.Mode = .always
+    _ standard: Mode, cloud: Mode = .always,
+    unencrypted: Mode = .always
   ) {
     self.standard = standard
     self.cloud = cloud
@@ -41,22 +18,11 @@ package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// Returns the mode for a destination: the most restrictive of those that apply.
-  package func mode(for destination: Destination = Destination()) -> BackupDisposition.Mode {
+  package func mode(for destination: Destination = Destination()) -> Mode {
     var mode = standard
     if destination.isCloud { mode = max(mode, cloud) }
     if destination.isUnencrypted { mode = max(mode, unencrypted) }
     return mode
-  }
-}
-
-extension BackupDisposition: CustomStringConvertible {
-  /// The disposition in the syntax of policy files.
-  package var description: String {
-    var parts: [String] = []
-    if cloud > standard { parts.append("cloud: \(cloud.rawValue)") }
-    if unencrypted > standard { parts.append("unencrypted: \(unencrypted.rawValue)") }
-    guard !parts.isEmpty else { return standard.rawValue }
-    return "{default: \(standard.rawValue), \(parts.joined(separator: ", "))}"
   }
 }
 
@@ -83,32 +49,54 @@ extension BackupDisposition {
   }
 }
 
+extension BackupDisposition: CustomStringConvertible {
+  /// The disposition in the syntax of policy files.
+  package var description: String {
+    var parts: [String] = []
+    if cloud > standard { parts.append("cloud: \(cloud.rawValue)") }
+    if unencrypted > standard { parts.append("unencrypted: \(unencrypted.rawValue)") }
+    guard !parts.isEmpty else { return standard.rawValue }
+    return "{default: \(standard.rawValue), \(parts.joined(separator: ", "))}"
+  }
+}
+
+/// The destination of a backup, as far as policies distinguish destinations.
+package struct Destination: Sendable, Hashable, CaseIterable {
+  /// Whether the repository is hosted by another party.
+  package var isCloud: Bool
+  /// Whether the repository is unencrypted.
+  package var isUnencrypted: Bool
+
+  /// Creates a destination; by default a local, encrypted one, without restrictions.
+  package init(isCloud: Bool = false, isUnencrypted: Bool = false) {
+    self.isCloud = isCloud
+    self.isUnencrypted = isUnencrypted
+  }
+
+  /// All four combinations.
+  package static let allCases: [Destination] = [
+    Destination(), Destination(isCloud: true), Destination(isUnencrypted: true),
+    Destination(isCloud: true, isUnencrypted: true),
+  ]
+
+  /// The index in `allCases`.
+  var index: Int { (isCloud ? 1 : 0) + (isUnencrypted ? 2 : 0) }
+}
+
 /// Whether data may be deleted to gain space.
 package enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
   /// It is never deleted.
   case never
   /// It may be deleted, on these terms.
-  case allowed(PurgeDisposition.Terms)
+  case allowed(Terms)
 
   /// It may be deleted at any time, before all other data.
   package static let anytime = PurgeDisposition.allowed(
-    PurgeDisposition.Terms(order: 0, when: .anytime))
+    Terms(order: 0, when: .anytime))
 
   /// The terms, or nil if it may not be deleted.
-  package var terms: PurgeDisposition.Terms? {
+  package var terms: Terms? {
     if case .allowed(let terms) = self { terms } else { nil }
-  }
-}
-
-extension PurgeDisposition: CustomStringConvertible {
-  /// The disposition in the syntax of policy files.
-  package var description: String {
-    guard case .allowed(let terms) = self else { return "never" }
-    if self == .anytime { return "anytime" }
-    var parts = ["order: \(terms.order)", "when: \(terms.when.rawValue)"]
-    if terms.unit != .file { parts.append("unit: \(terms.unit.rawValue)") }
-    if terms.action != .unlink { parts.append("action: \(terms.action.rawValue)") }
-    return "{\(parts.joined(separator: ", "))}"
   }
 }
 
@@ -160,6 +148,18 @@ extension PurgeDisposition {
       /// The file is truncated to length 0.
       case truncate
     }
+  }
+}
+
+extension PurgeDisposition: CustomStringConvertible {
+  /// The disposition in the syntax of policy files.
+  package var description: String {
+    guard case .allowed(let terms) = self else { return "never" }
+    if self == .anytime { return "anytime" }
+    var parts = ["order: \(terms.order)", "when: \(terms.when.rawValue)"]
+    if terms.unit != .file { parts.append("unit: \(terms.unit.rawValue)") }
+    if terms.action != .unlink { parts.append("action: \(terms.action.rawValue)") }
+    return "{\(parts.joined(separator: ", "))}"
   }
 }
 

@@ -42,7 +42,7 @@ extension OSVersion {
     }
 
     /// Every version.
-    package static let all = OSVersion.Range(lower: nil, upper: nil, description: "all")
+    package static let all = Range(lower: nil, upper: nil, description: "all")
 
     private init(lower: Bound?, upper: Bound?, description: String) {
       self.lower = lower
@@ -107,7 +107,7 @@ extension OSVersion {
     }
 
     /// Whether the range contains every version of the other range.
-    func covers(_ other: OSVersion.Range) -> Bool {
+    func covers(_ other: Range) -> Bool {
       let coversBelow =
         switch (lower, other.lower) {
         case (nil, _): true

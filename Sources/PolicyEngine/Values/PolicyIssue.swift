@@ -65,6 +65,27 @@ package struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
   }
 }
 
+extension PolicyIssue {
+  /// Returns a path for messages: names separated by slashes; bytes that are not printable UTF-8
+  /// are escaped.
+  static func text(of path: [[UInt8]]) -> String {
+    path.isEmpty ? "." : path.map(name).joined(separator: "/")
+  }
+
+  private static func name(_ bytes: [UInt8]) -> String {
+    if let text = String(validating: bytes, as: UTF8.self),
+      text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+    {
+      return text
+    }
+    return bytes.map { byte in
+      0x20..<0x7F ~= byte
+        ? String(Unicode.Scalar(byte))
+        : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+  }
+}
+
 /// The error for a policy that cannot be used, with every mistake found in it.
 package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The attempted action.
@@ -133,26 +154,5 @@ package struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConve
   /// Orders by file, then by position.
   package static func < (left: Self, right: Self) -> Bool {
     (left.file, left.line, left.column) < (right.file, right.line, right.column)
-  }
-}
-
-extension PolicyIssue {
-  /// Returns a path for messages: names separated by slashes; bytes that are not printable UTF-8
-  /// are escaped.
-  static func text(of path: [[UInt8]]) -> String {
-    path.isEmpty ? "." : path.map(name).joined(separator: "/")
-  }
-
-  private static func name(_ bytes: [UInt8]) -> String {
-    if let text = String(validating: bytes, as: UTF8.self),
-      text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-    {
-      return text
-    }
-    return bytes.map { byte in
-      0x20..<0x7F ~= byte
-        ? String(Unicode.Scalar(byte))
-        : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
   }
 }

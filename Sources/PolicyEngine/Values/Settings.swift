@@ -3,7 +3,7 @@ package struct Settings: Sendable, Hashable {
   /// The class, whose dispositions replace all values set before.
   package var dataClass: DataClass?
   /// The backup disposition, as far as the rule sets it.
-  package var backup: Settings.Backup?
+  package var backup: Backup?
   /// The handling of the data on update.
   package var update: UpdateDisposition?
   /// Whether the data may be purged.
@@ -13,7 +13,7 @@ package struct Settings: Sendable, Hashable {
 
   /// Creates settings.
   package init(
-    dataClass: DataClass? = nil, backup: Settings.Backup? = nil, update: UpdateDisposition? = nil,
+    dataClass: DataClass? = nil, backup: Backup? = nil, update: UpdateDisposition? = nil,
     purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil
   ) {
     self.dataClass = dataClass

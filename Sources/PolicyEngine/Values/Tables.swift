@@ -74,27 +74,15 @@ package enum RetainedItem: String, CaseIterable, Sendable, Hashable {
 /// The actions of a purge at one pressure level.
 package struct Pressure: Sendable, Hashable {
   /// The level.
-  package let level: Pressure.Level
+  package let level: Level
   /// The amount of free space below which the level applies.
-  package let whenFreeBelow: Pressure.FreeSpace
+  package let whenFreeBelow: FreeSpace
   /// The amount of free space at which a purge ends.
-  package let reclaimTo: Pressure.FreeSpace
+  package let reclaimTo: FreeSpace
   /// The purge orders included at this level.
   package let orders: Set<UInt16>
   /// The time in seconds for which data must have been unused.
   package let minimumAge: Int64
-  /// The position in the file.
-  package let location: PolicyLocation
-}
-
-/// The amount of data that an app may keep before it is purged ahead of others.
-package struct Quota: Sendable, Hashable {
-  /// The pattern of the paths that count.
-  package let pattern: Pattern
-  /// The container kinds in which they count.
-  package let kinds: Set<ContainerKind>
-  /// The limit in bytes for each app.
-  package let size: Int64
   /// The position in the file.
   package let location: PolicyLocation
 }
@@ -138,4 +126,16 @@ extension Pressure {
       return atMost.map { min(part, $0) } ?? part
     }
   }
+}
+
+/// The amount of data that an app may keep before it is purged ahead of others.
+package struct Quota: Sendable, Hashable {
+  /// The pattern of the paths that count.
+  package let pattern: Pattern
+  /// The container kinds in which they count.
+  package let kinds: Set<ContainerKind>
+  /// The limit in bytes for each app.
+  package let size: Int64
+  /// The position in the file.
+  package let location: PolicyLocation
 }

@@ -53,7 +53,7 @@ package struct Verdicts: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// Returns the verdict of a view.
-  package subscript(view: Verdicts.View) -> Verdict { view == .keep ? keep : platform }
+  package subscript(view: View) -> Verdict { view == .keep ? keep : platform }
 }
 
 extension Verdicts {
