@@ -3,7 +3,7 @@ internal import SystemIO
 /// The state of a unit without its content. Two equal fingerprints show that it did not change in
 /// between.
 struct FileFingerprint {
-  let database: FileState
+  let database: State
   /// The log's header, or nil if there is no log. A reset log has another salt in it.
   let logBeginning: [UInt8]?
   let logSize: UInt64
@@ -21,7 +21,7 @@ struct FileFingerprint {
   }
 
   init(at unit: DatabaseUnit, in directory: borrowing Directory) throws(SystemError) {
-    database = FileState(try directory.status(unit.name))
+    database = State(try directory.status(unit.name))
     if let log = try directory.regularFile(unit.name(of: .log)) {
       logBeginning = try log.read(count: Self.logHeader, at: 0)
       logSize = try log.status().size
@@ -100,21 +100,6 @@ struct FileFingerprint {
   }
 }
 
-/// The status that shows whether a file's content was changed or the file was replaced.
-struct FileState: Equatable {
-  let identity: FileIdentity
-  let size: UInt64
-  let modified: Timestamp
-  let changed: Timestamp
-
-  init(_ status: FileStatus) {
-    identity = status.identity
-    size = status.size
-    modified = status.modified
-    changed = status.changed
-  }
-}
-
 extension Directory {
   /// Opens a child for reading, or returns nil if it does not exist or is not a regular file.
   borrowing func regularFile(_ name: ByteString) throws(SystemError) -> Descriptor? {
@@ -125,6 +110,23 @@ extension Directory {
     } catch {
       if error.isMissing || error.isLink { return nil }
       throw error
+    }
+  }
+}
+
+extension FileFingerprint {
+  /// The status that shows whether a file's content was changed or the file was replaced.
+  struct State: Equatable {
+    let identity: FileIdentity
+    let size: UInt64
+    let modified: Timestamp
+    let changed: Timestamp
+
+    init(_ status: FileStatus) {
+      identity = status.identity
+      size = status.size
+      modified = status.modified
+      changed = status.changed
     }
   }
 }
