@@ -98,9 +98,7 @@ extension DatabaseCapture {
     /// reading, but bounded.
     var passive = 600.0
   }
-}
 
-extension DatabaseCapture {
   /// A failure to make a copy under locks.
   private struct CopyFailure: Error {
     let cause: SystemError

@@ -1,5 +1,3 @@
-package import SystemIO
-
 // Captures databases in use, each with its companions as one unit, without SQLite (docs/design.md,
 // Databases).
 //
@@ -13,6 +11,8 @@ package import SystemIO
 //
 // Not guaranteed: consistency for apps that write through mapped memory or use their own locks
 // without changing the modification time, and for several attached databases as one.
+
+package import SystemIO
 
 /// Captures databases that other processes may be writing to.
 package enum DatabaseCapture {

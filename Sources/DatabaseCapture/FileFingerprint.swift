@@ -100,20 +100,6 @@ struct FileFingerprint {
   }
 }
 
-extension Directory {
-  /// Opens a child for reading, or returns nil if it does not exist or is not a regular file.
-  borrowing func regularFile(_ name: ByteString) throws(SystemError) -> Descriptor? {
-    do {
-      let file = try fileUntouched(name)
-      guard try file.status().kind == .file else { return nil }
-      return consume file
-    } catch {
-      if error.isMissing || error.isLink { return nil }
-      throw error
-    }
-  }
-}
-
 extension FileFingerprint {
   /// The status that shows whether a file's content was changed or the file was replaced.
   struct State: Equatable {
@@ -127,6 +113,20 @@ extension FileFingerprint {
       size = status.size
       modified = status.modified
       changed = status.changed
+    }
+  }
+}
+
+extension Directory {
+  /// Opens a child for reading, or returns nil if it does not exist or is not a regular file.
+  borrowing func regularFile(_ name: ByteString) throws(SystemError) -> Descriptor? {
+    do {
+      let file = try fileUntouched(name)
+      guard try file.status().kind == .file else { return nil }
+      return consume file
+    } catch {
+      if error.isMissing || error.isLink { return nil }
+      throw error
     }
   }
 }

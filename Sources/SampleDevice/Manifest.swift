@@ -79,7 +79,7 @@ struct Manifest {
       try DarkroomApp.bundle(), try DarkroomApp.data(day: day),
       try ReaderApp.bundle(), try ReaderApp.data(day: day),
       try PodcastApp.data(),
-      try SampleGroups.library(), try SampleGroups.podcast(),
+      try NotebookApp.group(), try PodcastApp.group(),
     ]
   }
 }

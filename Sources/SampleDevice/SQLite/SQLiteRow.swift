@@ -1,25 +1,25 @@
-/// A value in a row of a sample database.
-enum SQLiteValue: Hashable, Sendable {
-  case null
-  case integer(Int64)
-  case real(Double)
-  case text(String)
-  case blob([UInt8])
-}
-
 /// A row: its ID, which is also the value of an `INTEGER PRIMARY KEY` column, and the values of its
 /// columns; the value of such a column is `null` (SQLite file format, section 2.1).
 struct SQLiteRow: Hashable, Sendable {
   let id: Int64
-  let values: [SQLiteValue]
+  let values: [Value]
 
-  init(_ id: Int64, _ values: [SQLiteValue]) {
+  init(_ id: Int64, _ values: [Value]) {
     self.id = id
     self.values = values
   }
 }
 
 extension SQLiteRow {
+  /// A value in a row of a sample database.
+  enum Value: Hashable, Sendable {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+    case blob([UInt8])
+  }
+
   /// The record of the values: header size, types, values (section 2.1).
   var record: [UInt8] {
     let columns = values.map(\.stored)
@@ -32,7 +32,7 @@ extension SQLiteRow {
   /// page because overflow pages are not supported.
   var leafCell: [UInt8] {
     let record = record
-    precondition(record.count <= SQLitePage.size - 35, "overflow pages are not supported")
+    precondition(record.count <= SQLiteImage.Page.size - 35, "overflow pages are not supported")
     return Self.varint(UInt64(record.count)) + Self.varint(UInt64(id)) + record
   }
 
@@ -51,7 +51,7 @@ extension SQLiteRow {
   }
 }
 
-extension SQLiteValue {
+extension SQLiteRow.Value {
   /// The serial type and the bytes of the value (table in section 2.1).
   fileprivate var stored: (type: UInt64, bytes: [UInt8]) {
     switch self {

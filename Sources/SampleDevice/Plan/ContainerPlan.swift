@@ -1,5 +1,5 @@
 internal import SandboxModel
-internal import SystemIO
+package import SystemIO
 
 /// A container of the sample: its location, metadata, entries, and removed entries.
 struct ContainerPlan {
@@ -11,6 +11,9 @@ struct ContainerPlan {
   /// still to be added.
   private(set) var absent: [(path: ByteString, removed: Timestamp?)] = []
   private(set) var databases: [SampleDatabase] = []
+
+  /// The last day of changes.
+  static let lastDay = 30
 
   /// Creates a container with its metadata. `recordedUUID` is the UUID in the metadata if it
   /// differs from the directory's name, as on restored devices.
@@ -49,7 +52,7 @@ struct ContainerPlan {
 
   /// Adds the files of a database last changed on a day. With a log, only the log changed on that
   /// day.
-  mutating func add(_ plan: DatabasePlan, day: Int) {
+  mutating func add(_ plan: Database, day: Int) {
     if plan.commits.isEmpty {
       entries.append(.file(plan.path, plan.file, day: day))
     } else {
@@ -72,11 +75,40 @@ struct ContainerPlan {
   mutating func expect(_ path: ByteString) { absent.append((path, nil)) }
 }
 
-extension PropertyList {
-  /// Returns a dictionary with its members in this order.
-  static func members(_ members: KeyValuePairs<ByteString, PropertyList>) -> PropertyList {
-    .dictionary(members.map { Member($0.key, $0.value) })
+extension ContainerPlan {
+  /// The states of a database: the content of its file, and each further state in its log.
+  struct Database {
+    let path: ByteString
+    let table: String
+    let columns: String
+    let rows: [SQLiteRow]
+    var commits: [[SQLiteRow]] = []
+
+    /// The bytes of the database file.
+    var file: [UInt8] { image(rows).file }
+
+    /// The bytes of the log with the commits.
+    var log: [UInt8] {
+      SQLiteLog(after: image(rows), commits: commits.map(image), salt: 0x5a4d_504c_0000_0001).bytes
+    }
+
+    private func image(_ rows: [SQLiteRow]) -> SQLiteImage {
+      SQLiteImage(
+        table: table, columns: columns, rows: rows, journal: commits.isEmpty ? .rollback : .log)
+    }
   }
+}
+
+/// A database of the sample: its location and the expected content.
+package struct SampleDatabase: Hashable, Sendable {
+  /// The path of its file below the device's directory.
+  package let path: ByteString
+  /// The name of its table.
+  package let table: String
+  /// The number of rows in the database file alone.
+  package let rowsInFile: Int
+  /// The number of rows including the write-ahead log; the same without a log.
+  package let rowsWithLog: Int
 }
 
 extension ManifestEntry {
@@ -100,5 +132,12 @@ extension ManifestEntry {
     } catch {
       throw SampleError(error, at: path)
     }
+  }
+}
+
+extension PropertyList {
+  /// Returns a dictionary with its members in this order.
+  static func members(_ members: KeyValuePairs<ByteString, PropertyList>) -> PropertyList {
+    .dictionary(members.map { Member($0.key, $0.value) })
   }
 }
