@@ -112,18 +112,3 @@ struct ContainerTargets {
   }
 }
 
-extension LogicalContainer {
-  /// The name that distinguishes it from other containers of its kind.
-  var name: LogicalName {
-    switch self {
-    case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
-      .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
-      .oldSystemRevision(let name, _), .extension(let name, _), .group(let name),
-      .folder(let name):
-      name
-    }
-  }
-
-  /// The UUID in its name; nil if the identifier alone is unique.
-  var instance: ByteString? { name.instance }
-}

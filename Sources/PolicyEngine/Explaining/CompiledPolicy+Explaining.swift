@@ -22,6 +22,19 @@ extension CompiledPolicy {
       overruledMarks: explainer.overruledMarks(for: destination))
   }
 
+  /// Returns the rule or mark that excluded an entry from the backup, or nil if none did.
+  package func rule(reportingOmissions query: EntryQuery) -> String? {
+    explain(query).steps.last { step in
+      guard step.keep.contains(where: { $0.key == "backup" || $0.key == "class" }) else {
+        return false
+      }
+      switch step.outcome {
+      case .applied, .limited: return true
+      case .refused, .notMet: return false
+      }
+    }?.id
+  }
+
   /// The rule or marker that decided whether an entry may be purged.
   package struct PurgeDecision: Sendable, Hashable {
     /// The identifier of the rule or marker, or the container kind if none matched.

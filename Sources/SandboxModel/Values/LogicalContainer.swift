@@ -55,6 +55,30 @@ package enum LogicalContainer: Hashable, Sendable {
     }
   }
 
+  /// The name that distinguishes it from other containers of its kind.
+  package var name: LogicalName {
+    switch self {
+    case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
+      .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
+      .oldSystemRevision(let name, _), .extension(let name, _), .group(let name),
+      .folder(let name):
+      name
+    }
+  }
+
+  /// The UUID in its name; nil if the identifier alone is unique.
+  package var instance: ByteString? { name.instance }
+
+  /// The identifiers that a layout uses in its directory names.
+  package var names: [LogicalName] {
+    switch self {
+    case .extension(let name, let app): [name, app]
+    case .group(let name): [name]
+    case .folder: []
+    default: app.map { [$0] } ?? []
+    }
+  }
+
   /// The logical path of the container's root.
   package var prefix: ByteString {
     switch self {
