@@ -89,7 +89,7 @@ struct FileFingerprint {
   ) throws(SystemError) -> Bool {
     if journal == .live || logBeginning != nil { return true }
     if Host.now().since(database.modified) > Self.longestPause { return true }
-    return try !DatabaseLocks.areReserved(of: unit, in: directory)
+    return try !DatabaseCapture.Locks.areReserved(of: unit, in: directory)
   }
 
   /// Whether the database file did not change until a later fingerprint and the log was only

@@ -17,8 +17,8 @@ import Testing
     try SQLiteProcess(statements: statements, on: fixture.database)
   }
 
-  private func takeLocks() throws -> DatabaseLocks {
-    guard let locks = try DatabaseLocks.take(fixture.unit, in: fixture.source) else {
+  private func takeLocks() throws -> DatabaseCapture.Locks {
+    guard let locks = try DatabaseCapture.Locks.take(fixture.unit, in: fixture.source) else {
       throw Program.Failure(description: "someone holds the locks")
     }
     return locks
@@ -50,7 +50,7 @@ import Testing
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
     for (begin, isFree) in [("BEGIN IMMEDIATE", true), ("BEGIN EXCLUSIVE", false)] {
       try connection.tell(begin)
-      let locks = try DatabaseLocks.take(fixture.unit, in: fixture.source)
+      let locks = try DatabaseCapture.Locks.take(fixture.unit, in: fixture.source)
       #expect((locks != nil) == isFree)
       _ = consume locks
       try connection.tell("COMMIT")
