@@ -111,4 +111,3 @@ struct ContainerTargets {
     return try parent.target(of: place.name)
   }
 }
-

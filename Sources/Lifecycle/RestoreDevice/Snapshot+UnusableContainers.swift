@@ -30,4 +30,3 @@ extension ContainerRecord {
     return nil
   }
 }
-
