@@ -1,27 +1,16 @@
 internal import SystemIO
 
-/// The maximum times for which locks on a database are held, in seconds.
-struct LockLimits {
-  /// The limit if writers have to wait, in the rollback modes, for copying only. Some apps do not
-  /// wait long.
-  var blocking = 2.0
-  /// The limit if no process has to wait: in a write-ahead database that other processes use, the
-  /// locks only prevent checkpoints and log resets, so that the log grows. Long enough for reading,
-  /// but bounded.
-  var passive = 600.0
-}
-
 extension DatabaseCapture {
   /// The pause before the locks are requested again, in seconds.
   private static let pause = 0.002
 
   enum LockedCapture {
-    case done([CapturedMember])
-    case failed(CaptureConflict)
+    case done([CaptureResult.Member])
+    case failed(CaptureResult.Conflict)
   }
 
   private enum Attempt {
-    case done([CapturedMember])
+    case done([CaptureResult.Member])
     case copied([MemberReader])
     case busy
   }
@@ -42,7 +31,7 @@ extension DatabaseCapture {
       }
     } catch let error as CopyFailure {
       return .failed(.failed(error.cause))
-    } catch let error as TooLate {
+    } catch let error as MemberReader.TooLate {
       return .failed(.tooLarge(seconds: error.limit))
     }
   }
@@ -55,14 +44,14 @@ extension DatabaseCapture {
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
   ) throws -> Attempt {
-    guard let locks = try copying({ try DatabaseLocks.take(unit, in: directory) }) else {
+    guard let locks = try copying({ try Locks.take(unit, in: directory) }) else {
       return .busy
     }
     let begun = Host.monotonicSeconds()
     guard let before = try copying({ try FileFingerprint.whenStable(at: unit, in: directory) }),
       try copying({ try locks.hold(before.database) })
     else { return .busy }
-    var (readers, members): ([MemberReader], [CapturedMember]) = ([], [])
+    var (readers, members): ([MemberReader], [CaptureResult.Member]) = ([], [])
     for member in before.members {
       guard let reader = try copying({ try MemberReader(member, of: unit, in: directory) }) else {
         continue
@@ -93,18 +82,98 @@ extension DatabaseCapture {
   }
 }
 
-/// A failure to make a copy under locks.
-private struct CopyFailure: Error {
-  let cause: SystemError
-}
-
-/// A timeout: reading took longer than the locks may be held.
-struct TooLate: Error {
-  /// The limit in seconds.
-  let limit: Double
-}
-
 extension [MemberReader] {
   /// The number of log bytes that were read.
   fileprivate var readOfLog: UInt64 { first { $0.member == .log }?.status.size ?? 0 }
+}
+
+extension DatabaseCapture {
+  /// The maximum times for which locks on a database are held, in seconds.
+  struct LockLimits {
+    /// The limit if writers have to wait, in the rollback modes, for copying only. Some apps do not
+    /// wait long.
+    var blocking = 2.0
+    /// The limit if no process has to wait: in a write-ahead database that other processes use, the
+    /// locks only prevent checkpoints and log resets, so that the log grows. Long enough for
+    /// reading, but bounded.
+    var passive = 600.0
+  }
+
+  /// A failure to make a copy under locks.
+  private struct CopyFailure: Error {
+    let cause: SystemError
+  }
+}
+
+extension DatabaseCapture {
+  /// The locks that keep SQLite connections from changing a database file and from resetting its
+  /// log. They are released with this value.
+  ///
+  /// They follow SQLite's rules (os_unix.c, walformat, section 2.3): a reader takes the pending
+  /// byte, then the shared range, and releases the pending byte, so that a waiting writer is not
+  /// starved. In the log's index the first read lock keeps a checkpoint from writing to the
+  /// database, and the second keeps a writer from resetting the log. The byte that marks users of
+  /// the index is never taken: a process that finds it free rebuilds the index.
+  struct Locks: ~Copyable {
+    private let database: Descriptor
+    private var sharedMemory: Descriptor?
+
+    private static let pending: Range<UInt64> = 0x4000_0000..<0x4000_0001
+    private static let reserved: Range<UInt64> = 0x4000_0001..<0x4000_0002
+    private static let shared: Range<UInt64> = 0x4000_0002..<0x4000_0200
+    private static let firstReaders: Range<UInt64> = 123..<125
+    private static let users: Range<UInt64> = 128..<129
+
+    /// Takes all locks without waiting. Returns nil if another process holds one of them.
+    static func take(
+      _ unit: DatabaseUnit, in directory: borrowing Directory
+    ) throws(SystemError) -> Locks? {
+      // From here on the locks are released on every exit.
+      var locks = Locks(database: try directory.fileUntouched(unit.name), sharedMemory: nil)
+      guard try locks.database.lockShared(pending) else { return nil }
+      let isShared = try locks.database.lockShared(shared)
+      try locks.database.unlock(pending)
+      guard isShared else { return nil }
+      guard let index = try directory.regularFile(unit.name(of: .sharedMemory)),
+        try index.isLockedElsewhere(users)
+      else { return locks }
+      guard try index.lockShared(firstReaders) else { return nil }
+      locks.sharedMemory = consume index
+      return locks
+    }
+
+    /// Whether a new writer has to wait for these locks. In a write-ahead database that other
+    /// processes use, they only prevent checkpoints.
+    var stopWriters: Bool {
+      switch sharedMemory {
+      case .some: false
+      case nil: true
+      }
+    }
+
+    /// Whether a connection is in a write transaction in a rollback mode. It holds the reserved
+    /// byte from its first change to its commit, which is the only sign if its journal is in memory
+    /// or disabled.
+    static func areReserved(
+      of unit: DatabaseUnit, in directory: borrowing Directory
+    ) throws(SystemError) -> Bool {
+      try directory.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
+    }
+
+    /// Releases the locks.
+    consuming func release() {}
+
+    deinit {
+      database.unlockAll()
+      switch sharedMemory {
+      case .some(let index): index.unlockAll()
+      case nil: break
+      }
+    }
+
+    /// Whether the locked file is the one with this status.
+    borrowing func hold(_ stand: FileFingerprint.State) throws(SystemError) -> Bool {
+      try database.status().identity == stand.identity
+    }
+  }
 }

@@ -47,7 +47,7 @@ package enum DatabaseCapture {
         return CaptureResult(method: .watching, members: members)
       }
     }
-    let conflict: CaptureConflict
+    let conflict: CaptureResult.Conflict
     let locked = try captureLocked(
       unit, in: directory, spool: spool, until: deadline(whenBusy), within: limits, store)
     switch locked {
@@ -69,21 +69,127 @@ package enum DatabaseCapture {
   /// Stores a member.
   static func take(
     _ reader: MemberReader, _ store: (MemberReader) throws -> Void
-  ) throws -> CapturedMember {
+  ) throws -> CaptureResult.Member {
     try store(reader)
-    return CapturedMember(reader)
+    return CaptureResult.Member(reader)
   }
 
   /// Reads the unit without protection.
   private static func readUnlocked(
     _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
-  ) throws -> [CapturedMember] {
-    var members: [CapturedMember] = []
+  ) throws -> [CaptureResult.Member] {
+    var members: [CaptureResult.Member] = []
     for member in DatabaseUnit.captured {
       if let reader = try MemberReader(member, of: unit, in: directory) {
         members.append(try take(reader, store))
       }
     }
     return members
+  }
+}
+
+extension DatabaseCapture {
+  /// Reads the unit between two fingerprints. Returns nil if they differ.
+  ///
+  /// If they match, the database did not change and the log was only appended to. The database file
+  /// and the log up to the size that was read are then a state that a crash at that moment could
+  /// have left. A live journal existed all the time; the changes it would undo are not in a
+  /// database that did not change.
+  static func watch(
+    _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
+  ) throws -> [CaptureResult.Member]? {
+    guard let before = try FileFingerprint.whenStable(at: unit, in: directory),
+      before.journal != .liveForSeveral, try before.isOfNoTransaction(unit, in: directory)
+    else { return nil }
+    var members: [CaptureResult.Member] = []
+    for member in before.members {
+      let isDatabase = member == .database
+      guard
+        let reader = try MemberReader(
+          member, of: unit, in: directory, mustStayUnchanged: isDatabase),
+        !isDatabase || FileFingerprint.State(reader.status) == before.database
+      else { return nil }
+      do {
+        members.append(try take(reader, store))
+      } catch is MemberReader.ContentChanged {
+        return nil
+      }
+    }
+    let after = try FileFingerprint(at: unit, in: directory)
+    let readOfLog = members.first { $0.member == .log }?.status.size ?? 0
+    let holds =
+      try before.stands(until: after, readOfLog: readOfLog) && before.journal == after.journal
+      && after.isOfNoTransaction(unit, in: directory)
+    return holds ? members : nil
+  }
+}
+
+/// The method and the members of a captured unit.
+package struct CaptureResult: Sendable {
+  package let method: Method
+  /// The members in the order in which they were read, the database first. Only the last `store`
+  /// call for each of them counts; `store` calls for other members are void.
+  package let members: [Member]
+  /// The reason the unit could not be captured under locks; set if `method` is `unlocked`.
+  package internal(set) var conflict: Conflict?
+}
+
+extension CaptureResult {
+  /// The reason a unit that kept changing could not be captured under locks.
+  package enum Conflict: Hashable, Sendable, CustomStringConvertible {
+    /// Other processes held the locks, or wrote in spite of them.
+    case locked
+    /// Reading took longer than the locks may be held.
+    case tooLarge(seconds: Double)
+    /// A system call failed.
+    case failed(SystemError)
+
+    /// The reason, as a clause for a note on the database.
+    package var description: String {
+      switch self {
+      case .locked: "other programs held its locks"
+      case .tooLarge(let seconds):
+        "reading it took longer than its locks may be held (\(Int(seconds)) s)"
+      case .failed(let error): error.description
+      }
+    }
+  }
+
+  /// The method of capturing a unit.
+  package enum Method: String, CaseIterable, Hashable, Sendable {
+    /// The unit did not change while it was read. The capture is consistent.
+    case watching
+    /// Locks kept other processes from changing the unit while it was read. The capture is
+    /// consistent.
+    case locks
+    /// The unit was read while other processes may have changed it. The capture may be damaged and
+    /// may lack transactions.
+    case unlocked = "as-it-stood"
+  }
+
+  /// A captured file of a unit.
+  package struct Member: Hashable, Sendable {
+    package let member: DatabaseMember
+    /// The name of the file.
+    package let name: ByteString
+    /// The status before the first byte was read. Bytes beyond its size were not read.
+    package let status: FileStatus
+
+    init(_ reader: MemberReader) {
+      member = reader.member
+      name = reader.name
+      status = reader.status
+    }
+  }
+}
+
+extension DatabaseCapture {
+  /// The action for a unit that keeps changing and cannot be locked.
+  package enum WhenBusy: Hashable, Sendable {
+    /// Skip the unit. The caller tries again later.
+    case deferred
+    /// Wait for the locks until `Host.monotonicSeconds()` reaches this time, then read without
+    /// locks.
+    case takeUnlocked(after: Double)
   }
 }

@@ -60,4 +60,53 @@ package struct DatabaseUnit: Hashable, Sendable {
     let head = try file.read(count: DatabaseHead.bytes.count, at: 0)
     return DatabaseHead.begins(head.span)
   }
+
+  /// The number of bytes that `pageSize(head:)` needs.
+  package static let headSize = 18
+
+  /// Returns the page size of a database in bytes from its first bytes, or nil if they are not a
+  /// valid header, as in an encrypted database.
+  package static func pageSize(head: Span<UInt8>) -> Int? {
+    guard head.count >= headSize, DatabaseHead.begins(head) else { return nil }
+    let size = UInt32(head[16]) << 8 | UInt32(head[17])
+    // 65536 does not fit into 16 bits and is stored as 1.
+    return pageSize(stored: size == 1 ? 65_536 : size)
+  }
+
+  /// Returns a number as a page size in bytes, or nil if SQLite does not use such pages
+  /// (fileformat2, section 1.3.2).
+  static func pageSize(stored bytes: UInt32) -> Int? {
+    guard (512...65_536).contains(bytes), bytes.nonzeroBitCount == 1 else { return nil }
+    return Int(bytes)
+  }
+}
+
+/// A file of a SQLite database.
+package enum DatabaseMember: String, CaseIterable, Hashable, Sendable {
+  /// The database file.
+  case database = ""
+  /// The write-ahead log: committed transactions that are not in the database file yet.
+  case log = "-wal"
+  /// The rollback journal: the pages overwritten by an uncommitted transaction.
+  case journal = "-journal"
+  /// The log's index, which SQLite rebuilds when it opens the database. Not captured.
+  case sharedMemory = "-shm"
+
+  /// The suffix of the file name after the database's name.
+  package var suffix: [UInt8] { Array(rawValue.utf8) }
+
+  /// Returns the database and the member kind for a file name, assuming the database exists, or nil
+  /// if the name has none of the suffixes.
+  package static func owner(
+    of name: ByteString
+  ) -> (database: ByteString, member: DatabaseMember)? {
+    for member in [DatabaseMember.log, .journal, .sharedMemory] {
+      let suffix = member.suffix
+      guard name.count > suffix.count, name.bytes.suffix(suffix.count).elementsEqual(suffix) else {
+        continue
+      }
+      return (ByteString(name.bytes.dropLast(suffix.count)), member)
+    }
+    return nil
+  }
 }

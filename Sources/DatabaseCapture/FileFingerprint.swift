@@ -3,7 +3,7 @@ internal import SystemIO
 /// The state of a unit without its content. Two equal fingerprints show that it did not change in
 /// between.
 struct FileFingerprint {
-  let database: FileState
+  let database: State
   /// The log's header, or nil if there is no log. A reset log has another salt in it.
   let logBeginning: [UInt8]?
   let logSize: UInt64
@@ -21,7 +21,7 @@ struct FileFingerprint {
   }
 
   init(at unit: DatabaseUnit, in directory: borrowing Directory) throws(SystemError) {
-    database = FileState(try directory.status(unit.name))
+    database = State(try directory.status(unit.name))
     if let log = try directory.regularFile(unit.name(of: .log)) {
       logBeginning = try log.read(count: Self.logHeader, at: 0)
       logSize = try log.status().size
@@ -89,7 +89,7 @@ struct FileFingerprint {
   ) throws(SystemError) -> Bool {
     if journal == .live || logBeginning != nil { return true }
     if Host.now().since(database.modified) > Self.longestPause { return true }
-    return try !DatabaseLocks.areReserved(of: unit, in: directory)
+    return try !DatabaseCapture.Locks.areReserved(of: unit, in: directory)
   }
 
   /// Whether the database file did not change until a later fingerprint and the log was only
@@ -100,18 +100,20 @@ struct FileFingerprint {
   }
 }
 
-/// The status that shows whether a file's content was changed or the file was replaced.
-struct FileState: Equatable {
-  let identity: FileIdentity
-  let size: UInt64
-  let modified: Timestamp
-  let changed: Timestamp
+extension FileFingerprint {
+  /// The status that shows whether a file's content was changed or the file was replaced.
+  struct State: Equatable {
+    let identity: FileIdentity
+    let size: UInt64
+    let modified: Timestamp
+    let changed: Timestamp
 
-  init(_ status: FileStatus) {
-    identity = status.identity
-    size = status.size
-    modified = status.modified
-    changed = status.changed
+    init(_ status: FileStatus) {
+      identity = status.identity
+      size = status.size
+      modified = status.modified
+      changed = status.changed
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+internal import Codecs
 package import SystemIO
 
 /// A parser for a database's log or journal that requests one range after another, so that the
@@ -46,5 +47,14 @@ package enum LogRefusal: Error, Hashable, Sendable {
     case .tooLarge(let size):
       "it gives the database a size of \(size) bytes, more than both files hold"
     }
+  }
+}
+
+extension Span<UInt8> {
+  /// Returns the 32-bit number at an offset, whose bytes must exist. Numbers in SQLite's files are
+  /// big-endian.
+  @inline(__always)
+  func word(at place: Int) -> UInt32 {
+    LittleEndian.integer(self, at: place, as: UInt32.self).byteSwapped
   }
 }

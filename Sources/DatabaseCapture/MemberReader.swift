@@ -94,10 +94,12 @@ package final class MemberReader {
   private static let stretch: UInt64 = 16 << 20
 
   private func requireUnchanged() throws {
-    if FileState(try file.status()) != FileState(status) { throw ContentChanged() }
+    if FileFingerprint.State(try file.status()) != FileFingerprint.State(status) {
+      throw ContentChanged()
+    }
   }
 
-  /// Sets a limit in seconds after `begun`, after which reading throws `TooLate`.
+  /// Sets a limit in seconds after `begun`, after which reading throws `MemberReader.TooLate`.
   func end(after limit: Double, since begun: Double) { end = (begun + limit, limit) }
 
   private func requireTime() throws {
@@ -115,7 +117,7 @@ package final class MemberReader {
 
   /// Copies the file to an unnamed file, which is read from now on.
   ///
-  /// - Throws: `TooLate` if that takes more than `limit` seconds since `begun`.
+  /// - Throws: `MemberReader.TooLate` if that takes more than `limit` seconds since `begun`.
   func makeCopy(in spool: borrowing Directory, since begun: Double, limit: Double) throws {
     let copy = try spool.createUnnamed()
     end(after: limit, since: begun)
@@ -139,7 +141,13 @@ package final class MemberReader {
       })
     try copy.truncate(to: at)
   }
-}
 
-/// A file that must not change has changed, so reading stops.
-struct ContentChanged: Error {}
+  /// A timeout: reading took longer than the locks may be held.
+  struct TooLate: Error {
+    /// The limit in seconds.
+    let limit: Double
+  }
+
+  /// A file that must not change has changed, so reading stops.
+  struct ContentChanged: Error {}
+}

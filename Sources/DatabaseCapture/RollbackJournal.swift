@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Finds the pages with which a rollback journal undoes an interrupted transaction (fileformat2,
 /// section 3; pager.c, pager_playback).
 ///
@@ -15,7 +17,7 @@ package struct RollbackJournal: LogParser {
   /// The number of remaining records in the segment.
   private var left: UInt64 = 0
   private var nonce: UInt32 = 0
-  private var pages = PageList()
+  private var pages = PageOverlay.Builder()
 
   private enum Part {
     case firstHeader
@@ -70,13 +72,13 @@ package struct RollbackJournal: LogParser {
   }
 
   private mutating func takeFirstHeader(_ bytes: Span<UInt8>) {
-    let sectorSize = BigEndian.word(bytes, 20)
-    let said = BigEndian.word(bytes, 24)
+    let sectorSize = bytes.word(at: 20)
+    let said = bytes.word(at: 24)
     guard Self.hasMagic(bytes), (32...65_536).contains(sectorSize), sectorSize.nonzeroBitCount == 1,
-      let pageSize = PageSize.checked(said == 0 ? UInt32(ownPageSize) : said)
+      let pageSize = DatabaseUnit.pageSize(stored: said == 0 ? UInt32(ownPageSize) : said)
     else { return }
     header = Header(
-      sectorSize: UInt64(sectorSize), pageSize: pageSize, pageCount: BigEndian.word(bytes, 16))
+      sectorSize: UInt64(sectorSize), pageSize: pageSize, pageCount: bytes.word(at: 16))
     beginSegment(bytes)
     // The end is read before any record, because it may refuse the journal.
     part = .end
@@ -85,8 +87,8 @@ package struct RollbackJournal: LogParser {
 
   private mutating func beginSegment(_ bytes: Span<UInt8>) {
     guard let header else { return }
-    nonce = BigEndian.word(bytes, 12)
-    let count = BigEndian.word(bytes, 8)
+    nonce = bytes.word(at: 12)
+    let count = bytes.word(at: 8)
     // The header of a journal that was not synced has no count: it has as many records as fit.
     left =
       count == .max ? (size - min(size, header.sectorSize)) / header.recordSize : UInt64(count)
@@ -109,11 +111,11 @@ package struct RollbackJournal: LogParser {
 
   private mutating func takeRecord(_ bytes: Span<UInt8>, at start: UInt64) {
     guard let header else { return }
-    let number = BigEndian.word(bytes, 0)
+    let number = bytes.word(at: 0)
     guard number > 0, number != header.lockPage else { return }
     // Pages that the transaction added are truncated anyway.
     if number <= header.pageCount {
-      let stored = BigEndian.word(bytes, 4 + header.pageSize)
+      let stored = bytes.word(at: 4 + header.pageSize)
       guard sum(bytes.extracting(4..<(4 + header.pageSize))) == stored else { return }
       pages.append(number, at: start + 4)
       pages.commit()
@@ -129,5 +131,35 @@ package struct RollbackJournal: LogParser {
     var sum = nonce
     for place in stride(from: page.count - 200, to: 0, by: -200) { sum &+= UInt32(page[place]) }
     return sum
+  }
+}
+
+extension RollbackJournal {
+  /// The trailer of a journal for a transaction over several databases (pager.c,
+  /// writeSuperJournal): the name of a file, its length, a checksum, and the magic again.
+  enum SuperJournal {
+    private static let longestName: UInt64 = 4096
+    private static let trailer = 16
+    /// The maximum number of bytes that belong to it.
+    static let longestEnd = longestName + UInt64(trailer)
+
+    /// Returns the file's name from the last bytes of a journal, or nil if there is none or if it
+    /// was not completely written, in which case the transaction was certainly not committed.
+    static func name(atEnd bytes: Span<UInt8>) -> ByteString? {
+      let end = bytes.count - trailer
+      guard end > 0, RollbackJournal.hasMagic(bytes, at: end + 8) else { return nil }
+      let length = bytes.word(at: end)
+      guard length > 0, length <= end else { return nil }
+      let name = (end - Int(length))..<end
+      let sum = bytes.word(at: end + 4)
+      // The sum is over C chars, which are signed on some machines.
+      var (plain, signed): (UInt32, UInt32) = (0, 0)
+      for place in name {
+        plain &+= UInt32(bytes[place])
+        signed &+= UInt32(bitPattern: Int32(Int8(bitPattern: bytes[place])))
+      }
+      guard sum == plain || sum == signed, bytes[name.lowerBound] != 0 else { return nil }
+      return ByteString(name.map { bytes[$0] })
+    }
   }
 }

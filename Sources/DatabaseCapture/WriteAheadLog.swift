@@ -11,7 +11,7 @@ package struct WriteAheadLog: LogParser {
   private let size: UInt64
   private var header: Header?
   private var sum = Sum()
-  private var pages = PageList()
+  private var pages = PageOverlay.Builder()
   private var pageCount: UInt32?
 
   private static let headerSize = 32
@@ -53,16 +53,16 @@ package struct WriteAheadLog: LogParser {
 
   /// Returns the header, or nil if SQLite would treat the log as empty.
   private mutating func takeHeader(_ bytes: Span<UInt8>) throws(LogRefusal) -> Header? {
-    let magic = BigEndian.word(bytes, 0)
-    guard magic & ~1 == 0x377f_0682, let pageSize = PageSize.checked(BigEndian.word(bytes, 8))
+    let magic = bytes.word(at: 0)
+    guard magic & ~1 == 0x377f_0682, let pageSize = DatabaseUnit.pageSize(stored: bytes.word(at: 8))
     else { return nil }
     let isBigEndian = magic & 1 == 1
     sum.add(bytes, 0..<24, isBigEndian: isBigEndian)
     guard sum.isStored(in: bytes, at: 24) else { return nil }
-    let version = BigEndian.word(bytes, 4)
+    let version = bytes.word(at: 4)
     guard version == Self.version else { throw .unknownVersion(version) }
     return Header(
-      pageSize: pageSize, salts: (BigEndian.word(bytes, 16), BigEndian.word(bytes, 20)),
+      pageSize: pageSize, salts: (bytes.word(at: 16), bytes.word(at: 20)),
       isBigEndian: isBigEndian)
   }
 
@@ -70,14 +70,14 @@ package struct WriteAheadLog: LogParser {
   private mutating func takeFrame(
     _ bytes: Span<UInt8>, _ header: Header, at offset: UInt64
   ) -> Bool {
-    let number = BigEndian.word(bytes, 0)
-    let salts = (BigEndian.word(bytes, 8), BigEndian.word(bytes, 12))
+    let number = bytes.word(at: 0)
+    let salts = (bytes.word(at: 8), bytes.word(at: 12))
     guard number > 0, salts == header.salts else { return false }
     sum.add(bytes, 0..<8, isBigEndian: header.isBigEndian)
     sum.add(bytes, Self.frameHeaderSize..<bytes.count, isBigEndian: header.isBigEndian)
     guard sum.isStored(in: bytes, at: 16) else { return false }
     pages.append(number, at: offset + UInt64(Self.frameHeaderSize))
-    let count = BigEndian.word(bytes, 4)
+    let count = bytes.word(at: 4)
     if count > 0 {
       pageCount = count
       pages.commit()
@@ -105,7 +105,7 @@ package struct WriteAheadLog: LogParser {
 
     /// Whether the checksum is stored at an offset, big-endian in any log.
     func isStored(in bytes: Span<UInt8>, at place: Int) -> Bool {
-      BigEndian.word(bytes, place) == first && BigEndian.word(bytes, place + 4) == second
+      bytes.word(at: place) == first && bytes.word(at: place + 4) == second
     }
   }
 }

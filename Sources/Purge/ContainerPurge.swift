@@ -151,7 +151,7 @@ struct ContainerPurge: ~Copyable {
   }
 
   private mutating func removeFile(
-    _ index: Int, _ action: PurgeTerms.Action
+    _ index: Int, _ action: PurgeDisposition.Terms.Action
   ) throws(SystemError) -> UInt64 {
     let (name, status) = (scan.name(index), scan.entries[index].status)
     let links = planned.unlinked.contains(status.identity) ? try linksLeft(name) : status.links

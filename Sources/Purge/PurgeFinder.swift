@@ -215,7 +215,7 @@ private struct UnitSum {
   var files: Int32 = 0
   var newest = Int64.min
   /// The terms with the largest order.
-  var terms: PurgeTerms?
+  var terms: PurgeDisposition.Terms?
   var hasLinks = false
   /// The hard-linked files of the unit, with the number of their names in it.
   var links: [FileIdentity: (count: UInt32, status: FileStatus)] = [:]

@@ -12,13 +12,13 @@ package struct PurgeJudgement: Sendable {
   /// The unit's position among all candidates, from 1.
   package internal(set) var place: Int?
   /// The levels at which the unit is deleted.
-  package internal(set) var levels: [PressureLevel] = []
+  package internal(set) var levels: [Pressure.Level] = []
   /// The reason why the entry is no candidate.
   package internal(set) var conflict: PurgeConflict?
   /// The reason to consider its app running.
   package internal(set) var running: String?
   /// The policy's decision.
-  package internal(set) var decision: PurgeDecision?
+  package internal(set) var decision: CompiledPolicy.PurgeDecision?
 }
 
 extension PurgePlan {

@@ -61,7 +61,7 @@ package struct PurgePlan: Sendable {
   }
 
   /// Returns the policy's decision that allows a unit to be deleted.
-  package func decision(on unit: PurgeUnit) -> PurgeDecision {
+  package func decision(on unit: PurgeUnit) -> CompiledPolicy.PurgeDecision {
     let container = scan.containers[Int(unit.container)]
     return scan.policy.purgeDecision(
       on: container.query(Int(unit.entry)), scanStart: request.now.seconds)

@@ -20,7 +20,7 @@ package struct PurgeRequest: Sendable {
   package var goal: Goal
   /// The level whose orders and age apply; nil for the crossed level, or medium if the goal is a
   /// number.
-  package var level: PressureLevel?
+  package var level: Pressure.Level?
   /// The time at which ages are computed.
   package var now: Timestamp
   /// The space of each volume of the device, by device number.
@@ -34,7 +34,7 @@ package struct PurgeRequest: Sendable {
 
   /// Creates a request.
   package init(
-    _ goal: Goal, level: PressureLevel? = nil, now: Timestamp = Host.now(),
+    _ goal: Goal, level: Pressure.Level? = nil, now: Timestamp = Host.now(),
     spaces: [UInt64: VolumeSpace]
   ) {
     self.goal = goal
@@ -47,7 +47,7 @@ package struct PurgeRequest: Sendable {
 /// The terms of a pressure level: the orders that it allows, and the minimum age.
 package struct PurgeTerm: Sendable, Hashable {
   /// The level; nil for a policy without levels.
-  package let level: PressureLevel?
+  package let level: Pressure.Level?
   /// The orders; nil for all.
   let orders: Set<UInt16>?
   /// The minimum time since the last use, in seconds.

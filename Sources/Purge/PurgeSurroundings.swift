@@ -11,7 +11,7 @@ extension PurgeRequest {
   /// - Parameter following: the options with the counters, and the check whether to stop.
   /// - Throws: `OperationError` if the space of a volume cannot be read; `interrupted`.
   package static func now(
-    _ goal: Goal, level: PressureLevel? = nil, for scan: DeviceScan, now: Timestamp = Host.now(),
+    _ goal: Goal, level: Pressure.Level? = nil, for scan: DeviceScan, now: Timestamp = Host.now(),
     following: PurgeOptions = PurgeOptions()
   ) throws(OperationError) -> PurgeRequest {
     var request: PurgeRequest

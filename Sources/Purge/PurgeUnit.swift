@@ -15,7 +15,7 @@ package struct PurgeUnit: Sendable, Hashable {
 
   package let kind: Kind
   /// The terms of deletion; the order is the highest of all entries in the unit.
-  package let terms: PurgeTerms
+  package let terms: PurgeDisposition.Terms
   package let dataClass: DataClass
   /// The time of the last change or, if the volume records it, the last access of any entry in the
   /// unit, in seconds since 1970.

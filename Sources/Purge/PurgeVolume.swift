@@ -11,7 +11,7 @@ package struct PurgeVolume: Sendable {
   package let path: ByteString
   package let space: VolumeSpace
   /// The most severe crossed level of the policy.
-  package let pressure: PressureLevel?
+  package let pressure: Pressure.Level?
   /// The gain of each level, the mildest first.
   package let levels: [LevelGain]
   /// The terms whose orders and age apply; nil if nothing has to be done.
@@ -25,7 +25,7 @@ package struct PurgeVolume: Sendable {
 
   /// The gain of a level.
   package struct LevelGain: Sendable, Hashable {
-    package let level: PressureLevel
+    package let level: Pressure.Level
     package let bytes: UInt64
     package let units: Int
   }
@@ -92,7 +92,7 @@ extension PurgePlan {
     switch request.goal {
     case .free(let bytes): return (figures, bytes)
     case .untilFree(let percent):
-      return (figures, space.shortage(FreeSpace(percent: percent)))
+      return (figures, space.shortage(Pressure.FreeSpace(percent: percent)))
     case .everything: return (figures, nil)
     case .byPressure:
       guard let crossed else { return (nil, 0) }
@@ -142,7 +142,7 @@ extension CompiledPolicy {
 
 extension VolumeSpace {
   /// Returns the bytes by which the free space is below the wanted one.
-  fileprivate func shortage(_ wanted: FreeSpace) -> UInt64 {
+  fileprivate func shortage(_ wanted: Pressure.FreeSpace) -> UInt64 {
     let bytes = UInt64(clamping: wanted.bytes(ofVolume: Int64(clamping: total)))
     return bytes > available ? bytes - available : 0
   }
@@ -169,7 +169,7 @@ extension PurgeRequest.Goal {
   private func isUnmet(_ space: VolumeSpace, _ policy: CompiledPolicy) -> Bool {
     switch self {
     case .free, .everything: true
-    case .untilFree(let percent): space.shortage(FreeSpace(percent: percent)) > 0
+    case .untilFree(let percent): space.shortage(Pressure.FreeSpace(percent: percent)) > 0
     case .byPressure: policy.pressure(on: space) != nil
     }
   }

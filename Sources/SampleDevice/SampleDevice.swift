@@ -13,11 +13,11 @@ package import SystemIO
 /// A deterministic sample device in the layout of the iOS simulator.
 package enum SampleDevice {
   /// The last day of changes.
-  package static let lastDay = 30
+  package static var lastDay: Int { ContainerPlan.lastDay }
 
   /// Creates a sample in a directory that does not exist or is empty, in its state after `day` days
   /// of changes: 0 to `lastDay`.
-  package static func make(at path: ByteString, day: Int = 0) throws(SampleError) -> SampleReport {
+  package static func make(at path: ByteString, day: Int = 0) throws(SampleError) -> Report {
     try check(day, 0...lastDay)
     let manifest = try Manifest(day: day)
     var writer = TreeWriter(root: try emptyDirectory(path))
@@ -32,7 +32,7 @@ package enum SampleDevice {
   /// Brings a sample from any day to its state after `day` days of changes, 1 to `lastDay`:
   /// documents are edited, added and deleted, databases and preferences change, caches grow. Files
   /// are replaced as a whole; everything else is left unchanged.
-  package static func change(at path: ByteString, day: Int) throws(SampleError) -> SampleReport {
+  package static func change(at path: ByteString, day: Int) throws(SampleError) -> Report {
     try check(day, 1...lastDay)
     let (start, manifest) = (try Manifest(day: 0), try Manifest(day: day))
     var writer = TreeWriter(root: try sample(path, start))
@@ -56,6 +56,32 @@ package enum SampleDevice {
     throw SampleError(
       .noSuchDay, "apply the changes of day", on: ByteString(String(day)), reason: "no such day",
       hint: "use a day from \(days.lowerBound) to \(days.upperBound)")
+  }
+}
+
+extension SampleDevice {
+  /// The result of creating or changing a sample.
+  package struct Report: Hashable, Sendable {
+    /// The number of entries that were created or replaced, including directories and links.
+    package internal(set) var entries = 0
+    /// The number of entries that were removed.
+    package internal(set) var removed = 0
+    /// The total size of the files that were created in bytes, including holes.
+    package internal(set) var bytes: UInt64 = 0
+    /// The number of exclusion marks that the file system does not support and the sample therefore
+    /// lacks.
+    package internal(set) var marksExcluded = 0
+
+    /// The notes for the user.
+    package var notes: [String] {
+      guard marksExcluded > 0 else { return [] }
+      return [
+        """
+        the file system does not support user extended attributes: \(marksExcluded) exclusion marks \
+        are omitted, and the entries they would mark count as unmarked
+        """
+      ]
+    }
   }
 }
 

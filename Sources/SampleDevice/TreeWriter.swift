@@ -3,7 +3,7 @@ internal import SystemIO
 /// Writes a manifest to a directory, through directory descriptors and without following links.
 struct TreeWriter: ~Copyable {
   private let root: Directory
-  private(set) var report = SampleReport()
+  private(set) var report = SampleDevice.Report()
 
   init(root: consuming Directory) { self.root = root }
 

@@ -71,7 +71,7 @@ package struct ModelError: Error, Hashable, Sendable {
   /// Creates an error from a property list that could not be written.
   package init(writing error: CodecError) { self.init(error, Self.writingPropertyList) }
 
-  static let writingPropertyList = "write the property list"
+  package static let writingPropertyList = "write the property list"
 
   private init(_ error: CodecError, _ attempt: String) {
     let place: Location? =

@@ -117,8 +117,8 @@ package struct MergedDump {
     through logs: ArraySlice<SpooledLog>, to sink: (Span<UInt8>) throws -> Void
   ) throws {
     guard let log = logs.last else { return try reader.writeBytes(of: content, to: sink) }
-    let pages: PageMerge.Log = { try log.read(count: $1, at: $0, into: &$2) }
-    var merge = PageMerge(log.overlay)
+    let pages: PageOverlay.Merge.Log = { try log.read(count: $1, at: $0, into: &$2) }
+    var merge = PageOverlay.Merge(log.overlay)
     try write(through: logs.dropLast()) { try merge.take($0, pages, to: sink) }
     try merge.finish(pages, to: sink)
   }

@@ -31,12 +31,13 @@ final class Fixture {
   }
 
   func capture(
-    _ shelf: Shelf, whenBusy: WhenBusy = .takeUnlocked(after: 0),
-    holdingAtMost hold: Double = LockLimits().blocking, readingAtMost limit: Double = 600
+    _ shelf: Shelf, whenBusy: DatabaseCapture.WhenBusy = .takeUnlocked(after: 0),
+    holdingAtMost hold: Double = DatabaseCapture.LockLimits().blocking,
+    readingAtMost limit: Double = 600
   ) throws -> CaptureResult? {
     try DatabaseCapture.capture(
       unit, in: source, spool: spool, whenBusy: whenBusy,
-      within: LockLimits(blocking: hold, passive: limit), store: shelf.store)
+      within: DatabaseCapture.LockLimits(blocking: hold, passive: limit), store: shelf.store)
   }
 
   /// The maximum time under locks in tests that expect a copy to succeed: on a busy machine this

@@ -17,8 +17,8 @@ import Testing
     try SQLiteProcess(statements: statements, on: fixture.database)
   }
 
-  private func takeLocks() throws -> DatabaseLocks {
-    guard let locks = try DatabaseLocks.take(fixture.unit, in: fixture.source) else {
+  private func takeLocks() throws -> DatabaseCapture.Locks {
+    guard let locks = try DatabaseCapture.Locks.take(fixture.unit, in: fixture.source) else {
       throw Program.Failure(description: "someone holds the locks")
     }
     return locks
@@ -50,7 +50,7 @@ import Testing
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
     for (begin, isFree) in [("BEGIN IMMEDIATE", true), ("BEGIN EXCLUSIVE", false)] {
       try connection.tell(begin)
-      let locks = try DatabaseLocks.take(fixture.unit, in: fixture.source)
+      let locks = try DatabaseCapture.Locks.take(fixture.unit, in: fixture.source)
       #expect((locks != nil) == isFree)
       _ = consume locks
       try connection.tell("COMMIT")
@@ -102,7 +102,7 @@ import Testing
   }
 
   /// Apps wait while locks are held, some of them at most two seconds (docs/design.md).
-  @Test func locksAreHeldAtMostTwoSeconds() { #expect(LockLimits().blocking == 2) }
+  @Test func locksAreHeldAtMostTwoSeconds() { #expect(DatabaseCapture.LockLimits().blocking == 2) }
 
   /// Locks of an open file last as long as any descriptor of it is open: a program that another
   /// thread is starting has copies of all descriptors.
@@ -241,7 +241,9 @@ import Testing
 
   @Test func aDatabaseThatCannotBeCopiedInTimeIsDeferredOrCopiedUnlocked() throws {
     try fixture.write(content(3 << 20, 1), .database)
-    for whenBusy in [WhenBusy.deferred, .takeUnlocked(after: Host.monotonicSeconds() + 600)] {
+    for whenBusy in [
+      DatabaseCapture.WhenBusy.deferred, .takeUnlocked(after: Host.monotonicSeconds() + 600),
+    ] {
       let shelf = Shelf()
       disturbReading(shelf)
       // As on a file system without reflinks, which take no time.
@@ -262,7 +264,7 @@ import Testing
     try fixture.write(content(3 << 20, 1), .database)
     let reader = try #require(try MemberReader(.database, of: fixture.unit, in: fixture.source))
     let past = Host.monotonicSeconds() - 1
-    #expect(throws: TooLate.self) {
+    #expect(throws: MemberReader.TooLate.self) {
       try reader.makeCopy(in: fixture.spool, since: past, limit: 0)
     }
     try reader.makeCopy(in: fixture.spool, since: past, limit: 100)

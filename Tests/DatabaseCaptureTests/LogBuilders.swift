@@ -119,9 +119,9 @@ func merged(
   _ database: [UInt8], _ log: [UInt8], _ overlay: PageOverlay?, piece: Int = 700
 ) throws -> [UInt8] {
   guard let overlay else { return database }
-  var merge = PageMerge(overlay)
+  var merge = PageOverlay.Merge(overlay)
   var result: [UInt8] = []
-  let pages: PageMerge.Log = { $2 = Array(log[Int($0)..<(Int($0) + $1)]) }
+  let pages: PageOverlay.Merge.Log = { $2 = Array(log[Int($0)..<(Int($0) + $1)]) }
   for start in stride(from: 0, to: database.count, by: piece) {
     let range = start..<min(start + piece, database.count)
     try merge.take(database.span.extracting(range), pages) { result.append(copying: $0) }

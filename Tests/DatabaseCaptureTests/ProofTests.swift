@@ -56,7 +56,7 @@ import Testing
 
   /// The captures and copies, and those that are not verified yet.
   private struct Tally {
-    var methods: [CaptureMethod: Int] = [:]
+    var methods: [CaptureResult.Method: Int] = [:]
     var damagedCopies = 0
     var copied = 0
     var captures: [String] = []

@@ -64,7 +64,7 @@ import Testing
 
   /// The captures, and those that are not verified yet.
   private struct Tally {
-    var methods: [CaptureMethod: Int] = [:]
+    var methods: [CaptureResult.Method: Int] = [:]
     var deferred = 0
     var verified = 0
     var waiting: [String] = []
@@ -95,7 +95,7 @@ import Testing
     let slowness = Double.random(in: 0...0.004, using: &generator)
     if Bool.random(using: &generator) { shelf.atPiece = { _ in Host.pause(seconds: slowness) } }
     let patience = given.isExclusive ? 0.1 : 600
-    let whenBusy: WhenBusy =
+    let whenBusy: DatabaseCapture.WhenBusy =
       Bool.random(using: &generator)
       ? .deferred : .takeUnlocked(after: Host.monotonicSeconds() + patience)
     let found = try fixture.capture(shelf, whenBusy: whenBusy, holdingAtMost: Fixture.patientHold)

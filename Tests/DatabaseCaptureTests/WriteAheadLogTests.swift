@@ -128,7 +128,7 @@ import Testing
 
   /// A log that writes the same pages repeatedly is not kept whole in memory.
   @Test func replacedPagesAreDropped() {
-    var list = PageList(slack: 10)
+    var list = PageOverlay.Builder(slack: 10)
     for round in 0..<1000 {
       for number in 1...7 { list.append(UInt32(number), at: UInt64(round * 7 + number)) }
       list.commit()

@@ -75,7 +75,7 @@ struct PurgeFixture {
 
   /// A request with a clock `daysAhead` days ahead, on a volume of the given sizes in MiB.
   func request(
-    _ goal: PurgeRequest.Goal, level: PressureLevel? = nil, daysAhead: Int64 = 40,
+    _ goal: PurgeRequest.Goal, level: Pressure.Level? = nil, daysAhead: Int64 = 40,
     free: UInt64 = 10, of total: UInt64 = 1000, _ scan: DeviceScan
   ) -> PurgeRequest {
     let space = VolumeSpace(available: free << 20, total: total << 20)
@@ -89,7 +89,7 @@ struct PurgeFixture {
   }
 
   func plan(
-    _ goal: PurgeRequest.Goal = .everything, level: PressureLevel? = .critical,
+    _ goal: PurgeRequest.Goal = .everything, level: Pressure.Level? = .critical,
     daysAhead: Int64 = 40, _ overlays: [String] = []
   ) throws -> PurgePlan {
     let scan = try scan(overlays)

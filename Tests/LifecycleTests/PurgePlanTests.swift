@@ -120,7 +120,7 @@ import Testing
     let fixture = try PurgeFixture()
     try fixture.put("tmp/a")
     let scan = try fixture.scan()
-    for (free, level): (UInt64, PressureLevel?) in [
+    for (free, level): (UInt64, Pressure.Level?) in [
       (500, nil), (99, .low), (49, .medium), (19, .critical), (100, nil),
     ] {
       let plan = PurgePlan.make(scan, fixture.request(.byPressure, free: free, scan))

@@ -24,7 +24,7 @@ import Testing
         policy: made, query: entry.query, marks: entry.marks, siblings: entry.siblings,
         scanStart: Self.scanStart
       ).verdicts()
-      let what = "seed \(seed), round \(round), \(PathText.text(entry.query.path))"
+      let what = "seed \(seed), round \(round), \(PolicyIssue.text(of: entry.query.path))"
       #expect(found.keep.words == wanted.keep, "\(what)")
       #expect(found.platform.words == wanted.platform, "\(what), platform")
       let explained = policy.explain(entry.query, scanStart: Self.scanStart)
@@ -48,13 +48,13 @@ import Testing
           above.marks = query.marks.filter { $0.key <= depth }
           above.siblings = query.siblings.filter { $0.key < depth }
           let state = classifier.state(above)
-          for view in VerdictView.allCases {
+          for view in Verdicts.View.allCases {
             for destination in Destination.allCases
             where !classifier.canReachKeep(state, for: destination, view: view) {
               refusals += 1
               #expect(
                 verdicts[view].backup.mode(for: destination) == .never,
-                "seed \(seed), \(PathText.text(query.path)) at \(depth)")
+                "seed \(seed), \(PolicyIssue.text(of: query.path)) at \(depth)")
             }
           }
         }

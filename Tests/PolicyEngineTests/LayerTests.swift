@@ -239,7 +239,8 @@ import Testing
     #expect(policy.retain == [.safeHarbor: 15_552_000, .uninstallSnapshot: 172_800])
     #expect(policy.pressure.map(\.level) == [.low, .critical])
     #expect(policy.pressure.first?.minimumAge == 2_505_600)
-    #expect(policy.pressure.first?.whenFreeBelow == FreeSpace(percent: 10, atMost: 20 << 30))
+    #expect(
+      policy.pressure.first?.whenFreeBelow == Pressure.FreeSpace(percent: 10, atMost: 20 << 30))
     #expect(Set(policy.quotas.map { "\($0.pattern) \($0.size)" }) == ["a/** 2048", "b/** 1024"])
     #expect(policy.keep("x").update == .discard, "a class combines the settings of all layers")
     #expect(policy.keep("x").backup.mode() == .never)
@@ -258,7 +259,7 @@ import Testing
     #expect(try digest(same.replacing("match: a", with: "match: b")) != one)
     #expect(try digest(same, [.exclude("a")]) != one)
     #expect(try digest(same, [.exclude("a")]) != digest(same, [.include("a")]))
-    let byte = PatternText([0xff], shown: "\\xff")
+    let byte = Pattern.Text([0xff], shown: "\\xff")
     #expect(try digest(same, [.exclude(byte)]) != digest(same, [.exclude("\\xff")]))
   }
 }

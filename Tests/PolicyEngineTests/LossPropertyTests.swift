@@ -31,7 +31,7 @@ import Testing
         else { continue }
         #expect(
           named.contains(step.location),
-          "seed \(seed): \(step.id) loses \(PathText.text(query.path))")
+          "seed \(seed): \(step.id) loses \(PolicyIssue.text(of: query.path))")
       }
     }
   }
@@ -44,12 +44,12 @@ import Testing
     let text = "policy: x\nschema: 1\nrules:\n" + rules.map { "  - \($0)\n" }.joined()
     let policy = try library(["p.yaml": text]).compile(PolicyRequest(policy: "x"))
     let rule = try #require(policy.steps.last?.rule)
-    var search = LossSearch(policy)
+    var search = LossCheck.Search(policy)
     guard case .none = search.find(rule, policy.steps.count - 1) else {
       Issue.record("the search reports a loss that does not exist")
       return
     }
-    var hasty = LossSearch(policy, budget: 10)
+    var hasty = LossCheck.Search(policy, budget: 10)
     guard case .doubt = hasty.find(rule, policy.steps.count - 1) else {
       Issue.record("ten steps were enough for an answer")
       return

@@ -14,7 +14,7 @@ import Testing
         let path = make.path()
         #expect(
           pattern.matches(path) == ReferencePattern.matches(text, path),
-          "seed \(seed): \(text) on \(PathText.text(path))")
+          "seed \(seed): \(text) on \(PolicyIssue.text(of: path))")
       }
     }
   }
@@ -32,7 +32,7 @@ import Testing
         guard ReferencePattern.matches(inner, path) else { continue }
         #expect(
           ReferencePattern.matches(outer, path),
-          "seed \(seed): \(outer) includes \(inner), not \(PathText.text(path))")
+          "seed \(seed): \(outer) includes \(inner), not \(PolicyIssue.text(of: path))")
       }
     }
     #expect(inclusions > 10)
@@ -49,15 +49,17 @@ import Testing
         trie.insert(pattern, kind: .data, scope: .all, step: index, siblings: 0)
       }
       trie.finish(
-        others.map { _ in Operation(Settings(), .same, condition: EntryCondition(), classes: [:]) })
-      var common = CommonPathsInTrie(
+        others.map { _ in
+          Operation(Settings(), .same, condition: Operation.Condition(), classes: [:])
+        })
+      var common = LossCheck.CommonPaths(
         try Pattern(parsing: one), trie, steps: 0..<others.count, limit: 64, budget: 100_000)
       common.run(try #require(trie.root(.data, .all)))
       for path in common.found {
         let isCommon =
           ReferencePattern.matches(one, path)
           && others.contains { ReferencePattern.matches($0, path) }
-        #expect(isCommon, "seed \(seed): \(one), \(others) on \(PathText.text(path))")
+        #expect(isCommon, "seed \(seed): \(one), \(others) on \(PolicyIssue.text(of: path))")
       }
       guard common.found.isEmpty else { continue }
       for _ in 0..<50 {
@@ -65,7 +67,7 @@ import Testing
         let isCommon =
           ReferencePattern.matches(one, path)
           && others.contains { ReferencePattern.matches($0, path) }
-        #expect(!isCommon, "seed \(seed): \(one), \(others) on \(PathText.text(path))")
+        #expect(!isCommon, "seed \(seed): \(one), \(others) on \(PolicyIssue.text(of: path))")
       }
     }
   }

@@ -101,7 +101,7 @@ import Testing
   ])
   func errorsHaveTheirPosition(text: String, offset: Int, problem: String) {
     #expect { try Pattern(parsing: text) } throws: { error in
-      guard let error = error as? PatternError else { return false }
+      guard let error = error as? Pattern.SyntaxError else { return false }
       return error.offset == offset && error.problem.contains(problem) && !error.expected.isEmpty
     }
   }
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test func aPatternMayHaveAnyBytes() throws {
-    let pattern = try Pattern(parsing: PatternText([0x2a, 0xff], shown: "*\\xff"))
+    let pattern = try Pattern(parsing: Pattern.Text([0x2a, 0xff], shown: "*\\xff"))
     #expect(pattern.matches([[0x61, 0xff]]) && !pattern.matches([[0x61, 0xfe]]))
     #expect(pattern.text == "*\\xff")
   }

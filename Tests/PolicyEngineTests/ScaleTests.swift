@@ -78,11 +78,11 @@ import Testing
   }
 
   @Test func tooManyTransitionsAreDropped() {
-    var table = TransitionTable()
-    for index in 0..<UInt32(TransitionTable.capacity) {
+    var table = Classifier.TransitionTable()
+    for index in 0..<UInt32(Classifier.TransitionTable.capacity) {
       table.insert(index, 7, target: index &+ 1)
     }
-    #expect(table.count == TransitionTable.capacity)
+    #expect(table.count == Classifier.TransitionTable.capacity)
     #expect(table.find(99, 7) == 100)
     #expect(table.find(99, 8) == nil)
     table.insert(1, 9, target: 5)

@@ -31,25 +31,25 @@ import Testing
   ])
   func rangesContainVersions(range: String, version: String, isHeld: Bool) throws {
     let version = try #require(OSVersion(version))
-    #expect(try #require(VersionRange(range)).contains(version) == isHeld)
+    #expect(try #require(OSVersion.Range(range)).contains(version) == isHeld)
   }
 
   @Test func anUnknownVersionIsTheNewest() throws {
-    #expect(try #require(VersionRange(">=99")).contains(nil))
-    #expect(try !#require(VersionRange("5.0.1..<6")).contains(nil))
-    #expect(try !#require(VersionRange("<=6")).contains(nil))
-    #expect(VersionRange.all.contains(nil))
+    #expect(try #require(OSVersion.Range(">=99")).contains(nil))
+    #expect(try !#require(OSVersion.Range("5.0.1..<6")).contains(nil))
+    #expect(try !#require(OSVersion.Range("<=6")).contains(nil))
+    #expect(OSVersion.Range.all.contains(nil))
   }
 
   @Test(arguments: ["", ">=", "5..6", "6..<5", "5..<5", ">=x", "=5", "5-6"])
-  func invalidRangesAreRefused(text: String) { #expect(VersionRange(text) == nil) }
+  func invalidRangesAreRefused(text: String) { #expect(OSVersion.Range(text) == nil) }
 
   @Test(arguments: [
     (">=5", ">=5.1", true), (">=5.1", ">=5", false), (">=5", ">5", true), (">5", ">=5", false),
     ("<6", "5...6", false), ("<=6", "5...6", true), ("5..<7", "6", true), ("6", ">=6", false),
   ])
   func rangesCoverRanges(outer: String, inner: String, covers: Bool) throws {
-    #expect(try #require(VersionRange(outer)).covers(#require(VersionRange(inner))) == covers)
+    #expect(try #require(OSVersion.Range(outer)).covers(#require(OSVersion.Range(inner))) == covers)
   }
 
   @Test(arguments: [
@@ -85,16 +85,16 @@ import Testing
         == "{default: always, unencrypted: never}")
     #expect(BackupDisposition(.never, cloud: .never).description == "never")
     #expect(PurgeDisposition.anytime.description == "anytime")
-    let terms = PurgeTerms(order: 20, unit: .directory, action: .truncate)
+    let terms = PurgeDisposition.Terms(order: 20, unit: .directory, action: .truncate)
     #expect(
       PurgeDisposition.allowed(terms).description
         == "{order: 20, when: under-pressure, unit: directory, action: truncate}")
   }
 
   @Test func freeSpaceIsAPercentageWithAMaximum() {
-    #expect(FreeSpace(percent: 10, atMost: 20).bytes(ofVolume: 1_000) == 20)
-    #expect(FreeSpace(percent: 10, atMost: 2_000).bytes(ofVolume: 1_050) == 105)
-    #expect(FreeSpace(percent: 10).bytes(ofVolume: Int64.max) == Int64.max / 10)
+    #expect(Pressure.FreeSpace(percent: 10, atMost: 20).bytes(ofVolume: 1_000) == 20)
+    #expect(Pressure.FreeSpace(percent: 10, atMost: 2_000).bytes(ofVolume: 1_050) == 105)
+    #expect(Pressure.FreeSpace(percent: 10).bytes(ofVolume: Int64.max) == Int64.max / 10)
   }
 
   @Test func verdictsStaySmall() { #expect(MemoryLayout<Verdicts>.size <= 48) }

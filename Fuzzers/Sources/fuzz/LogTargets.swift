@@ -46,8 +46,8 @@ extension Target {
     _ database: [UInt8], _ log: [UInt8], _ overlay: PageOverlay
   ) -> UInt64 {
     var size: UInt64 = 0
-    var merge = PageMerge(overlay)
-    let pages: PageMerge.Log = { $2 = Array(log[Int($0)..<(Int($0) + $1)]) }
+    var merge = PageOverlay.Merge(overlay)
+    let pages: PageOverlay.Merge.Log = { $2 = Array(log[Int($0)..<(Int($0) + $1)]) }
     for part in [0..<700, 700..<1500] {
       try? merge.take(database.span.extracting(part), pages) { size += UInt64($0.count) }
     }

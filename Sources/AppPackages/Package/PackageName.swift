@@ -1,4 +1,4 @@
-package import SystemIO
+internal import SystemIO
 
 /// The rules for names of package entries.
 package enum PackageName {

@@ -46,7 +46,7 @@ package struct BackupReport: Sendable {
 
   /// Databases that were in use throughout the run: their copies may be inconsistent.
   package var databasesUnlocked: [DatabaseRecord] {
-    databases.filter { $0.how == CaptureMethod.unlocked.rawValue }
+    databases.filter { $0.how == CaptureResult.Method.unlocked.rawValue }
   }
 
   /// Adds the findings of a run.

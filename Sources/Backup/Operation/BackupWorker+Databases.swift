@@ -62,7 +62,8 @@ extension BackupWorker {
     in opened: borrowing Directory, isLate: Bool
   ) throws -> Captured {
     var entries: [ByteString: ReadEntry] = [:]
-    let whenBusy = isLate ? WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
+    let whenBusy =
+      isLate ? DatabaseCapture.WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
     let result = try DatabaseCapture.capture(
       unit, in: opened, spool: run.request.openSpool(), whenBusy: whenBusy
     ) { reader in

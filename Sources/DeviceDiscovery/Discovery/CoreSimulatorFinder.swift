@@ -14,7 +14,7 @@ struct CoreSimulatorFinder {
   ]
 
   private(set) var drafts: [ContainerDraft] = []
-  private(set) var system: [SystemContainers] = []
+  private(set) var system: [Device.SystemContainers] = []
 
   /// Scans all classes below a base.
   mutating func look(
@@ -46,7 +46,7 @@ struct CoreSimulatorFinder {
       let count = names.count {
         survey.kind(of: $0, in: directory, as: path.appending($0)) == .directory
       }
-      return system.append(SystemContainers(path: path, count: count))
+      return system.append(Device.SystemContainers(path: path, count: count))
     }
     for name in names where !OwnNames.has(name) {
       if let draft = survey.container(kind, name, in: directory, as: path.appending(name)) {

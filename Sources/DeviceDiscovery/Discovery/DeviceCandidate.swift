@@ -11,7 +11,7 @@ package struct DeviceCandidate: Sendable, Hashable {
   package let layout: Layout
   /// The name that the owner gave the device, if the layout stores one.
   package let name: ByteString?
-  package let identity: DeviceIdentity
+  package let identity: Device.Identity
 }
 
 extension DeviceFinder {

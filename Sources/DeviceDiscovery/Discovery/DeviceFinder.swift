@@ -90,7 +90,7 @@ package struct DeviceFinder: Sendable {
       containers: [container], findings: [])
   }
 
-  func identity(_ layout: Layout, _ root: ByteString, udid: ByteString? = nil) -> DeviceIdentity {
+  func identity(_ layout: Layout, _ root: ByteString, udid: ByteString? = nil) -> Device.Identity {
     if let name { return .named(name) }
     if let udid { return .udid(udid) }
     return .place(machine: machineID.map { ByteString($0) }, layout, root: root)

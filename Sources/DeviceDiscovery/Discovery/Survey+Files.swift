@@ -1,5 +1,5 @@
-internal import Codecs
-package import SandboxModel
+package import Codecs
+internal import SandboxModel
 package import SystemIO
 
 extension Survey {

@@ -102,7 +102,7 @@ package struct ScanOptions: Sendable {
   /// Whether everything below that path is also read.
   package var includesBelow = false
   /// The view whose verdict decides which entries are included.
-  package var view: VerdictView
+  package var view: Verdicts.View
   /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
   /// a purge. Most policies have none, and looking for marks takes a third of a scan.
   var isForPurge = false
@@ -120,7 +120,7 @@ package struct ScanOptions: Sendable {
   /// Creates options.
   package init(
     destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
-    view: VerdictView = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
+    view: Verdicts.View = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.destination = destination
     self.excluded = excluded

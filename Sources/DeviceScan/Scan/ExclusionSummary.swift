@@ -74,18 +74,3 @@ package enum ExclusionSummary {
     return sums
   }
 }
-
-extension CompiledPolicy {
-  /// Returns the rule or mark that excluded an entry from the backup, or nil if none did.
-  func rule(reportingOmissions query: EntryQuery) -> String? {
-    explain(query).steps.last { step in
-      guard step.keep.contains(where: { $0.key == "backup" || $0.key == "class" }) else {
-        return false
-      }
-      switch step.outcome {
-      case .applied, .limited: return true
-      case .refused, .notMet: return false
-      }
-    }?.id
-  }
-}

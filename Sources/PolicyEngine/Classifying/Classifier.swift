@@ -112,9 +112,145 @@ package struct Classifier: ~Copyable {
   }
 }
 
-/// The key of a root state, which several containers can share.
-struct RootKey: Hashable, Sendable {
-  let kind: ContainerKind
-  let app: String?
-  let group: String?
+extension Classifier {
+  /// Returns the state of a query's entry, starting at the container's root.
+  package mutating func state(_ query: EntryQuery) -> State {
+    var state = root(query.kind, app: query.app, group: query.group)
+    for (depth, name) in query.path.enumerated() {
+      if let marks = query.marks[depth] { state = marking(state, marks) }
+      if let siblings = query.siblings[depth] { state = holding(state, siblings) }
+      state = descend(state, name.span)
+    }
+    if let marks = query.marks[query.path.count] { state = marking(state, marks) }
+    return state
+  }
+
+  /// Returns the verdicts on a query's entry.
+  package mutating func verdicts(_ query: EntryQuery) -> Verdicts {
+    verdicts(state(query), query.facts)
+  }
+
+  /// Returns the state at a path relative to a known state. Names are separated by slashes; empty
+  /// names are ignored.
+  package mutating func descend(_ state: State, path: Span<UInt8>) -> State {
+    var state = state
+    var start = 0
+    for index in 0...path.count {
+      guard index == path.count || path[index] == UInt8(ascii: "/") else { continue }
+      if index > start { state = descend(state, path.extracting(start..<index)) }
+      start = index + 1
+    }
+    return state
+  }
+
+  /// The key of a root state, which several containers can share.
+  struct RootKey: Hashable, Sendable {
+    let kind: ContainerKind
+    let app: String?
+    let group: String?
+  }
+
+  /// Returns the state of an entry that carries marks. Inherited marks also apply to everything
+  /// below the entry.
+  ///
+  /// A marker file marks the directory that contains it and, with `inherit`, everything below. Mark
+  /// the directory's state before descending from it.
+  package mutating func marking(_ state: State, _ marks: MarkSet) -> State {
+    var key = keys[Int(state.index)]
+    let added = marks.rawValue & names.marksByKind[Int(key.kind)]
+    guard key.marks | added != key.marks else { return state }
+    if let known = marked.find(state.index, added) { return State(index: known) }
+    key.marks |= added
+    let target = intern(key)
+    marked.insert(state.index, added, target: target)
+    return State(index: target)
+  }
+
+  /// Returns the marks in effect at a state, including those inherited from parent directories.
+  package func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
+
+  /// Returns the marks that an extended attribute with this Linux name can stand for. The caller
+  /// checks the value with `Marker.accepts`.
+  package func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
+    for (attribute, marks) in names.attributes where name.isEqual(to: attribute.span) {
+      return marks
+    }
+    return []
+  }
+
+  /// Returns the marks that a file with this name can set on its directory. The caller checks the
+  /// file's first bytes with `Marker.accepts`.
+  package func fileMarks(_ name: Span<UInt8>) -> MarkSet {
+    guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
+    for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }
+    return []
+  }
+
+  /// Returns the sibling names that rules test for in this directory; usually empty.
+  package func siblingNames(_ state: State) -> SiblingSet {
+    SiblingSet(rawValue: records[Int(state.index)].siblings)
+  }
+
+  /// Returns the bit of a sibling name, or the empty set if no rule tests for the name.
+  package func sibling(_ name: Span<UInt8>) -> SiblingSet {
+    guard names.siblingLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
+    for (index, sibling) in policy.siblingNames.enumerated() where name.isEqual(to: sibling.span) {
+      return SiblingSet(sibling: index)
+    }
+    return []
+  }
+
+  /// Returns the state of a directory that contains sibling names. It affects only the directory's
+  /// entries, not the verdicts on the directory itself.
+  package mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
+    let present = siblings.rawValue & records[Int(state.index)].siblings
+    guard present != 0 else { return state }
+    if let known = held.find(state.index, present) { return State(index: known) }
+    var key = keys[Int(state.index)]
+    key.siblings = present
+    let target = intern(key)
+    held.insert(state.index, present, target: target)
+    return State(index: target)
+  }
+
+  /// Whether a backup may include something below a directory, so that an excluded directory must
+  /// be scanned. False is definite.
+  package func canReachKeep(
+    _ state: State, for destination: Destination = Destination(), view: Verdicts.View = .keep
+  ) -> Bool {
+    let question = PatternTrie.question(view, destination)
+    return records[Int(state.index)].keepsBelow >> UInt8(question) & 1 == 1
+  }
+
+  /// Returns the symbol of a name if the policy has more globs than a symbol has bits: a number for
+  /// each set of matching globs.
+  mutating func wideSymbol(_ state: State, _ name: Span<UInt8>) -> UInt64 {
+    wideMatches.removeAll(keepingCapacity: true)
+    for node in keys[Int(state.index)].nodes {
+      for edge in policy.trie.nodes[Int(node)].globs
+      where policy.trie.globs[Int(edge.glob)].matches(name) {
+        wideMatches.append(edge.glob)
+      }
+    }
+    if wideMatches.isEmpty { return 0 }
+    if let known = wideSymbols[wideMatches] { return known }
+    let symbol = TransitionTable.wide | UInt64(wideSymbols.count)
+    wideSymbols[wideMatches] = symbol
+    weight += 64 + 4 * wideMatches.count
+    return symbol
+  }
+
+  /// Whether the cached states exceed `compactionThreshold`, so that `compact` should be called.
+  package var needsCompaction: Bool { weight > compactionThreshold }
+
+  /// Discards all states except those in `states`, which receive new values.
+  package mutating func compact(keeping states: inout [State]) {
+    let kept = states.map { keys[Int($0.index)] }
+    (records, keys, table, remaining) = ([], [], [], [])
+    (indices, roots, wideSymbols, weight) = ([:], [:], [:], 0)
+    transitions.removeAll()
+    marked.removeAll()
+    held.removeAll()
+    states = kept.map { State(index: intern($0)) }
+  }
 }

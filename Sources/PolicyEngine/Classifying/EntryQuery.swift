@@ -42,35 +42,3 @@ package struct EntryQuery: Sendable, Hashable {
       path: path.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }, facts: facts)
   }
 }
-
-extension Classifier {
-  /// Returns the state of a query's entry, starting at the container's root.
-  package mutating func state(_ query: EntryQuery) -> State {
-    var state = root(query.kind, app: query.app, group: query.group)
-    for (depth, name) in query.path.enumerated() {
-      if let marks = query.marks[depth] { state = marking(state, marks) }
-      if let siblings = query.siblings[depth] { state = holding(state, siblings) }
-      state = descend(state, name.span)
-    }
-    if let marks = query.marks[query.path.count] { state = marking(state, marks) }
-    return state
-  }
-
-  /// Returns the verdicts on a query's entry.
-  package mutating func verdicts(_ query: EntryQuery) -> Verdicts {
-    verdicts(state(query), query.facts)
-  }
-
-  /// Returns the state at a path relative to a known state. Names are separated by slashes; empty
-  /// names are ignored.
-  package mutating func descend(_ state: State, path: Span<UInt8>) -> State {
-    var state = state
-    var start = 0
-    for index in 0...path.count {
-      guard index == path.count || path[index] == UInt8(ascii: "/") else { continue }
-      if index > start { state = descend(state, path.extracting(start..<index)) }
-      start = index + 1
-    }
-    return state
-  }
-}

@@ -11,7 +11,7 @@ struct Operation: Sendable {
   /// The extent of its permissions.
   let authority: Authority
   /// The conditions on the entry itself.
-  let condition: EntryCondition
+  let condition: Condition
 
   /// The extent of an operation's permissions.
   enum Authority: Sendable {
@@ -25,7 +25,7 @@ struct Operation: Sendable {
 
   /// Creates the operation of a rule or marker.
   init(
-    _ settings: Settings, _ platformSetting: PlatformSetting, condition: EntryCondition,
+    _ settings: Settings, _ platformSetting: Settings.Platform, condition: Condition,
     classes: [DataClass: Verdict], authority: Authority = .rule
   ) {
     let own = Assignment(settings, classes: classes)
@@ -80,41 +80,43 @@ struct Operation: Sendable {
   }
 }
 
-/// The conditions of a rule on the entry itself, besides its path.
-struct EntryCondition: Sendable, Hashable {
-  /// The permitted types, as a bit mask.
-  var types = EntryType.anyMask
-  /// The size in bytes that the entry must exceed; excludes directories. -1 for any size.
-  var largerThan: Int64 = -1
-  /// The age in seconds that the last change must exceed; -1 for any age.
-  var olderThan: Int64 = -1
-  /// The age in seconds that the last change must not reach; -1 for any age.
-  var newerThan: Int64 = -1
+extension Operation {
+  /// The conditions of a rule on the entry itself, besides its path.
+  struct Condition: Sendable, Hashable {
+    /// The permitted types, as a bit mask.
+    var types = EntryType.anyMask
+    /// The size in bytes that the entry must exceed; excludes directories. -1 for any size.
+    var largerThan: Int64 = -1
+    /// The age in seconds that the last change must exceed; -1 for any age.
+    var olderThan: Int64 = -1
+    /// The age in seconds that the last change must not reach; -1 for any age.
+    var newerThan: Int64 = -1
 
-  init() {}
+    init() {}
 
-  init(_ conditions: Conditions) {
-    types = conditions.typeMask
-    if let limit = conditions.largerThan {
-      largerThan = limit
-      types &= ~EntryType.bit(.directory)
+    init(_ conditions: Rule.Conditions) {
+      types = conditions.typeMask
+      if let limit = conditions.largerThan {
+        largerThan = limit
+        types &= ~EntryType.bit(.directory)
+      }
+      olderThan = conditions.olderThan ?? -1
+      newerThan = conditions.newerThan ?? -1
     }
-    olderThan = conditions.olderThan ?? -1
-    newerThan = conditions.newerThan ?? -1
-  }
 
-  var isEmpty: Bool { types == EntryType.anyMask && !isDynamic }
+    var isEmpty: Bool { types == EntryType.anyMask && !isDynamic }
 
-  /// Whether the conditions depend on more than the type.
-  var isDynamic: Bool { largerThan >= 0 || olderThan >= 0 || newerThan >= 0 }
+    /// Whether the conditions depend on more than the type.
+    var isDynamic: Bool { largerThan >= 0 || olderThan >= 0 || newerThan >= 0 }
 
-  func holds(_ facts: EntryFacts, scanStart: Int64) -> Bool {
-    guard types & EntryType.bit(facts.type) != 0 else { return false }
-    if largerThan >= 0, facts.size <= largerThan { return false }
-    guard olderThan >= 0 || newerThan >= 0 else { return true }
-    guard let modified = facts.modified else { return false }
-    let (age, overflow) = scanStart.subtractingReportingOverflow(modified)
-    guard !overflow else { return false }
-    return (olderThan < 0 || age > olderThan) && (newerThan < 0 || age < newerThan)
+    func holds(_ facts: EntryFacts, scanStart: Int64) -> Bool {
+      guard types & EntryType.bit(facts.type) != 0 else { return false }
+      if largerThan >= 0, facts.size <= largerThan { return false }
+      guard olderThan >= 0 || newerThan >= 0 else { return true }
+      guard let modified = facts.modified else { return false }
+      let (age, overflow) = scanStart.subtractingReportingOverflow(modified)
+      guard !overflow else { return false }
+      return (olderThan < 0 || age > olderThan) && (newerThan < 0 || age < newerThan)
+    }
   }
 }

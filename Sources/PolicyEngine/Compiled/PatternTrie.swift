@@ -13,12 +13,12 @@ struct PatternTrie: Sendable {
   private var globIndices: [Glob: Int] = [:]
   private var roots: [Root: Int] = [:]
   private var edges: [Edge: Int] = [:]
-  private var components: [PatternComponent: Int] = [:]
+  private var components: [Pattern.Name: Int] = [:]
 
   /// The containers to which a part of the automaton applies.
   struct Root: Hashable, Sendable {
     let kind: ContainerKind
-    let scope: CompiledStep.Scope
+    let scope: CompiledPolicy.Scope
   }
 
   private struct Edge: Hashable, Sendable {
@@ -60,17 +60,17 @@ struct PatternTrie: Sendable {
   /// The number of combinations of the two views and the four destinations.
   static let questions = 8
 
-  static func question(_ view: VerdictView, _ destination: Destination) -> Int {
+  static func question(_ view: Verdicts.View, _ destination: Destination) -> Int {
     (view == .keep ? 0 : 4) + destination.index
   }
 
-  func root(_ kind: ContainerKind, _ scope: CompiledStep.Scope) -> Int? {
+  func root(_ kind: ContainerKind, _ scope: CompiledPolicy.Scope) -> Int? {
     roots[Root(kind: kind, scope: scope)]
   }
 
   /// Adds a pattern for one container kind.
   mutating func insert(
-    _ pattern: Pattern, kind: ContainerKind, scope: CompiledStep.Scope, step: Int,
+    _ pattern: Pattern, kind: ContainerKind, scope: CompiledPolicy.Scope, step: Int,
     siblings: UInt64
   ) {
     var node = root(Root(kind: kind, scope: scope))
@@ -106,7 +106,7 @@ struct PatternTrie: Sendable {
     return depth
   }
 
-  private mutating func child(of node: Int, _ name: PatternComponent) -> Int {
+  private mutating func child(of node: Int, _ name: Pattern.Name) -> Int {
     let component = components[name] ?? components.count
     components[name] = component
     let edge = Edge(node: node, component: component)
@@ -163,5 +163,134 @@ struct PatternTrie: Sendable {
 
   private mutating func raise(_ question: Int, at index: Int, to step: UInt32) {
     nodes[index].lastKeeper[question] = max(nodes[index].lastKeeper[question], step)
+  }
+}
+
+extension PatternTrie {
+  /// Returns the steps whose patterns match a path, in order. Sibling conditions are tested, other
+  /// conditions are not.
+  ///
+  /// - Parameter siblings: Returns the sibling names in the directory at a depth.
+  func steps(
+    matching path: [[UInt8]], from roots: [Int], siblings: (_ depth: Int) -> UInt64
+  ) -> [Int] {
+    var places: Set<UInt32> = []
+    var matched: Set<UInt32> = []
+    var sticky: Set<UInt32> = []
+    func reach(_ node: UInt32, _ present: UInt64) {
+      places.insert(node)
+      if let depth = nodes[Int(node)].anyDepth { places.insert(depth) }
+      for accepted in nodes[Int(node)].accepted
+      where accepted.siblings == 0 || accepted.siblings & present != 0 {
+        matched.insert(accepted.step)
+        if accepted.isSticky { sticky.insert(accepted.step) }
+      }
+    }
+    for root in roots { reach(UInt32(root), 0) }
+    for (depth, name) in path.enumerated() {
+      let (earlier, present) = (places, siblings(depth))
+      (places, matched) = ([], sticky)
+      let literal = literals.find(name.span)
+      for place in earlier {
+        let node = nodes[Int(place)]
+        if node.loops { places.insert(place) }
+        if let literal { for target in node.targets(of: literal) { reach(target, present) } }
+        for edge in node.globs where globs[Int(edge.glob)].matches(name.span) {
+          reach(edge.node, present)
+        }
+      }
+    }
+    return matched.map { Int($0) }.sorted()
+  }
+}
+
+extension PatternTrie.Node {
+  /// Returns the targets of a name.
+  func targets(of literal: UInt32) -> [UInt32] {
+    var low = 0
+    var high = literals.count
+    while low < high {
+      let middle = (low + high) / 2
+      if literals[middle].literal < literal { low = middle + 1 } else { high = middle }
+    }
+    var targets: [UInt32] = []
+    while low < literals.count, literals[low].literal == literal {
+      targets.append(literals[low].node)
+      low += 1
+    }
+    return targets
+  }
+}
+
+extension PatternTrie {
+  /// A table of names with a number each, with lookup that does not allocate.
+  struct LiteralTable: Sendable {
+    private var bytes: [UInt8] = []
+    private var starts: [UInt32] = [0]
+    /// The hash table: a name's number plus one, or 0 for an empty slot.
+    private var slots: [UInt32] = Array(repeating: 0, count: 16)
+
+    var count: Int { starts.count - 1 }
+
+    /// Returns the bytes of a name.
+    func name(_ number: UInt32) -> [UInt8] {
+      Array(bytes[Int(starts[Int(number)])..<Int(starts[Int(number) + 1])])
+    }
+
+    /// Returns the length of a name in bytes.
+    func length(_ number: UInt32) -> Int { Int(starts[Int(number) + 1] - starts[Int(number)]) }
+
+    /// Returns the number of a name and adds the name if it is new.
+    mutating func insert(_ name: [UInt8]) -> UInt32 {
+      if let known = find(name.span) { return known }
+      if (count + 1) * 2 > slots.count { grow() }
+      let number = UInt32(count)
+      bytes.append(contentsOf: name)
+      starts.append(UInt32(bytes.count))
+      place(number)
+      return number
+    }
+
+    /// Returns the number of a name, or nil if the table does not contain it.
+    @inline(__always)
+    func find(_ name: Span<UInt8>) -> UInt32? {
+      let mask = slots.count - 1
+      var slot = Self.hash(name) & mask
+      while slots[slot] != 0 {
+        let number = slots[slot] - 1
+        if isName(number, name) { return number }
+        slot = (slot + 1) & mask
+      }
+      return nil
+    }
+
+    @inline(__always)
+    private func isName(_ number: UInt32, _ name: Span<UInt8>) -> Bool {
+      let start = Int(starts[Int(number)])
+      guard Int(starts[Int(number) + 1]) - start == name.count else { return false }
+      for index in 0..<name.count where bytes[start + index] != name[index] { return false }
+      return true
+    }
+
+    private mutating func grow() {
+      slots = Array(repeating: 0, count: slots.count * 2)
+      for number in 0..<UInt32(count) { place(number) }
+    }
+
+    private mutating func place(_ number: UInt32) {
+      let mask = slots.count - 1
+      var slot = Self.hash(name(number).span) & mask
+      while slots[slot] != 0 { slot = (slot + 1) & mask }
+      slots[slot] = number + 1
+    }
+
+    /// FNV-1a with a final mixing step; names are short.
+    @inline(__always)
+    private static func hash(_ name: Span<UInt8>) -> Int {
+      var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+      for index in 0..<name.count { hash = (hash ^ UInt64(name[index])) &* 0x100_0000_01b3 }
+      hash ^= hash >> 29
+      return Int(truncatingIfNeeded: hash & 0x7fff_ffff)
+    }
   }
 }

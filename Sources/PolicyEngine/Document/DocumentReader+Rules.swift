@@ -59,7 +59,7 @@ extension DocumentReader {
 
   /// Refuses age conditions in rules that set anything but `purge`: in a backup rule they would
   /// drop files from backups as time passes.
-  private mutating func checkAges(_ node: YAMLNode, _ conditions: Conditions) {
+  private mutating func checkAges(_ node: YAMLNode, _ conditions: Rule.Conditions) {
     let ages = node["when"]?.mapping?.filter { $0.name == "older-than" || $0.name == "newer-than" }
     let values = ["class", "backup", "update", "restore", "platform"]
     let other = values.first { node[$0] != nil }
@@ -74,8 +74,8 @@ extension DocumentReader {
     }
   }
 
-  private func conditions(_ node: YAMLNode?) -> Conditions {
-    var conditions = Conditions()
+  private func conditions(_ node: YAMLNode?) -> Rule.Conditions {
+    var conditions = Rule.Conditions()
     conditions.largerThan = node?["larger-than"]?.text.flatMap(Quantity.bytes)
     conditions.types = Set(Self.many(node?["type"]).compactMap { word($0) })
     conditions.siblings = Self.many(node?["sibling"]).compactMap(\.text)
@@ -90,17 +90,17 @@ extension DocumentReader {
       purge: purge(node["purge"]), restore: word(node["restore"]))
   }
 
-  func platform(_ node: YAMLNode?) -> PlatformSetting {
+  func platform(_ node: YAMLNode?) -> Settings.Platform {
     guard let node else { return .same }
     return node.mapping == nil ? .unchanged : .different(settings(node))
   }
 
-  func backup(_ node: YAMLNode?) -> BackupSetting? {
+  func backup(_ node: YAMLNode?) -> Settings.Backup? {
     guard let node else { return nil }
     guard node.mapping != nil else {
-      return word(node, BackupMode.self).map { BackupSetting($0) }
+      return word(node, BackupDisposition.Mode.self).map { Settings.Backup($0) }
     }
-    return BackupSetting(
+    return Settings.Backup(
       word(node["default"]), cloud: word(node["cloud"]), unencrypted: word(node["unencrypted"]))
   }
 
@@ -111,12 +111,150 @@ extension DocumentReader {
     }
     guard let order = node["order"]?.integer.flatMap({ UInt16(exactly: $0) }) else { return nil }
     return .allowed(
-      PurgeTerms(
+      PurgeDisposition.Terms(
         order: order, when: word(node["when"]) ?? .underPressure,
         unit: word(node["unit"]) ?? .file, action: word(node["action"]) ?? .unlink))
   }
 
-  func versions(_ node: YAMLNode?) -> VersionRange {
-    node?.text.flatMap { VersionRange($0) } ?? .all
+  func versions(_ node: YAMLNode?) -> OSVersion.Range {
+    node?.text.flatMap { OSVersion.Range($0) } ?? .all
+  }
+
+  mutating func markers(_ node: YAMLNode?) -> [Marker] {
+    var markers: [Marker] = []
+    for element in node?.sequence ?? [] {
+      if let marker = marker(element) { markers.append(marker) }
+    }
+    return markers
+  }
+
+  private mutating func marker(_ node: YAMLNode) -> Marker? {
+    guard let id = node["id"]?.text, let then = node["then"] else { return nil }
+    if let idNode = node["id"] { note(id, idNode) }
+    guard let sign = sign(node) else { return nil }
+    return Marker(
+      id: id, location: location(node), sign: sign,
+      kinds: kinds(node["in"], standard: Set(ContainerKind.allCases)),
+      isInherited: node["inherit"] != nil, settings: settings(then),
+      platform: then["platform"] == nil ? .same : .unchanged, versions: versions(node["versions"]),
+      why: node["why"]?.text, source: node["source"]?.text)
+  }
+
+  private mutating func sign(_ node: YAMLNode) -> Marker.Sign? {
+    for entry in node.mapping ?? [] {
+      if entry.name == "value", node["xattr"] == nil {
+        add(
+          .key, at: entry.keyMark, "'value' without 'xattr'", expected: "'begins-with' for a file")
+      }
+      if entry.name == "begins-with", node["file"] == nil {
+        add(
+          .key, at: entry.keyMark, "'begins-with' without 'file'",
+          expected: "'value' for an attribute")
+      }
+    }
+    if let name = node["xattr"]?.text, !name.isEmpty {
+      return .attribute(name: name, value: node["value"]?.text)
+    }
+    guard let file = node["file"], let name = file.text, !name.isEmpty else { return nil }
+    if name.utf8.contains(UInt8(ascii: "/")) {
+      add(
+        .value, at: file.mark, "'file' is a path",
+        expected: "the name of a file in the directory that it marks")
+      return nil
+    }
+    return .file(name: name, beginsWith: node["begins-with"]?.text)
+  }
+
+  mutating func examples(_ node: YAMLNode?) -> [Example] {
+    var examples: [Example] = []
+    for element in node?.sequence ?? [] {
+      if let example = example(element) { examples.append(example) }
+    }
+    return examples
+  }
+
+  private mutating func example(_ node: YAMLNode) -> Example? {
+    guard let kind: ContainerKind = word(node["in"]), let pathNode = node["path"],
+      let text = pathNode.text, let path = path(text, pathNode.mark)
+    else { return nil }
+    let age = node["age"]?.text.flatMap(Quantity.seconds)
+    let facts = EntryFacts(
+      word(node["type"]) ?? .file, size: node["size"]?.text.flatMap(Quantity.bytes) ?? 0,
+      modified: age.map { Example.scanStart - $0 })
+    let expected = expectation(node)
+    return Example(
+      location: location(node), kind: kind, path: path, app: node["app"]?.text,
+      group: node["group"]?.text, facts: facts, marks: names(node["marked"], above: path),
+      holdings: names(node["holds"], above: path),
+      osVersion: node["os-version"]?.text.flatMap { OSVersion($0) },
+      destination: destination(node["for"]), expected: expected,
+      platform: node["platform"].map(expectation) ?? Example.Expectation())
+  }
+
+  private mutating func path(_ text: String, _ mark: Mark) -> [[UInt8]]? {
+    guard !text.isEmpty else { return [] }
+    let components = text.utf8.split(
+      separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
+    ).map { Array($0) }
+    let isRefused = components.contains { name in
+      name.isEmpty || name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8)
+    }
+    if isRefused {
+      add(
+        .value, at: mark, "'\(text)' is not a path below a container's root",
+        expected: "names separated by single slashes")
+      return nil
+    }
+    return components
+  }
+
+  /// Returns names by directory and refuses directories that are not on the example's path.
+  private mutating func names(_ node: YAMLNode?, above path: [[UInt8]]) -> [[[UInt8]]: [String]] {
+    var names: [[[UInt8]]: [String]] = [:]
+    for entry in node?.mapping ?? [] {
+      guard let directory = self.path(entry.name, entry.keyMark) else { continue }
+      guard path.starts(with: directory) else {
+        add(
+          .value, at: entry.keyMark, "'\(entry.name)' is not part of the example's path",
+          expected: "the path or a directory above it")
+        continue
+      }
+      names[directory] = Self.many(entry.value).compactMap(\.text)
+    }
+    return names
+  }
+
+  private func destination(_ node: YAMLNode?) -> Destination? {
+    switch node?.text {
+    case "local": Destination()
+    case "cloud": Destination(isCloud: true)
+    case "unencrypted": Destination(isUnencrypted: true)
+    default: nil
+    }
+  }
+
+  private func expectation(_ node: YAMLNode) -> Example.Expectation {
+    func placed<Value>(_ node: YAMLNode?, _ value: Value?) -> Example.Expectation.Placed<Value>? {
+      guard let node, let value else { return nil }
+      return Example.Expectation.Placed(value: value, location: location(node))
+    }
+    return Example.Expectation(
+      dataClass: placed(node["class"], word(node["class"])),
+      backup: placed(node["backup"], backup(node["backup"])),
+      update: placed(node["update"], word(node["update"])),
+      purge: placed(node["purge"], purgeExpectation(node["purge"])),
+      restore: placed(node["restore"], word(node["restore"])))
+  }
+
+  private func purgeExpectation(_ node: YAMLNode?) -> Example.Expectation.Purge? {
+    guard let node else { return nil }
+    guard node.mapping != nil else {
+      return node.text == "never"
+        ? Example.Expectation.Purge(isAllowed: false)
+        : Example.Expectation.Purge(isAllowed: true, order: 0, when: .anytime)
+    }
+    return Example.Expectation.Purge(
+      isAllowed: true, order: node["order"]?.integer.flatMap { UInt16(exactly: $0) },
+      when: word(node["when"]), unit: word(node["unit"]), action: word(node["action"]))
   }
 }

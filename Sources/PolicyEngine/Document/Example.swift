@@ -32,31 +32,44 @@ package struct Example: Sendable, Hashable {
   static let scanStart: Int64 = 4_000_000_000
 }
 
-/// The values that an example expects, each with its position.
-package struct Expectation: Sendable, Hashable {
-  var dataClass: Placed<DataClass>?
-  var backup: Placed<BackupSetting>?
-  var update: Placed<UpdateDisposition>?
-  var purge: Placed<PurgeExpectation>?
-  var restore: Placed<RestoreDisposition>?
+extension Example {
+  /// The values that an example expects, each with its position.
+  package struct Expectation: Sendable, Hashable {
+    var dataClass: Placed<DataClass>?
+    var backup: Placed<Settings.Backup>?
+    var update: Placed<UpdateDisposition>?
+    var purge: Placed<Purge>?
+    var restore: Placed<RestoreDisposition>?
 
-  struct Placed<Value: Sendable & Hashable>: Sendable, Hashable {
-    let value: Value
-    let location: PolicyLocation
+    struct Placed<Value: Sendable & Hashable>: Sendable, Hashable {
+      let value: Value
+      let location: PolicyLocation
+    }
+
+    /// The expected value of `purge`: never, anytime, or the terms that the example names.
+    struct Purge: Sendable, Hashable {
+      var isAllowed: Bool
+      var order: UInt16?
+      var when: PurgeDisposition.Terms.Moment?
+      var unit: PurgeDisposition.Terms.Unit?
+      var action: PurgeDisposition.Terms.Action?
+
+      func accepts(_ purge: PurgeDisposition) -> Bool {
+        guard let terms = purge.terms else { return !isAllowed }
+        return isAllowed && order ?? terms.order == terms.order && when ?? terms.when == terms.when
+          && unit ?? terms.unit == terms.unit && action ?? terms.action == terms.action
+      }
+    }
   }
 }
 
-/// The expected value of `purge`: never, anytime, or the terms that the example names.
-struct PurgeExpectation: Sendable, Hashable {
-  var isAllowed: Bool
-  var order: UInt16?
-  var when: PurgeTerms.Moment?
-  var unit: PurgeTerms.Unit?
-  var action: PurgeTerms.Action?
-
-  func accepts(_ purge: PurgeDisposition) -> Bool {
-    guard let terms = purge.terms else { return !isAllowed }
-    return isAllowed && order ?? terms.order == terms.order && when ?? terms.when == terms.when
-      && unit ?? terms.unit == terms.unit && action ?? terms.action == terms.action
+extension Example.Expectation.Purge: CustomStringConvertible {
+  var description: String {
+    guard isAllowed else { return "never" }
+    let parts = [
+      order.map { "order: \($0)" }, when.map { "when: \($0.rawValue)" },
+      unit.map { "unit: \($0.rawValue)" }, action.map { "action: \($0.rawValue)" },
+    ]
+    return "{\(parts.compactMap(\.self).joined(separator: ", "))}"
   }
 }

@@ -15,9 +15,9 @@ package struct Marker: Sendable, Hashable {
   /// The values to set, where permitted (docs/policy.md, marks).
   package let settings: Settings
   /// The effect on the platform's verdict.
-  package let platform: PlatformSetting
+  package let platform: Settings.Platform
   /// The OS versions to which it applies.
-  package let versions: VersionRange
+  package let versions: OSVersion.Range
   /// The reason, from `why`.
   package let why: String?
   /// The reference, from `source`.

@@ -5,20 +5,20 @@ package struct PolicySource: Sendable, Hashable {
   /// The file's content, UTF-8.
   package let bytes: [UInt8]
   /// The origin, which determines the position among the layers.
-  package let origin: PolicyOrigin
+  package let origin: Origin
 
   /// The maximum size of a policy file, in bytes.
   package static let maximumSize = 4 << 20
 
   /// Creates a source.
-  package init(name: String, bytes: [UInt8], origin: PolicyOrigin) {
+  package init(name: String, bytes: [UInt8], origin: Origin) {
     self.name = name
     self.bytes = bytes
     self.origin = origin
   }
 
   /// Creates a source from a string.
-  package init(name: String, text: String, origin: PolicyOrigin) {
+  package init(name: String, text: String, origin: Origin) {
     self.init(name: name, bytes: Array(text.utf8), origin: origin)
   }
 
@@ -28,27 +28,29 @@ package struct PolicySource: Sendable, Hashable {
   }
 }
 
-/// The origin of a policy file, in ascending order of precedence.
-package enum PolicyOrigin: Int, Sendable, Hashable, Comparable, CaseIterable {
-  /// Part of the program.
-  case builtin
-  /// The system's directory, `/etc/sandboxctl/policies`.
-  case system
-  /// The user's directory, `$XDG_CONFIG_HOME/sandboxctl/policies`.
-  case user
-  /// The command line, `--policy FILE`.
-  case commandLine
+extension PolicySource {
+  /// The origin of a policy file, in ascending order of precedence.
+  package enum Origin: Int, Sendable, Hashable, Comparable, CaseIterable {
+    /// Part of the program.
+    case builtin
+    /// The system's directory, `/etc/sandboxctl/policies`.
+    case system
+    /// The user's directory, `$XDG_CONFIG_HOME/sandboxctl/policies`.
+    case user
+    /// The command line, `--policy FILE`.
+    case commandLine
 
-  /// Orders by ascending precedence.
-  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    /// Orders by ascending precedence.
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-  /// The name in output.
-  package var name: String {
-    switch self {
-    case .builtin: "builtin"
-    case .system: "system"
-    case .user: "user"
-    case .commandLine: "command line"
+    /// The name in output.
+    package var name: String {
+      switch self {
+      case .builtin: "builtin"
+      case .system: "system"
+      case .user: "user"
+      case .commandLine: "command line"
+      }
     }
   }
 }

@@ -13,11 +13,11 @@ package struct Rule: Sendable, Hashable {
   /// The values to set in both verdicts.
   package let settings: Settings
   /// The effect on the platform's verdict.
-  package let platform: PlatformSetting
+  package let platform: Settings.Platform
   /// The additional conditions.
   package let conditions: Conditions
   /// The OS versions to which it applies.
-  package let versions: VersionRange
+  package let versions: OSVersion.Range
   /// The reason, from `why`.
   package let why: String?
   /// The reference, from `source`.
@@ -28,44 +28,46 @@ package struct Rule: Sendable, Hashable {
   let patternLocation: PolicyLocation
 }
 
-/// The conditions of a rule besides its pattern.
-package struct Conditions: Sendable, Hashable {
-  /// The size in bytes that the entry must exceed; never true for a directory.
-  package var largerThan: Int64?
-  /// The permitted types; any type if empty.
-  package var types: Set<EntryType> = []
-  /// The names of which one must exist beside the entry that the pattern names. For a pattern that
-  /// ends in `/**`, that entry is the one named before `/**`.
-  package var siblings: [String] = []
-  /// The age in seconds that the last change must exceed, relative to the scan's start.
-  package var olderThan: Int64?
-  /// The age in seconds that the last change must not reach.
-  package var newerThan: Int64?
+extension Rule {
+  /// The conditions of a rule besides its pattern.
+  package struct Conditions: Sendable, Hashable {
+    /// The size in bytes that the entry must exceed; never true for a directory.
+    package var largerThan: Int64?
+    /// The permitted types; any type if empty.
+    package var types: Set<EntryType> = []
+    /// The names of which one must exist beside the entry that the pattern names. For a pattern
+    /// that ends in `/**`, that entry is the one named before `/**`.
+    package var siblings: [String] = []
+    /// The age in seconds that the last change must exceed, relative to the scan's start.
+    package var olderThan: Int64?
+    /// The age in seconds that the last change must not reach.
+    package var newerThan: Int64?
 
-  /// Creates empty conditions.
-  package init() {}
+    /// Creates empty conditions.
+    package init() {}
 
-  /// The permitted types as a bit mask.
-  var typeMask: UInt8 {
-    types.isEmpty ? EntryType.anyMask : types.reduce(0) { $0 | $1.meaning }
-  }
-
-  /// Whether these conditions hold for every entry for which the other conditions hold.
-  func cover(_ other: Conditions) -> Bool {
-    func isWithin(_ limit: Int64?, theirs: Int64?, by order: (Int64, Int64) -> Bool) -> Bool {
-      guard let limit else { return true }
-      return theirs.map { order($0, limit) } ?? false
+    /// The permitted types as a bit mask.
+    var typeMask: UInt8 {
+      types.isEmpty ? EntryType.anyMask : types.reduce(0) { $0 | $1.meaning }
     }
-    return typeMask & other.typeMask == other.typeMask
-      && isWithin(largerThan, theirs: other.largerThan, by: >=)
-      && isWithin(olderThan, theirs: other.olderThan, by: >=)
-      && isWithin(newerThan, theirs: other.newerThan, by: <=)
-      && (siblings.isEmpty
-        || (!other.siblings.isEmpty && Set(other.siblings).isSubset(of: siblings)))
+
+    /// Whether these conditions hold for every entry for which the other conditions hold.
+    func cover(_ other: Conditions) -> Bool {
+      func isWithin(_ limit: Int64?, theirs: Int64?, by order: (Int64, Int64) -> Bool) -> Bool {
+        guard let limit else { return true }
+        return theirs.map { order($0, limit) } ?? false
+      }
+      return typeMask & other.typeMask == other.typeMask
+        && isWithin(largerThan, theirs: other.largerThan, by: >=)
+        && isWithin(olderThan, theirs: other.olderThan, by: >=)
+        && isWithin(newerThan, theirs: other.newerThan, by: <=)
+        && (siblings.isEmpty
+          || (!other.siblings.isEmpty && Set(other.siblings).isSubset(of: siblings)))
+    }
   }
 }
 
-extension Conditions: CustomStringConvertible {
+extension Rule.Conditions: CustomStringConvertible {
   /// The conditions as text, "type is file, larger than 1000 bytes"; empty for none.
   package var description: String {
     var parts: [String] = []

@@ -20,9 +20,9 @@ package struct Explanation: Sendable {
     /// The name of its layer.
     package let layer: String
     /// The origin of the layer.
-    package let origin: PolicyOrigin
+    package let origin: PolicySource.Origin
     /// The part of the policy that the layer represents.
-    package let part: PolicyLayer.Part
+    package let part: CompiledPolicy.Layer.Part
     /// For a marker, the depths of the entries that carry the mark, in ascending order; 0 is the
     /// container's root.
     package let bearers: [Int]

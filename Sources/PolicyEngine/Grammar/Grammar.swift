@@ -2,6 +2,9 @@ internal import SandboxModel
 
 /// The grammar of policy files: all keys and values.
 enum Grammar {
+  /// The version of the grammar that this module reads, `schema:` in the files.
+  static let schemaVersion = 1
+
   /// A whole file.
   static let file = Record(
     name: "file", title: "a policy file",
@@ -14,7 +17,7 @@ enum Grammar {
         shape: .either(.choice(["all"] + layoutWords), .list(.choice(layoutWords))),
         about: "The layouts whose policies this overlay changes, or all."),
       Record.Key(
-        name: "schema", shape: .integer(1...PolicyFormat.schemaVersion), isRequired: true,
+        name: "schema", shape: .integer(1...schemaVersion), isRequired: true,
         about: "The version of this grammar."),
       Record.Key(name: "title", shape: .text(), about: "The display name."),
       Record.Key(
@@ -24,41 +27,166 @@ enum Grammar {
         name: "layout", shape: .choice(Layout.allCases.map(\.rawValue)),
         about: "The device layout to which this policy applies."),
       Record.Key(
-        name: "classes", shape: .keyed(by: DataClass.self, .record(Parts.dispositions)),
+        name: "classes", shape: .keyed(by: DataClass.self, .record(dispositions)),
         about: "The initial dispositions of each data class."),
       Record.Key(
-        name: "containers", shape: .keyed(by: ContainerKind.self, .record(Parts.container)),
+        name: "containers", shape: .keyed(by: ContainerKind.self, .record(container)),
         about: "The handling of whole containers."),
       Record.Key(
         name: "retain", shape: .keyed(by: RetainedItem.self, .duration),
         about: "The retention time of data that operations set aside."),
       Record.Key(
-        name: "rules", shape: .list(.record(Parts.rule)),
+        name: "rules", shape: .list(.record(rule)),
         about: "The rules that set classes and dispositions; the last value set applies."),
       Record.Key(
-        name: "apps", shape: .keyed(by: .names("bundle identifier"), .record(Parts.app)),
+        name: "apps", shape: .keyed(by: .names("bundle identifier"), .record(app)),
         about: "Rules for single apps, applied after the general ones."),
       Record.Key(
-        name: "groups", shape: .keyed(by: .names("group identifier"), .record(Parts.group)),
+        name: "groups", shape: .keyed(by: .names("group identifier"), .record(group)),
         about: "Rules for single groups, applied after the general ones, and the groups' members."),
       Record.Key(
-        name: "markers", shape: .list(.record(Parts.marker)),
+        name: "markers", shape: .list(.record(marker)),
         about: "Markers on entries, applied after all rules of the file."),
       Record.Key(
-        name: "finally", shape: .record(Parts.finally),
+        name: "finally", shape: .record(finally),
         about: "Rules and markers applied after those of every policy that extends this one."),
       Record.Key(
-        name: "pressure", shape: .list(.record(Parts.pressure)),
+        name: "pressure", shape: .list(.record(pressure)),
         about: "The actions of a purge when space is low, by level."),
       Record.Key(
-        name: "quotas", shape: .list(.record(Parts.quota)),
+        name: "quotas", shape: .list(.record(quota)),
         about: "The amount of data that an app may keep before it is purged ahead of others."),
       Record.Key(
-        name: "examples", shape: .list(.record(Parts.example)),
+        name: "examples", shape: .list(.record(example)),
         about: "The policy's tests."),
     ],
     needsOneOf: ["policy", "overlay"])
 
   /// The layouts that an overlay can name.
   static var layoutWords: [String] { Layout.allCases.map(\.rawValue) }
+}
+
+extension Grammar {
+  static let dispositions = Record(
+    name: "dispositions", title: "a class's dispositions",
+    keys: dispositionKeys + [allowLoss], needsAnyOf: dispositionKeys.map(\.name))
+
+  static let container = Record(
+    name: "container", title: "a container's terms",
+    keys: [
+      Record.Key(
+        name: "backup", shape: backup,
+        about: "The initial disposition of the container's content."),
+      Record.Key(
+        name: "update", shape: .choice(ContainerTerms.Update.self),
+        about: "The handling of the container on update."),
+      Record.Key(
+        name: "offload", shape: .choice(ContainerTerms.Offload.self),
+        about: "The handling of the container when the app is offloaded."),
+      Record.Key(
+        name: "uninstall", shape: .choice(ContainerTerms.Uninstall.self),
+        about: "The handling of the container when the app is removed."),
+      Record.Key(
+        name: "restore-missing", shape: .choice(ContainerTerms.RestoreMissing.self),
+        about: "The restore target if the app is not installed."),
+    ])
+
+  static let rule = Record(
+    name: "rule", title: "a rule",
+    keys: [
+      identifier, kinds,
+      Record.Key(
+        name: "match", shape: .pattern, isRequired: true,
+        about: "The pattern of the paths, relative to the container's root."),
+      Record.Key(
+        name: "ignore-case", shape: .bool,
+        about: "Whether ASCII letters match in either case."),
+      dataClass,
+    ] + dispositionKeys + [
+      Record.Key(
+        name: "platform", shape: platform, about: "The differences in the platform's verdict."),
+      Record.Key(name: "when", shape: .record(conditions), about: "The additional conditions."),
+      versions, why, source, allowLoss,
+    ], needsAnyOf: ["class"] + dispositionKeys.map(\.name) + ["platform"])
+
+  static let conditions = Record(
+    name: "conditions", title: "a rule's conditions",
+    keys: [
+      Record.Key(name: "larger-than", shape: .size, about: "The size that the file must exceed."),
+      Record.Key(
+        name: "type", shape: .oneOrMany(.choice(EntryType.self)),
+        about: "The type of the entry; a database is also a file."),
+      Record.Key(
+        name: "sibling", shape: .oneOrMany(.text()),
+        about: "The names of which one must exist beside the entry named before `/**`."),
+      Record.Key(
+        name: "older-than", shape: .duration,
+        about: "The minimum age of the last change; only in rules that set purge alone."),
+      Record.Key(
+        name: "newer-than", shape: .duration,
+        about: "The maximum age of the last change; only in rules that set purge alone."),
+    ], needsAnyOf: ["larger-than", "type", "sibling", "older-than", "newer-than"])
+
+  static let marker = Record(
+    name: "marker", title: "a marker",
+    keys: [
+      identifier, kinds,
+      Record.Key(
+        name: "xattr", shape: .text(),
+        about: "The extended attribute; on Linux, its name is prefixed with `user.`."),
+      Record.Key(
+        name: "value", shape: .text(mayBeEmpty: true),
+        about: "The required value of the attribute (default: any)."),
+      Record.Key(
+        name: "file", shape: .text(), about: "The name of a file that marks its directory."),
+      Record.Key(
+        name: "begins-with", shape: .text(), about: "The required first bytes of the file."),
+      Record.Key(
+        name: "inherit", shape: .choice(["directory"]),
+        about: "A marked directory covers everything below it."),
+      Record.Key(
+        name: "then", shape: .record(effect), isRequired: true,
+        about:
+          "The values to set: backup and restore anywhere, class and purge only on caches."
+      ),
+      versions, why, source,
+    ], needsOneOf: ["xattr", "file"])
+
+  static let effect = Record(
+    name: "effect", title: "a marker's effect",
+    keys: [
+      dataClass,
+      Record.Key(name: "backup", shape: backup, about: "Whether the data is backed up."),
+      Record.Key(name: "purge", shape: purge, about: "Whether the data may be purged."),
+      Record.Key(
+        name: "restore", shape: .choice(RestoreDisposition.self),
+        about: "The handling of the data on restore."),
+      Record.Key(
+        name: "platform", shape: .choice(["unchanged"]),
+        about: "The platform itself ignores the marker."),
+    ], needsAnyOf: ["class", "backup", "purge", "restore"])
+
+  static let finally = Record(
+    name: "finally", title: "the 'finally' section",
+    keys: [
+      Record.Key(name: "rules", shape: .list(.record(rule)), about: "The rules."),
+      Record.Key(name: "markers", shape: .list(.record(marker)), about: "The markers."),
+    ], needsAnyOf: ["rules", "markers"])
+
+  static let app = Record(
+    name: "app", title: "an app's section",
+    keys: [
+      Record.Key(
+        name: "rules", shape: .list(.record(rule)), isRequired: true,
+        about: "Rules for this app's containers.")
+    ])
+
+  static let group = Record(
+    name: "group", title: "a group's section",
+    keys: [
+      Record.Key(name: "rules", shape: .list(.record(rule)), about: "Rules for this group."),
+      Record.Key(
+        name: "members", shape: .list(.text()),
+        about: "The bundle identifiers of all apps that share the group."),
+    ], needsAnyOf: ["rules", "members"])
 }

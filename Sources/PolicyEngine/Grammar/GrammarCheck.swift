@@ -125,7 +125,7 @@ extension Shape {
     case .size: Quantity.bytes(text) != nil
     case .duration: Quantity.seconds(text) != nil
     case .version: OSVersion(text) != nil
-    case .versions: VersionRange(text) != nil
+    case .versions: OSVersion.Range(text) != nil
     case .choice(let words): words.contains(text)
     default: false
     }

@@ -6,7 +6,7 @@ package enum PolicySchema {
   package static var text: String { document.pretty + "\n" }
 
   static var document: JSON {
-    var writer = SchemaWriter()
+    var writer = Writer()
     let file = writer.members(of: Grammar.file)
     var members = [
       JSON.Member("$schema", "https://json-schema.org/draft/2020-12/schema"),
@@ -21,66 +21,66 @@ package enum PolicySchema {
       JSON.Member("$defs", .object(writer.definitions.sorted { $0.name < $1.name })))
     return .object(members)
   }
-}
 
-/// Writes shapes as schemas; records become definitions with references.
-private struct SchemaWriter {
-  private(set) var definitions: [JSON.Member] = []
+  /// Writes shapes as schemas; records become definitions with references.
+  private struct Writer {
+    private(set) var definitions: [JSON.Member] = []
 
-  mutating func schema(_ shape: Shape) -> JSON {
-    switch shape {
-    case .list(let element): return ["type": "array", "items": schema(element)]
-    case .oneOrMany(let element):
-      let one = schema(element)
-      return ["oneOf": [one, ["type": "array", "items": one, "minItems": 1]]]
-    case .record(let record): return reference(to: record)
-    case .keyed(.words(let words), let value):
-      let value = schema(value)
-      return [
-        "type": "object", "properties": .object(words.map { JSON.Member($0, value) }),
-        "additionalProperties": false,
+    mutating func schema(_ shape: Shape) -> JSON {
+      switch shape {
+      case .list(let element): return ["type": "array", "items": schema(element)]
+      case .oneOrMany(let element):
+        let one = schema(element)
+        return ["oneOf": [one, ["type": "array", "items": one, "minItems": 1]]]
+      case .record(let record): return reference(to: record)
+      case .keyed(.words(let words), let value):
+        let value = schema(value)
+        return [
+          "type": "object", "properties": .object(words.map { JSON.Member($0, value) }),
+          "additionalProperties": false,
+        ]
+      case .keyed(.names, let value):
+        return ["type": "object", "additionalProperties": schema(value)]
+      case .either(let first, let second): return ["oneOf": [schema(first), schema(second)]]
+      default: return shape.scalarSchema
+      }
+    }
+
+    private mutating func reference(to record: Record) -> JSON {
+      if !definitions.contains(where: { $0.name == record.name }) {
+        let place = definitions.count
+        definitions.append(JSON.Member(record.name, .null))
+        definitions[place].value = .object(members(of: record))
+      }
+      return ["$ref": .string("#/$defs/\(record.name)")]
+    }
+
+    /// Returns the schema members for a record.
+    mutating func members(of record: Record) -> [JSON.Member] {
+      var properties: [JSON.Member] = []
+      for key in record.keys {
+        var members = [JSON.Member("description", .string(key.about))]
+        members += schema(key.shape).members ?? []
+        properties.append(JSON.Member(key.name, .object(members)))
+      }
+      var members = [
+        JSON.Member("type", "object"), JSON.Member("properties", .object(properties)),
+        JSON.Member("additionalProperties", false),
       ]
-    case .keyed(.names, let value):
-      return ["type": "object", "additionalProperties": schema(value)]
-    case .either(let first, let second): return ["oneOf": [schema(first), schema(second)]]
-    default: return shape.scalarSchema
+      let required = record.keys.filter(\.isRequired).map { JSON.string($0.name) }
+      if !required.isEmpty { members.append(JSON.Member("required", .array(required))) }
+      if !record.needsAnyOf.isEmpty {
+        members.append(JSON.Member("anyOf", Self.presence(record.needsAnyOf)))
+      }
+      if !record.needsOneOf.isEmpty {
+        members.append(JSON.Member("oneOf", Self.presence(record.needsOneOf)))
+      }
+      return members
     }
-  }
 
-  private mutating func reference(to record: Record) -> JSON {
-    if !definitions.contains(where: { $0.name == record.name }) {
-      let place = definitions.count
-      definitions.append(JSON.Member(record.name, .null))
-      definitions[place].value = .object(members(of: record))
+    private static func presence(_ keys: [String]) -> JSON {
+      .array(keys.map { ["required": [.string($0)]] })
     }
-    return ["$ref": .string("#/$defs/\(record.name)")]
-  }
-
-  /// Returns the schema members for a record.
-  mutating func members(of record: Record) -> [JSON.Member] {
-    var properties: [JSON.Member] = []
-    for key in record.keys {
-      var members = [JSON.Member("description", .string(key.about))]
-      members += schema(key.shape).members ?? []
-      properties.append(JSON.Member(key.name, .object(members)))
-    }
-    var members = [
-      JSON.Member("type", "object"), JSON.Member("properties", .object(properties)),
-      JSON.Member("additionalProperties", false),
-    ]
-    let required = record.keys.filter(\.isRequired).map { JSON.string($0.name) }
-    if !required.isEmpty { members.append(JSON.Member("required", .array(required))) }
-    if !record.needsAnyOf.isEmpty {
-      members.append(JSON.Member("anyOf", Self.presence(record.needsAnyOf)))
-    }
-    if !record.needsOneOf.isEmpty {
-      members.append(JSON.Member("oneOf", Self.presence(record.needsOneOf)))
-    }
-    return members
-  }
-
-  private static func presence(_ keys: [String]) -> JSON {
-    .array(keys.map { ["required": [.string($0)]] })
   }
 }
 

@@ -62,3 +62,21 @@ struct ByteSet: Hashable, Sendable {
     return letters.last(where: contains) ?? members.last
   }
 }
+
+extension ByteSet {
+  /// Returns an ASCII letter in both cases, or nil for any other byte.
+  static func bothCases(of byte: UInt8) -> ByteSet? {
+    let lower = byte | 0x20
+    guard UInt8(ascii: "a")...UInt8(ascii: "z") ~= lower else { return nil }
+    return ByteSet([lower, lower & ~0x20])
+  }
+
+  /// The set with each ASCII letter in both cases.
+  var ignoringCase: ByteSet {
+    var set = self
+    for byte in members {
+      for other in Self.bothCases(of: byte)?.members ?? [] { set.insert(other) }
+    }
+    return set
+  }
+}

@@ -20,7 +20,7 @@ struct PatternReader {
   }
 
   /// Reads up to the next slash or the end. Returns the alternatives, or nil for `**`.
-  mutating func component() throws(PatternError) -> [Glob]? {
+  mutating func component() throws(Pattern.SyntaxError) -> [Glob]? {
     let start = place
     let end = bytes[start...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.count
     let written = bytes[start..<end]
@@ -38,7 +38,7 @@ struct PatternReader {
     return all.map { Glob(codes: $0, sets: sets) }
   }
 
-  private func refuse(_ written: ArraySlice<UInt8>, at start: Int) throws(PatternError) {
+  private func refuse(_ written: ArraySlice<UInt8>, at start: Int) throws(Pattern.SyntaxError) {
     if written.isEmpty {
       if start == 0 {
         throw error(
@@ -56,7 +56,7 @@ struct PatternReader {
     }
   }
 
-  private mutating func element() throws(PatternError) {
+  private mutating func element() throws(Pattern.SyntaxError) {
     let byte = bytes[place]
     switch byte {
     case UInt8(ascii: "*"): try star()
@@ -75,7 +75,7 @@ struct PatternReader {
     if code >= Glob.any { place += 1 }
   }
 
-  private mutating func star() throws(PatternError) {
+  private mutating func star() throws(Pattern.SyntaxError) {
     if place + 1 < bytes.count, bytes[place + 1] == UInt8(ascii: "*") {
       throw error("`**` next to other characters", "`**` as a whole component", at: place)
     }
@@ -83,7 +83,7 @@ struct PatternReader {
   }
 
   /// Reads a literal byte, optionally escaped with a backslash.
-  private mutating func literal() throws(PatternError) -> UInt8 {
+  private mutating func literal() throws(Pattern.SyntaxError) -> UInt8 {
     if bytes[place] == UInt8(ascii: "\\") {
       place += 1
       guard place < bytes.count else {
@@ -98,7 +98,7 @@ struct PatternReader {
     return bytes[place]
   }
 
-  private mutating func set() throws(PatternError) {
+  private mutating func set() throws(Pattern.SyntaxError) {
     let start = place
     place += 1
     let isInverted = place < bytes.count && bytes[place] == UInt8(ascii: "!")
@@ -118,7 +118,7 @@ struct PatternReader {
     append(Glob.firstSet + UInt16(sets.count - 1))
   }
 
-  private mutating func range() throws(PatternError) -> ClosedRange<UInt8> {
+  private mutating func range() throws(Pattern.SyntaxError) -> ClosedRange<UInt8> {
     let start = place
     let low = try member()
     guard place + 1 < bytes.count, bytes[place] == UInt8(ascii: "-"),
@@ -130,7 +130,7 @@ struct PatternReader {
     return low...high
   }
 
-  private mutating func member() throws(PatternError) -> UInt8 {
+  private mutating func member() throws(Pattern.SyntaxError) -> UInt8 {
     let start = place
     let byte = try literal()
     guard byte < 0x80 else {
@@ -139,7 +139,7 @@ struct PatternReader {
     return byte
   }
 
-  private mutating func braces() throws(PatternError) {
+  private mutating func braces() throws(Pattern.SyntaxError) {
     let start = place
     let outer = codes
     var alternatives: [[UInt16]] = []
@@ -168,7 +168,7 @@ struct PatternReader {
 
   private mutating func multiply(
     _ outer: [UInt16], by alternatives: [[UInt16]], at start: Int
-  ) throws(PatternError) {
+  ) throws(Pattern.SyntaxError) {
     guard prefixes.count * alternatives.count <= Self.maximumAlternatives else {
       throw error(
         "more than \(Self.maximumAlternatives) alternatives in one component", "several rules",
@@ -178,8 +178,23 @@ struct PatternReader {
     codes = []
   }
 
-  private func error(_ problem: String, _ expected: String, at place: Int) -> PatternError {
+  private func error(_ problem: String, _ expected: String, at place: Int) -> Pattern.SyntaxError {
     let offset = bytes[..<place].count { $0 & 0xC0 != 0x80 }
-    return PatternError(offset: offset, problem: problem, expected: expected)
+    return Pattern.SyntaxError(offset: offset, problem: problem, expected: expected)
+  }
+}
+
+extension Pattern {
+  /// The reason why a text is not a valid pattern.
+  package struct SyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The number of Unicode scalars before the error.
+    package let offset: Int
+    /// The problem.
+    package let problem: String
+    /// The expected text.
+    package let expected: String
+
+    /// The problem and the expected text.
+    package var description: String { "\(problem); expected \(expected)" }
   }
 }

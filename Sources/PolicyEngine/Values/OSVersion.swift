@@ -26,103 +26,105 @@ package struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertibl
   package var description: String { numbers.map(String.init).joined(separator: ".") }
 }
 
-/// The OS versions to which a rule or marker applies.
-package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
-  /// The lower bound, or nil for none.
-  let lower: Bound?
-  /// The upper bound, or nil for none.
-  let upper: Bound?
-  /// The range as written.
-  package let description: String
+extension OSVersion {
+  /// The OS versions to which a rule or marker applies.
+  package struct Range: Sendable, Hashable, CustomStringConvertible {
+    /// The lower bound, or nil for none.
+    let lower: Bound?
+    /// The upper bound, or nil for none.
+    let upper: Bound?
+    /// The range as written.
+    package let description: String
 
-  struct Bound: Sendable, Hashable {
-    let version: OSVersion
-    let isIncluded: Bool
-  }
-
-  /// Every version.
-  package static let all = VersionRange(lower: nil, upper: nil, description: "all")
-
-  private init(lower: Bound?, upper: Bound?, description: String) {
-    self.lower = lower
-    self.upper = upper
-    self.description = description
-  }
-
-  /// Parses `>=5.1`, `>5`, `<6`, `<=6`, `5.0.1..<6`, `5...6` or one version, or returns nil for
-  /// other text or an empty range.
-  package init?(_ text: String) {
-    let compact = String(text.filter { $0 != " " })
-    guard let (lower, upper) = Self.bounds(compact[...]) else { return nil }
-    if let low = lower, let high = upper {
-      guard
-        low.version < high.version
-          || (low.version == high.version && low.isIncluded && high.isIncluded)
-      else { return nil }
+    struct Bound: Sendable, Hashable {
+      let version: OSVersion
+      let isIncluded: Bool
     }
-    self.init(lower: lower, upper: upper, description: text)
-  }
 
-  private static func bounds(_ text: Substring) -> (Bound?, Bound?)? {
-    for (mark, isIncluded) in [("..<", false), ("...", true)] {
-      guard let (low, high) = split(text, at: mark) else { continue }
-      guard let low = bound(low, true), let high = bound(high, isIncluded) else { return nil }
-      return (low, high)
-    }
-    for (mark, isIncluded) in [(">=", true), (">", false)] where text.hasPrefix(mark) {
-      return bound(text.dropFirst(mark.count), isIncluded).map { ($0, nil) }
-    }
-    for (mark, isIncluded) in [("<=", true), ("<", false)] where text.hasPrefix(mark) {
-      return bound(text.dropFirst(mark.count), isIncluded).map { (nil, $0) }
-    }
-    return bound(text, true).map { ($0, $0) }
-  }
+    /// Every version.
+    package static let all = Range(lower: nil, upper: nil, description: "all")
 
-  private static func bound(_ text: Substring, _ isIncluded: Bool) -> Bound? {
-    OSVersion(text).map { Bound(version: $0, isIncluded: isIncluded) }
-  }
+    private init(lower: Bound?, upper: Bound?, description: String) {
+      self.lower = lower
+      self.upper = upper
+      self.description = description
+    }
 
-  private static func split(_ text: Substring, at mark: String) -> (Substring, Substring)? {
-    var start = text.startIndex
-    while start < text.endIndex {
-      if text[start...].hasPrefix(mark) {
-        return (text[..<start], text[start...].dropFirst(mark.count))
+    /// Parses `>=5.1`, `>5`, `<6`, `<=6`, `5.0.1..<6`, `5...6` or one version, or returns nil for
+    /// other text or an empty range.
+    package init?(_ text: String) {
+      let compact = String(text.filter { $0 != " " })
+      guard let (lower, upper) = Self.bounds(compact[...]) else { return nil }
+      if let low = lower, let high = upper {
+        guard
+          low.version < high.version
+            || (low.version == high.version && low.isIncluded && high.isIncluded)
+        else { return nil }
       }
-      start = text.index(after: start)
+      self.init(lower: lower, upper: upper, description: text)
     }
-    return nil
-  }
 
-  /// Whether the range contains a version; nil stands for the newest possible version.
-  package func contains(_ version: OSVersion?) -> Bool {
-    guard let version else { return upper == nil }
-    if let lower, version < lower.version || (version == lower.version && !lower.isIncluded) {
-      return false
+    private static func bounds(_ text: Substring) -> (Bound?, Bound?)? {
+      for (mark, isIncluded) in [("..<", false), ("...", true)] {
+        guard let (low, high) = split(text, at: mark) else { continue }
+        guard let low = bound(low, true), let high = bound(high, isIncluded) else { return nil }
+        return (low, high)
+      }
+      for (mark, isIncluded) in [(">=", true), (">", false)] where text.hasPrefix(mark) {
+        return bound(text.dropFirst(mark.count), isIncluded).map { ($0, nil) }
+      }
+      for (mark, isIncluded) in [("<=", true), ("<", false)] where text.hasPrefix(mark) {
+        return bound(text.dropFirst(mark.count), isIncluded).map { (nil, $0) }
+      }
+      return bound(text, true).map { ($0, $0) }
     }
-    if let upper, version > upper.version || (version == upper.version && !upper.isIncluded) {
-      return false
-    }
-    return true
-  }
 
-  /// Whether the range contains every version of the other range.
-  func covers(_ other: VersionRange) -> Bool {
-    let coversBelow =
-      switch (lower, other.lower) {
-      case (nil, _): true
-      case (_, nil): false
-      case (let mine?, let theirs?):
-        mine.version < theirs.version
-          || (mine.version == theirs.version && (mine.isIncluded || !theirs.isIncluded))
+    private static func bound(_ text: Substring, _ isIncluded: Bool) -> Bound? {
+      OSVersion(text).map { Bound(version: $0, isIncluded: isIncluded) }
+    }
+
+    private static func split(_ text: Substring, at mark: String) -> (Substring, Substring)? {
+      var start = text.startIndex
+      while start < text.endIndex {
+        if text[start...].hasPrefix(mark) {
+          return (text[..<start], text[start...].dropFirst(mark.count))
+        }
+        start = text.index(after: start)
       }
-    let coversAbove =
-      switch (upper, other.upper) {
-      case (nil, _): true
-      case (_, nil): false
-      case (let mine?, let theirs?):
-        mine.version > theirs.version
-          || (mine.version == theirs.version && (mine.isIncluded || !theirs.isIncluded))
+      return nil
+    }
+
+    /// Whether the range contains a version; nil stands for the newest possible version.
+    package func contains(_ version: OSVersion?) -> Bool {
+      guard let version else { return upper == nil }
+      if let lower, version < lower.version || (version == lower.version && !lower.isIncluded) {
+        return false
       }
-    return coversBelow && coversAbove
+      if let upper, version > upper.version || (version == upper.version && !upper.isIncluded) {
+        return false
+      }
+      return true
+    }
+
+    /// Whether the range contains every version of the other range.
+    func covers(_ other: Range) -> Bool {
+      let coversBelow =
+        switch (lower, other.lower) {
+        case (nil, _): true
+        case (_, nil): false
+        case (let mine?, let theirs?):
+          mine.version < theirs.version
+            || (mine.version == theirs.version && (mine.isIncluded || !theirs.isIncluded))
+        }
+      let coversAbove =
+        switch (upper, other.upper) {
+        case (nil, _): true
+        case (_, nil): false
+        case (let mine?, let theirs?):
+          mine.version > theirs.version
+            || (mine.version == theirs.version && (mine.isIncluded || !theirs.isIncluded))
+        }
+      return coversBelow && coversAbove
+    }
   }
 }

@@ -3,8 +3,8 @@ internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceTransaction
 internal import PolicyEngine
-package import SandboxModel
-package import SystemIO
+internal import SandboxModel
+internal import SystemIO
 
 /// The present or future location of each container of a snapshot on a device. Containers are found
 /// by their logical names, whatever their UUIDs on the device.
@@ -112,20 +112,4 @@ struct ContainerTargets {
     else { return nil }
     return try parent.target(of: place.name)
   }
-}
-
-extension LogicalContainer {
-  /// The name that distinguishes it from other containers of its kind.
-  package var name: LogicalName {
-    switch self {
-    case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
-      .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
-      .oldSystemRevision(let name, _), .extension(let name, _), .group(let name),
-      .folder(let name):
-      name
-    }
-  }
-
-  /// The UUID in its name; nil if the identifier alone is unique.
-  package var instance: ByteString? { name.instance }
 }

@@ -31,15 +31,3 @@ extension ContainerRecord {
     return nil
   }
 }
-
-extension LogicalContainer {
-  /// The identifiers that a layout uses in its directory names.
-  fileprivate var names: [LogicalName] {
-    switch self {
-    case .extension(let name, let app): [name, app]
-    case .group(let name): [name]
-    case .folder: []
-    default: app.map { [$0] } ?? []
-    }
-  }
-}

@@ -91,7 +91,7 @@ enum DarkroomApp {
   }
 
   /// One row for each picture. Each day adds one and marks another as a favourite in place.
-  private static func database(day: Int) -> DatabasePlan {
+  private static func database(day: Int) -> ContainerPlan.Database {
     let rows = (1...(40 + day)).map { number in
       SQLiteRow(
         Int64(number),
@@ -100,7 +100,7 @@ enum DarkroomApp {
           .integer(Int64(number) * 86_400 - 2_000_000), .blob(thumbnail(number)),
         ])
     }
-    return DatabasePlan(
+    return ContainerPlan.Database(
       path: "Library/Application Support/Photos.sqlite", table: "photos",
       columns: """
         id INTEGER PRIMARY KEY, name TEXT NOT NULL, favourite INTEGER NOT NULL, taken INTEGER, \
@@ -115,7 +115,7 @@ enum DarkroomApp {
   }
 
   private static func addDays(to data: inout ContainerPlan, day: Int) {
-    for other in 1...SampleDevice.lastDay {
+    for other in 1...ContainerPlan.lastDay {
       let path = ByteString("\(roll)/IMG_\(1_000 + other).PNG")
       if other <= day {
         data.add([.picture(path, width: 56, height: 42, day: other)])

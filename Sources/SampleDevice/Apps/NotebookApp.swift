@@ -6,6 +6,7 @@ internal import SystemIO
 /// and a group shared with Reader. Contains the unusual names and the symbolic links.
 enum NotebookApp {
   private static let id = "org.example.notebook"
+  static let groupID = "group.org.example.library"
 
   static func bundle() throws(SampleError) -> ContainerPlan {
     let documents = PropertyList.members([
@@ -19,14 +20,14 @@ enum NotebookApp {
     ])
     let app = BundlePlan(
       name: "Notebook", identifier: id, version: "3.2", build: "320",
-      groups: [SampleGroups.libraryID],
+      groups: [groupID],
       info: [
         .init("CFBundleDocumentTypes", .array([documents])),
         .init("CFBundleURLTypes", .array([address])),
       ])
     let share = BundlePlan(
       name: "Share", identifier: id + ".share", version: "3.2", build: "320", packageType: "XPC!",
-      groups: [SampleGroups.libraryID],
+      groups: [groupID],
       info: [
         .init(
           "NSExtension",
@@ -150,7 +151,7 @@ enum NotebookApp {
 
   /// A database with sixty notes in its file. The log contains two transactions of the first day
   /// and one of each following day; each adds two notes and pins another.
-  private static func database(day: Int) -> DatabasePlan {
+  private static func database(day: Int) -> ContainerPlan.Database {
     func rows(_ count: Int, pinned: Int) -> [SQLiteRow] {
       (1...count).map { number in
         SQLiteRow(
@@ -162,7 +163,7 @@ enum NotebookApp {
           ])
       }
     }
-    return DatabasePlan(
+    return ContainerPlan.Database(
       path: "Library/Application Support/Notebook/Notes.sqlite", table: "notes",
       columns: """
         id INTEGER PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL, pinned INTEGER NOT NULL, \
@@ -180,7 +181,7 @@ enum NotebookApp {
 
   /// Each day adds a page to the journal; each of the first days deletes a draft.
   private static func addDays(to data: inout ContainerPlan, day: Int) {
-    for other in 0...SampleDevice.lastDay {
+    for other in 0...ContainerPlan.lastDay {
       let page = ByteString("Documents/Journal/Day \(other).md")
       if other <= day {
         data.add([.prose(page, bytes: 900, day: other)])
@@ -196,5 +197,31 @@ enum NotebookApp {
         data.add([.prose(path, bytes: 1_100, day: -20 - draft)])
       }
     }
+  }
+
+  /// Returns the container of the group that the entitlements of Notebook and Reader name.
+  static func group() throws(SampleError) -> ContainerPlan {
+    var group = try ContainerPlan(
+      .group, "0FD630F1-F29D-4DA9-953F-48F1A09F76B5", of: groupID)
+    group.add([
+      .directory("Documents"),
+      .text("Shared/Tags.json", #"{"tags":["later","read","work"]}"# + "\n", day: -5),
+      .picture("Library/Caches/Covers/1.png", width: 30, height: 40, day: -16),
+      .picture("Library/Caches/Covers/2.png", width: 30, height: 40, day: -15),
+      try .binaryPlist(
+        ByteString("Library/Preferences/\(groupID).plist"),
+        .members(["lastSync": .date(Timestamp.sample(day: -5, of: "sync").sinceReferenceDate)]),
+        day: -5, permissions: 0o600),
+    ])
+    let rows = (1...18).map { number in
+      SQLiteRow(
+        Int64(number),
+        [.null, .text(SampleText.text("highlight \(number)", bytes: 120)), .integer(-5)])
+    }
+    group.add(
+      ContainerPlan.Database(
+        path: "Shared/Highlights.sqlite", table: "highlights",
+        columns: "id INTEGER PRIMARY KEY, text TEXT, offset INTEGER", rows: rows), day: -5)
+    return group
   }
 }

@@ -6,6 +6,7 @@ internal import SystemIO
 /// again and exclusion marks of other kinds.
 enum PodcastApp {
   private static let id = "com.example.podcast"
+  private static let groupID = "group.com.example.podcast"
 
   static func data() throws(SampleError) -> ContainerPlan {
     var data = try ContainerPlan(
@@ -37,7 +38,7 @@ enum PodcastApp {
     return data
   }
 
-  private static func database() -> DatabasePlan {
+  private static func database() -> ContainerPlan.Database {
     let rows = (1...25).map { number in
       SQLiteRow(
         Int64(number),
@@ -46,8 +47,17 @@ enum PodcastApp {
           .real(Double(number) / 26),
         ])
     }
-    return DatabasePlan(
+    return ContainerPlan.Database(
       path: "Documents/Episodes.sqlite", table: "episodes",
       columns: "id INTEGER PRIMARY KEY, title TEXT, seconds INTEGER, played REAL", rows: rows)
+  }
+
+  /// Returns the container of a group whose only app is offloaded, so that its members can only be
+  /// guessed.
+  static func group() throws(SampleError) -> ContainerPlan {
+    var group = try ContainerPlan(
+      .group, "0CB1E29C-658C-4A14-95E6-0AF593BD04CF", of: groupID)
+    group.add([.prose("Queue.txt", bytes: 400, day: -22)])
+    return group
   }
 }

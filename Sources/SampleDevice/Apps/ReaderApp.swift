@@ -15,7 +15,7 @@ enum ReaderApp {
     ])
     let app = BundlePlan(
       name: "Reader", identifier: id, version: "12.0", build: "4711",
-      groups: [SampleGroups.libraryID], info: [.init("CFBundleURLTypes", .array([address]))],
+      groups: [NotebookApp.groupID], info: [.init("CFBundleURLTypes", .array([address]))],
       day: -45)
     var bundle = try ContainerPlan(
       .bundle, "8D116ECE-1738-47D9-BD9C-172411E20B8F", of: id)
@@ -99,7 +99,7 @@ enum ReaderApp {
   }
 
   /// Several hundred rows, so that the table's B-tree has an interior page.
-  private static func feeds() -> DatabasePlan {
+  private static func feeds() -> ContainerPlan.Database {
     let rows = (1...420).map { number in
       SQLiteRow(
         Int64(number),
@@ -108,26 +108,26 @@ enum ReaderApp {
           .text("https://example.org/\(number)"), number % 3 == 0 ? .null : .integer(1),
         ])
     }
-    return DatabasePlan(
+    return ContainerPlan.Database(
       path: "Library/Application Support/Feeds.sqlite", table: "articles",
       columns: "id INTEGER PRIMARY KEY, title TEXT, url TEXT, read INTEGER", rows: rows)
   }
 
   /// The database of cached responses, which grows every day.
-  private static func responses(day: Int) -> DatabasePlan {
+  private static func responses(day: Int) -> ContainerPlan.Database {
     let rows = (1...(30 + 10 * day)).map { number in
       SQLiteRow(
         Int64(number),
         [.null, .text("https://example.org/\(number).png"), .real(Double(number) + 0.25)])
     }
-    return DatabasePlan(
+    return ContainerPlan.Database(
       path: ByteString("\(caches)/Cache.db"), table: "responses",
       columns: "id INTEGER PRIMARY KEY, request TEXT, received REAL", rows: rows)
   }
 
   /// Twelve response bodies, and two more each day.
   private static func addDays(to data: inout ContainerPlan, day: Int) {
-    for number in 1...(12 + 2 * SampleDevice.lastDay) {
+    for number in 1...(12 + 2 * ContainerPlan.lastDay) {
       let path = ByteString("\(caches)/fsCachedData/\(hexName(number))")
       let itsDay = number <= 12 ? -6 * number : (number - 11) / 2
       if itsDay <= day {

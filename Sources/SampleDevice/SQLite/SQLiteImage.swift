@@ -20,21 +20,21 @@ struct SQLiteImage {
   /// Creates a database from a table name, columns in the syntax of `CREATE TABLE`, and rows in the
   /// order of their IDs.
   init(table: String, columns: String, rows: [SQLiteRow], journal: Journal = .rollback) {
-    let leaves = SQLitePage.pages(of: rows.map(\.leafCell))
+    let leaves = Page.pages(of: rows.map(\.leafCell))
     let tree = leaves.count == 1 ? leaves : [Self.root(of: leaves, rows)] + leaves
-    let schema: [SQLiteValue] = [
+    let schema: [SQLiteRow.Value] = [
       .text("table"), .text(table), .text(table), .integer(2),
       .text("CREATE TABLE \(table) (\(columns))"),
     ]
-    let first = SQLitePage(cells: [SQLiteRow(1, schema).leafCell], start: 100)
+    let first = Page(cells: [SQLiteRow(1, schema).leafCell], start: 100)
     pages = [first.bytes] + tree.map(\.bytes)
     pages[0].replaceSubrange(0..<100, with: Self.header(pages: pages.count, journal))
   }
 
   /// Returns the interior page above the leaves: the number and the greatest key of all but the
   /// last.
-  private static func root(of leaves: [SQLitePage], _ rows: [SQLiteRow]) -> SQLitePage {
-    var root = SQLitePage(rightmost: UInt32(leaves.count + 2))
+  private static func root(of leaves: [Page], _ rows: [SQLiteRow]) -> Page {
+    var root = Page(rightmost: UInt32(leaves.count + 2))
     var row = 0
     for (index, leaf) in leaves.dropLast().enumerated() {
       row += leaf.cells.count
@@ -48,7 +48,7 @@ struct SQLiteImage {
   /// Returns the file header (section 1.3). Fields that matter only to writers are zero.
   private static func header(pages: Int, _ journal: Journal) -> [UInt8] {
     var header = Array("SQLite format 3\0".utf8)
-    header += UInt16(SQLitePage.size).bigEndianBytes() + [journal.rawValue, journal.rawValue]
+    header += UInt16(Page.size).bigEndianBytes() + [journal.rawValue, journal.rawValue]
     header += [0, 64, 32, 32]  // no reserved bytes; fixed payload fractions
     let changes: UInt32 = 1
     header += changes.bigEndianBytes() + UInt32(pages).bigEndianBytes()
@@ -59,5 +59,121 @@ struct SQLiteImage {
     header += [UInt8](repeating: 0, count: 32)
     // The page count is valid for this change counter; the version is SQLite 3.40.1.
     return header + changes.bigEndianBytes() + UInt32(3_040_001).bigEndianBytes()
+  }
+}
+
+extension SQLiteImage {
+  /// A page of a table's B-tree (SQLite file format, section 1.6): a leaf with rows, or an interior
+  /// page with the numbers of its child pages.
+  struct Page {
+    /// The size of a page in bytes.
+    static let size = 4096
+
+    /// The cells in the order of their keys.
+    var cells: [[UInt8]] = []
+    /// On an interior page, the page with all keys greater than those of the cells.
+    var rightmost: UInt32?
+    /// The number of bytes before the page header: 100 on page 1, which begins with the file
+    /// header.
+    var start = 0
+
+    private var headerSize: Int { rightmost == nil ? 8 : 12 }
+
+    /// The number of bytes used by the start, the header, the cells and their pointers.
+    private var used: Int { start + headerSize + cells.reduce(0) { $0 + $1.count + 2 } }
+
+    /// Whether another cell fits.
+    func hasRoom(for cell: [UInt8]) -> Bool { used + cell.count + 2 <= Self.size }
+
+    /// The bytes of the page: header, cell pointers, and the cells from the end of the page
+    /// backwards. The bytes before the header are zeros.
+    var bytes: [UInt8] {
+      var page = [UInt8](repeating: 0, count: Self.size)
+      var pointers: [UInt8] = []
+      var content = Self.size
+      for cell in cells {
+        content -= cell.count
+        page.replaceSubrange(content..<(content + cell.count), with: cell)
+        pointers += UInt16(content).bigEndianBytes()
+      }
+      var header: [UInt8] = [rightmost == nil ? 13 : 5, 0, 0]
+      header += UInt16(cells.count).bigEndianBytes() + UInt16(content).bigEndianBytes() + [0]
+      if let rightmost { header += rightmost.bigEndianBytes() }
+      header += pointers
+      page.replaceSubrange(start..<(start + header.count), with: header)
+      return page
+    }
+
+    /// Distributes cells in order over as few pages as possible.
+    static func pages(of cells: [[UInt8]]) -> [Page] {
+      var pages = [Page()]
+      for cell in cells {
+        if !pages[pages.count - 1].hasRoom(for: cell) { pages.append(Page()) }
+        pages[pages.count - 1].cells.append(cell)
+      }
+      return pages
+    }
+  }
+}
+
+/// A write-ahead log with committed transactions that the database file lacks (SQLite file format,
+/// section 4).
+struct SQLiteLog {
+  /// The bytes of the log.
+  private(set) var bytes: [UInt8] = []
+  private let salts: [UInt8]
+  private var checksum: (UInt32, UInt32) = (0, 0)
+
+  /// Creates the log of `commits` after `base`: for each commit the pages that differ from the
+  /// previous state, the last one marked with the size of the database. The database never shrinks.
+  init(after base: SQLiteImage, commits: [SQLiteImage], salt: UInt64) {
+    salts = salt.bigEndianBytes()
+    addHeader()
+    var before = base.pages
+    for commit in commits {
+      add(commit.pages, changedFrom: before)
+      before = commit.pages
+    }
+  }
+
+  /// Appends the header (section 4.1): magic for big-endian checksums, version, page size,
+  /// checkpoint number, salts and the checksum of all these.
+  private mutating func addHeader() {
+    bytes = UInt32(0x377f_0683).bigEndianBytes() + UInt32(3_007_000).bigEndianBytes()
+    bytes += UInt32(SQLiteImage.Page.size).bigEndianBytes() + UInt32(0).bigEndianBytes() + salts
+    sum(bytes[...])
+    bytes += checksum.0.bigEndianBytes() + checksum.1.bigEndianBytes()
+  }
+
+  private mutating func add(_ pages: [[UInt8]], changedFrom before: [[UInt8]]) {
+    precondition(pages.count >= before.count)
+    let changed = pages.indices.filter { $0 >= before.count || pages[$0] != before[$0] }
+    for index in changed {
+      let isLast = index == changed.last
+      addFrame(page: index + 1, size: isLast ? pages.count : 0, pages[index])
+    }
+  }
+
+  /// Appends a frame: page number, size of the database after a commit or 0, salts, the checksum of
+  /// everything before except the salts, and the page.
+  private mutating func addFrame(page: Int, size: Int, _ content: [UInt8]) {
+    let head = UInt32(page).bigEndianBytes() + UInt32(size).bigEndianBytes()
+    sum(head[...])
+    sum(content[...])
+    bytes += head + salts + checksum.0.bigEndianBytes() + checksum.1.bigEndianBytes() + content
+  }
+
+  /// Continues the checksum over pairs of big-endian words (section 4.2).
+  private mutating func sum(_ bytes: ArraySlice<UInt8>) {
+    var at = bytes.startIndex
+    func word(_ at: Int) -> UInt32 {
+      UInt32(bytes[at]) << 24 | UInt32(bytes[at + 1]) << 16
+        | UInt32(bytes[at + 2]) << 8 | UInt32(bytes[at + 3])
+    }
+    while at < bytes.endIndex {
+      checksum.0 = checksum.0 &+ word(at) &+ checksum.1
+      checksum.1 = checksum.1 &+ word(at + 4) &+ checksum.0
+      at += 8
+    }
   }
 }

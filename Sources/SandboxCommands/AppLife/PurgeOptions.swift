@@ -21,11 +21,11 @@ struct PurgeGoalOptions: ParsableArguments {
       "The pressure level to purge at: low, medium or critical (default: medium with "
         + "--free or --until-free, otherwise the current pressure of the volume).",
       valueName: "level"),
-    completion: .list(PressureLevel.allCases.map(\.rawValue)), transform: Self.level)
-  var level: PressureLevel?
+    completion: .list(Pressure.Level.allCases.map(\.rawValue)), transform: Self.level)
+  var level: Pressure.Level?
 
-  private static func level(_ word: String) throws -> PressureLevel {
-    guard let level = PressureLevel(rawValue: word) else {
+  private static func level(_ word: String) throws -> Pressure.Level {
+    guard let level = Pressure.Level(rawValue: word) else {
       throw ValidationError("there is no level '\(word)': choose low, medium or critical")
     }
     return level

@@ -8,10 +8,10 @@ internal import SystemIO
 struct ClassifiedEntries {
   private let scan: DeviceScan
   private let within: ByteString?
-  private let view: VerdictView
+  private let view: Verdicts.View
   private let console: Console
 
-  init(_ scan: DeviceScan, within: LogicalPath?, view: VerdictView, _ console: Console) {
+  init(_ scan: DeviceScan, within: LogicalPath?, view: Verdicts.View, _ console: Console) {
     self.scan = scan
     self.within = within?.bytes
     self.view = view
@@ -129,7 +129,7 @@ extension ScannedEntry.Selection {
 extension ScannedEntry {
   /// Returns a line of `classify --json`.
   func json(
-    at path: ByteString, real: ByteString, _ view: VerdictView, isRoot: Bool
+    at path: ByteString, real: ByteString, _ view: Verdicts.View, isRoot: Bool
   ) -> JSON {
     var members = JSON.path(path) + JSON.path(real, named: "real_path")
     members += [

@@ -92,7 +92,7 @@ extension FlatpakInstallation {
   }
 }
 
-extension SystemContainers {
+extension Device.SystemContainers {
   var json: JSON { .object(JSON.path(path) + [JSON.Member("count", .integer(Int64(count)))]) }
 }
 

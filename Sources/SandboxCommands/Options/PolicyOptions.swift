@@ -82,8 +82,8 @@ struct PolicyOptions: ParsableArguments {
   ) throws -> CompiledPolicy {
     try choice.compile(
       for: layout, version: try (osVersion ?? version).map(Self.parsed),
-      patterns: exclude.map { .exclude(PatternText($0)) } + patterns
-        + include.map { .include(PatternText($0)) })
+      patterns: exclude.map { .exclude(Pattern.Text($0)) } + patterns
+        + include.map { .include(Pattern.Text($0)) })
   }
 
   private static func parsed(_ text: String) throws -> OSVersion {
@@ -95,6 +95,6 @@ struct PolicyOptions: ParsableArguments {
   }
 }
 
-extension PatternText {
+extension Pattern.Text {
   init(_ word: ByteString) { self.init(Array(word.bytes), shown: word.description) }
 }

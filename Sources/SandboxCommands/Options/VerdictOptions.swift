@@ -14,7 +14,7 @@ struct VerdictOptions: ParsableArguments {
   var asPlatform = false
 
   /// The verdict's view.
-  var view: VerdictView { asPlatform ? .platform : .keep }
+  var view: Verdicts.View { asPlatform ? .platform : .keep }
 
   /// The destination of the backup.
   var destination: Destination {

@@ -39,14 +39,15 @@ enum PolicyFiles {
   }
 
   /// Reads one file. If it exceeds the maximum size, one byte more than that is returned.
-  static func file(_ path: ByteString, _ origin: PolicyOrigin) throws -> PolicySource {
+  static func file(_ path: ByteString, _ origin: PolicySource.Origin) throws -> PolicySource {
     let file = try Descriptor.open(path: path)
     let limit = PolicySource.maximumSize
     let bytes = try file.readAll(limit: limit) ?? file.read(count: limit + 1, at: 0)
     return PolicySource(name: path.description, bytes: bytes, origin: origin)
   }
 
-  private static func directory(_ path: ByteString, _ origin: PolicyOrigin) throws -> [PolicySource]
+  private static func directory(_ path: ByteString, _ origin: PolicySource.Origin) throws
+    -> [PolicySource]
   {
     let directory: Directory
     do throws(SystemError) {

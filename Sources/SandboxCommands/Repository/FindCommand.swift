@@ -80,7 +80,7 @@ struct FindCommand: SandboxCommand {
 
   private func parsedPattern() throws -> Pattern {
     do {
-      return try Pattern(parsing: PatternText(pattern), ignoringCase: ignoreCase)
+      return try Pattern(parsing: Pattern.Text(pattern), ignoringCase: ignoreCase)
     } catch {
       throw UsageError(
         "cannot search for '\(pattern)': \(error)",

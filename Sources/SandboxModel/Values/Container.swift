@@ -88,3 +88,11 @@ package struct Container: Hashable, Sendable {
     }
   }
 }
+
+extension Container {
+  /// Whether a path below its directory belongs to the container; false only for entries other than
+  /// `member`.
+  func has(_ inner: ByteString) -> Bool {
+    member.map { inner.isWithin($0) } ?? true
+  }
+}

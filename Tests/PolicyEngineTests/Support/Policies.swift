@@ -5,7 +5,7 @@ import Testing
 
 /// Creates a library of texts, which are built in unless an origin is given.
 func library(
-  _ files: KeyValuePairs<String, String>, origin: PolicyOrigin = .builtin
+  _ files: KeyValuePairs<String, String>, origin: PolicySource.Origin = .builtin
 ) -> PolicyLibrary {
   PolicyLibrary(files.map { PolicySource(name: $0.key, text: $0.value, origin: origin) })
 }

@@ -1,0 +1,68 @@
+/// The values that a rule sets.
+package struct Settings: Sendable, Hashable {
+  /// The class, whose dispositions replace all values set before.
+  package var dataClass: DataClass?
+  /// The backup disposition, as far as the rule sets it.
+  package var backup: Backup?
+  /// The handling of the data on update.
+  package var update: UpdateDisposition?
+  /// Whether the data may be purged.
+  package var purge: PurgeDisposition?
+  /// The handling of the data on restore.
+  package var restore: RestoreDisposition?
+
+  /// Creates settings.
+  package init(
+    dataClass: DataClass? = nil, backup: Backup? = nil, update: UpdateDisposition? = nil,
+    purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil
+  ) {
+    self.dataClass = dataClass
+    self.backup = backup
+    self.update = update
+    self.purge = purge
+    self.restore = restore
+  }
+
+  /// Whether no value is set.
+  package var isEmpty: Bool { self == Settings() }
+}
+
+extension Settings {
+  /// The backup setting of a rule: for all destinations, or for single ones.
+  package struct Backup: Sendable, Hashable {
+    /// The mode for every destination; replaces everything set before.
+    package var standard: BackupDisposition.Mode?
+    /// The additional restriction for a repository in a cloud.
+    package var cloud: BackupDisposition.Mode?
+    /// The additional restriction for an unencrypted repository.
+    package var unencrypted: BackupDisposition.Mode?
+
+    /// Creates a setting.
+    package init(
+      _ standard: BackupDisposition.Mode? = nil, cloud: BackupDisposition.Mode? = nil,
+      unencrypted: BackupDisposition.Mode? = nil
+    ) {
+      self.standard = standard
+      self.cloud = cloud
+      self.unencrypted = unencrypted
+    }
+
+    /// Returns an earlier disposition with this setting applied.
+    func applied(to earlier: BackupDisposition) -> BackupDisposition {
+      var disposition = standard.map { BackupDisposition($0) } ?? earlier
+      if let cloud { disposition.cloud = cloud }
+      if let unencrypted { disposition.unencrypted = unencrypted }
+      return disposition
+    }
+  }
+
+  /// The effect of a rule on the platform's verdict.
+  package enum Platform: Sendable, Hashable {
+    /// The same values as in the verdict of this program.
+    case same
+    /// No effect: the rule concerns only what this program keeps.
+    case unchanged
+    /// The same values, followed by these.
+    case different(Settings)
+  }
+}
