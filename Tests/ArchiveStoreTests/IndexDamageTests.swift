@@ -150,7 +150,7 @@ import Testing
   @Test(arguments: Damage.allCases) func checkNamesTheDamagedIndex(_ kind: Damage) throws {
     let path = try #require(try indexes().first)
     try damage(path, kind)
-    for reading in [CheckReading.trees, .everything] {
+    for reading in [RepositoryCheck.Reading.trees, .everything] {
       let found = try Checked(repository, reading)
       #expect(found.damaged.count == 1, "\(found.findings)")
       #expect(kind == .newer || found.damaged == [kind == .removed ? "index" : "\(path)"])

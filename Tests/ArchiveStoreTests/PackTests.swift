@@ -132,8 +132,8 @@ import Testing
         let plain = try decompressor.decompress(
           Array(bytes[last.stored]), limit: FormatLimit.frame)
         let member = try #require(try TarReader.members(of: plain).first)
-        #expect(ByteString(member.member.path) == PackContents.memberName)
-        let contents = try PackContents(member.content, frames: frames, pack: "pack")
+        #expect(ByteString(member.member.path) == PackTables.Contents.memberName)
+        let contents = try PackTables.Contents(member.content, frames: frames, pack: "pack")
         for record in contents.records {
           let found = try #require(object.find(record.id))
           #expect(found.frame == record.frame)
@@ -232,12 +232,12 @@ import Testing
     return BlobRecord(id: id, frame: frame, offset: offset, length: length)
   }
 
-  private func read(_ bytes: [UInt8]) throws -> PackContents {
-    try PackContents(bytes, frames: frames, pack: "pack")
+  private func read(_ bytes: [UInt8]) throws -> PackTables.Contents {
+    try PackTables.Contents(bytes, frames: frames, pack: "pack")
   }
 
   @Test func goldenBytes() throws {
-    var contents = PackContents()
+    var contents = PackTables.Contents()
     contents.records = [record()]
     let salt = [UInt8](repeating: 0xaa, count: 16)
     var expected = String(repeating: "aa", count: 16) + "7362787061636b00 01000000 01000000"
@@ -255,11 +255,11 @@ import Testing
     lies.append(record())
     lies[6].pack = 1
     for lie in lies {
-      var contents = PackContents()
+      var contents = PackTables.Contents()
       contents.records = [record(), lie]
       #expect(storeError { try read(contents.encode()) }?.code == .damaged, "\(lie)")
     }
-    var contents = PackContents()
+    var contents = PackTables.Contents()
     contents.records = [record()]
     let good = contents.encode()
     for (place, value) in [(16, 0), (38 + 32, 3), (39 + 32, 1), (28, 2), (28, 0)] as [(Int, UInt8)]

@@ -218,7 +218,7 @@ import Testing
 
   /// Returns the bytes of lists, which are blobs as well.
   private func listBytes(_ session: WritingSession) -> UInt64 {
-    session.known.records(ofPacks: [0, RunBlobs.unplaced]).filter { $0.kind == .list }
+    session.known.records(ofPacks: [0, KnownBlobs.RunBlobs.unplaced]).filter { $0.kind == .list }
       .reduce(0) { $0 + UInt64($1.length) }
   }
 

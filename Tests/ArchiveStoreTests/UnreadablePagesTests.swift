@@ -19,7 +19,7 @@ import Testing
     let table = try pages.enumerated().map { number, entries in
       let bytes = TreeCoding.encodePage(entries.map { TreeEntryCoding.encode($0) })
       if !lost.contains(number) { _ = try session.storeBytes(bytes, kind: .tree) }
-      return TreePage(
+      return TreeBlob.Page(
         last: try #require(entries.last).name, digest: Blake2b.hash(bytes))
     }
     return TreeReference(try session.storeBytes(TreeCoding.encodeTable(table), kind: .tree).digest)

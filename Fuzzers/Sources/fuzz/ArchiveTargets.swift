@@ -30,7 +30,7 @@ extension Target {
     guard let storage = try? OnePack(bytes) else { return }
     let size = UInt64(bytes.count)
     _ = try? PackTables.load(storage.id, size: size, from: storage.storage)
-    guard var frames = try? FrameCheck() else { return }
+    guard var frames = try? PackCheck.FrameCheck() else { return }
     let check = PackCheck(
       storage.id, size: size, CheckedIndex([]), expected: 0, in: storage.storage)
     check.work(&frames)
@@ -80,8 +80,8 @@ extension Target {
   /// The contents member.
   @Sendable private static func contents(_ bytes: [UInt8]) {
     let frames = (0..<4).map { FrameLocation(offset: $0 << 24, stored: 1 << 20, plain: 4 << 20) }
-    guard let contents = try? PackContents(bytes, frames: frames, pack: "pack") else { return }
-    let salt = Array(bytes.prefix(PackContents.saltSize))
+    guard let contents = try? PackTables.Contents(bytes, frames: frames, pack: "pack") else { return }
+    let salt = Array(bytes.prefix(PackTables.Contents.saltSize))
     require(contents.encode(salt: salt) == bytes, "decoded contents encode to different bytes")
   }
 

@@ -94,7 +94,7 @@ struct Seeds {
     let plain = try decompressor.decompress(
       Array(bytes[last.stored]), limit: FormatLimit.frame)
     for (member, content) in try TarReader.members(of: plain)
-    where member.path.elementsEqual(PackContents.memberName.bytes) && content.count < 4000 {
+    where member.path.elementsEqual(PackTables.Contents.memberName.bytes) && content.count < 4000 {
       seeds.append(("contents", content))
     }
     return seeds

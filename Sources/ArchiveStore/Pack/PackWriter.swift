@@ -23,7 +23,7 @@ final class PackWriter: Sendable {
     let writer: any ObjectWriter
     var hash: PackHash
     var frames: [FrameLocation] = []
-    var contents = PackContents()
+    var contents = PackTables.Contents()
     var size: UInt64 = 0
     /// Whether a write has failed, so that the file may be incomplete.
     private var isTorn = false
@@ -115,7 +115,7 @@ extension PackWriter.State {
     var encoder = try FrameEncoder()
     let table = contents.encode()
     _ = try builder.append(
-      TarMember(path: Array(PackContents.memberName.bytes), size: table.count),
+      TarMember(path: Array(PackTables.Contents.memberName.bytes), size: table.count),
       bytes: table.span, blobs: [])
     if let frame = builder.finish(withEnd: true) { _ = try append(try encoder.encode(frame)) }
     let places = frames.map {

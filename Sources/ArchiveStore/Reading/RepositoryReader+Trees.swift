@@ -70,7 +70,7 @@ extension RepositoryReader {
       }
     }
 
-    private static func page(for name: ByteString, of pages: [TreePage]) -> Int? {
+    private static func page(for name: ByteString, of pages: [TreeBlob.Page]) -> Int? {
       var range = 0..<pages.count
       while !range.isEmpty {
         let middle = (range.lowerBound + range.upperBound) / 2
@@ -93,7 +93,7 @@ extension RepositoryReader {
   func page(
     _ number: Int, of directory: OpenDirectory
   ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
-    let pages: [TreePage]
+    let pages: [TreeBlob.Page]
     switch directory.blob {
     case .page(let entries): return (entries, 0)
     case .table(let table): pages = table

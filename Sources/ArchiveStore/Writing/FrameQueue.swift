@@ -8,7 +8,7 @@ internal import SystemIO
 /// The queue is bounded: it holds one frame of 4 MiB for each worker. A thread that finds the queue
 /// full, or no helpers, compresses the frame itself, so adding a frame never blocks.
 final class FrameQueue: Sendable {
-  private let queue: BoundedQueue<PlainFrame>
+  private let queue: BoundedQueue<PackFrame.Plain>
   private let helpers = Atomic<Int>(0)
 
   init(workers: Int) { queue = BoundedQueue(capacity: workers) }
@@ -17,15 +17,15 @@ final class FrameQueue: Sendable {
   private static let patience = 2
 
   /// Adds a frame for the helpers. Returns false if there are none or if the queue is full.
-  func offer(_ frame: PlainFrame) -> Bool {
+  func offer(_ frame: PackFrame.Plain) -> Bool {
     helpers.load(ordering: .relaxed) > 0 && queue.offer(frame)
   }
 
   /// Returns the next waiting frame, or nil if there is none.
-  func next() -> PlainFrame? { queue.take(waitingAtMost: 0) }
+  func next() -> PackFrame.Plain? { queue.take(waitingAtMost: 0) }
 
   /// Passes frames to `use` as they arrive, until `isDone` returns true and none waits.
-  func help(until isDone: () -> Bool, _ use: (inout PlainFrame) -> Void) {
+  func help(until isDone: () -> Bool, _ use: (inout PackFrame.Plain) -> Void) {
     helpers.add(1, ordering: .relaxed)
     defer { helpers.subtract(1, ordering: .relaxed) }
     while true {

@@ -31,7 +31,7 @@ package struct BackupReport: Sendable {
   /// The snapshot, or nil if none was written.
   package internal(set) var snapshot: StoredSnapshot?
   /// Statistics of the data written to the repository.
-  package internal(set) var statistics: WritingStatistics?
+  package internal(set) var statistics: WritingSession.Statistics?
   /// The duration in seconds.
   package internal(set) var seconds = 0.0
 

@@ -95,3 +95,23 @@ struct DamageRecords {
     }
   }
 }
+
+extension DamageRecords {
+  /// Saves one record of all damaged packs, then removes the records that it replaces.
+  func replace(by packs: [DamageRecord.Pack], _ lease: Lease) throws(StoreError) {
+    var current: ByteString?
+    if !packs.isEmpty {
+      let bytes = DamageRecord(packs).encode()
+      let name = ByteString(Blake2b.hash(bytes).hex + ".json")
+      try lease.save(bytes, as: RepositoryLayout.damaged.appending(name))
+      current = name
+    }
+    for name in names where name != current {
+      do throws(StoreError) {
+        try lease.storage.remove(RepositoryLayout.damaged.appending(name))
+      } catch {
+        guard error.code == .missing else { throw error }
+      }
+    }
+  }
+}
