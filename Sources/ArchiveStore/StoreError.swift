@@ -64,6 +64,12 @@ package struct StoreError: Error, Hashable, Sendable {
     case system
   }
 
+  /// Whether the error affects only this object: it is damaged, of an unsupported version, or
+  /// inaccessible to this user.
+  var costsTheObjectAlone: Bool {
+    kind == .damaged || code == .unsupported || cause?.isRefused == true
+  }
+
   /// The kinds of failure that a command distinguishes by exit status.
   package enum Kind: Sendable, Hashable, CaseIterable {
     case noRepository
@@ -95,6 +101,7 @@ extension StoreError: CustomStringConvertible {
 extension StoreError {
   static let checkHint =
     "other snapshots and files may be intact; leave the repository unchanged and restore them"
+  static let indexHint = "run 'sandboxctl repair index' to rebuild the index from the packs"
 
   /// Returns the error for a failed system call, with the system's reason.
   static func system(_ error: SystemError) -> StoreError {
@@ -133,6 +140,13 @@ extension StoreError {
   /// Returns the error for input that the format cannot represent.
   static func invalid(_ subject: String, _ reason: String) -> StoreError {
     StoreError(.invalid, "store", subject: subject, reason: reason)
+  }
+
+  /// Returns the error for a name of a snapshot that selects none.
+  static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+    StoreError(
+      .noSnapshot, "find the snapshot", subject: text, reason: reason,
+      hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 
   /// Makes system calls and converts a failure to `StoreError`.

@@ -90,7 +90,7 @@ import Testing
       _ = try session.finish(repository.makeSnapshot(tree, sequence: UInt64(number + 3)))
     }
     let blob = BlobID(kind: .data, digest: Blake2b.hash([1, 2, 3]))
-    let packs = IndexSet(try IndexLoading.loadAll(from: storage).objects).findAll(blob).map(\.pack)
+    let packs = IndexSet(try LoadedIndex.loadAll(from: storage).objects).findAll(blob).map(\.pack)
     #expect(packs.count == 2)
     for (number, pack) in packs.enumerated() {
       try storage.change(RepositoryLayout.pack(pack)) { $0[0] ^= 1 }
@@ -104,7 +104,7 @@ import Testing
   /// the end of a frame.
   @Test(arguments: [(1, 0), (1 << 20, 1 << 20)] as [(UInt32, UInt32)])
   func wrongIndexIsReported(shift: UInt32, more: UInt32) throws {
-    let object = try #require(try IndexLoading.loadAll(from: storage).objects.first)
+    let object = try #require(try LoadedIndex.loadAll(from: storage).objects.first)
     var builder = IndexBuilder()
     builder.records = (0..<object.blobs).compactMap { object.record($0) }
     let lying = Set(builder.records.filter { $0.kind == .data }.map { Int($0.pack) })

@@ -21,7 +21,7 @@ import Testing
   }
 
   private func onlyIndex() throws -> IndexObject {
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)
     return try #require(objects.first)
   }
@@ -106,7 +106,7 @@ import Testing
   @Test func lostPackLosesOnlyItsFiles() throws {
     let other = [("d", [UInt8](repeating: 1, count: 99))]
     let second = try repository.back(up: other, sequence: 2)
-    for object in try IndexLoading.loadAll(from: storage).objects {
+    for object in try LoadedIndex.loadAll(from: storage).objects {
       let blob = BlobID(kind: .data, digest: Blake2b.hash(other[0].1))
       guard let record = object.find(blob) else { continue }
       try storage.remove(RepositoryLayout.pack(object.pack(Int(record.pack)).id))

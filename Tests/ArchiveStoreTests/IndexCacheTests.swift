@@ -43,7 +43,7 @@ import Testing
   }
 
   private func isMapped(_ cache: IndexCache) throws -> Bool {
-    try IndexLoading.loadAll(from: storage, cache: cache).objects.allSatisfy {
+    try LoadedIndex.loadAll(from: storage, cache: cache).objects.allSatisfy {
       if case .mapped = $0.bytes { true } else { false }
     }
   }

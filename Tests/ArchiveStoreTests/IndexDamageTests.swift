@@ -192,7 +192,7 @@ import Testing
   }
 
   private func places() throws -> [IndexSet.Found] {
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)
     return IndexSet(objects).findAll(blob)
   }

@@ -116,7 +116,7 @@ import Testing
   /// The pack's own tables agree with the index.
   @Test func contentsAndSeekTableAgreeWithTheIndex() throws {
     _ = try fill()
-    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
       var blobs = 0
       for number in 0..<object.packs {
         let pack = object.pack(number)
@@ -148,7 +148,7 @@ import Testing
 
   @Test func framesAreWithinTheirLimits() throws {
     _ = try fill()
-    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
       let plain = (0..<object.packs).flatMap { number in
         let pack = object.pack(number)
         return (0..<pack.frames).map { Int(object.frame(pack.firstFrame + $0).plain) }
@@ -162,7 +162,7 @@ import Testing
   /// Returns the frames with file contents, each as the names of its members.
   private func members() throws -> [[String]] {
     var frames: [[String]] = []
-    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
       for number in 0..<object.packs {
         let pack = object.pack(number)
         let bytes = try repository.storage.load(

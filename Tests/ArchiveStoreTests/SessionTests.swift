@@ -175,7 +175,7 @@ import Testing
   private func names(in repository: Repository) throws -> Set<[UInt8]> {
     let storage = repository.storage
     var names: Set<[UInt8]> = []
-    for object in try IndexLoading.loadAll(from: storage).objects {
+    for object in try LoadedIndex.loadAll(from: storage).objects {
       for pack in (0..<object.packs).map({ object.pack($0) }) {
         for frame in try PackTables.load(pack.id, size: pack.size, from: storage).frames {
           let stored = try storage.load(

@@ -76,7 +76,7 @@ import Testing
       #expect(bytes == Self.file(number), "\(number)")
     }
     // Each blob is stored once, whichever thread had it first.
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     let blobs = objects.flatMap { object in (0..<object.blobs).compactMap { object.record($0)?.id }
     }
     #expect(Set(blobs).count == blobs.count)

@@ -171,3 +171,23 @@ extension IndexObject {
       frames: (0..<pack.frames).map { frame(pack.firstFrame + $0) })
   }
 }
+
+// MARK: - Opening
+
+extension IndexObject {
+  /// Opens one object and verifies its bytes against its id.
+  static func open(
+    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> IndexObject {
+    if let object = try cache?.object(id, of: storage) { return object }
+    return try load(id, from: storage)
+  }
+
+  /// Reads the object from the storage and verifies it, regardless of this host's copy.
+  static func readAgain(
+    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> IndexObject {
+    if let object = try cache?.readAgain(id, of: storage) { return object }
+    return try open(id, from: storage)
+  }
+}

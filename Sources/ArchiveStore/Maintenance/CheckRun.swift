@@ -102,7 +102,7 @@ extension RepositoryCheck {
       for id in inventory.indexes {
         try check.checkNotStopped()
         do {
-          objects.append(try IndexLoading.open(id, from: storage))
+          objects.append(try IndexObject.open(id, from: storage))
         } catch { try note(RepositoryLayout.index(id), error) }
       }
       index = CheckedIndex(objects)

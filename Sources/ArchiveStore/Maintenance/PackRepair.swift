@@ -155,7 +155,7 @@ extension PackRepair {
       let storage = repository.storage
       let records = try DamageRecords(storage)
       let condemned = try CondemnedObject.allPacks(storage)
-      let loaded = try IndexLoading.loadAll(from: storage)
+      let loaded = try LoadedIndex.loadAll(from: storage)
       let (sizes, expected) = (try RepositoryListing.packSizes(storage), loaded.packSizes)
       var packs: [Digest: PackRepair.Pack] = [:]
       for (id, size) in expected where sizes[id] != size && !condemned.contains(id) {

@@ -21,23 +21,23 @@ final class PackWriter: Sendable {
 
   fileprivate struct State: ~Copyable {
     let writer: any ObjectWriter
-    var hash: PackHash
+    var hash: MultiStreamHasher.Stream
     var frames: [FrameLocation] = []
     var contents = PackTables.Contents()
     var size: UInt64 = 0
     /// Whether a write has failed, so that the file may be incomplete.
     private var isTorn = false
 
-    init(_ writer: any ObjectWriter, _ hash: consuming PackHash) {
+    init(_ writer: any ObjectWriter, _ hash: consuming MultiStreamHasher.Stream) {
       self.writer = writer
       self.hash = hash
     }
   }
 
-  /// Opens a pack, which is hashed with the others of `hashes`, or alone.
+  /// Opens a pack, which is hashed with the others of `hasher`, or alone.
   init(
     number: Int, lease: Lease, target: Int = target, isReadSoon: Bool,
-    hashes: PackHashes? = nil
+    hasher: MultiStreamHasher? = nil
   ) throws(StoreError) {
     self.number = number
     self.lease = lease
@@ -46,7 +46,7 @@ final class PackWriter: Sendable {
     let writer = try lease.explained { () throws(StoreError) in
       try lease.storage.startObject(in: lease.path)
     }
-    state = Mutex(State(writer, PackHash(of: number, with: hashes)))
+    state = Mutex(State(writer, MultiStreamHasher.Stream(of: hasher)))
   }
 
   /// The maximum number of blobs in a pack. It is below the format's limit because their table is

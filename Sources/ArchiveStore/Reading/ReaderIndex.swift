@@ -80,7 +80,7 @@ struct ReaderIndex {
     isCurrent = true
     let ids = try Self.list(storage)
     if let loaded, loaded.ids == Set(ids) { return false }
-    let next = try IndexLoading.load(
+    let next = try LoadedIndex.load(
       ids, from: storage, cache: cache, known: loaded?.objects ?? [])
     for (id, error) in next.faults { faults[id] = error }
     loaded = next
@@ -122,8 +122,4 @@ struct ReaderIndex {
     }
     return remarks
   }
-}
-
-extension StoreError {
-  static let indexHint = "run 'sandboxctl repair index' to rebuild the index from the packs"
 }

@@ -53,10 +53,13 @@ extension Repository {
     let path = RepositoryLayout.snapshot(id)
     let stored = try StoredSnapshot(
       id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
-    guard stored.snapshot.repository == self.id else {
-      throw .foreign(path)
-    }
+    try requireOwn(stored.snapshot.repository, path)
     return stored
+  }
+
+  /// Checks that the snapshot at a path belongs to this repository.
+  func requireOwn(_ repository: Digest, _ path: ObjectPath) throws(StoreError) {
+    guard repository == id else { throw .damaged("\(path)", "it belongs to another repository") }
   }
 
   /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among
@@ -89,19 +92,6 @@ extension Repository {
 
   private static func isHexadecimal(_ digit: UInt8) -> Bool {
     (0x30...0x39).contains(digit) || (0x61...0x66).contains(digit)
-  }
-}
-
-extension StoreError {
-  /// Returns the error for a snapshot that belongs to another repository.
-  static func foreign(_ path: ObjectPath) -> StoreError {
-    .damaged(path.description, "it belongs to another repository")
-  }
-
-  static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
-    StoreError(
-      .noSnapshot, "find the snapshot", subject: text, reason: reason,
-      hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 }
 

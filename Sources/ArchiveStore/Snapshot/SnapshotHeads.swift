@@ -101,7 +101,7 @@ extension Repository {
     let path = RepositoryLayout.snapshot(id)
     let head = try SnapshotHead(
       id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
-    guard head.repository == self.id else { throw .foreign(path) }
+    try requireOwn(head.repository, path)
     return head
   }
 

@@ -24,7 +24,7 @@ final class DataPacker: Sendable {
   /// The settings of the next pack.
   private struct Next {
     var target: Int
-    var hashes: PackHashes?
+    var hasher: MultiStreamHasher?
   }
 
   /// Creates a packer whose packs are full at `target` bytes. Packs of trees are read by the next
@@ -39,11 +39,11 @@ final class DataPacker: Sendable {
 
   var sharedBytes: Int { shared.load(ordering: .relaxed) }
 
-  /// Hashes packs opened from now on together with the others of `hashes`. The first of them, and
+  /// Hashes packs opened from now on together with the others of `hasher`. The first of them, and
   /// the first after each checkpoint, is full at `first` bytes.
-  func share(_ hashes: PackHashes, first: Int) {
+  func share(_ hasher: MultiStreamHasher, first: Int) {
     state.withLock { state in
-      state.first = Next(target: first, hashes: hashes)
+      state.first = Next(target: first, hasher: hasher)
       state.next = state.first
     }
   }
@@ -74,7 +74,7 @@ final class DataPacker: Sendable {
     let pack = try open(&state)
     let number = try pack.append(frame)
     known.place(frame.blobs, pack: pack.number, frame: number)
-    if state.first.hashes != nil { shared.add(frame.stored.count, ordering: .relaxed) }
+    if state.first.hasher != nil { shared.add(frame.stored.count, ordering: .relaxed) }
     if pack.isFull(before: 0) {
       full.append(pack)
       state.open = nil
@@ -85,7 +85,7 @@ final class DataPacker: Sendable {
   private func open(_ state: inout State) throws(StoreError) -> PackWriter {
     if let pack = state.open { return pack }
     let pack = try packs.open(
-      target: state.next.target, isReadSoon: isReadSoon, hashes: state.next.hashes)
+      target: state.next.target, isReadSoon: isReadSoon, hasher: state.next.hasher)
     state.open = pack
     state.next.target = target
     return pack
@@ -120,20 +120,11 @@ final class PackerPool: Sendable {
   private let packs: RunPacks
   private let target: Int
   private let alone: Int
-  private let hashes: [PackHashes]
+  private let hashers: [MultiStreamHasher]
   /// The bytes of the frames received so far.
   private let placed = Atomic<Int>(0)
   private let isSharing = Atomic<Bool>(false)
   private let isShared = Atomic<Bool>(false)
-
-  /// The number of packers that share a hasher. More packs are hashed faster, but more bytes must
-  /// be collected until each has some.
-  private static let together = 4
-
-  /// The factory for shared hashers, or nil if the processor gains nothing from hashing together.
-  static var usualHashes: (() -> PackHashes)? {
-    Blake2b.Stream.gainsTogether ? { PackHashes() } : nil
-  }
 
   /// Creates one packer for each two workers, and at least two for several workers: for
   /// incompressible content about a third of the time goes into the pack's hash and its file. The
@@ -141,13 +132,13 @@ final class PackerPool: Sendable {
   /// less is worth more than the time that threads wait until then.
   init(
     _ packs: RunPacks, _ known: KnownBlobs, workers: Int, target: Int = PackWriter.target,
-    alone: Int? = nil, hashes makeHashes: (() -> PackHashes)? = usualHashes
+    alone: Int? = nil, hasher makeHasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
   ) {
     (self.packs, self.target, self.alone) = (packs, target, alone ?? target / 4)
     atFirst = min(workers, max(2, (workers + 1) / 2))
-    let groups = (atFirst + Self.together - 1) / Self.together
-    hashes = makeHashes.map { make in (0..<groups).map { _ in make() } } ?? []
-    let ways = hashes.isEmpty ? atFirst : groups * Self.together
+    let groups = (atFirst + MultiStreamHasher.streams - 1) / MultiStreamHasher.streams
+    hashers = makeHasher.map { make in (0..<groups).map { _ in make() } } ?? []
+    let ways = hashers.isEmpty ? atFirst : groups * MultiStreamHasher.streams
     all = (0..<ways).map { _ in DataPacker(packs, known, target: target, isReadSoon: false) }
   }
 
@@ -174,9 +165,9 @@ final class PackerPool: Sendable {
 
   /// Switches to shared hashing, once.
   private func share() {
-    guard !hashes.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
+    guard !hashers.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
     for (number, way) in all.enumerated() {
-      way.share(hashes[number / Self.together], first: target * (number + 1) / all.count)
+      way.share(hashers[number / MultiStreamHasher.streams], first: target * (number + 1) / all.count)
     }
     isShared.store(true, ordering: .releasing)
   }

@@ -33,16 +33,16 @@ final class RunPacks: Sendable {
   var counts: (packs: Int, bytes: UInt64) { state.withLock { ($0.count, $0.storedBytes) } }
 
   /// Opens the next pack, which is full at `target` bytes. It is hashed with the others of
-  /// `hashes`, or alone.
+  /// `hasher`, or alone.
   func open(
-    target: Int = PackWriter.target, isReadSoon: Bool, hashes: PackHashes? = nil
+    target: Int = PackWriter.target, isReadSoon: Bool, hasher: MultiStreamHasher? = nil
   ) throws(StoreError) -> PackWriter {
     let number = state.withLock { state in
       defer { state.opened += 1 }
       return state.opened
     }
     return try PackWriter(
-      number: number, lease: lease, target: target, isReadSoon: isReadSoon, hashes: hashes)
+      number: number, lease: lease, target: target, isReadSoon: isReadSoon, hasher: hasher)
   }
 
   /// Makes a pack durable now.

@@ -38,7 +38,7 @@ extension WritingSession {
   }
 
   private func mergeIndexes(_ right: PruneLease) throws(StoreError) {
-    let index = try IndexLoading.loadAll(from: storage, cache: cache, known: known.objects)
+    let index = try LoadedIndex.loadAll(from: storage, cache: cache, known: known.objects)
     var ids = index.ids
     for group in IndexMerge.Plan(sizes: index.objects.map(\.bytes.count)).groups {
       let objects = group.map { index.objects[$0] }
@@ -99,7 +99,7 @@ extension WritingSession {
       try lease.explained { () throws(StoreError) in
         try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: true)
       }
-      return try IndexLoading.readAgain(id, from: storage, cache: cache)
+      return try IndexObject.readAgain(id, from: storage, cache: cache)
     } catch {
       writer.discard()
       throw error

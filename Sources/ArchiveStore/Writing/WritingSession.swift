@@ -44,7 +44,7 @@ package final class WritingSession: Sendable {
 
   init(
     _ repository: Repository, workers: Int, cache: IndexCache?,
-    packTarget: Int = PackWriter.target, hashes: (() -> PackHashes)? = PackerPool.usualHashes
+    packTarget: Int = PackWriter.target, hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
   ) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
@@ -53,7 +53,7 @@ package final class WritingSession: Sendable {
     lease = try Lease(storage)
     var started = try RepositoryListing(storage, lease: lease)
     cache?.invalidateVerification()
-    let objects = try IndexLoading.load(started.indexes, from: storage, cache: cache)
+    let objects = try LoadedIndex.load(started.indexes, from: storage, cache: cache)
     try started.finish(storage, indexed: objects.packSizes)
     let listing = started
     damagedIndexes = objects.faults.map(\.error)
@@ -69,7 +69,7 @@ package final class WritingSession: Sendable {
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreePacker(DataPacker(packs, known, isReadSoon: true))
-    lanes = PackerPool(packs, known, workers: workers, target: packTarget, hashes: hashes)
+    lanes = PackerPool(packs, known, workers: workers, target: packTarget, hasher: hasher)
   }
 
   deinit { abandon() }
