@@ -1,6 +1,7 @@
 import Codecs
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore

@@ -41,7 +41,7 @@ import Testing
 @Suite struct IndexMergeTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
-  private static func pack(_ number: Int) -> IndexBuilder.Pack {
+  private static func pack(_ number: Int) -> PackTables.Pack {
     .init(
       id: digest(-number), size: 5000,
       frames: [FrameLocation(offset: UInt64(number), stored: 2000, plain: 4 << 20)])

@@ -131,7 +131,7 @@ import Testing
     var forged = IndexBuilder()
     let frame = FrameLocation(offset: 0, stored: 9, plain: 9)
     forged.add(
-      IndexBuilder.Pack(id: pack, size: 100, frames: [frame]),
+      PackTables.Pack(id: pack, size: 100, frames: [frame]),
       records: [BlobRecord(id: absent, pack: 0, offset: 0, length: 3)])
     let place = URL(fileURLWithPath: directory(try #require(copies().first)))
     let good = try Data(contentsOf: place)

@@ -67,8 +67,9 @@ import Testing
     let writer = try session.makeWriter()
     let texts = ["one", "one", "two", "seven"]
     let entries = try texts.enumerated().map { number, text in
+      let bytes = Array(text.utf8)
       let content = try writer.storeFile(logicalPath: "folders/tree/x") { file in
-        try file.append(Array(text.utf8))
+        try file.append(bytes.span)
       }
       return TreeEntry(
         name: ByteString("\(number)"), node: .file(content), linkGroup: number < 3 ? "x/0" : "x/9")

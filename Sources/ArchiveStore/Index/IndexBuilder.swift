@@ -2,14 +2,7 @@ internal import Codecs
 
 /// Packs and their blobs, collected for one index object.
 struct IndexBuilder {
-  /// A durable pack.
-  struct Pack: Hashable {
-    let id: Digest
-    let size: UInt64
-    let frames: [FrameLocation]
-  }
-
-  var packs: [Pack] = []
+  var packs: [PackTables.Pack] = []
   var records: [BlobRecord] = []
 
   /// Returns the object's bytes. The `pack` of each record is an index into `packs`.
@@ -27,7 +20,7 @@ struct IndexBuilder {
 
   /// Adds a pack and the records of its contents table. A blob that occurs twice in it is listed
   /// once.
-  mutating func add(_ pack: Pack, records: [BlobRecord]) {
+  mutating func add(_ pack: PackTables.Pack, records: [BlobRecord]) {
     var seen: Set<BlobID> = []
     for var record in records where seen.insert(record.id).inserted {
       record.pack = UInt32(packs.count)
@@ -40,7 +33,7 @@ struct IndexBuilder {
 extension IndexBuilder {
   /// The part of an index object before its blob entries: header, packs, frames and fan-outs.
   struct Head {
-    private(set) var packs: [IndexBuilder.Pack]
+    private(set) var packs: [PackTables.Pack]
     /// For each kind, the number of blobs by the first bits of their hash. `bits` has the number of
     /// bits.
     private var counts: [[UInt32]]
@@ -48,14 +41,14 @@ extension IndexBuilder {
     private var blobsByKind = [Int](repeating: 0, count: IndexObject.Layout.kinds)
 
     /// Prepares to count at most `blobsByKind` blobs of each kind.
-    init(packs: [IndexBuilder.Pack], atMost blobsByKind: [Int]) {
+    init(packs: [PackTables.Pack], atMost blobsByKind: [Int]) {
       self.packs = packs
       bits = blobsByKind.map(IndexObject.Layout.fanOutBits)
       counts = bits.map { [UInt32](repeating: 0, count: 1 << $0) }
     }
 
     /// Returns the same counts with other packs.
-    func with(packs: [IndexBuilder.Pack]) -> IndexBuilder.Head {
+    func with(packs: [PackTables.Pack]) -> IndexBuilder.Head {
       var head = self
       head.packs = packs
       return head

@@ -12,7 +12,7 @@ internal import Codecs
 /// to the pack tables.
 struct IndexMerge {
   private let objects: [IndexObject]
-  private let packs: [IndexBuilder.Pack]
+  private let packs: [PackTables.Pack]
   /// For each object, the indices of its packs in `packs`.
   private let places: [[UInt32]]
   private let isPresent: [Bool]
@@ -27,7 +27,7 @@ struct IndexMerge {
     _ objects: [IndexObject], without dropped: Set<Digest> = [],
     isPresent: (Digest) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    var found: [Digest: IndexBuilder.Pack] = [:]
+    var found: [Digest: PackTables.Pack] = [:]
     for object in objects {
       for number in 0..<object.packs {
         let pack = object.whole(number)

@@ -164,9 +164,9 @@ extension IndexObject {
 
 extension IndexObject {
   /// Returns a pack with its frames.
-  func whole(_ number: Int) -> IndexBuilder.Pack {
+  func whole(_ number: Int) -> PackTables.Pack {
     let pack = pack(number)
-    return IndexBuilder.Pack(
+    return PackTables.Pack(
       id: pack.id, size: pack.size,
       frames: (0..<pack.frames).map { frame(pack.firstFrame + $0) })
   }

@@ -47,9 +47,11 @@ struct FrameBuilder: ~Copyable {
   static let treeLimit = 256 << 10
   /// The decoded size of a frame of incompressible contents, which gain nothing from a larger one.
   static let noiseLimit = 1 << 20
+  /// The maximum size in bytes of a file that is stored as one member.
+  static let memberLimit = 8 << 20
   /// The sizes of buffers for a frame of contents: of either kind, or of one large member.
   static let bufferSizes = [
-    noiseLimit, dataLimit + (64 << 10), FileWriter.wholeLimit + (64 << 10),
+    noiseLimit, dataLimit + (64 << 10), memberLimit + (64 << 10),
   ]
 
   private let limit: Int

@@ -15,10 +15,19 @@ internal import Synchronization
 final class MultiStreamHasher: Sendable {
   /// The number of streams for one hasher. More are hashed faster, but more bytes must be collected
   /// until each has some.
-  static let streams = 4
+  private static let streams = 4
   /// The factory, or nil if the processor gains nothing from hashing streams together.
   static var usual: (() -> MultiStreamHasher)? {
     Blake2b.Stream.gainsTogether ? { MultiStreamHasher(count: 48, size: 128 << 10) } : nil
+  }
+
+  /// Returns the hashers of at least `count` streams, one for each stream; several share one.
+  static func hashers(
+    ofAtLeast count: Int, make: () -> MultiStreamHasher
+  ) -> [MultiStreamHasher] {
+    (0..<(count + streams - 1) / streams).flatMap { _ in
+      [MultiStreamHasher](repeating: make(), count: streams)
+    }
   }
 
   private let portions: Mutex<Portions>

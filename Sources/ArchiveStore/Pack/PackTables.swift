@@ -3,6 +3,13 @@ internal import SystemIO
 
 /// The tables at the end of a pack: the locations of its frames, and its blobs.
 struct PackTables: Sendable {
+  /// A durable pack.
+  struct Pack: Hashable {
+    let id: Digest
+    let size: UInt64
+    let frames: [FrameLocation]
+  }
+
   /// All frames. The last one holds the contents.
   let frames: [FrameLocation]
   /// The blob entries, in the order of the frames.

@@ -69,7 +69,7 @@ final class PackWriter: Sendable {
   }
 
   /// Writes the contents and the seek table, and makes the pack durable under its name.
-  func close() throws(StoreError) -> IndexBuilder.Pack {
+  func close() throws(StoreError) -> PackTables.Pack {
     try lease.keepAlive()
     return try state.withLock { state throws(StoreError) in
       let id = try state.finish()
@@ -77,7 +77,7 @@ final class PackWriter: Sendable {
         try state.writer.commit(
           as: RepositoryLayout.pack(id), digest: id, isReadSoon: isReadSoon)
       }
-      return IndexBuilder.Pack(id: id, size: state.size, frames: state.frames)
+      return PackTables.Pack(id: id, size: state.size, frames: state.frames)
     }
   }
 

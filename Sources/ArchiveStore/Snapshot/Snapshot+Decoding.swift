@@ -210,3 +210,16 @@ extension PathNote {
     self.init(path: try fields.path("path"), note: try fields.string("note"))
   }
 }
+
+extension JSONFields {
+  /// Returns a directory's entry in base64, with inline attributes only, or nil if the member is
+  /// missing.
+  fileprivate func directoryIfPresent(_ name: String) throws(StoreError) -> TreeEntry? {
+    guard json[name] != nil else { return nil }
+    guard let bytes = Base64.decode(try string(name).utf8),
+      let entry = try? TreeEntry(encoded: bytes), case .directory = entry.node,
+      entry.attributes.allSatisfy({ if case .inline = $0.value { true } else { false } })
+    else { throw fault(name, "a directory's entry") }
+    return entry
+  }
+}

@@ -161,9 +161,9 @@ extension ContentWriter {
       return try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
     }
     try prepare(logicalPath)
-    return bytes.count <= Self.smallFile
-      ? try storeSmall(logicalPath, bytes: bytes, digest: Blake2b.hash(bytes), hints: hints)
-      : try storeWhole(logicalPath, bytes: bytes, hints: hints)
+    let places = ContentCutter.pieces(of: bytes, isDatabase: hints.isDatabase, size: hints.size)
+    return try store(
+      zip(places, Blake2b.hash(places, of: bytes)), of: bytes, path: logicalPath, hints: hints)
   }
 
   /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
@@ -176,48 +176,29 @@ extension ContentWriter {
       precondition(file.place.count <= Self.smallFile, "the file would be cut in pieces")
       try prepare(file.logicalPath)
       contents.append(
-        try storeSmall(
-          file.logicalPath, bytes: bytes.extracting(file.place), digest: digest,
-          hints: file.hints))
+        try store(
+          CollectionOfOne((0..<file.place.count, digest)), of: bytes.extracting(file.place),
+          path: file.logicalPath, hints: file.hints))
     }
     return contents
   }
 
-  /// Stores bytes in memory as the content of a file.
-  package func storeFile(
-    logicalPath: ByteString, bytes: [UInt8], hints: FileHints = FileHints()
-  ) throws -> Content {
-    try storeFile(logicalPath: logicalPath, bytes: bytes.span, hints: hints)
-  }
-
-  private func storeSmall(
-    _ path: ByteString, bytes: Span<UInt8>, digest: Digest, hints: FileHints
+  /// Stores the pieces of a file in memory, each with its digest.
+  private func store(
+    _ pieces: some Sequence<(Range<Int>, Digest)>, of bytes: Span<UInt8>, path: ByteString,
+    hints: FileHints
   ) throws(StoreError) -> Content {
     guard !bytes.isEmpty else { return .empty }
-    let id = BlobID(kind: .data, digest: digest)
-    if session.known.claim(id, length: bytes.count) {
-      try append(
-        hints.member(path, size: bytes.count), bytes: bytes,
-        blobs: [PackFrame.Blob(id: id, offset: 0, length: bytes.count)])
-    }
-    let size = UInt64(bytes.count)
-    return Content(size: size, level: 0, pieces: [.blob(id.digest, length: size)])
-  }
-
-  private func storeWhole(
-    _ path: ByteString, bytes: Span<UInt8>, hints: FileHints
-  ) throws(StoreError) -> Content {
     var content = Content.Builder()
     let storeList: Content.Builder.StoreList = { level, pieces throws(StoreError) in
       try self.session.storeList(level: level, pieces: pieces)
     }
     var isWhole = true
     member.removeAll()
-    let places = ContentCutter.pieces(of: bytes, isDatabase: hints.isDatabase, size: hints.size)
-    for (place, digest) in zip(places, Blake2b.hash(places, of: bytes)) {
+    for (place, digest) in pieces {
       let id = BlobID(kind: .data, digest: digest)
       try content.append(.blob(digest, length: UInt64(place.count)), store: storeList)
-      let isNew = claim(id, length: place.count)
+      let isNew = claim(id, length: place.count, besides: member)
       isWhole = isWhole && isNew
       member.append(id, place, at: UInt64(place.lowerBound), isKnown: !isNew)
     }
@@ -225,10 +206,10 @@ extension ContentWriter {
     return try content.finish(store: storeList)
   }
 
-  /// Whether a piece of the current file must be stored with it, because it is new or repeats an
-  /// earlier new piece of the file.
-  private func claim(_ id: BlobID, length: Int) -> Bool {
-    guard member.contains(id) else { return session.known.claim(id, length: length) }
+  /// Whether a piece of the current file must be stored with it, because it is new or repeats one
+  /// of the file's pending pieces.
+  func claim(_ id: BlobID, length: Int, besides pending: FileWriter.PendingMember) -> Bool {
+    guard pending.contains(id) else { return session.known.claim(id, length: length) }
     session.known.countKnown(length: length)
     return true
   }

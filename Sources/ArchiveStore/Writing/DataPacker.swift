@@ -120,6 +120,7 @@ final class PackerPool: Sendable {
   private let packs: RunPacks
   private let target: Int
   private let alone: Int
+  /// The hasher of each packer's packs, or none if hashing packs together gains nothing.
   private let hashers: [MultiStreamHasher]
   /// The bytes of the frames received so far.
   private let placed = Atomic<Int>(0)
@@ -135,10 +136,10 @@ final class PackerPool: Sendable {
     alone: Int? = nil, hasher makeHasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
   ) {
     (self.packs, self.target, self.alone) = (packs, target, alone ?? target / 4)
-    atFirst = min(workers, max(2, (workers + 1) / 2))
-    let groups = (atFirst + MultiStreamHasher.streams - 1) / MultiStreamHasher.streams
-    hashers = makeHasher.map { make in (0..<groups).map { _ in make() } } ?? []
-    let ways = hashers.isEmpty ? atFirst : groups * MultiStreamHasher.streams
+    let atFirst = min(workers, max(2, (workers + 1) / 2))
+    self.atFirst = atFirst
+    hashers = makeHasher.map { MultiStreamHasher.hashers(ofAtLeast: atFirst, make: $0) } ?? []
+    let ways = max(atFirst, hashers.count)
     all = (0..<ways).map { _ in DataPacker(packs, known, target: target, isReadSoon: false) }
   }
 
@@ -167,7 +168,7 @@ final class PackerPool: Sendable {
   private func share() {
     guard !hashers.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
     for (number, way) in all.enumerated() {
-      way.share(hashers[number / MultiStreamHasher.streams], first: target * (number + 1) / all.count)
+      way.share(hashers[number], first: target * (number + 1) / all.count)
     }
     isShared.store(true, ordering: .releasing)
   }

@@ -21,7 +21,7 @@ package final class FileWriter {
   package var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
 
   /// The maximum size in bytes of a file that is stored as one member.
-  static let wholeLimit = 8 << 20
+  static let wholeLimit = FrameBuilder.memberLimit
   /// The maximum size in bytes of a part, which holds successive new blobs.
   static let partLimit = 4 << 20
   /// The number of pieces, or of their bytes, at which pieces are hashed. The number keeps all
@@ -63,9 +63,6 @@ package final class FileWriter {
     cutter.append(bytes)
     try takePieces()
   }
-
-  /// Appends the next bytes.
-  package func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
 
   /// Appends the bytes that `read` appends to its array, usually at most 1 MiB, and returns their
   /// number. An error of `read` is rethrown and ends the file.
@@ -171,9 +168,7 @@ package final class FileWriter {
     try add(.blob(digest, length: UInt64(length)), writer)
     onPiece?(cut.offset, length, digest)
     let isRepeat = pending.contains(id)
-    if isRepeat {
-      writer.session.known.countKnown(length: length)
-    } else if !writer.session.known.claim(id, length: length) {
+    guard writer.claim(id, length: length, besides: pending) else {
       isWhole = false
       return try flush(writer)
     }

@@ -15,7 +15,7 @@ final class RunPacks: Sendable {
   private struct State {
     var opened = 0
     /// The durable packs that are in no index object yet, by their number.
-    var finished: [Int: IndexBuilder.Pack] = [:]
+    var finished: [Int: PackTables.Pack] = [:]
     var count = 0
     var storedBytes: UInt64 = 0
     var lastIndex = Host.monotonicSeconds()
@@ -120,7 +120,7 @@ extension RunPacks {
   }
 
   /// The finished packs that are in no index object yet, ordered by number.
-  var unindexed: [(number: Int, pack: IndexBuilder.Pack)] {
+  var unindexed: [(number: Int, pack: PackTables.Pack)] {
     state.withLock { $0.finished }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
