@@ -235,14 +235,14 @@ import Testing
     }
   }
 
-  private final class Sink: BlobSink {
+  private final class Sink: BlobDelivery.Sink {
     let taken: Taken
     init(_ taken: Taken) { self.taken = taken }
-    func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) {
+    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
       let found = blobs.filter { $0.range != nil }.map(\.use.digest)
       taken.digests.withLock { $0 += found }
     }
-    func miss(_ uses: [BlobUse], _ error: StoreError) {}
+    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
   }
 
   private final class Taken: Sendable {
@@ -251,7 +251,7 @@ import Testing
 
   private func delivered() throws -> [Digest] {
     let taken = Taken()
-    let use = BlobUse(digest: blob.digest, length: UInt32(bytes.count), item: 0, offset: 0)
+    let use = BlobDelivery.Use(digest: blob.digest, length: UInt32(bytes.count), item: 0, offset: 0)
     let makeSink = { @Sendable in Sink(taken) }
     try repository.beginReading().deliver(
       [use], threads: 1, isStopping: { false }, to: makeSink)

@@ -297,7 +297,7 @@ import Testing
     let reader = try repository.beginReading()
     var paths: [[ByteString]] = [[], []]
     for (number, budget) in [(0, 0), (1, 32 << 20)] {
-      try reader.walk(WalkStack(tree, budget: budget)) { path, _ in
+      try reader.walk(tree, budget: budget) { path, _ in
         paths[number].append(path)
         return .enter
       }

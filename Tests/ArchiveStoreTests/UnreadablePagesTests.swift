@@ -74,7 +74,7 @@ import Testing
         entry.node == .fifo ? [entry.name] : [entry.name, entry.name.appending("in")]
       }
       var (paths, found): ([ByteString], [UnreadableNames]) = ([], [])
-      try reader.walkPastDamage(WalkStack(trees[set], budget: budget)) { path, finding in
+      try reader.walkPastDamage(trees[set], budget: budget) { path, finding in
         switch finding {
         case .entry: paths.append(path)
         case .damage(let error): Issue.record("\(error)")

@@ -40,7 +40,7 @@ import Testing
     let totals = try #require(report.snapshot).snapshot.totals
     #expect(report.files == 51 && totals.files == 51)
     #expect(report.bytes == 1 << 20 + 5 && totals.bytes == report.bytes)
-    #expect(totals.classes == [ClassTotal(name: "user-data", files: 51, bytes: 1 << 20 + 5)])
+    #expect(totals.classes == [Totals.Class(name: "user-data", files: 51, bytes: 1 << 20 + 5)])
     let rows = try statistics(report, fixture).rows
     #expect(rows.map(\.files) == [51] && rows.map(\.bytes) == [1 << 20 + 5])
   }

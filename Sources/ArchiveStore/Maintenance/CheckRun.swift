@@ -15,7 +15,7 @@ extension RepositoryCheck {
     /// The records of earlier checks.
     private let recorded: DamageRecords
     /// Existing packs that cannot be relied on.
-    private(set) var damagedPacks: [Digest: DamageRecord.Pack] = [:]
+    private(set) var damagedPacks: [Digest: DamageRecords.Record.Pack] = [:]
     /// Packs that were read and are intact.
     private(set) var soundPacks: Set<Digest> = []
     /// Packs with a damaged tree.

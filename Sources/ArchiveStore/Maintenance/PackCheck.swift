@@ -112,7 +112,7 @@ extension PackCheck {
 
     /// Returns the blobs that do not match their hashes. They are hashed in parallel lanes. A
     /// mismatch, and one sample of each frame, is hashed again singly, as a restore does
-    /// (`DeliveryBatch`), because the ids may have been computed with the same lanes.
+    /// (`BlobDelivery.Batch`), because the ids may have been computed with the same lanes.
     private func mismatches(of frame: PackReading.Frame) -> [BlobRecord] {
       let bytes = plain.span
       let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }

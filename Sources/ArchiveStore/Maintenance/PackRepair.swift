@@ -144,7 +144,7 @@ extension PackRepair {
     /// Whether no check has recorded anything.
     let isUnchecked: Bool
     /// Recorded packs that stay unchanged because they are condemned.
-    let others: [DamageRecord.Pack]
+    let others: [DamageRecords.Record.Pack]
     let index: CheckedIndex
     /// The stored sizes of all packs.
     let sizes: [Digest: UInt64]

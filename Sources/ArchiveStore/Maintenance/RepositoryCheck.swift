@@ -165,7 +165,7 @@ extension RepositoryCheck.Result {
   }
 
   /// Returns the packs to record, or nil if the records are up to date.
-  private func change(of records: DamageRecords) -> [DamageRecord.Pack]? {
+  private func change(of records: DamageRecords) -> [DamageRecords.Record.Pack]? {
     var packs = records.packs.filter { pack, _ in
       run.inventory.packs[pack] != nil && !run.soundPacks.contains(pack)
     }

@@ -49,10 +49,10 @@ struct ReaderIndex {
 
   /// Returns the locations of wanted blobs in pack order. Looks for more packs if some blobs are
   /// missing.
-  mutating func plan(_ uses: [BlobUse]) throws(StoreError) -> DeliveryPlan {
+  mutating func plan(_ uses: [BlobDelivery.Use]) throws(StoreError) -> BlobDelivery.Plan {
     if !gone.isEmpty { makeSet() }
-    var plan = DeliveryPlan(uses, set)
-    while !plan.missing.isEmpty, try widen() { plan = DeliveryPlan(uses, set) }
+    var plan = BlobDelivery.Plan(uses, set)
+    while !plan.missing.isEmpty, try widen() { plan = BlobDelivery.Plan(uses, set) }
     noteUse(of: plan.frames.lazy.map(\.place.pack))
     return plan
   }

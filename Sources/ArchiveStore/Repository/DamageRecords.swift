@@ -1,58 +1,60 @@
 internal import Codecs
 internal import SystemIO
 
-/// The packs that a check found damaged, stored as `damaged/<id>.json`. No writer relies on them
-/// (docs/repository-format.md, "Damaged packs").
-struct DamageRecord {
-  /// A pack and its sizes in bytes: the actual size, and the size in the index.
-  struct Pack: Hashable {
-    let id: Digest
-    let size: UInt64
-    let expected: UInt64?
-  }
-
-  var time: Timestamp
-  /// The packs, ordered by id.
-  var packs: [Pack]
-
-  static let format = "sandboxctl-damaged"
-
-  init(_ packs: [Pack], time: Timestamp = Host.now()) {
-    self.time = time
-    self.packs = packs.sorted { $0.id < $1.id }
-  }
-
-  func encode() -> [UInt8] {
-    let json: JSON = [
-      "format": .string(Self.format), "version": 1, "time": .string(time.rfc3339),
-      "packs": .array(packs.map(\.json)),
-    ]
-    return Array(json.compact.utf8) + [UInt8(ascii: "\n")]
-  }
-
-  init(_ text: [UInt8], object: String) throws(StoreError) {
-    let json: JSON
-    do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }
-    let fields = JSONFields(json: json, object: object)
-    guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
-      throw StoreError(
-        .unsupported, "use", subject: object,
-        reason: "it is not a version 1 record of damaged packs",
-        hint: "use a newer sandboxctl")
+extension DamageRecords {
+  /// The packs that a check found damaged, stored as `damaged/<id>.json`. No writer relies on them
+  /// (docs/repository-format.md, "Damaged packs").
+  struct Record {
+    /// A pack and its sizes in bytes: the actual size, and the size in the index.
+    struct Pack: Hashable {
+      let id: Digest
+      let size: UInt64
+      let expected: UInt64?
     }
-    guard let time = Timestamp(rfc3339: try fields.string("time")) else {
-      throw fields.fault("time", "a time")
+
+    var time: Timestamp
+    /// The packs, ordered by id.
+    var packs: [Pack]
+
+    static let format = "sandboxctl-damaged"
+
+    init(_ packs: [Pack], time: Timestamp = Host.now()) {
+      self.time = time
+      self.packs = packs.sorted { $0.id < $1.id }
     }
-    self.time = time
-    packs = try fields.elements("packs") { pack throws(StoreError) in
-      Pack(
-        id: try pack.digest("id"), size: try pack.count("size"),
-        expected: pack.json["expected"] == nil ? nil : try pack.count("expected"))
+
+    func encode() -> [UInt8] {
+      let json: JSON = [
+        "format": .string(Self.format), "version": 1, "time": .string(time.rfc3339),
+        "packs": .array(packs.map(\.json)),
+      ]
+      return Array(json.compact.utf8) + [UInt8(ascii: "\n")]
+    }
+
+    init(_ text: [UInt8], object: String) throws(StoreError) {
+      let json: JSON
+      do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }
+      let fields = JSONFields(json: json, object: object)
+      guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
+        throw StoreError(
+          .unsupported, "use", subject: object,
+          reason: "it is not a version 1 record of damaged packs",
+          hint: "use a newer sandboxctl")
+      }
+      guard let time = Timestamp(rfc3339: try fields.string("time")) else {
+        throw fields.fault("time", "a time")
+      }
+      self.time = time
+      packs = try fields.elements("packs") { pack throws(StoreError) in
+        Pack(
+          id: try pack.digest("id"), size: try pack.count("size"),
+          expected: pack.json["expected"] == nil ? nil : try pack.count("expected"))
+      }
     }
   }
 }
 
-extension DamageRecord.Pack {
+extension DamageRecords.Record.Pack {
   fileprivate var json: JSON {
     var members = [
       JSON.Member("id", .string(id.hex)), JSON.Member("size", .integer(Int64(clamping: size))),
@@ -67,7 +69,7 @@ extension DamageRecord.Pack {
 /// All damage records of a repository.
 struct DamageRecords {
   /// The packs of all records.
-  private(set) var packs: [Digest: DamageRecord.Pack] = [:]
+  private(set) var packs: [Digest: DamageRecords.Record.Pack] = [:]
   /// The names of the records, including damaged ones.
   private(set) var names: [ByteString] = []
   /// The records that cannot be used, with the reason.
@@ -84,7 +86,7 @@ struct DamageRecords {
         guard Blake2b.hash(bytes) == id else {
           throw .damaged("\(path)", "its content does not match its id")
         }
-        for pack in try DamageRecord(bytes, object: "\(path)").packs { packs[pack.id] = pack }
+        for pack in try DamageRecords.Record(bytes, object: "\(path)").packs { packs[pack.id] = pack }
         names.append(name)
       } catch {
         if error.code == .missing { continue }
@@ -98,10 +100,10 @@ struct DamageRecords {
 
 extension DamageRecords {
   /// Saves one record of all damaged packs, then removes the records that it replaces.
-  func replace(by packs: [DamageRecord.Pack], _ lease: Lease) throws(StoreError) {
+  func replace(by packs: [DamageRecords.Record.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?
     if !packs.isEmpty {
-      let bytes = DamageRecord(packs).encode()
+      let bytes = DamageRecords.Record(packs).encode()
       let name = ByteString(Blake2b.hash(bytes).hex + ".json")
       try lease.save(bytes, as: RepositoryLayout.damaged.appending(name))
       current = name

@@ -1,4 +1,4 @@
-internal import Codecs
+package import Codecs
 internal import SystemIO
 
 /// The snapshots of a repository.
@@ -32,7 +32,7 @@ extension Repository {
   /// Sorts snapshots, the oldest first. After a clock was set back, a source's last snapshot must
   /// not precede its earlier ones, so each counts as no older than its predecessors in the
   /// sequence.
-  static func sort(_ snapshots: inout [some DatedSnapshot]) {
+  static func sort(_ snapshots: inout [some SnapshotListing.Dated]) {
     snapshots.sort { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
     var latest: [Digest: Timestamp] = [:]
     var aged = snapshots.map { snapshot in
@@ -103,5 +103,48 @@ extension SnapshotListing {
       return nil
     }
     return back
+  }
+}
+
+extension Repository {
+  /// The earlier runs of a source in the repository.
+  package struct SourceHistory: Sendable {
+    /// The last snapshot of the requested scope.
+    package let last: StoredSnapshot?
+    /// The greatest sequence among the source's snapshots; 0 without snapshots.
+    package let sequence: UInt64
+  }
+}
+
+extension SnapshotListing {
+  /// The members that determine the order of snapshots.
+  protocol Dated {
+    var id: SnapshotID { get }
+    var source: Digest { get }
+    var sequence: UInt64 { get }
+    var time: Timestamp { get }
+  }
+}
+
+extension StoredSnapshot: SnapshotListing.Dated {
+  var source: Digest { snapshot.source }
+  var sequence: UInt64 { snapshot.sequence }
+  var time: Timestamp { snapshot.time }
+}
+
+extension Repository {
+  /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
+  /// another, and only one is kept in memory. Unreadable snapshots are skipped.
+  package func history(
+    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
+  ) throws(StoreError) -> SourceHistory {
+    let heads = try heads(cache: cache).heads.filter { $0.source == source }
+    let sequence = heads.map(\.sequence).max() ?? 0
+    for head in heads.reversed() where head.scope == scope {
+      if let stored = try? snapshot(head.id) {
+        return SourceHistory(last: stored, sequence: sequence)
+      }
+    }
+    return SourceHistory(last: nil, sequence: sequence)
   }
 }
