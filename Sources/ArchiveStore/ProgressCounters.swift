@@ -17,8 +17,8 @@ package final class ProgressCounters: Sendable {
   package init(of noun: String = "file") { self.noun = noun }
 
   /// The current counts.
-  package var progress: ProgressCounters.State {
-    ProgressCounters.State(
+  package var progress: State {
+    State(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
       bytesResumed: bytesResumed.load(ordering: .relaxed),

@@ -176,7 +176,7 @@ import Testing
   }
 
   @Test func busyThreadsDoNotHelp() throws {
-    let queue = FrameQueue(workers: 4)
+    let queue = ContentWriter.FrameQueue(workers: 4)
     #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
     var frames = 0
     var asked = 0

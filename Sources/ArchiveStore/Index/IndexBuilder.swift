@@ -9,7 +9,7 @@ struct IndexBuilder {
   consuming func encode() -> [UInt8] {
     var blobs = [Int](repeating: 0, count: IndexObject.Layout.kinds)
     for record in records { blobs[Int(record.kind.rawValue)] += 1 }
-    var head = IndexBuilder.Head(packs: packs, atMost: blobs)
+    var head = Head(packs: packs, atMost: blobs)
     for record in records { head.count(record) }
     var bytes = head.encode()
     bytes.reserveCapacity(bytes.count + records.count * BlobRecord.size)
@@ -48,7 +48,7 @@ extension IndexBuilder {
     }
 
     /// Returns the same counts with other packs.
-    func with(packs: [PackTables.Pack]) -> IndexBuilder.Head {
+    func with(packs: [PackTables.Pack]) -> Head {
       var head = self
       head.packs = packs
       return head

@@ -88,7 +88,7 @@ extension IndexObject {
 
 extension IndexObject.Layout {
   func pack(_ number: Int, in bytes: RawSpan) -> IndexObject.Pack {
-    let at = packTable + number * IndexObject.Layout.packSize
+    let at = packTable + number * Self.packSize
     return IndexObject.Pack(
       id: Digest(bytes, at: at), size: bytes.integer(at: at + 32, as: UInt64.self),
       firstFrame: Int(bytes.integer(at: at + 40, as: UInt32.self)),
@@ -96,7 +96,7 @@ extension IndexObject.Layout {
   }
 
   func frame(_ number: Int, in bytes: RawSpan) -> FrameLocation {
-    let at = frameTable + number * IndexObject.Layout.frameSize
+    let at = frameTable + number * Self.frameSize
     return FrameLocation(
       offset: bytes.integer(at: at, as: UInt64.self),
       stored: bytes.integer(at: at + 8, as: UInt32.self),
@@ -183,7 +183,7 @@ extension IndexObject.Layout {
       if let last, !last.isIndexed(before: record) { return "entry \(number) is out of order" }
       last = record
       let place = number - firstBlob(of: record.kind)
-      let slot = IndexObject.Layout.slot(record.digest, bits: fanOutBits[Int(record.kind.rawValue)])
+      let slot = Self.slot(record.digest, bits: fanOutBits[Int(record.kind.rawValue)])
       guard place >= 0, place < fanOut(record.kind, slot, in: bytes),
         slot == 0 || place >= fanOut(record.kind, slot - 1, in: bytes)
       else { return "entry \(number) lies in the wrong slot" }

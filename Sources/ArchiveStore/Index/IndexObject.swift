@@ -8,8 +8,8 @@ internal import SystemIO
 /// again, because a mapped file can change.
 struct IndexObject: Sendable {
   let id: Digest
-  let bytes: IndexObject.Bytes
-  let layout: IndexObject.Layout
+  let bytes: Bytes
+  let layout: Layout
 
   /// An entry of the pack table.
   struct Pack: Hashable, Sendable {
@@ -62,11 +62,11 @@ struct IndexObject: Sendable {
   }
 
   /// Opens an index that was checked before.
-  init(id: Digest, checked bytes: IndexObject.Bytes) throws(StoreError) {
+  init(id: Digest, checked bytes: Bytes) throws(StoreError) {
     self.id = id
     self.bytes = bytes
     layout = try bytes.withBytes { bytes throws(StoreError) in
-      try IndexObject.Layout(headerOf: bytes, object: Self.name(id))
+      try Layout(headerOf: bytes, object: Self.name(id))
     }
   }
 
@@ -106,7 +106,7 @@ struct IndexObject: Sendable {
   private func firstEntry(of blob: BlobID) -> Int? {
     bytes.withBytes { bytes in
       let kind = Int(blob.kind.rawValue)
-      let slot = IndexObject.Layout.slot(blob.digest, bits: layout.fanOutBits[kind])
+      let slot = Layout.slot(blob.digest, bits: layout.fanOutBits[kind])
       let first = layout.firstBlob(of: blob.kind)
       var low = first + (slot == 0 ? 0 : layout.fanOut(blob.kind, slot - 1, in: bytes))
       let end = min(first + layout.fanOut(blob.kind, slot, in: bytes), layout.blobs)

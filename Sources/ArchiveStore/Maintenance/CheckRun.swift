@@ -5,10 +5,10 @@ extension RepositoryCheck {
   /// One check of a repository, which is repeated if the repository changes meanwhile.
   struct Run {
     let inventory: RepositoryInventory
-    private(set) var report = RepositoryCheck.Report()
+    private(set) var report = Report()
     let check: RepositoryCheck
     let storage: any Storage
-    private(set) var damage: [RepositoryCheck.Finding] = []
+    private(set) var damage: [Finding] = []
     private(set) var snapshots: [StoredSnapshot] = []
     private(set) var index = CheckedIndex([])
     private(set) var condemnedPacks = 0
@@ -178,7 +178,7 @@ extension RepositoryCheck {
 
     private mutating func readTrees() throws {
       let reader = try check.repository.beginReading(by: index)
-      var trees = RepositoryCheck.TreeCheck(reader, index: index, for: check)
+      var trees = TreeCheck(reader, index: index, for: check)
       for stored in snapshots { try trees.check(stored.snapshot.tree) }
       (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
       suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })

@@ -42,7 +42,7 @@ final class PackCheck: Sendable {
   func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 
   /// Checks the frames that no other thread took, until the check is interrupted.
-  func work(_ check: inout PackCheck.FrameCheck) {
+  func work(_ check: inout FrameCheck) {
     if isStopping() { return }
     reading.withLock { $0.begin(index, expected: expected) }
     var room: [UInt8] = []
@@ -160,14 +160,14 @@ extension PackCheck {
     }
 
     /// Waits for the threads and returns the verdicts, ordered by pack id.
-    func finish() -> [PackCheck.Verdict] {
+    func finish() -> [Verdict] {
       workers?.finish()
       return packs.map { $0.finish() }.sorted { $0.pack < $1.pack }
     }
 
     private static func work(_ packs: [PackCheck]) {
       do throws(StoreError) {
-        var check = try PackCheck.FrameCheck()
+        var check = try FrameCheck()
         for pack in packs where pack.take() { pack.work(&check) }
         for pack in packs { pack.work(&check) }
       } catch {

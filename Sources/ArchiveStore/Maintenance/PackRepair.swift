@@ -140,7 +140,7 @@ package struct PackRepair {
 extension PackRepair {
   /// The packs of a repository to repair.
   struct Plan {
-    var packs: [PackRepair.Pack]
+    var packs: [Pack]
     /// Whether no check has recorded anything.
     let isUnchecked: Bool
     /// Recorded packs that stay unchanged because they are condemned.
@@ -157,12 +157,12 @@ extension PackRepair {
       let condemned = try CondemnedObject.allPacks(storage)
       let loaded = try LoadedIndex.loadAll(from: storage)
       let (sizes, expected) = (try RepositoryListing.packSizes(storage), loaded.packSizes)
-      var packs: [Digest: PackRepair.Pack] = [:]
+      var packs: [Digest: Pack] = [:]
       for (id, size) in expected where sizes[id] != size && !condemned.contains(id) {
-        packs[id] = PackRepair.Pack(id: id, state: sizes[id] == nil ? .missing : .damaged)
+        packs[id] = Pack(id: id, state: sizes[id] == nil ? .missing : .damaged)
       }
       for id in records.packs.keys where sizes[id] != nil && !condemned.contains(id) {
-        packs[id] = PackRepair.Pack(id: id, state: .damaged)
+        packs[id] = Pack(id: id, state: .damaged)
       }
       self.sizes = sizes
       self.packs = packs.values.sorted { $0.id < $1.id }

@@ -9,7 +9,7 @@ package import SystemIO
 /// index, the ids of the trees, and one frame for each worker in memory.
 package struct RepositoryCheck: Sendable {
   let repository: Repository
-  let reading: RepositoryCheck.Reading
+  let reading: Reading
   let workers: Int
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
@@ -17,7 +17,7 @@ package struct RepositoryCheck: Sendable {
   /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
   /// thread; if it returns true, the check throws `interrupted`.
   package init(
-    _ repository: Repository, reading: RepositoryCheck.Reading = .trees, workers: Int,
+    _ repository: Repository, reading: Reading = .trees, workers: Int,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
@@ -33,10 +33,10 @@ package struct RepositoryCheck: Sendable {
   /// - Throws: `StoreError` if the repository cannot be checked at all, or `interrupted`.
   package func run() throws -> RepositoryCheck.Result {
     let start = Host.monotonicSeconds()
-    var run = try RepositoryCheck.Run(self)
+    var run = try Run(self)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
       guard try RepositoryInventory(repository.storage) != run.inventory else { break }
-      run = try RepositoryCheck.Run(self)
+      run = try Run(self)
     }
     return RepositoryCheck.Result(run: run, start: start)
   }
@@ -56,13 +56,13 @@ extension RepositoryCheck {
   /// The result of a check. The affected paths may be many, and are determined while they are
   /// reported.
   package struct Result {
-    let run: RepositoryCheck.Run
+    let run: Run
     let start: Double
 
     /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
     ///
     /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
-    package func tell(_ tell: (RepositoryCheck.Finding) throws -> Void) throws -> RepositoryCheck.Report {
+    package func tell(_ tell: (Finding) throws -> Void) throws -> Report {
       var report = run.report
       try run.forEachFinding { finding in
         report.count(finding)
@@ -130,7 +130,7 @@ extension RepositoryCheck {
     /// Creates an empty report.
     package init() {}
 
-    mutating func count(_ finding: RepositoryCheck.Finding) {
+    mutating func count(_ finding: Finding) {
       switch finding {
       case .damage(let object, _):
         damaged += 1

@@ -28,7 +28,7 @@ struct PackTables: Sendable {
       var decompressor = try ZstdDecompressor()
       contents = try Self.contents(in: decompressor.decompress(stored, limit: Int(last.plain)))
     } catch { throw .codec(error, "\(path), its contents") }
-    let records = try PackTables.Contents(contents, frames: frames, pack: "\(path)").records
+    let records = try Contents(contents, frames: frames, pack: "\(path)").records
     return PackTables(frames: frames, records: records)
   }
 
@@ -39,7 +39,7 @@ struct PackTables: Sendable {
     var contents: [UInt8]?
     let limits = TarReader.Limits(contentSize: frame.count, totalSize: frame.count)
     try TarReader.forEach(in: frame.span, limits: limits) { member, content in
-      if contents == nil, member.path.elementsEqual(PackTables.Contents.memberName.bytes) {
+      if contents == nil, member.path.elementsEqual(Contents.memberName.bytes) {
         contents = content
       }
     }

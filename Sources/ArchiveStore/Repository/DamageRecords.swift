@@ -69,7 +69,7 @@ extension DamageRecords.Record.Pack {
 /// All damage records of a repository.
 struct DamageRecords {
   /// The packs of all records.
-  private(set) var packs: [Digest: DamageRecords.Record.Pack] = [:]
+  private(set) var packs: [Digest: Record.Pack] = [:]
   /// The names of the records, including damaged ones.
   private(set) var names: [ByteString] = []
   /// The records that cannot be used, with the reason.
@@ -86,7 +86,7 @@ struct DamageRecords {
         guard Blake2b.hash(bytes) == id else {
           throw .damaged("\(path)", "its content does not match its id")
         }
-        for pack in try DamageRecords.Record(bytes, object: "\(path)").packs { packs[pack.id] = pack }
+        for pack in try Record(bytes, object: "\(path)").packs { packs[pack.id] = pack }
         names.append(name)
       } catch {
         if error.code == .missing { continue }
@@ -100,10 +100,10 @@ struct DamageRecords {
 
 extension DamageRecords {
   /// Saves one record of all damaged packs, then removes the records that it replaces.
-  func replace(by packs: [DamageRecords.Record.Pack], _ lease: Lease) throws(StoreError) {
+  func replace(by packs: [Record.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?
     if !packs.isEmpty {
-      let bytes = DamageRecords.Record(packs).encode()
+      let bytes = Record(packs).encode()
       let name = ByteString(Blake2b.hash(bytes).hex + ".json")
       try lease.save(bytes, as: RepositoryLayout.damaged.appending(name))
       current = name

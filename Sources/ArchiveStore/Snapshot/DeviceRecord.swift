@@ -10,12 +10,12 @@ package struct DeviceRecord: Hashable, Sendable {
   /// The root directory of the device.
   package var root: ByteString
   package var osVersion: String?
-  package var containers: [DeviceRecord.Container]
+  package var containers: [Container]
 
   /// Creates a record.
   package init(
     identity: String, platform: String, layout: String, root: ByteString,
-    osVersion: String? = nil, containers: [DeviceRecord.Container] = []
+    osVersion: String? = nil, containers: [Container] = []
   ) {
     self.identity = identity
     self.platform = platform
@@ -186,7 +186,7 @@ extension DeviceRecord {
       layout: try fields.string("layout", default: ""), root: try fields.path("root", default: ""),
       osVersion: fields.json["os_version"]?.string,
       containers: try fields.elements("containers") { field throws(StoreError) in
-        DeviceRecord.Container(
+        Container(
           path: try field.path("path"), uuid: field.json["uuid"]?.string,
           revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
       })

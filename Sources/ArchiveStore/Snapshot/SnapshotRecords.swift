@@ -44,7 +44,7 @@ package struct Totals: Hashable, Sendable {
   package var bytes: UInt64 = 0
   /// The bytes that this run added to packs.
   package var stored: UInt64 = 0
-  package var classes: [Totals.Class] = []
+  package var classes: [Class] = []
 
   /// Creates empty totals.
   package init() {}
@@ -234,7 +234,7 @@ extension Totals {
     bytes = try fields.count("bytes", default: 0)
     stored = try fields.count("stored", default: 0)
     classes = try fields.elements("classes") { field throws(StoreError) in
-      Totals.Class(
+      Class(
         name: try field.string("name"), files: try field.count("files"),
         bytes: try field.count("bytes"))
     }

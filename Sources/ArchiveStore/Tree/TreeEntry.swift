@@ -19,13 +19,13 @@ package struct TreeEntry: Hashable, Sendable {
   /// The smallest path in the snapshot among the hard links of one file; all of them have it.
   package var linkGroup: ByteString?
   /// Fields written by a newer version, preserved when the entry is rewritten.
-  package var extensions: [TreeEntry.Extension]
+  package var extensions: [Extension]
 
   /// Creates an entry.
   package init(
     name: ByteString, node: Node, permissions: UInt16? = nil, owner: UInt32 = 0,
     group: UInt32 = 0, modified: Timestamp = Timestamp(seconds: 0), attributes: [Attribute] = [],
-    flags: UInt32 = 0, linkGroup: ByteString? = nil, extensions: [TreeEntry.Extension] = []
+    flags: UInt32 = 0, linkGroup: ByteString? = nil, extensions: [Extension] = []
   ) {
     self.name = name
     self.node = node

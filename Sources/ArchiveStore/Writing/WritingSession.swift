@@ -31,7 +31,7 @@ package final class WritingSession: Sendable {
   private static let keptBytes = 8 << 20
 
   /// Frames of large files that any thread may compress.
-  let queue: FrameQueue
+  let queue: ContentWriter.FrameQueue
   let buffers: BufferPool
   /// The packers of file contents.
   let lanes: PackerPool
@@ -65,7 +65,7 @@ package final class WritingSession: Sendable {
     let index = IndexSet(objects.objects, relyingOn: listing.isReliable)
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
-    queue = FrameQueue(workers: workers)
+    queue = ContentWriter.FrameQueue(workers: workers)
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreePacker(DataPacker(packs, known, isReadSoon: true))
@@ -103,7 +103,7 @@ package final class WritingSession: Sendable {
   package func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
 
   /// The statistics of the run so far.
-  package var statistics: WritingSession.Statistics {
+  package var statistics: Statistics {
     var statistics = known.statistics
     (statistics.packs, statistics.storedBytes) = packs.counts
     return statistics
