@@ -77,7 +77,9 @@ extension Timestamp {
 
     mutating func number(_ digits: Int) -> Int64? {
       let text = rest.prefix(digits)
-      guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+      guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        return nil
+      }
       rest = rest.dropFirst(digits)
       return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
     }

@@ -187,15 +187,25 @@ import Testing
     }
     let (first, second) = (try page(["a", "b"]), try page(["c", "d"]))
     let tables: [[TreeBlob.Page]] = [
-      [TreeBlob.Page(last: "b", digest: second.digest), TreeBlob.Page(last: "d", digest: first.digest)],
-      [TreeBlob.Page(last: "b", digest: first.digest), TreeBlob.Page(last: "e", digest: second.digest)],
-      [TreeBlob.Page(last: "b", digest: first.digest), TreeBlob.Page(last: "c", digest: first.digest)],
+      [
+        TreeBlob.Page(last: "b", digest: second.digest),
+        TreeBlob.Page(last: "d", digest: first.digest),
+      ],
+      [
+        TreeBlob.Page(last: "b", digest: first.digest),
+        TreeBlob.Page(last: "e", digest: second.digest),
+      ],
+      [
+        TreeBlob.Page(last: "b", digest: first.digest),
+        TreeBlob.Page(last: "c", digest: first.digest),
+      ],
     ]
     let stored = try tables.map {
       TreeReference(try session.storeBytes(TreeCoding.encodeTable($0), kind: .tree).digest)
     }
     let inner = TreeCoding.encodeTable([
-      TreeBlob.Page(last: "b", digest: stored[0].digest), TreeBlob.Page(last: "d", digest: second.digest),
+      TreeBlob.Page(last: "b", digest: stored[0].digest),
+      TreeBlob.Page(last: "d", digest: second.digest),
     ])
     let nested = TreeReference(try session.storeBytes(inner, kind: .tree).digest)
     _ = try session.finish(repository.makeSnapshot(first, sequence: 2))

@@ -32,7 +32,9 @@ import Testing
 
   private func names() throws -> [ByteString] { try Directory.open(path: path).names() }
 
-  private func copies() throws -> [ByteString] { try names().filter { $0 != IndexCache.VerifiedCopies.name } }
+  private func copies() throws -> [ByteString] {
+    try names().filter { $0 != IndexCache.VerifiedCopies.name }
+  }
 
   /// Opens the repository with a cache and expects every file of a snapshot.
   private func expectWhole(_ snapshot: StoredSnapshot, _ cache: IndexCache) throws {

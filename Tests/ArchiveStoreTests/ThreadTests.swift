@@ -184,7 +184,9 @@ import Testing
       until: {
         asked += 1
         if asked == 1 {
-          for _ in 0..<4 { #expect(queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1))) }
+          for _ in 0..<4 {
+            #expect(queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
+          }
           #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
         }
         return true

@@ -140,7 +140,8 @@ import Testing
       // explicit defaults: type 0, owner 0, mode 0644, size 0, seconds 0, no pieces
       "a10081a20041610100", "a10081a20041610300", "a10081a2004161021901a4",
       "a10081a20041610700", "a10081a20041610500", "a10081a20041610880", "a10081a20041610e80",
-      // a key that does not fit the type: target of a file, size of a directory, none for a directory or a link
+      // a key that does not fit the type: target of a file, size of a directory, none for a
+      // directory or a link
       "a10081a20041610b4178", "a10081a30041610101 0701", "a10081a20041610101", "a10081a20041610102",
       "a10081a20041610c01",
       // an unknown type, an owner of more than 32 bits, a name that is text
@@ -176,7 +177,8 @@ import Testing
   @Test func unknownKeysFrom128AreKept() throws {
     var entry = Self.samples[0]
     entry.extensions = [
-      TreeEntry.Extension(key: 128, value: [0x01]), TreeEntry.Extension(key: 131, value: [0x41, 0x20]),
+      TreeEntry.Extension(key: 128, value: [0x01]),
+      TreeEntry.Extension(key: 131, value: [0x41, 0x20]),
       TreeEntry.Extension(key: 9999, value: [0x82, 0x01, 0xf6]),
     ]
     #expect(try decode(page([entry])) == .page([entry]))

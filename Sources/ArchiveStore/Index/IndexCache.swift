@@ -118,8 +118,8 @@ extension IndexCache {
       return read == size ? hash.finish() : nil
     }
 
-    /// Copies an object with at most 4 MiB of memory. Returns false if the copy cannot be written or
-    /// the object does not match its id.
+    /// Copies an object with at most 4 MiB of memory. Returns false if the copy cannot be written
+    /// or the object does not match its id.
     ///
     /// - Throws: `StoreError` if the object cannot be read.
     func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {

@@ -48,8 +48,8 @@ extension IndexCache {
       notes[note.id] == note && !unverified.contains(note.id)
     }
 
-    /// Whether an intact copy of an object was ever found, which proves that its content conforms to
-    /// the format.
+    /// Whether an intact copy of an object was ever found, which proves that its content conforms
+    /// to the format.
     func contains(_ id: Digest) -> Bool { notes[id] != nil }
 
     /// Requires that each copy is verified again before its note is trusted.

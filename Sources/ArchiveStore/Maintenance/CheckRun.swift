@@ -188,7 +188,8 @@ extension RepositoryCheck {
     private mutating func rescue() throws {
       let unnamed = inventory.packs.filter { !index.names($0.key) }
       if unnamed.isEmpty { return }
-      let rescue = try PackRescue(of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
+      let rescue = try PackRescue(
+        of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
       for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
       index.rescued = rescue.objects
       try readTrees()

@@ -99,8 +99,8 @@ extension PackCheck {
       return finding
     }
 
-    /// Returns the blobs that cannot be read from a damaged frame. A restore accepts blobs that match
-    /// their hashes, whatever the frame's checksum.
+    /// Returns the blobs that cannot be read from a damaged frame. A restore accepts blobs that
+    /// match their hashes, whatever the frame's checksum.
     private mutating func lost(of frame: PackReading.Frame) -> ArraySlice<BlobRecord> {
       do {
         var reader = try ZstdDecompressor(ignoresChecksum: true)
@@ -129,8 +129,9 @@ extension PackCheck {
 }
 
 extension PackCheck {
-  /// Reads complete packs on several threads. Each thread takes the largest remaining pack. When none
-  /// is left, it helps with the packs still being read, so that all threads end at the same time.
+  /// Reads complete packs on several threads. Each thread takes the largest remaining pack. When
+  /// none is left, it helps with the packs still being read, so that all threads end at the same
+  /// time.
   struct Group {
     private let packs: [PackCheck]
     private let workers: Workers?

@@ -248,7 +248,8 @@ extension PackRepair {
       try checkNotStopped()
       let lost = try decoder.forEachSound(in: frame, body)
       swap(&room, &frame.stored)
-      reading.take(PackCheck.FrameCheck.Finding(number: frame.number, fault: lost.fault, lost: lost.records))
+      reading.take(
+        PackCheck.FrameCheck.Finding(number: frame.number, fault: lost.fault, lost: lost.records))
     }
   }
 }

@@ -14,8 +14,8 @@ extension RepositoryCheck {
 
     var trees: Int { reaches.count }
 
-    /// The extent of a tree, independent of its location: its depth, itself included, and the length
-    /// in bytes of the longest path below it.
+    /// The extent of a tree, independent of its location: its depth, itself included, and the
+    /// length in bytes of the longest path below it.
     private struct Reach {
       var directories = 1
       var bytes = 0
@@ -83,8 +83,8 @@ extension RepositoryCheck {
       return level
     }
 
-    /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil if
-    /// it can.
+    /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil
+    /// if it can.
     static func fault(
       of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
     ) throws -> String? {

@@ -73,8 +73,8 @@ extension MultiStreamHasher {
   /// The bytes of several streams that wait to be hashed in parallel lanes. Not thread-safe.
   ///
   /// They are stored in portions of equal size, which bounds memory and hashes the same length of
-  /// each stream at a time. Hashing is deferred until no portion is free, and then hashes no more than
-  /// necessary: the more bytes wait, the more streams contribute to each pass.
+  /// each stream at a time. Hashing is deferred until no portion is free, and then hashes no more
+  /// than necessary: the more bytes wait, the more streams contribute to each pass.
   private struct Portions: ~Copyable {
     private let size: Int
     private let count: Int

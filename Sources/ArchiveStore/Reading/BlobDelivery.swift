@@ -109,8 +109,8 @@ extension BlobDelivery {
 
   /// A receiver of blobs, frame by frame. Each thread has its own.
   package protocol Sink: SendableMetatype {
-    /// Receives the wanted blobs of a decoded frame, sorted by item and then by offset. The bytes may
-    /// include other frames and are valid only during the call. An error ends the delivery.
+    /// Receives the wanted blobs of a decoded frame, sorted by item and then by offset. The bytes
+    /// may include other frames and are valid only during the call. An error ends the delivery.
     func take(_ blobs: [Blob], of frame: [UInt8]) throws
 
     /// Receives the uses whose frame cannot be read, or that no index names.
@@ -239,7 +239,9 @@ extension BlobDelivery {
         blobs.reserveCapacity(frame.uses.count)
         for use in plan.uses[frame.uses] {
           var run = Self.run(of: use, in: frame.bytes)
-          if let found = run, !isWhole(found, matching: use.use.digest, among: digests) { run = nil }
+          if let found = run, !isWhole(found, matching: use.use.digest, among: digests) {
+            run = nil
+          }
           blobs.append(Blob(use: use.use, range: run))
         }
         try body(blobs, bytes)
@@ -257,8 +259,8 @@ extension BlobDelivery {
       return start..<(start + use.length)
     }
 
-    /// Whether a range matches its hash. Before it is reported as damaged it is hashed again singly,
-    /// so an error in the processor's vector unit costs time but no data.
+    /// Whether a range matches its hash. Before it is reported as damaged it is hashed again
+    /// singly, so an error in the processor's vector unit costs time but no data.
     private func isWhole(
       _ run: Range<Int>, matching digest: Digest, among digests: [Digest]
     ) -> Bool {

@@ -40,7 +40,8 @@ extension JointWalk {
     }
 
     /// Moves a directory to its next page with an entry, skipping shared pages. A page that another
-    /// directory holds is reused. If pages cannot be read, returns them; the caller then calls again.
+    /// directory holds is reused. If pages cannot be read, returns them; the caller then calls
+    /// again.
     mutating func readNext(
       _ number: Int, _ reader: RepositoryReader
     ) throws(StoreError) -> UnreadableNames.Pages? {
@@ -93,8 +94,8 @@ extension JointWalk {
     private var held: (entries: [TreeEntry], size: Int)?
     private var isAtEnd = false
     private var isDamaged = false
-    /// The first lost page skipped since the last entry, whose names the other directories may still
-    /// reach; nil if none was lost.
+    /// The first lost page skipped since the last entry, whose names the other directories may
+    /// still reach; nil if none was lost.
     private var lostFrom: Int?
 
     init(tree: TreeReference, trees: [Int]) {
@@ -158,8 +159,8 @@ extension JointWalk {
     /// Whether there is no current entry but may be a next one.
     var isBetweenPages: Bool { !isAtEnd && name == nil }
 
-    /// Releases a page that was read to its end and returns the digest of the next one, or nil at the
-    /// end of the directory.
+    /// Releases a page that was read to its end and returns the digest of the next one, or nil at
+    /// the end of the directory.
     mutating func nextPage() -> Digest? {
       if held != nil { skipPage() }
       if let digest = pageDigest { return digest }
@@ -194,7 +195,8 @@ extension JointWalk {
     /// Shared pages do not count.
     func mayHave(_ name: ByteString, besides common: Set<Digest>?) -> Bool {
       if isDamaged { return true }
-      guard let lostFrom, let number = directory?.page(for: name), number >= lostFrom, number < page,
+      guard let lostFrom, let number = directory?.page(for: name), number >= lostFrom,
+        number < page,
         let digest = digest(ofPage: number)
       else { return false }
       return common?.contains(digest) != true

@@ -88,8 +88,8 @@ package struct JointWalk {
 extension JointWalk {
   /// A finding of a walk of several trees at a path.
   package enum Finding: Sendable {
-    /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they have
-    /// the name, because part of the directory cannot be read.
+    /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they
+    /// have the name, because part of the directory cannot be read.
     case entries([Entry], unknownIn: [Int])
     /// The directory at the path, or part of its entries, cannot be read in these trees.
     case damage(StoreError, trees: [Int])

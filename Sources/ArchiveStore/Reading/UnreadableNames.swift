@@ -31,7 +31,9 @@ extension UnreadableNames {
     /// The error of the first page.
     private let cause: StoreError
 
-    init(_ names: UnreadableNames, _ cause: StoreError) { (self.names, self.cause) = (names, cause) }
+    init(_ names: UnreadableNames, _ cause: StoreError) {
+      (self.names, self.cause) = (names, cause)
+    }
 
     mutating func add(_ next: UnreadableNames) { names = names.joined(with: next) }
 

@@ -164,9 +164,10 @@ struct RepositoryListing {
 extension RepositoryListing {
   /// Evidence that a missing directory of the layout was not empty.
   ///
-  /// Many copy tools omit empty directories (rclone, zip, git). A missing directory therefore counts
-  /// as empty and is created again, unless other objects show that it had content. In that case it is
-  /// lost, or on a volume that is not mounted, and continuing would store everything a second time.
+  /// Many copy tools omit empty directories (rclone, zip, git). A missing directory therefore
+  /// counts as empty and is created again, unless other objects show that it had content. In that
+  /// case it is lost, or on a volume that is not mounted, and continuing would store everything a
+  /// second time.
   struct DirectoryNeeds {
     var hasSnapshots: Bool
     var hasIndexes: Bool

@@ -4,11 +4,11 @@ internal import SystemIO
 extension LocalStorage {
   /// A file in the lease directory that becomes an object by a rename.
   ///
-  /// Not thread-safe. The temporary is addressed by its path from the storage's root, not by a handle
-  /// on the lease directory, so that the rename fails if the lease was removed. After a failed fsync
-  /// the kernel may have dropped pages and report the next fsync as successful. The same descriptor
-  /// is therefore never synced again: the bytes are copied once into a new file, verified by their
-  /// hash, and that file is synced.
+  /// Not thread-safe. The temporary is addressed by its path from the storage's root, not by a
+  /// handle on the lease directory, so that the rename fails if the lease was removed. After a
+  /// failed fsync the kernel may have dropped pages and report the next fsync as successful. The
+  /// same descriptor is therefore never synced again: the bytes are copied once into a new file,
+  /// verified by their hash, and that file is synced.
   final class Writer: ObjectWriter {
     private let storage: LocalStorage
     private let directory: ByteString

@@ -45,8 +45,8 @@ package enum Piece: Hashable, Sendable, BitwiseCopyable {
 }
 
 extension Content {
-  /// Collects the pieces of a file into its content. More than 256 pieces are stored as lists, window
-  /// by window, so that a file of any size needs little memory.
+  /// Collects the pieces of a file into its content. More than 256 pieces are stored as lists,
+  /// window by window, so that a file of any size needs little memory.
   struct Builder {
     /// Stores a list of pieces of a level and returns its digest.
     typealias StoreList = (_ level: UInt8, _ pieces: [Piece]) throws(StoreError) -> Digest

@@ -256,8 +256,8 @@ extension ContentWriter {
   /// Full frames that wait for a thread without a file of its own, so that all threads compress one
   /// large file.
   ///
-  /// The queue is bounded: it holds one frame of 4 MiB for each worker. A thread that finds the queue
-  /// full, or no helpers, compresses the frame itself, so adding a frame never blocks.
+  /// The queue is bounded: it holds one frame of 4 MiB for each worker. A thread that finds the
+  /// queue full, or no helpers, compresses the frame itself, so adding a frame never blocks.
   final class FrameQueue: Sendable {
     private let queue: BoundedQueue<PackFrame.Plain>
     private let helpers = Atomic<Int>(0)

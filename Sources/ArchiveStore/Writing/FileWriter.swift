@@ -238,8 +238,9 @@ extension FileWriter {
 
     /// Adds the blob at `place` in the bytes. With `isKnown` the blob is already stored, and
     /// separates parts.
-    mutating func append(_ id: BlobID, _ place: Range<Int>, at offset: UInt64, isKnown: Bool = false)
-    {
+    mutating func append(
+      _ id: BlobID, _ place: Range<Int>, at offset: UInt64, isKnown: Bool = false
+    ) {
       let isRepeat = isKnown || contains(id)
       if runs.count == 1 { ids.insert(runs[0].id) }
       if !runs.isEmpty { ids.insert(id) }

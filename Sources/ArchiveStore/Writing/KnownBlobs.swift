@@ -100,9 +100,9 @@ extension KnownBlobs {
   /// open-addressing table of indices into an array of entries uses 8 bytes per blob in addition to
   /// the entry's 48 bytes; a Swift dictionary uses 100.
   ///
-  /// A blob is claimed before it is stored, by the thread that stores it, and all other threads rely
-  /// on it at once. Each claimed blob must therefore be written to a pack, or the run must fail,
-  /// which `unplaced` shows.
+  /// A blob is claimed before it is stored, by the thread that stores it, and all other threads
+  /// rely on it at once. Each claimed blob must therefore be written to a pack, or the run must
+  /// fail, which `unplaced` shows.
   struct RunBlobs {
     private(set) var records: [BlobRecord] = []
     private var slots = [UInt32](repeating: 0, count: 1024)

@@ -44,7 +44,8 @@ package final class WritingSession: Sendable {
 
   init(
     _ repository: Repository, workers: Int, cache: IndexCache?,
-    packTarget: Int = PackWriter.target, hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
+    packTarget: Int = PackWriter.target,
+    hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
   ) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
