@@ -62,9 +62,7 @@ extension Timestamp {
     let digits = String(value)
     return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
   }
-}
 
-extension Timestamp {
   /// A parser for the parts of a date.
   private struct DateReader {
     var rest: ArraySlice<UInt8>

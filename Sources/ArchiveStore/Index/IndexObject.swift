@@ -155,14 +155,10 @@ extension IndexObject {
       }
     }
   }
-}
 
-extension IndexObject {
   /// The packs that it names.
   var packIDs: [Digest] { (0..<packs).map { pack($0).id } }
-}
 
-extension IndexObject {
   /// Returns a pack with its frames.
   func whole(_ number: Int) -> PackTables.Pack {
     let pack = pack(number)

@@ -126,9 +126,7 @@ extension PackCheck {
       return outside + wrong.map { inside[$0] }
     }
   }
-}
 
-extension PackCheck {
   /// Reads complete packs on several threads. Each thread takes the largest remaining pack. When
   /// none is left, it helps with the packs still being read, so that all threads end at the same
   /// time.

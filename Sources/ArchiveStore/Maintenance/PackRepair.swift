@@ -199,9 +199,7 @@ extension PackRepair {
       return blobs
     }
   }
-}
 
-extension PackRepair {
   /// Reads the existing packs and stores their intact blobs that no other pack holds. Without a
   /// writer it only counts.
   func salvage(
@@ -252,9 +250,7 @@ extension PackRepair {
         PackCheck.FrameCheck.Finding(number: frame.number, fault: lost.fault, lost: lost.records))
     }
   }
-}
 
-extension PackRepair {
   /// Decodes frames as far as possible, ignoring their checksums.
   private struct SalvageDecoder: ~Copyable {
     private var decompressor: ZstdDecompressor

@@ -72,9 +72,7 @@ extension RepositoryCheck {
       return report
     }
   }
-}
 
-extension RepositoryCheck {
   /// The amount of a repository's data that a check reads.
   package enum Reading: Sendable, Hashable {
     /// Trees only. Of packs only existence and size are checked.
@@ -86,9 +84,7 @@ extension RepositoryCheck {
     /// The packs of one of `count` groups, which together cover all packs; `group` is 1 to `count`.
     case group(Int, count: Int)
   }
-}
 
-extension RepositoryCheck {
   /// A finding of a check.
   package enum Finding: Sendable, Hashable {
     /// An object that is missing or damaged.
@@ -99,9 +95,7 @@ extension RepositoryCheck {
     /// A remark that affects no snapshot.
     case remark(object: String, reason: String)
   }
-}
 
-extension RepositoryCheck {
   /// The scope of a check and the number of its findings.
   package struct Report: Sendable, Hashable {
     package var snapshots = 0

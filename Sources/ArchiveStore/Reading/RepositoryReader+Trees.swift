@@ -107,9 +107,7 @@ extension RepositoryReader {
     }
     return (entries, opened.size)
   }
-}
 
-extension RepositoryReader {
   /// Returns the number of paths below a tree. Each distinct tree is read once, and takes about 50
   /// bytes of memory, however many paths lead to it. A small repository that names more paths than
   /// any disk can hold is therefore counted without visiting them.
@@ -163,9 +161,7 @@ extension RepositoryReader {
     }
     return level
   }
-}
 
-extension RepositoryReader {
   /// The next part of a directory.
   struct DirectoryPart {
     /// The unreadable pages.

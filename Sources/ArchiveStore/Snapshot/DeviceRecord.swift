@@ -89,9 +89,7 @@ extension AppRecord {
       self.isKnown = isKnown
     }
   }
-}
 
-extension AppRecord {
   /// The installed version of a Flatpak app and its source.
   package struct Flatpak: Hashable, Sendable {
     /// The installation: `user` or `system`.

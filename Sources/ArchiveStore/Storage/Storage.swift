@@ -120,9 +120,7 @@ extension Storage {
       throw error
     }
   }
-}
 
-extension Storage {
   /// Returns the names in a directory of the layout, or nil if the directory is missing. Throws if
   /// the name belongs to something else.
   func listIfPresent(_ directory: ObjectPath) throws(StoreError) -> [ByteString]? {

@@ -136,9 +136,7 @@ extension Content {
       return result
     }
   }
-}
 
-extension Content {
   var fault: String? {
     if level > Self.maximumLevel { return "lists of level \(level)" }
     if level == 0 && pieces.count > Self.inlinePieces {

@@ -128,9 +128,7 @@ extension TreeEntry {
       self.value = value
     }
   }
-}
 
-extension TreeEntry {
   /// The first violation of the format in this entry, or nil if there is none. Writers and readers
   /// apply the same checks.
   var fault: String? {

@@ -139,9 +139,7 @@ extension TreeEntryCoding {
     }
     return entry
   }
-}
 
-extension TreeEntryCoding {
   /// The decoded fields of an entry; nil for fields with their default.
   private struct Fields {
     typealias Key = TreeEntryCoding.Key

@@ -145,9 +145,7 @@ extension ContentWriter {
     try session.lanes.append(try encoder.encode(plain))
     session.buffers.give(exchange(&plain.bytes, with: []))
   }
-}
 
-extension ContentWriter {
   /// The maximum size in bytes of a file that is stored as one piece, whatever its content.
   package static let smallFile = ContentCutter.wholeLimit
   /// The maximum size in bytes of a file that can become one member.
@@ -191,20 +189,22 @@ extension ContentWriter {
   ) throws(StoreError) -> Content {
     guard !bytes.isEmpty else { return .empty }
     var content = Content.Builder()
-    let storeList: Content.Builder.StoreList = { level, pieces throws(StoreError) in
-      try self.session.storeList(level: level, pieces: pieces)
-    }
     var isWhole = true
     member.removeAll()
     for (place, digest) in pieces {
       let id = BlobID(kind: .data, digest: digest)
-      try content.append(.blob(digest, length: UInt64(place.count)), store: storeList)
+      try content.append(.blob(digest, length: UInt64(place.count))) {
+        level, pieces throws(StoreError) in
+        try session.storeList(level: level, pieces: pieces)
+      }
       let isNew = claim(id, length: place.count, besides: member)
       isWhole = isWhole && isNew
       member.append(id, place, at: UInt64(place.lowerBound), isKnown: !isNew)
     }
     try append(member, of: bytes, isWhole: isWhole, path: path, hints: hints)
-    return try content.finish(store: storeList)
+    return try content.finish { level, pieces throws(StoreError) in
+      try session.storeList(level: level, pieces: pieces)
+    }
   }
 
   /// Whether a piece of the current file must be stored with it, because it is new or repeats one
@@ -235,9 +235,7 @@ extension ContentWriter {
   }
 
   private static let parts: ByteString = ".sandboxctl/parts"
-}
 
-extension ContentWriter {
   /// A small file in memory, among others.
   package struct SmallFile: Sendable {
     package let logicalPath: ByteString
@@ -250,9 +248,7 @@ extension ContentWriter {
       (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
     }
   }
-}
 
-extension ContentWriter {
   /// Full frames that wait for a thread without a file of its own, so that all threads compress one
   /// large file.
   ///

@@ -201,9 +201,7 @@ extension WritingSession {
   }
 
   private static let treeMembers: ByteString = ".sandboxctl/trees"
-}
 
-extension WritingSession {
   /// Whether a checkpoint is due: since the last one, 512 MiB of packs were finished, five minutes
   /// have passed, or 262,144 blobs were stored, which stay in memory until then.
   package var checkpointIsDue: Bool {
