@@ -177,7 +177,7 @@ extension RepositoryCheck {
     }
 
     private mutating func readTrees() throws {
-      let reader = try check.repository.beginReading(by: index)
+      let reader = try index.reader(of: check.repository)
       var trees = TreeCheck(reader, index: index, for: check)
       for stored in snapshots { try trees.check(stored.snapshot.tree) }
       (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
@@ -226,7 +226,7 @@ extension RepositoryCheck.Run {
 
   /// Walks all snapshots together and reports each path that cannot be restored.
   private func reportCosts(_ tell: (RepositoryCheck.Finding) throws -> Void) throws {
-    let reader = try check.repository.beginReading(by: index)
+    let reader = try index.reader(of: check.repository)
     let roots = snapshots.map(\.snapshot.tree)
     try reader.walkTogether(roots) { path, found in
       try check.checkNotStopped()
