@@ -17,8 +17,8 @@ package final class ProgressCounters: Sendable {
   package init(of noun: String = "file") { self.noun = noun }
 
   /// The current counts.
-  package var progress: ProgressState {
-    ProgressState(
+  package var progress: State {
+    State(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
       bytesResumed: bytesResumed.load(ordering: .relaxed),
@@ -54,39 +54,41 @@ package final class ProgressCounters: Sendable {
   package func didFail() { problems.add(1, ordering: .relaxed) }
 }
 
-/// A snapshot of an operation's progress.
-package struct ProgressState: Sendable, Hashable {
-  /// The expected number of files and their bytes; 0 while unknown.
-  package var filesToDo = 0
-  package var bytesToDo: UInt64 = 0
-  /// The processed files and bytes. A file that changes while it is read is counted each time.
-  package var filesDone = 0
-  package var bytesDone: UInt64 = 0
-  /// The part of `bytesDone` that an interrupted run had read of files it did not finish.
-  package var bytesResumed: UInt64 = 0
-  /// The number of source files that were opened.
-  package var opened = 0
-  /// The number of problems so far.
-  package var problems = 0
-  /// The logical path of the current file; empty before the first.
-  package var active: ByteString = ""
-  /// The word for one counted item.
-  package var noun = "file"
+extension ProgressCounters {
+  /// A snapshot of an operation's progress.
+  package struct State: Sendable, Hashable {
+    /// The expected number of files and their bytes; 0 while unknown.
+    package var filesToDo = 0
+    package var bytesToDo: UInt64 = 0
+    /// The processed files and bytes. A file that changes while it is read is counted each time.
+    package var filesDone = 0
+    package var bytesDone: UInt64 = 0
+    /// The part of `bytesDone` that an interrupted run had read of files it did not finish.
+    package var bytesResumed: UInt64 = 0
+    /// The number of source files that were opened.
+    package var opened = 0
+    /// The number of problems so far.
+    package var problems = 0
+    /// The logical path of the current file; empty before the first.
+    package var active: ByteString = ""
+    /// The word for one counted item.
+    package var noun = "file"
 
-  /// Creates a state from its parts.
-  package init(
-    filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
-    bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",
-    noun: String = "file"
-  ) {
-    self.filesToDo = filesToDo
-    self.bytesToDo = bytesToDo
-    self.filesDone = filesDone
-    self.bytesDone = bytesDone
-    self.bytesResumed = bytesResumed
-    self.opened = opened
-    self.problems = problems
-    self.active = active
-    self.noun = noun
+    /// Creates a state from its parts.
+    package init(
+      filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
+      bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",
+      noun: String = "file"
+    ) {
+      self.filesToDo = filesToDo
+      self.bytesToDo = bytesToDo
+      self.filesDone = filesDone
+      self.bytesDone = bytesDone
+      self.bytesResumed = bytesResumed
+      self.opened = opened
+      self.problems = problems
+      self.active = active
+      self.noun = noun
+    }
   }
 }

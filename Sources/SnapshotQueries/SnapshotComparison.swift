@@ -78,7 +78,7 @@ package struct SnapshotComparison {
   }
 }
 
-extension [JointEntry] {
+extension [JointWalk.Entry] {
   /// Returns the entry of a tree, or nil if it has none.
   fileprivate func of(tree: Int?) -> TreeEntry? {
     guard let tree else { return nil }

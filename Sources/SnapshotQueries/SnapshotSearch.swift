@@ -48,7 +48,7 @@ package struct SnapshotSearch {
 
   private func look(
     at path: ByteString, _ name: ByteString, _ way: inout [Pattern.Progress]
-  ) -> (isMeant: Bool, step: WalkStep) {
+  ) -> (isMeant: Bool, step: TreeWalk.Step) {
     if pattern.isOfNames {
       return (name.withSpan { pattern.matches(name: $0) }, .enter)
     }

@@ -114,9 +114,9 @@ import Testing
 @Suite struct ContentBuilderTests {
   /// Returns the content of pieces, and the lists stored for it.
   private func build(_ pieces: [Piece]) throws -> (Content, [Digest: [Piece]]) {
-    var builder = ContentBuilder()
+    var builder = Content.Builder()
     var lists: [Digest: [Piece]] = [:]
-    let store: ContentBuilder.StoreList = { level, pieces in
+    let store: Content.Builder.StoreList = { level, pieces in
       let bytes = ContentCoding.encodeList(level: level, pieces: pieces)
       lists[Blake2b.hash(bytes)] = pieces
       return Blake2b.hash(bytes)

@@ -30,8 +30,8 @@ import Testing
     return try #require(reader.locate(BlobID(kind: .data, digest: digest))).pack
   }
 
-  @Test(arguments: [CheckReading.trees, .everything, .fraction(1), .group(1, count: 1)])
-  func intactRepositoryHasNoFindings(_ reading: CheckReading) throws {
+  @Test(arguments: [RepositoryCheck.Reading.trees, .everything, .fraction(1), .group(1, count: 1)])
+  func intactRepositoryHasNoFindings(_ reading: RepositoryCheck.Reading) throws {
     let found = try Checked(repository, reading)
     #expect(found.findings.isEmpty)
     let report = found.report
@@ -44,7 +44,7 @@ import Testing
 
   @Test func missingPackLosesItsContents() throws {
     try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
-    for reading in [CheckReading.trees, .everything] {
+    for reading in [RepositoryCheck.Reading.trees, .everything] {
       let found = try Checked(repository, reading)
       #expect(found.damaged.count == 1 && found.damaged[0].hasPrefix("packs/"))
       #expect(found.costs == ["both": [first.id, second.id], "old": [first.id]])
@@ -90,7 +90,7 @@ import Testing
       _ = try session.finish(repository.makeSnapshot(tree, sequence: UInt64(number + 3)))
     }
     let blob = BlobID(kind: .data, digest: Blake2b.hash([1, 2, 3]))
-    let packs = IndexSet(try IndexLoading.loadAll(from: storage).objects).findAll(blob).map(\.pack)
+    let packs = IndexSet(try LoadedIndex.loadAll(from: storage).objects).findAll(blob).map(\.pack)
     #expect(packs.count == 2)
     for (number, pack) in packs.enumerated() {
       try storage.change(RepositoryLayout.pack(pack)) { $0[0] ^= 1 }
@@ -104,7 +104,7 @@ import Testing
   /// the end of a frame.
   @Test(arguments: [(1, 0), (1 << 20, 1 << 20)] as [(UInt32, UInt32)])
   func wrongIndexIsReported(shift: UInt32, more: UInt32) throws {
-    let object = try #require(try IndexLoading.loadAll(from: storage).objects.first)
+    let object = try #require(try LoadedIndex.loadAll(from: storage).objects.first)
     var builder = IndexBuilder()
     builder.records = (0..<object.blobs).compactMap { object.record($0) }
     let lying = Set(builder.records.filter { $0.kind == .data }.map { Int($0.pack) })
@@ -219,7 +219,7 @@ import Testing
     try storage.change(RepositoryLayout.pack(pack(of: second, "new"))) { $0[700] ^= 1 }
     let trees = ProgressCounters()
     _ = try RepositoryCheck(repository, workers: 1, counters: trees).run()
-    #expect(trees.progress == ProgressState())
+    #expect(trees.progress == ProgressCounters.State())
     let damaged = ProgressCounters()
     _ = try RepositoryCheck(repository, reading: .everything, workers: 1, counters: damaged).run()
     progress = damaged.progress
@@ -227,8 +227,8 @@ import Testing
   }
 
   /// The check ends at any requested moment without findings.
-  @Test(arguments: [CheckReading.trees, .everything])
-  func checkEndsOnRequest(_ reading: CheckReading) throws {
+  @Test(arguments: [RepositoryCheck.Reading.trees, .everything])
+  func checkEndsOnRequest(_ reading: RepositoryCheck.Reading) throws {
     try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
     let asked = Atomic<Int>(0)
     let end = Atomic<Int>(Int.max)
@@ -267,11 +267,11 @@ import Testing
 
 /// The findings of a check by kind.
 struct Checked {
-  private(set) var findings: [CheckFinding] = []
-  let report: CheckReport
+  private(set) var findings: [RepositoryCheck.Finding] = []
+  let report: RepositoryCheck.Report
 
-  init(_ repository: Repository, _ reading: CheckReading) throws {
-    var findings: [CheckFinding] = []
+  init(_ repository: Repository, _ reading: RepositoryCheck.Reading) throws {
+    var findings: [RepositoryCheck.Finding] = []
     report = try RepositoryCheck(repository, reading: reading, workers: 2).run().tell {
       findings.append($0)
     }

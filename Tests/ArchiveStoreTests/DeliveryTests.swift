@@ -1,6 +1,7 @@
 import Codecs
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -10,7 +11,7 @@ import Testing
   private let storage: MemoryStorage
   private let repository: Repository
   private let blobs: [BlobID: [UInt8]]
-  private let uses: [BlobUse]
+  private let uses: [BlobDelivery.Use]
 
   /// Stores files of half a megabyte, eight in a frame, each requested twice.
   init() throws {
@@ -24,7 +25,7 @@ import Testing
     blobs = Dictionary(uniqueKeysWithValues: named)
     uses = named.enumerated().flatMap { number, blob in
       (0..<2).map {
-        BlobUse(
+        BlobDelivery.Use(
           digest: blob.0.digest, length: UInt32(blob.1.count), item: UInt32(2 * number + $0),
           offset: 0)
       }
@@ -62,7 +63,7 @@ import Testing
 
   /// A use with a length other than the blob's receives nothing; the others receive their bytes.
   @Test func useOfAnotherLengthIsRefused() throws {
-    let odd = BlobUse(digest: uses[9].digest, length: 499_000, item: 999, offset: 0)
+    let odd = BlobDelivery.Use(digest: uses[9].digest, length: 499_000, item: 999, offset: 0)
     let taken = try deliver(uses + [odd], threads: 2)
     #expect(taken.refused == [odd] && taken.wrong == 0)
     #expect(Set(taken.met) == Set(uses))
@@ -71,9 +72,9 @@ import Testing
   // MARK: - A sink that checks all bytes
 
   private struct Outcome {
-    var met: [BlobUse] = []
-    var refused: [BlobUse] = []
-    var mismatches: [BlobUse] = []
+    var met: [BlobDelivery.Use] = []
+    var refused: [BlobDelivery.Use] = []
+    var mismatches: [BlobDelivery.Use] = []
     var wrong = 0
   }
 
@@ -86,10 +87,10 @@ import Testing
     }
   }
 
-  private struct Sink: BlobSink {
+  private struct Sink: BlobDelivery.Sink {
     let shared: Shared
 
-    func take(_ delivered: [DeliveredBlob], of frame: [UInt8]) {
+    func take(_ delivered: [BlobDelivery.Blob], of frame: [UInt8]) {
       shared.outcome.withLock { outcome in
         for blob in delivered {
           guard let range = blob.range else {
@@ -102,12 +103,12 @@ import Testing
       }
     }
 
-    func miss(_ uses: [BlobUse], _ error: StoreError) {
+    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {
       shared.outcome.withLock { $0.mismatches += uses }
     }
   }
 
-  private func deliver(_ uses: [BlobUse], threads: Int) throws -> Outcome {
+  private func deliver(_ uses: [BlobDelivery.Use], threads: Int) throws -> Outcome {
     let shared = Shared(blobs)
     let makeSink = { @Sendable in Sink(shared: shared) }
     try repository.beginReading().deliver(

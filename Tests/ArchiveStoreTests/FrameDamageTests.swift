@@ -1,6 +1,7 @@
 import Codecs
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -38,7 +39,7 @@ import Testing
     let reader = try repository.beginReading()
     let delivered = Delivered()
     let uses = files.enumerated().map { number, file in
-      BlobUse(
+      BlobDelivery.Use(
         digest: Blake2b.hash(file.bytes), length: UInt32(file.bytes.count), item: UInt32(number),
         offset: 0)
     }
@@ -59,17 +60,17 @@ import Testing
   }
 
   /// The bytes delivered to each item.
-  private final class Delivered: BlobSink, Sendable {
+  private final class Delivered: BlobDelivery.Sink, Sendable {
     let bytes = Mutex<[UInt32: [UInt8]]>([:])
 
-    func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) {
+    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
       for blob in blobs {
         guard let range = blob.range else { continue }
         bytes.withLock { $0[blob.use.item] = Array(frame[range]) }
       }
     }
 
-    func miss(_ uses: [BlobUse], _ error: StoreError) {}
+    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
   }
 
   @Test func wrongChecksumIsReportedAndLosesNothing() throws {

@@ -26,7 +26,7 @@ import Testing
 
   private func encode(_ bytes: [UInt8], members: Int) throws -> [UInt8] {
     var encoder = try FrameEncoder()
-    let frame = try encoder.encode(PlainFrame(bytes: bytes, blobs: [], members: members))
+    let frame = try encoder.encode(PackFrame.Plain(bytes: bytes, blobs: [], members: members))
     var decompressor = try ZstdDecompressor()
     #expect(frame.plain == bytes.count)
     #expect(try decompressor.decompress(frame.stored, limit: bytes.count) == bytes)
@@ -61,7 +61,7 @@ import Testing
   @Test func previousFrameHasNoEffect() throws {
     var encoder = try FrameEncoder()
     for bytes in [Self.rows, Self.text, Self.rows, Array(Self.text.prefix(5000))] {
-      let frame = try encoder.encode(PlainFrame(bytes: bytes, blobs: [], members: 1))
+      let frame = try encoder.encode(PackFrame.Plain(bytes: bytes, blobs: [], members: 1))
       #expect(try frame.stored == encode(bytes, members: 1))
     }
   }

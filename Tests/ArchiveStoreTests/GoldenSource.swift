@@ -88,12 +88,12 @@ struct GoldenSource {
   }
 
   private mutating func specials(_ top: ByteString) throws -> [TreeEntry] {
-    let device = DeviceNumber(major: 1, minor: 3)
+    let device = TreeEntry.DeviceNumber(major: 1, minor: 3)
     let time = Timestamp(seconds: 1_000_000_000, nanoseconds: 1)
     return try [
       ("fifo", .fifo, 0o620), ("socket", .socket, 0o755),
       ("character device", .characterDevice(device), 0o666),
-      ("block device", .blockDevice(DeviceNumber(major: 259, minor: 70_000)), 0o640),
+      ("block device", .blockDevice(TreeEntry.DeviceNumber(major: 259, minor: 70_000)), 0o640),
       ("link", .symlink(target: "links/first"), nil),
       ("dangling", .symlink(target: ByteString(Array("/no where/".utf8) + [0xff])), nil),
     ].map { (name: ByteString, node: Node, permissions: UInt16?) in
@@ -131,8 +131,8 @@ struct GoldenSource {
     nested.endArray()
     later.flags = Self.noDump
     later.extensions = [
-      TreeExtension(key: 128, value: date.finish()),
-      TreeExtension(key: 200, value: nested.finish()),
+      TreeEntry.Extension(key: 128, value: date.finish()),
+      TreeEntry.Extension(key: 200, value: nested.finish()),
     ]
     return [
       later,

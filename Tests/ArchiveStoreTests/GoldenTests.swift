@@ -100,7 +100,7 @@ import Testing
     let pages = try #require(try reader.entry(at: "folders/golden/pages", in: tree))
     guard case .directory(let reference) = pages.node else { return #expect(Bool(false)) }
     #expect(try reader.openDirectory(reference).pages == 2)
-    #expect(try IndexLoading.loadAll(from: repository.storage).objects.count == 2)
+    #expect(try LoadedIndex.loadAll(from: repository.storage).objects.count == 2)
   }
 }
 

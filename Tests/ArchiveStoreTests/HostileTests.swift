@@ -1,5 +1,6 @@
 import Codecs
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -21,7 +22,7 @@ import Testing
   }
 
   private func onlyIndex() throws -> IndexObject {
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)
     return try #require(objects.first)
   }
@@ -106,7 +107,7 @@ import Testing
   @Test func lostPackLosesOnlyItsFiles() throws {
     let other = [("d", [UInt8](repeating: 1, count: 99))]
     let second = try repository.back(up: other, sequence: 2)
-    for object in try IndexLoading.loadAll(from: storage).objects {
+    for object in try LoadedIndex.loadAll(from: storage).objects {
       let blob = BlobID(kind: .data, digest: Blake2b.hash(other[0].1))
       guard let record = object.find(blob) else { continue }
       try storage.remove(RepositoryLayout.pack(object.pack(Int(record.pack)).id))
@@ -185,16 +186,26 @@ import Testing
       try session.storeTree(names.map { TreeEntry(name: $0, node: .fifo) })
     }
     let (first, second) = (try page(["a", "b"]), try page(["c", "d"]))
-    let tables: [[TreePage]] = [
-      [TreePage(last: "b", digest: second.digest), TreePage(last: "d", digest: first.digest)],
-      [TreePage(last: "b", digest: first.digest), TreePage(last: "e", digest: second.digest)],
-      [TreePage(last: "b", digest: first.digest), TreePage(last: "c", digest: first.digest)],
+    let tables: [[TreeBlob.Page]] = [
+      [
+        TreeBlob.Page(last: "b", digest: second.digest),
+        TreeBlob.Page(last: "d", digest: first.digest),
+      ],
+      [
+        TreeBlob.Page(last: "b", digest: first.digest),
+        TreeBlob.Page(last: "e", digest: second.digest),
+      ],
+      [
+        TreeBlob.Page(last: "b", digest: first.digest),
+        TreeBlob.Page(last: "c", digest: first.digest),
+      ],
     ]
     let stored = try tables.map {
       TreeReference(try session.storeBytes(TreeCoding.encodeTable($0), kind: .tree).digest)
     }
     let inner = TreeCoding.encodeTable([
-      TreePage(last: "b", digest: stored[0].digest), TreePage(last: "d", digest: second.digest),
+      TreeBlob.Page(last: "b", digest: stored[0].digest),
+      TreeBlob.Page(last: "d", digest: second.digest),
     ])
     let nested = TreeReference(try session.storeBytes(inner, kind: .tree).digest)
     _ = try session.finish(repository.makeSnapshot(first, sequence: 2))

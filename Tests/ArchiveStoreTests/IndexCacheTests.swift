@@ -32,7 +32,9 @@ import Testing
 
   private func names() throws -> [ByteString] { try Directory.open(path: path).names() }
 
-  private func copies() throws -> [ByteString] { try names().filter { $0 != VerifiedCopies.name } }
+  private func copies() throws -> [ByteString] {
+    try names().filter { $0 != IndexCache.VerifiedCopies.name }
+  }
 
   /// Opens the repository with a cache and expects every file of a snapshot.
   private func expectWhole(_ snapshot: StoredSnapshot, _ cache: IndexCache) throws {
@@ -43,7 +45,7 @@ import Testing
   }
 
   private func isMapped(_ cache: IndexCache) throws -> Bool {
-    try IndexLoading.loadAll(from: storage, cache: cache).objects.allSatisfy {
+    try LoadedIndex.loadAll(from: storage, cache: cache).objects.allSatisfy {
       if case .mapped = $0.bytes { true } else { false }
     }
   }
@@ -141,11 +143,11 @@ import Testing
   }
 
   /// Returns the current verification notes of all copies.
-  private func notes(_ cache: IndexCache) throws -> [VerifiedCopies.Note] {
+  private func notes(_ cache: IndexCache) throws -> [IndexCache.VerifiedCopies.Note] {
     let directory = try Directory.open(path: path)
     let ids = try #require(cache.copies?.notes.withLock { $0.ids })
     return try ids.map { id in
-      VerifiedCopies.Note(id: id, try directory.status(ByteString(id.hex + ".index")))
+      IndexCache.VerifiedCopies.Note(id: id, try directory.status(ByteString(id.hex + ".index")))
     }
   }
 

@@ -150,7 +150,7 @@ import Testing
   @Test(arguments: Damage.allCases) func checkNamesTheDamagedIndex(_ kind: Damage) throws {
     let path = try #require(try indexes().first)
     try damage(path, kind)
-    for reading in [CheckReading.trees, .everything] {
+    for reading in [RepositoryCheck.Reading.trees, .everything] {
       let found = try Checked(repository, reading)
       #expect(found.damaged.count == 1, "\(found.findings)")
       #expect(kind == .newer || found.damaged == [kind == .removed ? "index" : "\(path)"])
@@ -192,7 +192,7 @@ import Testing
   }
 
   private func places() throws -> [IndexSet.Found] {
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)
     return IndexSet(objects).findAll(blob)
   }
@@ -235,14 +235,14 @@ import Testing
     }
   }
 
-  private final class Sink: BlobSink {
+  private final class Sink: BlobDelivery.Sink {
     let taken: Taken
     init(_ taken: Taken) { self.taken = taken }
-    func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) {
+    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
       let found = blobs.filter { $0.range != nil }.map(\.use.digest)
       taken.digests.withLock { $0 += found }
     }
-    func miss(_ uses: [BlobUse], _ error: StoreError) {}
+    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
   }
 
   private final class Taken: Sendable {
@@ -251,7 +251,7 @@ import Testing
 
   private func delivered() throws -> [Digest] {
     let taken = Taken()
-    let use = BlobUse(digest: blob.digest, length: UInt32(bytes.count), item: 0, offset: 0)
+    let use = BlobDelivery.Use(digest: blob.digest, length: UInt32(bytes.count), item: 0, offset: 0)
     let makeSink = { @Sendable in Sink(taken) }
     try repository.beginReading().deliver(
       [use], threads: 1, isStopping: { false }, to: makeSink)

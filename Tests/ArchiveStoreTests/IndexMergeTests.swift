@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct IndexMergePlanTests {
   /// Returns the sizes after a plan is executed, if no entry is in two objects.
-  private func left(_ sizes: [Int], _ plan: IndexMergePlan) -> [Int] {
+  private func left(_ sizes: [Int], _ plan: IndexMerge.Plan) -> [Int] {
     let merged = Set(plan.groups.joined())
     let others = sizes.indices.filter { !merged.contains($0) }.map { sizes[$0] }
     return (others + plan.groups.map { group in group.reduce(0) { $0 + sizes[$1] } }).sorted()
@@ -15,7 +15,7 @@ import Testing
     var random = SeededBytes(seed: 8)
     for _ in 0..<300 {
       let sizes = (0..<random.number(0..<12)).map { _ in random.number(1..<1000) }
-      let plan = IndexMergePlan(sizes: sizes)
+      let plan = IndexMerge.Plan(sizes: sizes)
       #expect(Set(plan.groups.joined()).count == plan.groups.joined().count)
       #expect(plan.groups.allSatisfy { $0.count > 1 })
       let left = left(sizes, plan)
@@ -24,24 +24,24 @@ import Testing
   }
 
   @Test func geometricSizesAreNotMerged() {
-    #expect(IndexMergePlan(sizes: []).groups.isEmpty)
-    #expect(IndexMergePlan(sizes: [5]).groups.isEmpty)
-    #expect(IndexMergePlan(sizes: [30, 100, 20]).groups == [[0, 2]])
-    #expect(IndexMergePlan(sizes: [10, 100, 30]).groups.isEmpty)
-    #expect(IndexMergePlan(sizes: [51, 100]).groups == [[1, 0]])
-    #expect(IndexMergePlan(sizes: [50, 100]).groups.isEmpty)
+    #expect(IndexMerge.Plan(sizes: []).groups.isEmpty)
+    #expect(IndexMerge.Plan(sizes: [5]).groups.isEmpty)
+    #expect(IndexMerge.Plan(sizes: [30, 100, 20]).groups == [[0, 2]])
+    #expect(IndexMerge.Plan(sizes: [10, 100, 30]).groups.isEmpty)
+    #expect(IndexMerge.Plan(sizes: [51, 100]).groups == [[1, 0]])
+    #expect(IndexMerge.Plan(sizes: [50, 100]).groups.isEmpty)
   }
 
   @Test func mergedIndexIsWithinItsLimit() {
-    #expect(IndexMergePlan(sizes: [60, 60], limit: 100).groups.isEmpty)
-    #expect(IndexMergePlan(sizes: [60, 60, 40], limit: 100).groups.count == 1)
+    #expect(IndexMerge.Plan(sizes: [60, 60], limit: 100).groups.isEmpty)
+    #expect(IndexMerge.Plan(sizes: [60, 60, 40], limit: 100).groups.count == 1)
   }
 }
 
 @Suite struct IndexMergeTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
-  private static func pack(_ number: Int) -> IndexBuilder.Pack {
+  private static func pack(_ number: Int) -> PackTables.Pack {
     .init(
       id: digest(-number), size: 5000,
       frames: [FrameLocation(offset: UInt64(number), stored: 2000, plain: 4 << 20)])

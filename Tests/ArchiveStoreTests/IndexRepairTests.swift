@@ -104,7 +104,7 @@ import Testing
   /// As long as a pack is unreadable, a damaged object may be the last one that names it: it stays.
   @Test func nothingIsRemovedBesideAnUnreadablePack() throws {
     let damaged = try #require(try indexes().first)
-    let object = try IndexLoading.open(damaged, from: memory)
+    let object = try IndexObject.open(damaged, from: memory)
     let pack = object.pack(0).id
     try flip(damaged)
     try memory.change(RepositoryLayout.pack(pack)) { $0.removeLast(9) }

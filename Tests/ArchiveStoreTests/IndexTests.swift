@@ -1,5 +1,6 @@
 import Codecs
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -207,7 +208,7 @@ import Testing
 
 @Suite struct RunBlobsTests {
   @Test func holdsManyBlobs() {
-    var blobs = RunBlobs()
+    var blobs = KnownBlobs.RunBlobs()
     let ids = (0..<5000).map { number in
       BlobID(
         kind: number % 2 == 0 ? .data : .tree,
@@ -224,7 +225,7 @@ import Testing
     blobs.place(ids[7], pack: 1, frame: 2, offset: 3)
     let record = blobs.records[7]
     #expect((record.pack, record.frame, record.offset) == (1, 2, 3))
-    #expect(blobs.records[6].pack == RunBlobs.unplaced)
+    #expect(blobs.records[6].pack == KnownBlobs.RunBlobs.unplaced)
     #expect(blobs.unplaced == 4999)
     blobs.remove(packs: [1])
     #expect(blobs.records.count == 4999)

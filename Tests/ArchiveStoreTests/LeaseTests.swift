@@ -20,7 +20,7 @@ import Testing
   }
 
   private func packsOfIndex() throws -> [Digest] {
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     return objects.flatMap { object in (0..<object.packs).map { object.pack($0).id } }
   }
 

@@ -26,7 +26,7 @@ import Testing
       case (true, 3): both += 1
       default:
         merged += 1
-        let found = try IndexLoading.loadAll(from: crash.storage).objects
+        let found = try LoadedIndex.loadAll(from: crash.storage).objects
         let packs = try RepositoryListing.packs(crash.storage)
         #expect(found.contains { Set($0.packIDs) == packs }, "call \(number)")
       }

@@ -307,7 +307,7 @@ import Testing
     let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
     try storage.put(Array(text.utf8), RepositoryLayout.condemned.appending("00.json"))
     try repository.back(up: [Self.file(2)], sequence: 2)
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)
     #expect(Set(objects.flatMap(\.packIDs)).isSuperset(of: packs))
     try Self.expectAll(storage, count: 2)

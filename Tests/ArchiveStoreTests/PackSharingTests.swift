@@ -17,7 +17,7 @@ import Testing
     let lease: Lease
     let status = RunStatus(place: "test")
     let packs: RunPacks
-    let hashes: [PackHashes]
+    let hashers: [MultiStreamHasher]
     let lanes: PackerPool
 
     init(workers: Int, room: (count: Int, size: Int) = (16, 1000), shares: Bool = true) throws {
@@ -25,19 +25,19 @@ import Testing
       storage = WatchedStorage(memory)
       lease = try Lease(try Repository.create(in: storage, program: "test").storage)
       packs = RunPacks(lease, status)
-      let made = Mutex<[PackHashes]>([])
+      let made = Mutex<[MultiStreamHasher]>([])
       let make = {
-        let hashes = PackHashes(count: room.count, size: room.size)
-        made.withLock { $0.append(hashes) }
-        return hashes
+        let hasher = MultiStreamHasher(count: room.count, size: room.size)
+        made.withLock { $0.append(hasher) }
+        return hasher
       }
       lanes = PackerPool(
         packs, KnownBlobs(IndexSet([])), workers: workers, target: PackSharingTests.target,
-        hashes: shares ? make : nil)
-      hashes = made.withLock { $0 }
+        hasher: shares ? make : nil)
+      hashers = made.withLock { $0 }
     }
 
-    var gathered: Int { hashes.reduce(0) { $0 + $1.gathered } }
+    var gathered: Int { hashers.reduce(0) { $0 + $1.gathered } }
 
     func append(_ count: Int, seed: UInt64) throws {
       var random = SeededBytes(seed: seed)
@@ -189,7 +189,7 @@ import Testing
   private func begin(_ repository: Repository) throws -> WritingSession {
     try WritingSession(
       repository, workers: 2, cache: nil, packTarget: 300_000,
-      hashes: { PackHashes(count: 16, size: 8 << 10) })
+      hasher: { MultiStreamHasher(count: 16, size: 8 << 10) })
   }
 
   /// Stores some of the files, each in a frame of its own.

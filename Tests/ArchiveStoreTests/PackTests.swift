@@ -116,7 +116,7 @@ import Testing
   /// The pack's own tables agree with the index.
   @Test func contentsAndSeekTableAgreeWithTheIndex() throws {
     _ = try fill()
-    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
       var blobs = 0
       for number in 0..<object.packs {
         let pack = object.pack(number)
@@ -132,8 +132,8 @@ import Testing
         let plain = try decompressor.decompress(
           Array(bytes[last.stored]), limit: FormatLimit.frame)
         let member = try #require(try TarReader.members(of: plain).first)
-        #expect(ByteString(member.member.path) == PackContents.memberName)
-        let contents = try PackContents(member.content, frames: frames, pack: "pack")
+        #expect(ByteString(member.member.path) == PackTables.Contents.memberName)
+        let contents = try PackTables.Contents(member.content, frames: frames, pack: "pack")
         for record in contents.records {
           let found = try #require(object.find(record.id))
           #expect(found.frame == record.frame)
@@ -148,7 +148,7 @@ import Testing
 
   @Test func framesAreWithinTheirLimits() throws {
     _ = try fill()
-    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
       let plain = (0..<object.packs).flatMap { number in
         let pack = object.pack(number)
         return (0..<pack.frames).map { Int(object.frame(pack.firstFrame + $0).plain) }
@@ -162,7 +162,7 @@ import Testing
   /// Returns the frames with file contents, each as the names of its members.
   private func members() throws -> [[String]] {
     var frames: [[String]] = []
-    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
       for number in 0..<object.packs {
         let pack = object.pack(number)
         let bytes = try repository.storage.load(
@@ -232,12 +232,12 @@ import Testing
     return BlobRecord(id: id, frame: frame, offset: offset, length: length)
   }
 
-  private func read(_ bytes: [UInt8]) throws -> PackContents {
-    try PackContents(bytes, frames: frames, pack: "pack")
+  private func read(_ bytes: [UInt8]) throws -> PackTables.Contents {
+    try PackTables.Contents(bytes, frames: frames, pack: "pack")
   }
 
   @Test func goldenBytes() throws {
-    var contents = PackContents()
+    var contents = PackTables.Contents()
     contents.records = [record()]
     let salt = [UInt8](repeating: 0xaa, count: 16)
     var expected = String(repeating: "aa", count: 16) + "7362787061636b00 01000000 01000000"
@@ -255,11 +255,11 @@ import Testing
     lies.append(record())
     lies[6].pack = 1
     for lie in lies {
-      var contents = PackContents()
+      var contents = PackTables.Contents()
       contents.records = [record(), lie]
       #expect(storeError { try read(contents.encode()) }?.code == .damaged, "\(lie)")
     }
-    var contents = PackContents()
+    var contents = PackTables.Contents()
     contents.records = [record()]
     let good = contents.encode()
     for (place, value) in [(16, 0), (38 + 32, 3), (39 + 32, 1), (28, 2), (28, 0)] as [(Int, UInt8)]

@@ -1,5 +1,6 @@
 import Codecs
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -40,7 +41,7 @@ import Testing
     let watch = ReadingWatch(repository) { false }
     try Self.walks[number](try repository.beginReading(watch: watch), root)
     #expect(
-      watch.counters.progress == ProgressState(filesDone: Self.files, active: "2"))
+      watch.counters.progress == ProgressCounters.State(filesDone: Self.files, active: "2"))
   }
 
   @Test(arguments: 0..<2)

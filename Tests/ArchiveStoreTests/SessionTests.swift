@@ -1,6 +1,7 @@
 import Codecs
 import Foundation
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -175,7 +176,7 @@ import Testing
   private func names(in repository: Repository) throws -> Set<[UInt8]> {
     let storage = repository.storage
     var names: Set<[UInt8]> = []
-    for object in try IndexLoading.loadAll(from: storage).objects {
+    for object in try LoadedIndex.loadAll(from: storage).objects {
       for pack in (0..<object.packs).map({ object.pack($0) }) {
         for frame in try PackTables.load(pack.id, size: pack.size, from: storage).frames {
           let stored = try storage.load(
@@ -218,7 +219,7 @@ import Testing
 
   /// Returns the bytes of lists, which are blobs as well.
   private func listBytes(_ session: WritingSession) -> UInt64 {
-    session.known.records(ofPacks: [0, RunBlobs.unplaced]).filter { $0.kind == .list }
+    session.known.records(ofPacks: [0, KnownBlobs.RunBlobs.unplaced]).filter { $0.kind == .list }
       .reduce(0) { $0 + UInt64($1.length) }
   }
 
@@ -296,7 +297,7 @@ import Testing
     let reader = try repository.beginReading()
     var paths: [[ByteString]] = [[], []]
     for (number, budget) in [(0, 0), (1, 32 << 20)] {
-      try reader.walk(WalkStack(tree, budget: budget)) { path, _ in
+      try reader.walk(tree, budget: budget) { path, _ in
         paths[number].append(path)
         return .enter
       }

@@ -1,5 +1,6 @@
 import Codecs
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -12,19 +13,19 @@ import Testing
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
   /// Makes adjacent files: of each size around a limit, two equal ones, and one that overlaps.
-  private func files(_ bytes: inout [UInt8]) -> [SmallFile] {
+  private func files(_ bytes: inout [UInt8]) -> [ContentWriter.SmallFile] {
     var random = SeededBytes(seed: 5)
-    var files: [SmallFile] = []
+    var files: [ContentWriter.SmallFile] = []
     for size in [0, 1, 127, 128, 129, 256, 4096, 100_000, ContentWriter.smallFile] {
       let start = bytes.count
       bytes += random.bytes(size)
       for copy in 0..<2 {
         files.append(
-          SmallFile(
+          ContentWriter.SmallFile(
             logicalPath: ByteString("folders/x/\(size)-\(copy)"), place: start..<bytes.count))
       }
     }
-    files.append(SmallFile(logicalPath: "folders/x/overlapping", place: 3..<50_000))
+    files.append(ContentWriter.SmallFile(logicalPath: "folders/x/overlapping", place: 3..<50_000))
     return files
   }
 
@@ -67,8 +68,8 @@ import Testing
     let session = try repository.beginWriting()
     let bytes: [UInt8] = [1, 2, 3]
     let files = [
-      SmallFile(logicalPath: "folders/x/good", place: 0..<1),
-      SmallFile(logicalPath: "folders/../bad", place: 1..<3),
+      ContentWriter.SmallFile(logicalPath: "folders/x/good", place: 0..<1),
+      ContentWriter.SmallFile(logicalPath: "folders/../bad", place: 1..<3),
     ]
     let error = #expect(throws: StoreError.self) {
       try session.withWriter { try $0.storeFiles(files, of: bytes.span) }

@@ -28,10 +28,10 @@ import Testing
       var app = AppRecord(
         identifier: "org.example.\(number)", name: "App", version: "\(sequence / 400)",
         containers: [ByteString([0x61, 0xff])])
-      app.groups = [GroupRecord(identifier: "group.example", isKnown: true)]
+      app.groups = [AppRecord.Group(identifier: "group.example", isKnown: true)]
       return app
     }
-    snapshot.device.containers = [ContainerRecord(path: "apps/a/data", realPath: "/a")]
+    snapshot.device.containers = [DeviceRecord.Container(path: "apps/a/data", realPath: "/a")]
     snapshot.classes = (0..<4).map { ClassRun(path: ByteString("apps/\($0)"), name: "user-data") }
     snapshot.tags = sequence % 2 == 0 ? [] : ["odd", "with\nline feed"]
     if sequence > 1 { snapshot.parent = Blake2b.hash([1]) }

@@ -17,7 +17,7 @@ import Testing
         identity: "id", platform: "ios", layout: "coresimulator", root: ByteString([0x2f, 0xff]),
         osVersion: "17.2",
         containers: [
-          ContainerRecord(path: "apps/a.b/data", uuid: "U-1", realPath: "/x/U-1")
+          DeviceRecord.Container(path: "apps/a.b/data", uuid: "U-1", realPath: "/x/U-1")
         ]), scope: .apps(["a.b"]), reason: .preUpdate,
       policy: PolicyRecord(name: "ios", digest: digest), tree: TreeReference(digest),
       program: "sandboxctl 1")
@@ -31,7 +31,7 @@ import Testing
     snapshot.totals.files = 9
     snapshot.totals.bytes = 8
     snapshot.totals.stored = 7
-    snapshot.totals.classes = [ClassTotal(name: "user-data", files: 1, bytes: 2)]
+    snapshot.totals.classes = [Totals.Class(name: "user-data", files: 1, bytes: 2)]
     snapshot.classes = [ClassRun(path: "apps/a.b/data/Documents", name: "user-data")]
     snapshot.users = [NameRecord(id: 1000, name: "eve")]
     snapshot.groups = [NameRecord(id: 100, name: "users")]
@@ -41,7 +41,7 @@ import Testing
     snapshot.mounts = ["m", ByteString([0xfd])]
     snapshot.databases = [DatabaseRecord(path: "d.db", how: "by watching")]
     snapshot.durationMilliseconds = 1234
-    snapshot.original = Original(repository: digest, id: digest)
+    snapshot.original = Snapshot.Original(repository: digest, id: digest)
     snapshot.unknown = [JSON.Member("later", ["a": 1])]
     return snapshot
   }
@@ -77,7 +77,7 @@ import Testing
   @Test func headIsInTheFirst4KiB() throws {
     var snapshot = Self.full
     snapshot.device.containers = (0..<500).map {
-      ContainerRecord(
+      DeviceRecord.Container(
         path: ByteString("apps/org.example.\($0)/data"), realPath: ByteString("/x/\($0)"))
     }
     snapshot.apps = (0..<500).map { AppRecord(identifier: "org.example.\($0)") }

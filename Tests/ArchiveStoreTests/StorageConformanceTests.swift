@@ -2,6 +2,7 @@ import ArchiveStore
 import Codecs
 import Foundation
 import SystemIO
+import TestSupport
 import Testing
 
 /// Requirements on every storage, tested with each implementation.

@@ -152,6 +152,18 @@ extension WritingSession {
   }
 }
 
+extension ContentWriter {
+  func storeFile(
+    logicalPath: ByteString, bytes: [UInt8], hints: FileHints = FileHints()
+  ) throws -> Content {
+    try storeFile(logicalPath: logicalPath, bytes: bytes.span, hints: hints)
+  }
+}
+
+extension FileWriter {
+  func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
+}
+
 extension RepositoryReader {
   /// Returns a file's bytes, with zeros for holes.
   func bytes(of content: Content) throws -> [UInt8] {

@@ -76,7 +76,7 @@ import Testing
       #expect(bytes == Self.file(number), "\(number)")
     }
     // Each blob is stored once, whichever thread had it first.
-    let objects = try IndexLoading.loadAll(from: storage).objects
+    let objects = try LoadedIndex.loadAll(from: storage).objects
     let blobs = objects.flatMap { object in (0..<object.blobs).compactMap { object.record($0)?.id }
     }
     #expect(Set(blobs).count == blobs.count)
@@ -132,7 +132,7 @@ import Testing
       // Helping threads may still be on their way to the queue.
       let end = Host.monotonicSeconds() + 600
       while offered.load(ordering: .relaxed) == 0, Host.monotonicSeconds() < end {
-        if session.queue.offer(PlainFrame(bytes: [1, 2, 3], blobs: [], members: 1)) {
+        if session.queue.offer(PackFrame.Plain(bytes: [1, 2, 3], blobs: [], members: 1)) {
           offered.add(1, ordering: .relaxed)
         }
         sleepShortly()
@@ -162,7 +162,7 @@ import Testing
     var isOffered = false
     writer.helpUntilDone {
       if !isOffered {
-        let frame = PlainFrame(bytes: exchange(&buffer, with: []), blobs: [], members: 1)
+        let frame = PackFrame.Plain(bytes: exchange(&buffer, with: []), blobs: [], members: 1)
         isOffered = session.queue.offer(frame)
       }
       return true
@@ -176,21 +176,23 @@ import Testing
   }
 
   @Test func busyThreadsDoNotHelp() throws {
-    let queue = FrameQueue(workers: 4)
-    #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
+    let queue = ContentWriter.FrameQueue(workers: 4)
+    #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
     var frames = 0
     var asked = 0
     queue.help(
       until: {
         asked += 1
         if asked == 1 {
-          for _ in 0..<4 { #expect(queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1))) }
-          #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
+          for _ in 0..<4 {
+            #expect(queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
+          }
+          #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
         }
         return true
       }, { _ in frames += 1 })
     #expect(frames == 4)
-    #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
+    #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
   }
 
   /// Other threads rely on blobs that a thread has claimed and not flushed: this prevents a

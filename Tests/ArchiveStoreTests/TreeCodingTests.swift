@@ -22,15 +22,15 @@ import Testing
         Attribute(name: "system.posix_acl_access", value: .inline([1, 2])),
         Attribute(name: "user.long", value: .blob(digest, length: 600)),
       ], flags: 0x10, linkGroup: "folders/x/b",
-      extensions: [TreeExtension(key: 128, value: [0x18, 0x64])]),
+      extensions: [TreeEntry.Extension(key: 128, value: [0x18, 0x64])]),
     TreeEntry(
       name: "c", node: .file(Content(size: 99, level: 1, pieces: [.blob(digest, length: 99)]))),
     TreeEntry(name: "d", node: .directory(TreeReference(digest)), permissions: 0o700),
     TreeEntry(name: "e", node: .symlink(target: "../\u{e9}")),
     TreeEntry(name: "f", node: .fifo, modified: Timestamp(seconds: -1, nanoseconds: 999_999_999)),
     TreeEntry(name: "g", node: .socket),
-    TreeEntry(name: "h", node: .characterDevice(DeviceNumber(major: 1, minor: 3))),
-    TreeEntry(name: "i", node: .blockDevice(DeviceNumber(major: 259, minor: 0))),
+    TreeEntry(name: "h", node: .characterDevice(TreeEntry.DeviceNumber(major: 1, minor: 3))),
+    TreeEntry(name: "i", node: .blockDevice(TreeEntry.DeviceNumber(major: 259, minor: 0))),
     TreeEntry(name: ByteString([0xff, 0x0a]), node: .file(.empty)),
   ]
 
@@ -70,7 +70,7 @@ import Testing
 
   @Test func goldenTable() throws {
     let pages = [
-      TreePage(last: "a", digest: Self.digest), TreePage(last: "b", digest: Self.digest),
+      TreeBlob.Page(last: "a", digest: Self.digest), TreeBlob.Page(last: "b", digest: Self.digest),
     ]
     let bytes = TreeCoding.encodeTable(pages)
     let x = Self.digest.hex
@@ -140,7 +140,8 @@ import Testing
       // explicit defaults: type 0, owner 0, mode 0644, size 0, seconds 0, no pieces
       "a10081a20041610100", "a10081a20041610300", "a10081a2004161021901a4",
       "a10081a20041610700", "a10081a20041610500", "a10081a20041610880", "a10081a20041610e80",
-      // a key that does not fit the type: target of a file, size of a directory, none for a directory or a link
+      // a key that does not fit the type: target of a file, size of a directory, none for a
+      // directory or a link
       "a10081a20041610b4178", "a10081a30041610101 0701", "a10081a20041610101", "a10081a20041610102",
       "a10081a20041610c01",
       // an unknown type, an owner of more than 32 bits, a name that is text
@@ -176,13 +177,14 @@ import Testing
   @Test func unknownKeysFrom128AreKept() throws {
     var entry = Self.samples[0]
     entry.extensions = [
-      TreeExtension(key: 128, value: [0x01]), TreeExtension(key: 131, value: [0x41, 0x20]),
-      TreeExtension(key: 9999, value: [0x82, 0x01, 0xf6]),
+      TreeEntry.Extension(key: 128, value: [0x01]),
+      TreeEntry.Extension(key: 131, value: [0x41, 0x20]),
+      TreeEntry.Extension(key: 9999, value: [0x82, 0x01, 0xf6]),
     ]
     #expect(try decode(page([entry])) == .page([entry]))
-    entry.extensions = [TreeExtension(key: 127, value: [0x01])]
+    entry.extensions = [TreeEntry.Extension(key: 127, value: [0x01])]
     #expect(entry.fault != nil)
-    entry.extensions = [TreeExtension(key: 128, value: [0x81])]
+    entry.extensions = [TreeEntry.Extension(key: 128, value: [0x81])]
     #expect(entry.fault != nil)
   }
 
@@ -192,10 +194,10 @@ import Testing
   }
 
   @Test func deviceNumbersAreEncodedAsOnLinux() {
-    let number = DeviceNumber(linux: 0x0123_4567_89ab_cdef)
+    let number = TreeEntry.DeviceNumber(linux: 0x0123_4567_89ab_cdef)
     #expect(number.linux == 0x0123_4567_89ab_cdef)
-    #expect(DeviceNumber(linux: 0x0103) == DeviceNumber(major: 1, minor: 3))
-    #expect(DeviceNumber(major: 259, minor: 1).linux == 0x10301)
+    #expect(TreeEntry.DeviceNumber(linux: 0x0103) == TreeEntry.DeviceNumber(major: 1, minor: 3))
+    #expect(TreeEntry.DeviceNumber(major: 259, minor: 1).linux == 0x10301)
   }
 }
 

@@ -1,5 +1,6 @@
 import Codecs
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -19,7 +20,7 @@ import Testing
     let table = try pages.enumerated().map { number, entries in
       let bytes = TreeCoding.encodePage(entries.map { TreeEntryCoding.encode($0) })
       if !lost.contains(number) { _ = try session.storeBytes(bytes, kind: .tree) }
-      return TreePage(
+      return TreeBlob.Page(
         last: try #require(entries.last).name, digest: Blake2b.hash(bytes))
     }
     return TreeReference(try session.storeBytes(TreeCoding.encodeTable(table), kind: .tree).digest)
@@ -73,7 +74,7 @@ import Testing
         entry.node == .fifo ? [entry.name] : [entry.name, entry.name.appending("in")]
       }
       var (paths, found): ([ByteString], [UnreadableNames]) = ([], [])
-      try reader.walkPastDamage(WalkStack(trees[set], budget: budget)) { path, finding in
+      try reader.walkPastDamage(trees[set], budget: budget) { path, finding in
         switch finding {
         case .entry: paths.append(path)
         case .damage(let error): Issue.record("\(error)")

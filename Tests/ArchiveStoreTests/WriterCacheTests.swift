@@ -131,7 +131,7 @@ import Testing
     var forged = IndexBuilder()
     let frame = FrameLocation(offset: 0, stored: 9, plain: 9)
     forged.add(
-      IndexBuilder.Pack(id: pack, size: 100, frames: [frame]),
+      PackTables.Pack(id: pack, size: 100, frames: [frame]),
       records: [BlobRecord(id: absent, pack: 0, offset: 0, length: 3)])
     let place = URL(fileURLWithPath: directory(try #require(copies().first)))
     let good = try Data(contentsOf: place)
@@ -153,8 +153,8 @@ import Testing
     let good = try place.file(name).readAll(limit: 1 << 20)
     try place.openOrCreate(name).write([0xff], at: 200)
     // As if the disk had changed it, not a program.
-    var notes = VerifiedCopies(in: place)
-    notes.insert(VerifiedCopies.Note(id: id, try place.status(name)))
+    var notes = IndexCache.VerifiedCopies(in: place)
+    notes.insert(IndexCache.VerifiedCopies.Note(id: id, try place.status(name)))
     notes.save(in: place)
     let reader = IndexCache(directory: path)
     #expect(reader.copies?.open(id) != nil, "the note hides nothing")

@@ -8,8 +8,8 @@ import Testing
 @Suite struct ProgressTextTests {
   private static func state(
     files: Int, bytes: UInt64, problems: Int = 0, active: ByteString = "apps/a/data/notes.db"
-  ) -> ProgressState {
-    ProgressState(
+  ) -> ProgressCounters.State {
+    ProgressCounters.State(
       filesToDo: 1200, bytesToDo: 100 << 20, filesDone: files, bytesDone: bytes,
       problems: problems, active: active)
   }
@@ -27,18 +27,18 @@ import Testing
 
   @Test func workWithoutBytesIsMeasuredInFiles() {
     var text = ProgressText()
-    text.take(ProgressState(filesToDo: 20, active: "packs/ab/cd"), at: 0)
-    text.take(ProgressState(filesToDo: 20, filesDone: 5, active: "packs/ab/cd"), at: 1)
+    text.take(ProgressCounters.State(filesToDo: 20, active: "packs/ab/cd"), at: 0)
+    text.take(ProgressCounters.State(filesToDo: 20, filesDone: 5, active: "packs/ab/cd"), at: 1)
     #expect(text.line == "5 of 20 files, 3.0 s left: packs/ab/cd")
   }
 
   @Test func unknownTotalShowsOnlyTheDoneCounts() {
     var text = ProgressText()
-    text.take(ProgressState(filesDone: 1, noun: "blob"), at: 0)
+    text.take(ProgressCounters.State(filesDone: 1, noun: "blob"), at: 0)
     #expect(text.line == "1 blob")
-    text.take(ProgressState(filesDone: 2001, bytesDone: 10 << 20, active: "a"), at: 1)
+    text.take(ProgressCounters.State(filesDone: 2001, bytesDone: 10 << 20, active: "a"), at: 1)
     #expect(text.line == "10.0 MiB, 2,001 files, 10.0 MiB/s: a")
-    text.take(ProgressState(bytesToDo: 20 << 20, bytesDone: 20 << 20), at: 2)
+    text.take(ProgressCounters.State(bytesToDo: 20 << 20, bytesDone: 20 << 20), at: 2)
     #expect(text.counts.hasPrefix("20.0 MiB of 20.0 MiB, 0 of 0 files"))
   }
 

@@ -53,7 +53,7 @@ struct DamagedFixture {
   }
 
   /// Checks the repository, and records the damage.
-  func check(_ reading: CheckReading = .everything) throws -> CheckReport {
+  func check(_ reading: RepositoryCheck.Reading = .everything) throws -> RepositoryCheck.Report {
     let result = try RepositoryCheck(base.repository, reading: reading, workers: 1).run()
     let report = try result.tell { _ in }
     try result.recordDamage()

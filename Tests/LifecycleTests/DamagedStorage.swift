@@ -1,5 +1,6 @@
 import ArchiveStore
 import SystemIO
+import TestSupport
 
 /// A storage in which one object has other bytes than were written, or is missing.
 struct DamagedStorage: Storage {

@@ -58,7 +58,7 @@ import Testing
     _ stored: StoredSnapshot, excludingFilesIn paths: [ByteString]
   ) -> RestorePlan {
     var snapshot = stored.snapshot
-    snapshot.device.containers = paths.map { ContainerRecord(path: $0, realPath: $0) }
+    snapshot.device.containers = paths.map { DeviceRecord.Container(path: $0, realPath: $0) }
     snapshot.unreadable = paths.map { PathNote(path: $0.appending("Documents/x"), note: "") }
     snapshot.excluded = paths.map { Exclusion(path: $0, rule: "rule", files: 1, bytes: 1) }
     return RestorePlan(

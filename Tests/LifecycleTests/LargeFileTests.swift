@@ -26,7 +26,7 @@ import Testing
   /// Backs up until a number of bytes is done, and then interrupts the backup.
   @discardableResult private func interrupt(
     after bytes: UInt64, _ change: (inout BackupRequest) -> Void = { _ in }
-  ) throws -> ProgressState {
+  ) throws -> ProgressCounters.State {
     let counters = ProgressCounters()
     let error = #expect(throws: OperationError.self) {
       try fixture.backup(keeping: "cache") { request in
@@ -40,7 +40,7 @@ import Testing
   }
 
   /// Backs up to the end, and expects the result of an uninterrupted backup.
-  private func finish() throws -> ProgressState {
+  private func finish() throws -> ProgressCounters.State {
     let counters = ProgressCounters()
     let report = try fixture.backup(keeping: "cache") { $0.counters = counters }
     #expect(report.isComplete)

@@ -42,7 +42,7 @@ import Testing
     let totals = try #require(report.snapshot).snapshot.totals
     #expect(report.files == 51 && totals.files == 51)
     #expect(report.bytes == 1 << 20 + 5 && totals.bytes == report.bytes)
-    #expect(totals.classes == [ClassTotal(name: "user-data", files: 51, bytes: 1 << 20 + 5)])
+    #expect(totals.classes == [Totals.Class(name: "user-data", files: 51, bytes: 1 << 20 + 5)])
     let rows = try statistics(report, fixture).rows
     #expect(rows.map(\.files) == [51] && rows.map(\.bytes) == [1 << 20 + 5])
   }
@@ -69,8 +69,9 @@ import Testing
     let writer = try session.makeWriter()
     let texts = ["one", "one", "two", "seven"]
     let entries = try texts.enumerated().map { number, text in
+      let bytes = Array(text.utf8)
       let content = try writer.storeFile(logicalPath: "folders/tree/x") { file in
-        try file.append(Array(text.utf8))
+        try file.append(bytes.span)
       }
       return TreeEntry(
         name: ByteString("\(number)"), node: .file(content), linkGroup: number < 3 ? "x/0" : "x/9")

@@ -13,7 +13,7 @@ import Testing
   /// Backs up with a state file and a clock an hour ahead, so that all files count as stable.
   private func backup(
     skippingUnchanged: Bool = false,
-    stopping: @escaping @Sendable (ProgressState) -> Bool = { _ in false }
+    stopping: @escaping @Sendable (ProgressCounters.State) -> Bool = { _ in false }
   ) throws -> (report: BackupReport, opened: Int) {
     let counters = ProgressCounters()
     let report = try fixture.backup(to: repository(), keeping: "cache") { request in

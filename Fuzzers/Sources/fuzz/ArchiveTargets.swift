@@ -25,12 +25,11 @@ extension Target {
 
   /// A complete pack: its seek table, contents and frames.
   @Sendable private static func pack(_ bytes: [UInt8]) {
-    guard let storage = try? OnePack(bytes) else { return }
+    let storage = OnePack(bytes)
     let size = UInt64(bytes.count)
-    _ = try? PackTables.load(storage.id, size: size, from: storage.storage)
-    guard var frames = try? FrameCheck() else { return }
-    let check = PackCheck(
-      storage.id, size: size, CheckedIndex([]), expected: 0, in: storage.storage)
+    _ = try? PackTables.load(storage.id, size: size, from: storage)
+    guard var frames = try? PackCheck.FrameCheck() else { return }
+    let check = PackCheck(storage.id, size: size, CheckedIndex([]), expected: 0, in: storage)
     check.work(&frames)
     require(check.finish().bytes <= size, "a pack was read more often than needed")
   }
@@ -78,8 +77,10 @@ extension Target {
   /// The contents member.
   @Sendable private static func contents(_ bytes: [UInt8]) {
     let frames = (0..<4).map { FrameLocation(offset: $0 << 24, stored: 1 << 20, plain: 4 << 20) }
-    guard let contents = try? PackContents(bytes, frames: frames, pack: "pack") else { return }
-    let salt = Array(bytes.prefix(PackContents.saltSize))
+    guard let contents = try? PackTables.Contents(bytes, frames: frames, pack: "pack") else {
+      return
+    }
+    let salt = Array(bytes.prefix(PackTables.Contents.saltSize))
     require(contents.encode(salt: salt) == bytes, "decoded contents encode to different bytes")
   }
 
@@ -167,16 +168,64 @@ extension Target {
   }
 }
 
-/// A storage with one pack under its id.
-private struct OnePack {
-  let storage = MemoryStorage()
+/// A storage with one pack under its id, which cannot be changed.
+private struct OnePack: Storage {
   let id: Digest
+  private let path: ObjectPath
+  private let bytes: [UInt8]
 
-  init(_ bytes: [UInt8]) throws {
+  init(_ bytes: [UInt8]) {
     id = Blake2b.hash(bytes)
-    let path = RepositoryLayout.pack(id)
-    try storage.makeDirectories([path.directory.directory.name], in: .root)
-    try storage.makeDirectories([path.directory.name], in: path.directory.directory)
-    try storage.save(bytes, as: path, by: path.directory)
+    path = RepositoryLayout.pack(id)
+    self.bytes = bytes
   }
+
+  var place: String { "one pack" }
+  var canRename: Bool { false }
+
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    guard path == self.path else { throw .missing("\(path)") }
+    guard bytes.count <= limit else { throw .damaged("\(path)", "it exceeds the limit") }
+    return bytes
+  }
+
+  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
+    guard path == self.path else { throw .missing("\(path)") }
+    guard offset <= UInt64(bytes.count), count <= bytes.count - Int(offset) else {
+      throw .damaged("\(path)", "it ends before byte \(offset &+ UInt64(count))")
+    }
+    return Array(bytes[Int(offset)..<(Int(offset) + count)])
+  }
+
+  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    guard path == self.path else { return nil }
+    return ObjectStatus(
+      isDirectory: false, size: UInt64(bytes.count), modified: Timestamp(seconds: 0))
+  }
+
+  func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    throw .missing("\(directory)")
+  }
+
+  func forEachObject(
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    throw .missing("\(directory)")
+  }
+
+  func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    throw .missing("\(directory)")
+  }
+
+  func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
+    throw .missing("\(directory)")
+  }
+
+  func touch(_ path: ObjectPath) throws(StoreError) { throw .missing("\(path)") }
+
+  func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    throw .missing("\(path)")
+  }
+
+  func remove(_ path: ObjectPath) throws(StoreError) { throw .missing("\(path)") }
 }

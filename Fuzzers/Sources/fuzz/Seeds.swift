@@ -58,7 +58,7 @@ struct Seeds {
       let text = try storage.load(RepositoryLayout.snapshots.appending(name), limit: 1 << 20)
       seeds.append(("snapshot", Array(text.dropLast())))
     }
-    for object in try IndexLoading.loadAll(from: storage).objects {
+    for object in try LoadedIndex.loadAll(from: storage).objects {
       let bytes = try storage.load(RepositoryLayout.index(object.id), limit: 1 << 20)
       seeds.append(("index", bytes))
       for number in 0..<object.packs { seeds += try self.seeds(of: object.pack(number), storage) }
@@ -94,7 +94,7 @@ struct Seeds {
     let plain = try decompressor.decompress(
       Array(bytes[last.stored]), limit: FormatLimit.frame)
     for (member, content) in try TarReader.members(of: plain)
-    where member.path.elementsEqual(PackContents.memberName.bytes) && content.count < 4000 {
+    where member.path.elementsEqual(PackTables.Contents.memberName.bytes) && content.count < 4000 {
       seeds.append(("contents", content))
     }
     return seeds
@@ -104,7 +104,7 @@ struct Seeds {
   private func blobs(_ reader: RepositoryReader) throws -> [(String, [UInt8])] {
     var seeds: [(String, [UInt8])] = []
     var shapes: Set<Set<UInt8>> = []
-    let objects = try IndexLoading.loadAll(from: reader.repository.storage).objects
+    let objects = try LoadedIndex.loadAll(from: reader.repository.storage).objects
     for object in objects {
       for number in 0..<object.blobs {
         guard let record = object.record(number) else { continue }

@@ -1,4 +1,5 @@
 internal import Codecs
+internal import Synchronization
 package import SystemIO
 
 /// This host's copies of a repository's index objects. They are mapped and searched in place, so a
@@ -15,11 +16,11 @@ package import SystemIO
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
 package final class IndexCache: Sendable {
   /// The copies, or nil if the directory cannot be used.
-  let copies: IndexCopies?
+  let copies: Copies?
 
   /// Uses a directory for the copies of one repository, and creates it with its parents if it is
   /// missing. A directory that other users can write to is not used.
-  package init(directory: ByteString) { copies = IndexCopies(directory: directory) }
+  package init(directory: ByteString) { copies = Copies(directory: directory) }
 
   /// Opens an object from its copy, which is made if it is missing. Returns nil if the cache cannot
   /// be used.
@@ -56,4 +57,161 @@ package final class IndexCache: Sendable {
 
   /// Removes the copies of all other objects and saves the verification records of the rest.
   func keep(only ids: [Digest]) { copies?.keep(only: ids) }
+}
+
+extension IndexCache {
+  /// The files of an `IndexCache`, in a directory that no other user can write to.
+  final class Copies: Sendable {
+    let notes: Mutex<VerifiedCopies>
+    private let directory: Directory
+    /// The threads that verify copies ahead of their first use.
+    private let ahead = Mutex<Workers?>(nil)
+
+    private static let suffix = ".index"
+
+    init?(directory path: ByteString) {
+      guard let directory = try? Directory.make(path: path, permissions: 0o700),
+        let status = try? directory.status(), status.user == Host.userID,
+        status.permissions & 0o022 == 0
+      else { return nil }
+      notes = Mutex(VerifiedCopies(in: directory))
+      self.directory = directory
+    }
+
+    private static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
+
+    /// Opens a copy that matches its id, according to its record or to a verification now.
+    ///
+    /// Verification reads the file instead of its mapping, so a read error is reported as an error
+    /// and does not end the process.
+    func open(_ id: Digest) -> IndexObject? {
+      awaitThreads()
+      return withFile(of: id) { file, status in
+        guard let map = try? MappedFile(file) else { return nil }
+        let note = VerifiedCopies.Note(id: id, status)
+        let (isWhole, isSound) = notes.withLock { ($0.contains(note), $0.contains(id)) }
+        guard isWhole || Self.digest(of: file, size: status.size) == id,
+          let object = try? IndexObject(id: id, checked: .mapped(map)),
+          isSound || object.firstFault() == nil
+        else { return nil }
+        if !isWhole { notes.withLock { $0.insert(note) } }
+        return object
+      }
+    }
+
+    /// Calls `body` with the file of a copy, if the file may be used.
+    @discardableResult
+    private func withFile<Result>(
+      of id: Digest, _ body: (borrowing Descriptor, FileStatus) -> Result?
+    ) -> Result? {
+      guard let file = try? directory.file(Self.name(id)),
+        let status = try? file.status(), status.kind == .file, status.user == Host.userID,
+        status.size <= UInt64(FormatLimit.index)
+      else { return nil }
+      return body(file, status)
+    }
+
+    private static func digest(of file: borrowing Descriptor, size: UInt64) -> Digest? {
+      var hash = Blake2b()
+      let read = try? file.readPieces(
+        size: size, isSparse: false, data: { hash.update($0) }, hole: { _ in })
+      return read == size ? hash.finish() : nil
+    }
+
+    /// Copies an object with at most 4 MiB of memory. Returns false if the copy cannot be written
+    /// or the object does not match its id.
+    ///
+    /// - Throws: `StoreError` if the object cannot be read.
+    func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {
+      let path = RepositoryLayout.index(id)
+      guard let size = try storage.status(path)?.size, size <= UInt64(FormatLimit.index),
+        let file = begin()
+      else { return false }
+      var hash = Blake2b()
+      var offset: UInt64 = 0
+      while offset < size {
+        let count = Int(min(size - offset, 4 << 20))
+        let bytes = try storage.load(path, offset: offset, count: count)
+        hash.update(bytes)
+        guard (try? file.write(bytes)) != nil else { return false }
+        offset += UInt64(count)
+      }
+      guard hash.finish() == id else { return false }
+      return (try? file.commit(as: Self.name(id), durably: false)) != nil
+    }
+
+    /// Writes the bytes of an object. Returns false if that fails.
+    func make(_ id: Digest, _ bytes: [UInt8]) -> Bool {
+      guard let file = begin(), (try? file.write(bytes)) != nil else { return false }
+      return (try? file.commit(as: Self.name(id), durably: false)) != nil
+    }
+
+    /// Removes a damaged copy.
+    func remove(_ id: Digest) { try? directory.remove(Self.name(id)) }
+
+    private func begin() -> AtomicFile? { try? AtomicFile(in: directory, permissions: 0o600) }
+
+    /// Removes the copies of all other objects and the temporary files of interrupted programs.
+    func keep(only ids: [Digest]) {
+      let kept = Set(ids.map(Self.name))
+      for name in (try? directory.names()) ?? [] {
+        let isCopy = name.utf8?.hasSuffix(Self.suffix) == true
+        if (isCopy && !kept.contains(name)) || isLeftOver(name) { try? directory.remove(name) }
+      }
+      notes.withLock { $0.keep(only: Set(ids)) }
+      saveNotes()
+    }
+
+    /// Requires that each copy is verified again.
+    func invalidateVerification() {
+      // Copies verified ahead are already marked as unverified, or have been verified since.
+      if !awaitThreads() { notes.withLock { $0.invalidateAll() } }
+    }
+
+    /// Marks all copies as unverified and starts to verify them. Without threads they are verified
+    /// when they are opened.
+    func prefetchVerification() {
+      awaitThreads()
+      let ids = notes.withLock { notes in
+        notes.invalidateAll()
+        return notes.ids
+      }
+      let threads = min(ids.count, Host.processors)
+      guard threads > 0,
+        let workers = try? Workers(count: threads, capacity: ids.count, name: "index")
+      else { return }
+      for id in ids { workers.submit { [self] in check(id) } }
+      ahead.withLock { $0 = workers }
+    }
+
+    private func check(_ id: Digest) {
+      withFile(of: id) { file, status -> Void? in
+        guard Self.digest(of: file, size: status.size) == id else { return nil }
+        return notes.withLock { $0.insert(VerifiedCopies.Note(id: id, status)) }
+      }
+    }
+
+    /// Waits for the verification threads. Returns whether there were any.
+    @discardableResult
+    private func awaitThreads() -> Bool {
+      let workers = ahead.withLock { workers in
+        let begun = workers
+        workers = nil
+        return begun
+      }
+      workers?.finish()
+      return workers != nil
+    }
+
+    /// Saves the verification records for the next program.
+    func saveNotes() { notes.withLock { $0.save(in: directory) } }
+
+    /// Whether a file is a temporary that was not written to for an hour.
+    private func isLeftOver(_ name: ByteString) -> Bool {
+      guard AtomicFile.isTemporary(name), let status = try? directory.status(name) else {
+        return false
+      }
+      return status.modified.seconds < Host.now().seconds - 3600
+    }
+  }
 }

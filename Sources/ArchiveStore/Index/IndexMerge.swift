@@ -12,7 +12,7 @@ internal import Codecs
 /// to the pack tables.
 struct IndexMerge {
   private let objects: [IndexObject]
-  private let packs: [IndexBuilder.Pack]
+  private let packs: [PackTables.Pack]
   /// For each object, the indices of its packs in `packs`.
   private let places: [[UInt32]]
   private let isPresent: [Bool]
@@ -27,7 +27,7 @@ struct IndexMerge {
     _ objects: [IndexObject], without dropped: Set<Digest> = [],
     isPresent: (Digest) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    var found: [Digest: IndexBuilder.Pack] = [:]
+    var found: [Digest: PackTables.Pack] = [:]
     for object in objects {
       for number in 0..<object.packs {
         let pack = object.whole(number)
@@ -56,10 +56,10 @@ struct IndexMerge {
   /// the objects contradict each other about a blob or the result would exceed the maximum size of
   /// an index object.
   mutating func write(_ give: ([UInt8]) throws(StoreError) -> Void) throws(StoreError) -> Bool {
-    let most = (0..<IndexLayout.kinds).map { kind in
+    let most = (0..<IndexObject.Layout.kinds).map { kind in
       objects.reduce(0) { $0 + $1.layout.blobsByKind[kind] }
     }
-    var all = IndexHead(packs: packs, atMost: most)
+    var all = IndexBuilder.Head(packs: packs, atMost: most)
     let isConsistent = try forEachEntry { record throws(StoreError) in
       isNamed[Int(record.pack)] = true
       all.count(record)
@@ -171,12 +171,27 @@ struct IndexMerge {
   }
 }
 
-extension IndexObject {
-  /// Returns a pack with its frames.
-  func whole(_ number: Int) -> IndexBuilder.Pack {
-    let pack = pack(number)
-    return IndexBuilder.Pack(
-      id: pack.id, size: pack.size,
-      frames: (0..<pack.frames).map { frame(pack.firstFrame + $0) })
+extension IndexMerge {
+  /// The groups of index objects to merge. Afterwards no object has more than half the size of the
+  /// next larger one, so the number of objects, and how often an entry is rewritten, grow with the
+  /// logarithm of the index size.
+  struct Plan {
+    /// Groups of indices into the given list, at least two each.
+    private(set) var groups: [[Int]] = []
+
+    /// Plans for objects of these sizes. No merged object exceeds `limit` bytes.
+    init(sizes: [Int], limit: Int = FormatLimit.index) {
+      var stack: [(size: Int, members: [Int])] = []
+      for place in sizes.indices.sorted(by: { (sizes[$1], $0) < (sizes[$0], $1) }) {
+        stack.append((sizes[place], [place]))
+        while let last = stack.last, let before = stack.dropLast().last,
+          last.size > before.size / 2, last.size + before.size <= limit
+        {
+          stack.removeLast(2)
+          stack.append((before.size + last.size, before.members + last.members))
+        }
+      }
+      groups = stack.map(\.members).filter { $0.count > 1 }
+    }
   }
 }

@@ -8,8 +8,8 @@ internal import SystemIO
 /// again, because a mapped file can change.
 struct IndexObject: Sendable {
   let id: Digest
-  let bytes: IndexBytes
-  let layout: IndexLayout
+  let bytes: Bytes
+  let layout: Layout
 
   /// An entry of the pack table.
   struct Pack: Hashable, Sendable {
@@ -62,11 +62,11 @@ struct IndexObject: Sendable {
   }
 
   /// Opens an index that was checked before.
-  init(id: Digest, checked bytes: IndexBytes) throws(StoreError) {
+  init(id: Digest, checked bytes: Bytes) throws(StoreError) {
     self.id = id
     self.bytes = bytes
     layout = try bytes.withBytes { bytes throws(StoreError) in
-      try IndexLayout(headerOf: bytes, object: Self.name(id))
+      try Layout(headerOf: bytes, object: Self.name(id))
     }
   }
 
@@ -106,7 +106,7 @@ struct IndexObject: Sendable {
   private func firstEntry(of blob: BlobID) -> Int? {
     bytes.withBytes { bytes in
       let kind = Int(blob.kind.rawValue)
-      let slot = IndexLayout.slot(blob.digest, bits: layout.fanOutBits[kind])
+      let slot = Layout.slot(blob.digest, bits: layout.fanOutBits[kind])
       let first = layout.firstBlob(of: blob.kind)
       var low = first + (slot == 0 ? 0 : layout.fanOut(blob.kind, slot - 1, in: bytes))
       let end = min(first + layout.fanOut(blob.kind, slot, in: bytes), layout.blobs)
@@ -131,40 +131,59 @@ struct IndexObject: Sendable {
   }
 }
 
-// MARK: - Tables
+extension IndexObject {
+  /// The bytes of an index object, either in memory that can spill or mapped from this host's copy.
+  enum Bytes: Sendable {
+    case memory(SpillableArray<UInt8>)
+    case mapped(MappedFile)
 
-extension IndexLayout {
-  func pack(_ number: Int, in bytes: RawSpan) -> IndexObject.Pack {
-    let at = packTable + number * IndexLayout.packSize
-    return IndexObject.Pack(
-      id: Digest(bytes, at: at), size: bytes.integer(at: at + 32, as: UInt64.self),
-      firstFrame: Int(bytes.integer(at: at + 40, as: UInt32.self)),
-      frames: Int(bytes.integer(at: at + 44, as: UInt32.self)))
+    var count: Int {
+      switch self {
+      case .memory(let bytes): bytes.count
+      case .mapped(let file): file.count
+      }
+    }
+
+    @inline(__always)
+    func withBytes<Result, Failure: Error>(
+      _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+      switch self {
+      case .memory(let bytes):
+        return try bytes.withSpan { span throws(Failure) in try body(span.bytes) }
+      case .mapped(let file): return try file.withBytes(body)
+      }
+    }
   }
 
-  func frame(_ number: Int, in bytes: RawSpan) -> FrameLocation {
-    let at = frameTable + number * IndexLayout.frameSize
-    return FrameLocation(
-      offset: bytes.integer(at: at, as: UInt64.self),
-      stored: bytes.integer(at: at + 8, as: UInt32.self),
-      plain: bytes.integer(at: at + 12, as: UInt32.self))
+  /// The packs that it names.
+  var packIDs: [Digest] { (0..<packs).map { pack($0).id } }
+
+  /// Returns a pack with its frames.
+  func whole(_ number: Int) -> PackTables.Pack {
+    let pack = pack(number)
+    return PackTables.Pack(
+      id: pack.id, size: pack.size,
+      frames: (0..<pack.frames).map { frame(pack.firstFrame + $0) })
+  }
+}
+
+// MARK: - Opening
+
+extension IndexObject {
+  /// Opens one object and verifies its bytes against its id.
+  static func open(
+    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> IndexObject {
+    if let object = try cache?.object(id, of: storage) { return object }
+    return try load(id, from: storage)
   }
 
-  func record(_ number: Int, in bytes: RawSpan) -> BlobRecord? {
-    BlobRecord(bytes, at: blobTable + number * BlobRecord.size)
-  }
-
-  /// Returns the number of blobs of a kind in the slots up to and including this one.
-  func fanOut(_ kind: BlobKind, _ slot: Int, in bytes: RawSpan) -> Int {
-    Int(bytes.integer(at: fanOut(of: kind) + 4 * slot, as: UInt32.self))
-  }
-
-  /// Whether an entry names an existing pack and frame, and lies within the frame.
-  func isPlaced(_ record: BlobRecord, _ bytes: RawSpan) -> Bool {
-    guard record.pack < packs else { return false }
-    let pack = pack(Int(record.pack), in: bytes)
-    let frame = pack.firstFrame + Int(record.frame)
-    return record.frame < pack.frames && frame < frames
-      && record.fits(in: self.frame(frame, in: bytes).plain)
+  /// Reads the object from the storage and verifies it, regardless of this host's copy.
+  static func readAgain(
+    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> IndexObject {
+    if let object = try cache?.readAgain(id, of: storage) { return object }
+    return try open(id, from: storage)
   }
 }

@@ -52,7 +52,7 @@ struct PackRescue: Sendable {
     do {
       let tables = try PackTables.load(pack, size: size, from: storage)
       builder.add(
-        IndexBuilder.Pack(id: pack, size: size, frames: tables.frames), records: tables.records)
+        PackTables.Pack(id: pack, size: size, frames: tables.frames), records: tables.records)
       packs.insert(pack)
     } catch {
       guard error.costsTheObjectAlone else { throw error }

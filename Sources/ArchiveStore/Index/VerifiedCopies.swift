@@ -1,74 +1,76 @@
 internal import Codecs
 internal import SystemIO
 
-/// The verified copies of a cache, identified by their file status. Valid for one boot of the
-/// kernel only, because a crash can lose written data.
-struct VerifiedCopies {
-  /// The status of a file when it was verified.
-  struct Note: Hashable {
-    let id: Digest
-    let identity: FileIdentity
-    let size: UInt64
-    let modified: Timestamp
-    let changed: Timestamp
+extension IndexCache {
+  /// The verified copies of a cache, identified by their file status. Valid for one boot of the
+  /// kernel only, because a crash can lose written data.
+  struct VerifiedCopies {
+    /// The status of a file when it was verified.
+    struct Note: Hashable {
+      let id: Digest
+      let identity: FileIdentity
+      let size: UInt64
+      let modified: Timestamp
+      let changed: Timestamp
 
-    init(id: Digest, _ status: FileStatus) {
-      self.id = id
-      identity = status.identity
-      size = status.size
-      modified = status.modified
-      changed = status.changed
+      init(id: Digest, _ status: FileStatus) {
+        self.id = id
+        identity = status.identity
+        size = status.size
+        modified = status.modified
+        changed = status.changed
+      }
     }
-  }
 
-  private var notes: [Digest: Note] = [:]
-  private var isChanged = false
-  /// The objects whose copies must be verified again.
-  private var unverified: Set<Digest> = []
+    private var notes: [Digest: Note] = [:]
+    private var isChanged = false
+    /// The objects whose copies must be verified again.
+    private var unverified: Set<Digest> = []
 
-  /// The name of the file with the notes.
-  static let name: ByteString = "checked"
-  private static let magic = Array("sbxnote1".utf8)
-  /// The size of the magic and the boot id. The hash of everything before it follows the notes.
-  private static let headSize = 8 + Digest.byteCount
-  private static let noteSize = Digest.byteCount + 3 * 8 + 2 * 12
-  private static let limit = 16 << 20
+    /// The name of the file with the notes.
+    static let name: ByteString = "checked"
+    private static let magic = Array("sbxnote1".utf8)
+    /// The size of the magic and the boot id. The hash of everything before it follows the notes.
+    private static let headSize = 8 + Digest.byteCount
+    private static let noteSize = Digest.byteCount + 3 * 8 + 2 * 12
+    private static let limit = 16 << 20
 
-  /// Creates an empty set.
-  init() {}
+    /// Creates an empty set.
+    init() {}
 
-  var count: Int { notes.count }
+    var count: Int { notes.count }
 
-  /// The objects with an intact copy.
-  var ids: [Digest] { Array(notes.keys) }
+    /// The objects with an intact copy.
+    var ids: [Digest] { Array(notes.keys) }
 
-  /// Whether a copy is unchanged since it was verified and need not be verified again.
-  func contains(_ note: Note) -> Bool {
-    notes[note.id] == note && !unverified.contains(note.id)
-  }
+    /// Whether a copy is unchanged since it was verified and need not be verified again.
+    func contains(_ note: Note) -> Bool {
+      notes[note.id] == note && !unverified.contains(note.id)
+    }
 
-  /// Whether an intact copy of an object was ever found, which proves that its content conforms to
-  /// the format.
-  func contains(_ id: Digest) -> Bool { notes[id] != nil }
+    /// Whether an intact copy of an object was ever found, which proves that its content conforms
+    /// to the format.
+    func contains(_ id: Digest) -> Bool { notes[id] != nil }
 
-  /// Requires that each copy is verified again before its note is trusted.
-  mutating func invalidateAll() { unverified = Set(notes.keys) }
+    /// Requires that each copy is verified again before its note is trusted.
+    mutating func invalidateAll() { unverified = Set(notes.keys) }
 
-  mutating func insert(_ note: Note) {
-    unverified.remove(note.id)
-    isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
-  }
+    mutating func insert(_ note: Note) {
+      unverified.remove(note.id)
+      isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
+    }
 
-  mutating func keep(only ids: Set<Digest>) {
-    let before = notes.count
-    notes = notes.filter { ids.contains($0.key) }
-    isChanged = isChanged || notes.count != before
+    mutating func keep(only ids: Set<Digest>) {
+      let before = notes.count
+      notes = notes.filter { ids.contains($0.key) }
+      isChanged = isChanged || notes.count != before
+    }
   }
 }
 
 // MARK: - File
 
-extension VerifiedCopies {
+extension IndexCache.VerifiedCopies {
   /// Reads the notes of a cache. The result is empty if there is no intact file of this boot.
   init(in directory: borrowing Directory) {
     guard let boot = Self.boot, let file = try? directory.file(Self.name),
@@ -104,7 +106,7 @@ extension VerifiedCopies {
   private static var boot: Digest? { Host.bootID.map { Blake2b.hash(Array($0.utf8)) } }
 }
 
-extension VerifiedCopies.Note {
+extension IndexCache.VerifiedCopies.Note {
   fileprivate func encode(into bytes: inout [UInt8]) {
     id.append(to: &bytes)
     for value in [identity.device, identity.inode, size] { bytes.append(littleEndian: value) }

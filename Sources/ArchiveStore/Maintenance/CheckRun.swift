@@ -1,214 +1,322 @@
 internal import Codecs
 internal import SystemIO
 
-/// One check of a repository, which is repeated if the repository changes meanwhile.
-struct CheckRun {
-  let inventory: RepositoryInventory
-  private(set) var report = CheckReport()
-  let check: RepositoryCheck
-  let storage: any Storage
-  private(set) var damage: [CheckFinding] = []
-  private(set) var snapshots: [StoredSnapshot] = []
-  private(set) var index = CheckedIndex([])
-  private(set) var condemnedPacks = 0
-  /// The records of earlier checks.
-  private let recorded: DamageRecords
-  /// Existing packs that cannot be relied on.
-  private(set) var damagedPacks: [Digest: DamageRecord.Pack] = [:]
-  /// Packs that were read and are intact.
-  private(set) var soundPacks: Set<Digest> = []
-  /// Packs with a damaged tree.
-  private var suspects: Set<Digest> = []
-  /// Missing directories that nothing needs.
-  private(set) var emptyDirectories: [ObjectPath] = []
-  /// Whether everything that snapshots need can be restored.
-  private(set) var isWhole = true
+extension RepositoryCheck {
+  /// One check of a repository, which is repeated if the repository changes meanwhile.
+  struct Run {
+    let inventory: RepositoryInventory
+    private(set) var report = Report()
+    let check: RepositoryCheck
+    let storage: any Storage
+    private(set) var damage: [Finding] = []
+    private(set) var snapshots: [StoredSnapshot] = []
+    private(set) var index = CheckedIndex([])
+    private(set) var condemnedPacks = 0
+    /// The records of earlier checks.
+    private let recorded: DamageRecords
+    /// Existing packs that cannot be relied on.
+    private(set) var damagedPacks: [Digest: DamageRecords.Record.Pack] = [:]
+    /// Packs that were read and are intact.
+    private(set) var soundPacks: Set<Digest> = []
+    /// Packs with a damaged tree.
+    private var suspects: Set<Digest> = []
+    /// Missing directories that nothing needs.
+    private(set) var emptyDirectories: [ObjectPath] = []
+    /// Whether everything that snapshots need can be restored.
+    private(set) var isWhole = true
 
-  var hasDamage: Bool { !damage.isEmpty || !isWhole }
+    var hasDamage: Bool { !damage.isEmpty || !isWhole }
 
-  init(_ check: RepositoryCheck) throws {
-    self.check = check
-    storage = check.repository.storage
-    inventory = try RepositoryInventory(storage)
-    recorded = try DamageRecords(storage)
-    report.packs = inventory.packs.count
-    report.storedBytes = inventory.packs.values.clampedSum
-    try loadSnapshots()
-    try loadIndexes()
-    noteMissingDirectories()
-    try loadCondemned()
-    for (path, error) in recorded.faults { note("\(path)", error.reason) }
-    checkPacksAgainstIndex()
-    try readContents()
-  }
-
-  private mutating func note(_ object: String, _ reason: String) {
-    damage.append(.damage(object: object, reason: reason))
-  }
-
-  private mutating func note(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
-    if error.code == .leaseLost { throw error }
-    note("\(path)", error.reason)
-  }
-
-  /// Reports missing directories as damage, unless they were empty.
-  private mutating func noteMissingDirectories() {
-    for directory in inventory.obstructedDirectories {
-      note("\(directory)", "it is not a directory")
+    init(_ check: RepositoryCheck) throws {
+      self.check = check
+      storage = check.repository.storage
+      inventory = try RepositoryInventory(storage)
+      recorded = try DamageRecords(storage)
+      report.packs = inventory.packs.count
+      report.storedBytes = inventory.packs.values.clampedSum
+      try loadSnapshots()
+      try loadIndexes()
+      noteMissingDirectories()
+      try loadCondemned()
+      for (path, error) in recorded.faults { note("\(path)", error.reason) }
+      checkPacksAgainstIndex()
+      try readContents()
     }
-    let needs = DirectoryNeeds(
-      hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
-      hasPacksAlone: inventory.hasPacksAlone,
-      packDirectories: Set(index.packIDs.map { RepositoryLayout.pack($0).directory }))
-    for directory in inventory.missingDirectories {
-      if let reason = needs.loss(of: directory) {
-        note("\(directory)", reason)
-      } else {
-        emptyDirectories.append(directory)
+
+    private mutating func note(_ object: String, _ reason: String) {
+      damage.append(.damage(object: object, reason: reason))
+    }
+
+    private mutating func note(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
+      if error.code == .leaseLost { throw error }
+      note("\(path)", error.reason)
+    }
+
+    /// Reports missing directories as damage, unless they were empty.
+    private mutating func noteMissingDirectories() {
+      for directory in inventory.obstructedDirectories {
+        note("\(directory)", "it is not a directory")
       }
-    }
-    // If all are missing, their parent directory is missing, and one finding covers them.
-    let packDirectories = inventory.missingDirectories.count {
-      $0.directory == RepositoryLayout.packs
-    }
-    guard packDirectories == RepositoryLayout.packDirectories.count,
-      let reason = needs.loss(of: RepositoryLayout.packs)
-    else { return }
-    note("\(RepositoryLayout.packs)", reason)
-    emptyDirectories.removeAll { $0.directory == RepositoryLayout.packs }
-  }
-
-  private mutating func loadSnapshots() throws(StoreError) {
-    for id in inventory.snapshots {
-      try check.checkNotStopped()
-      do {
-        let stored = try check.repository.snapshot(id)
-        snapshots.append(stored)
-        if stored.snapshot.repository != check.repository.id {
-          note(
-            "\(RepositoryLayout.snapshot(id))",
-            "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
-              + "has the id \(check.repository.id.hex.prefix(8))")
+      let needs = RepositoryListing.DirectoryNeeds(
+        hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
+        hasPacksAlone: inventory.hasPacksAlone,
+        packDirectories: Set(index.packIDs.map { RepositoryLayout.pack($0).directory }))
+      for directory in inventory.missingDirectories {
+        if let reason = needs.loss(of: directory) {
+          note("\(directory)", reason)
+        } else {
+          emptyDirectories.append(directory)
         }
-      } catch { try note(RepositoryLayout.snapshot(id), error) }
+      }
+      // If all are missing, their parent directory is missing, and one finding covers them.
+      let packDirectories = inventory.missingDirectories.count {
+        $0.directory == RepositoryLayout.packs
+      }
+      guard packDirectories == RepositoryLayout.packDirectories.count,
+        let reason = needs.loss(of: RepositoryLayout.packs)
+      else { return }
+      note("\(RepositoryLayout.packs)", reason)
+      emptyDirectories.removeAll { $0.directory == RepositoryLayout.packs }
     }
-    snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
-    report.snapshots = snapshots.count
-  }
 
-  private mutating func loadIndexes() throws(StoreError) {
-    var objects: [IndexObject] = []
-    for id in inventory.indexes {
+    private mutating func loadSnapshots() throws(StoreError) {
+      for id in inventory.snapshots {
+        try check.checkNotStopped()
+        do {
+          let stored = try check.repository.snapshot(id)
+          snapshots.append(stored)
+          if stored.snapshot.repository != check.repository.id {
+            note(
+              "\(RepositoryLayout.snapshot(id))",
+              "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
+                + "has the id \(check.repository.id.hex.prefix(8))")
+          }
+        } catch { try note(RepositoryLayout.snapshot(id), error) }
+      }
+      snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
+      report.snapshots = snapshots.count
+    }
+
+    private mutating func loadIndexes() throws(StoreError) {
+      var objects: [IndexObject] = []
+      for id in inventory.indexes {
+        try check.checkNotStopped()
+        do {
+          objects.append(try IndexObject.open(id, from: storage))
+        } catch { try note(RepositoryLayout.index(id), error) }
+      }
+      index = CheckedIndex(objects)
+      report.indexes = objects.count
+    }
+
+    /// Loads the lists of condemned packs. Writers refuse a repository with a list that they cannot
+    /// read.
+    private mutating func loadCondemned() throws(StoreError) {
+      for name in inventory.condemned {
+        do {
+          let object = try CondemnedObject.load(name, from: storage)
+          condemnedPacks += object?.packs.count ?? 0
+        } catch { try note(RepositoryLayout.condemned.appending(name), error) }
+      }
+    }
+
+    /// Checks that each pack in the index exists and has the recorded size.
+    private mutating func checkPacksAgainstIndex() {
+      for pack in index.packIDs.sorted() {
+        let path = "\(RepositoryLayout.pack(pack))"
+        let tables = index.tables(of: pack)
+        guard let size = inventory.packs[pack] else {
+          index.lostPacks.insert(pack)
+          note(path, "it is missing")
+          continue
+        }
+        if tables.count > 1 { note(path, "index objects disagree about its frames") }
+        guard let wanted = tables.first?.size, wanted != size else { continue }
+        note(path, "it has \(size) bytes instead of the \(wanted) in the index")
+        noteDamaged(pack, size)
+        losePlaces(of: pack, behind: size)
+      }
+    }
+
+    private mutating func noteDamaged(_ pack: Digest, _ size: UInt64) {
+      damagedPacks[pack] = .init(
+        id: pack, size: size, expected: index.tables(of: pack).first?.size)
+    }
+
+    /// Marks the blobs in frames beyond the end of a pack as lost.
+    private mutating func losePlaces(of pack: Digest, behind size: UInt64) {
+      guard let frames = index.tables(of: pack).first?.frames else { return }
+      for record in index.records(of: pack) {
+        let frame = frames[Int(record.frame)]
+        if frame.offset + UInt64(frame.stored) > size {
+          index.lostPlaces.insert(.init(blob: record.id, pack: pack))
+        }
+      }
+    }
+
+    /// Reads trees on this thread and pack data on others: the requested packs and those that an
+    /// earlier check found damaged. Then it reads the packs with damaged trees.
+    private mutating func readContents() throws {
+      var packs = PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
+      for pack in recorded.packs.keys where damagedPacks[pack] == nil {
+        packs[pack] = inventory.packs[pack]
+      }
+      let data = try PackCheck.Group(of: packs, index, check)
+      do {
+        try readTrees()
+      } catch {
+        _ = data.finish()
+        throw error
+      }
+      var verdicts = data.finish()
+      let more = inventory.packs.filter { suspects.contains($0.key) && packs[$0.key] == nil }
+      verdicts += try PackCheck.Group(of: more, index, check).finish()
       try check.checkNotStopped()
-      do {
-        objects.append(try IndexLoading.open(id, from: storage))
-      } catch { try note(RepositoryLayout.index(id), error) }
+      for verdict in verdicts { take(verdict) }
+      if !isWhole { try rescue() }
     }
-    index = CheckedIndex(objects)
-    report.indexes = objects.count
-  }
 
-  /// Loads the lists of condemned packs. Writers refuse a repository with a list that they cannot
-  /// read.
-  private mutating func loadCondemned() throws(StoreError) {
-    for name in inventory.condemned {
-      do {
-        let object = try CondemnedObject.load(name, from: storage)
-        condemnedPacks += object?.packs.count ?? 0
-      } catch { try note(RepositoryLayout.condemned.appending(name), error) }
+    private mutating func readTrees() throws {
+      let reader = try index.reader(of: check.repository)
+      var trees = TreeCheck(reader, index: index, for: check)
+      for stored in snapshots { try trees.check(stored.snapshot.tree) }
+      (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
+      suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })
     }
-  }
 
-  /// Checks that each pack in the index exists and has the recorded size.
-  private mutating func checkPacksAgainstIndex() {
-    for pack in index.packIDs.sorted() {
-      let path = "\(RepositoryLayout.pack(pack))"
-      let tables = index.tables(of: pack)
-      guard let size = inventory.packs[pack] else {
-        index.lostPacks.insert(pack)
-        note(path, "it is missing")
-        continue
-      }
-      if tables.count > 1 { note(path, "index objects disagree about its frames") }
-      guard let wanted = tables.first?.size, wanted != size else { continue }
-      note(path, "it has \(size) bytes instead of the \(wanted) in the index")
-      noteDamaged(pack, size)
-      losePlaces(of: pack, behind: size)
-    }
-  }
-
-  private mutating func noteDamaged(_ pack: Digest, _ size: UInt64) {
-    damagedPacks[pack] = .init(
-      id: pack, size: size, expected: index.tables(of: pack).first?.size)
-  }
-
-  /// Marks the blobs in frames beyond the end of a pack as lost.
-  private mutating func losePlaces(of pack: Digest, behind size: UInt64) {
-    guard let frames = index.tables(of: pack).first?.frames else { return }
-    for record in index.records(of: pack) {
-      let frame = frames[Int(record.frame)]
-      if frame.offset + UInt64(frame.stored) > size {
-        index.lostPlaces.insert(.init(blob: record.id, pack: pack))
-      }
-    }
-  }
-
-  /// Reads trees on this thread and pack data on others: the requested packs and those that an
-  /// earlier check found damaged. Then it reads the packs with damaged trees.
-  private mutating func readContents() throws {
-    var packs = DataCheck.chosen(of: inventory.packs, by: check.reading)
-    for pack in recorded.packs.keys where damagedPacks[pack] == nil {
-      packs[pack] = inventory.packs[pack]
-    }
-    let data = try DataCheck(of: packs, index, check)
-    do {
+    /// Looks for lost blobs in packs that no intact index object names, as a reader does.
+    private mutating func rescue() throws {
+      let unnamed = inventory.packs.filter { !index.names($0.key) }
+      if unnamed.isEmpty { return }
+      let rescue = try PackRescue(
+        of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
+      for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
+      index.rescued = rescue.objects
       try readTrees()
-    } catch {
-      _ = data.finish()
-      throw error
+      if index.isRescueNeeded, report.indexes == inventory.indexes.count {
+        note("index", "snapshots need packs that no index object names")
+      }
     }
-    var verdicts = data.finish()
-    let more = inventory.packs.filter { suspects.contains($0.key) && packs[$0.key] == nil }
-    verdicts += try DataCheck(of: more, index, check).finish()
-    try check.checkNotStopped()
-    for verdict in verdicts { take(verdict) }
-    if !isWhole { try rescue() }
-  }
 
-  private mutating func readTrees() throws {
-    let reader = try check.repository.beginReading(by: index)
-    var trees = TreeCheck(reader, index: index, for: check)
-    for stored in snapshots { try trees.check(stored.snapshot.tree) }
-    (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
-    suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })
-  }
-
-  /// Looks for lost blobs in packs that no intact index object names, as a reader does.
-  private mutating func rescue() throws {
-    let unnamed = inventory.packs.filter { !index.names($0.key) }
-    if unnamed.isEmpty { return }
-    let rescue = try PackRescue(of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
-    for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
-    index.rescued = rescue.objects
-    try readTrees()
-    if index.isRescueNeeded, report.indexes == inventory.indexes.count {
-      note("index", "snapshots need packs that no index object names")
+    private mutating func take(_ verdict: PackCheck.Verdict) {
+      report.packsRead += 1
+      report.bytesRead += verdict.bytes
+      report.blobsRead += verdict.blobs
+      if !verdict.faults.isEmpty {
+        note("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
+        if verdict.isComplete { noteDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0) }
+      } else if damagedPacks[verdict.pack] == nil {
+        soundPacks.insert(verdict.pack)
+      }
+      for blob in verdict.lost {
+        isWhole = false
+        index.lostPlaces.insert(.init(blob: blob, pack: verdict.pack))
+      }
     }
   }
+}
 
-  private mutating func take(_ verdict: PackCheck.Verdict) {
-    report.packsRead += 1
-    report.bytesRead += verdict.bytes
-    report.blobsRead += verdict.blobs
-    if !verdict.faults.isEmpty {
-      note("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
-      if verdict.isComplete { noteDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0) }
-    } else if damagedPacks[verdict.pack] == nil {
-      soundPacks.insert(verdict.pack)
+extension RepositoryCheck.Run {
+  /// Passes the findings to `tell`: damage, affected paths, remarks.
+  func forEachFinding(_ tell: (RepositoryCheck.Finding) throws -> Void) throws {
+    for finding in damage { try tell(finding) }
+    if !isWhole { try reportCosts(tell) }
+    for (object, reason) in try remarks() { try tell(.remark(object: object, reason: reason)) }
+  }
+
+  /// Walks all snapshots together and reports each path that cannot be restored.
+  private func reportCosts(_ tell: (RepositoryCheck.Finding) throws -> Void) throws {
+    let reader = try index.reader(of: check.repository)
+    let roots = snapshots.map(\.snapshot.tree)
+    try reader.walkTogether(roots) { path, found in
+      try check.checkNotStopped()
+      switch found {
+      case .damage(let error, let trees):
+        try tell(cost(at: path, reason: "\(error.subject): \(error.reason)", trees: trees))
+      case .entries(let entries, _):
+        for found in entries {
+          if let fault = try RepositoryCheck.TreeCheck.fault(of: found.entry, reader, index) {
+            try tell(cost(at: path, reason: fault, trees: found.trees))
+          }
+        }
+      }
+      return .enter
     }
-    for blob in verdict.lost {
-      isWhole = false
-      index.lostPlaces.insert(.init(blob: blob, pack: verdict.pack))
+  }
+
+  private func cost(at path: ByteString, reason: String, trees: [Int]) -> RepositoryCheck.Finding {
+    .cost(path: path, snapshots: trees.map { snapshots[$0].id }, reason: reason)
+  }
+
+  private func remarks() throws(StoreError) -> [(object: String, reason: String)] {
+    var remarks: [(object: String, reason: String)] = []
+    let unused = inventory.packs.filter { !index.names($0.key) }
+    if !unused.isEmpty, !index.isRescueNeeded {
+      let bytes = unused.values.clampedSum
+      remarks.append(
+        (
+          "packs",
+          "\(unused.count) packs of \(bytes) bytes are in no index, for example after an "
+            + "interrupted backup"
+        ))
     }
+    if condemnedPacks > 0 {
+      remarks.append(("condemned", "\(condemnedPacks) packs are about to be removed"))
+    }
+    remarks += missingDirectories()
+    for name in inventory.leases { remarks += try lease(name) }
+    let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
+    for pin in inventory.pins where !ids.contains(pin) {
+      remarks.append(("pins/\(pin)", "the snapshot does not exist"))
+    }
+    for stranger in inventory.unknownFiles {
+      remarks.append(("\(stranger)", "it does not belong there and was not checked"))
+    }
+    return remarks + (try missingFiles())
+  }
+
+  /// Returns remarks about missing directories that nothing needs; those of packs, which may be
+  /// many, share one remark.
+  private func missingDirectories() -> [(object: String, reason: String)] {
+    let reason = "for example because a copy omitted empty directories; no snapshot needs it"
+    var remarks = emptyDirectories.filter { $0.directory == .root }.map { directory in
+      (object: "\(directory)", reason: "the directory is missing, \(reason)")
+    }
+    let packs = emptyDirectories.count - remarks.count
+    if packs > 0 {
+      let all = RepositoryLayout.packDirectories.count
+      remarks.append(("packs", "\(packs) of the \(all) directories in it are missing, \(reason)"))
+    }
+    return remarks
+  }
+
+  /// Returns remarks about missing files that are useful but not required.
+  private func missingFiles() throws(StoreError) -> [(object: String, reason: String)] {
+    var remarks: [(object: String, reason: String)] = []
+    if try storage.status(RepositoryLayout.readme) == nil {
+      remarks.append(("README.txt", "the instructions for recovery by hand are missing"))
+    }
+    let reserve = try storage.status(RepositoryLayout.reserve)
+    if reserve?.size != UInt64(RepositoryLayout.reserveSize) {
+      remarks.append(("reserve", "the space reserved for a full disk is missing"))
+    }
+    return remarks
+  }
+
+  private func lease(
+    _ name: ByteString
+  ) throws(StoreError) -> [(object: String, reason: String)] {
+    let path = RepositoryLayout.leases.appending(name)
+    guard let alive = try storage.status(path.appending("alive")) else {
+      return [("\(path)", "it has no heartbeat file: a program ended without removing it")]
+    }
+    let unfinished = ((try? storage.list(path)) ?? []).count { name in
+      !Lease.isSign(name)
+    }
+    let hours = Int(Host.now().since(alive.modified) / 3600)
+    let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"
+    return hours >= 1
+      ? [("\(path)", "a program without a heartbeat for \(hours) h left \(what)")]
+      : [("\(path)", "a program is running, with \(what)")]
   }
 }

@@ -117,6 +117,13 @@ struct CheckedIndex: Sendable {
     return reason ?? "\(blob) is in no index"
   }
 
+  /// Begins to read a repository with this index.
+  func reader(of repository: Repository) throws(StoreError) -> RepositoryReader {
+    let lost = lostPacks
+    let set = IndexSet(objects + rescued) { !lost.contains($0) }
+    return try RepositoryReader(repository, ReaderIndex(repository.storage, fixed: set))
+  }
+
   /// Whether something could only be found in the packs' own contents tables.
   var isRescueNeeded: Bool { rescueNeeds.isAny.load(ordering: .relaxed) }
 
@@ -135,14 +142,5 @@ extension BlobRecord {
     var record = self
     record.pack = 0
     return record
-  }
-}
-
-extension Repository {
-  /// Begins to read with the index that a check found intact.
-  func beginReading(by index: CheckedIndex) throws(StoreError) -> RepositoryReader {
-    let lost = index.lostPacks
-    let set = IndexSet(index.objects + index.rescued) { !lost.contains($0) }
-    return try RepositoryReader(self, ReaderIndex(storage, fixed: set))
   }
 }

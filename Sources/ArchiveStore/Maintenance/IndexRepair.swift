@@ -127,7 +127,7 @@ package struct IndexRepair {
   private func findings(
     _ checkCancellation: () throws(StoreError) -> Void
   ) throws(StoreError) -> Findings {
-    let index = try IndexLoading.loadAll(from: storage)
+    let index = try LoadedIndex.loadAll(from: storage)
     let rescue = try PackRescue(
       in: storage, but: index.packs, counters: counters, checkCancellation: checkCancellation)
     try checkCancellation()
@@ -161,6 +161,6 @@ package struct IndexRepair {
   private func write(_ object: IndexObject, _ lease: Lease) throws(StoreError) -> Digest {
     guard case .memory(let bytes) = object.bytes else { return object.id }
     try lease.save(Array(bytes), as: RepositoryLayout.index(object.id))
-    return try IndexLoading.open(object.id, from: storage).id
+    return try IndexObject.open(object.id, from: storage).id
   }
 }

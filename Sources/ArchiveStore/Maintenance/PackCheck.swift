@@ -60,68 +60,138 @@ final class PackCheck: Sendable {
   func fail(_ error: StoreError) { reading.withLock { $0.failure = error } }
 }
 
-/// The state that one thread needs to check frames: a decompressor and one decoded frame.
-struct FrameCheck: ~Copyable {
-  private var decompressor: ZstdDecompressor
-  private var plain: [UInt8] = []
+extension PackCheck {
+  /// The state that one thread needs to check frames: a decompressor and one decoded frame.
+  struct FrameCheck: ~Copyable {
+    private var decompressor: ZstdDecompressor
+    private var plain: [UInt8] = []
 
-  /// The result of checking one frame.
-  struct Finding {
-    let number: Int
-    var fault: StoreError?
-    /// Blobs whose location holds other bytes.
-    var wrong: [BlobRecord] = []
-    var lost: ArraySlice<BlobRecord> = []
-    var blobs = 0
-  }
-
-  init() throws(StoreError) {
-    decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdDecompressor()
+    /// The result of checking one frame.
+    struct Finding {
+      let number: Int
+      var fault: StoreError?
+      /// Blobs whose location holds other bytes.
+      var wrong: [BlobRecord] = []
+      var lost: ArraySlice<BlobRecord> = []
+      var blobs = 0
     }
-  }
 
-  /// Decodes a frame and hashes its blobs.
-  mutating func check(_ frame: PackReading.Frame) -> Finding {
-    var finding = Finding(number: frame.number)
-    plain.removeAll(keepingCapacity: true)
-    do {
-      try decompressor.decompress(
-        frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
-    } catch {
-      finding.fault = .codec(error, "\(frame.path)")
-      finding.lost = lost(of: frame)
+    init() throws(StoreError) {
+      decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+        try ZstdDecompressor()
+      }
+    }
+
+    /// Decodes a frame and hashes its blobs.
+    mutating func check(_ frame: PackReading.Frame) -> Finding {
+      var finding = Finding(number: frame.number)
+      plain.removeAll(keepingCapacity: true)
+      do {
+        try decompressor.decompress(
+          frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+      } catch {
+        finding.fault = .codec(error, "\(frame.path)")
+        finding.lost = lost(of: frame)
+        return finding
+      }
+      finding.wrong = mismatches(of: frame)
+      finding.blobs = frame.records.count
       return finding
     }
-    finding.wrong = mismatches(of: frame)
-    finding.blobs = frame.records.count
-    return finding
-  }
 
-  /// Returns the blobs that cannot be read from a damaged frame. A restore accepts blobs that match
-  /// their hashes, whatever the frame's checksum.
-  private mutating func lost(of frame: PackReading.Frame) -> ArraySlice<BlobRecord> {
-    do {
-      var reader = try ZstdDecompressor(ignoresChecksum: true)
-      try reader.decompress(
-        frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
-    } catch { return frame.records }
-    return mismatches(of: frame)[...]
-  }
-
-  /// Returns the blobs that do not match their hashes. They are hashed in parallel lanes. A
-  /// mismatch, and one sample of each frame, is hashed again singly, as a restore does
-  /// (`DeliveryBatch`), because the ids may have been computed with the same lanes.
-  private func mismatches(of frame: PackReading.Frame) -> [BlobRecord] {
-    let bytes = plain.span
-    let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }
-    let digests = Blake2b.hash(inside.map(\.place), of: bytes)
-    let wrong = inside.indices.filter { number in
-      let isSample = number == frame.number % inside.count
-      guard isSample || digests[number] != inside[number].digest else { return false }
-      return Blake2b.hash(bytes.extracting(inside[number].place)) != inside[number].digest
+    /// Returns the blobs that cannot be read from a damaged frame. A restore accepts blobs that
+    /// match their hashes, whatever the frame's checksum.
+    private mutating func lost(of frame: PackReading.Frame) -> ArraySlice<BlobRecord> {
+      do {
+        var reader = try ZstdDecompressor(ignoresChecksum: true)
+        try reader.decompress(
+          frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+      } catch { return frame.records }
+      return mismatches(of: frame)[...]
     }
-    let outside = frame.records.filter { !$0.fits(in: UInt32(bytes.count)) }
-    return outside + wrong.map { inside[$0] }
+
+    /// Returns the blobs that do not match their hashes. They are hashed in parallel lanes. A
+    /// mismatch, and one sample of each frame, is hashed again singly, as a restore does
+    /// (`BlobDelivery.Batch`), because the ids may have been computed with the same lanes.
+    private func mismatches(of frame: PackReading.Frame) -> [BlobRecord] {
+      let bytes = plain.span
+      let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }
+      let digests = Blake2b.hash(inside.map(\.place), of: bytes)
+      let wrong = inside.indices.filter { number in
+        let isSample = number == frame.number % inside.count
+        guard isSample || digests[number] != inside[number].digest else { return false }
+        return Blake2b.hash(bytes.extracting(inside[number].place)) != inside[number].digest
+      }
+      let outside = frame.records.filter { !$0.fits(in: UInt32(bytes.count)) }
+      return outside + wrong.map { inside[$0] }
+    }
+  }
+
+  /// Reads complete packs on several threads. Each thread takes the largest remaining pack. When
+  /// none is left, it helps with the packs still being read, so that all threads end at the same
+  /// time.
+  struct Group {
+    private let packs: [PackCheck]
+    private let workers: Workers?
+
+    /// Starts to read.
+    init(
+      of packs: [Digest: UInt64], _ index: CheckedIndex, _ check: RepositoryCheck
+    ) throws(StoreError) {
+      let chosen = packs.sorted { ($1.value, $1.key) < ($0.value, $0.key) }
+      let counts = chosen.isEmpty ? [:] : index.counts()
+      let packs = chosen.map { pack, size in
+        PackCheck(
+          pack, size: size, index, expected: counts[pack] ?? 0, in: check.repository.storage,
+          counters: check.counters, isStopping: check.isStopping)
+      }
+      self.packs = packs
+      check.counters.expect(files: chosen.count, bytes: chosen.map(\.value).clampedSum)
+      guard !packs.isEmpty else {
+        workers = nil
+        return
+      }
+      let threads = try StoreError.wrap { () throws(SystemError) in
+        try Workers(count: check.workers, capacity: check.workers, name: "check")
+      }
+      for _ in 0..<check.workers { threads.submit { Self.work(packs) } }
+      workers = threads
+    }
+
+    /// Waits for the threads and returns the verdicts, ordered by pack id.
+    func finish() -> [Verdict] {
+      workers?.finish()
+      return packs.map { $0.finish() }.sorted { $0.pack < $1.pack }
+    }
+
+    private static func work(_ packs: [PackCheck]) {
+      do throws(StoreError) {
+        var check = try FrameCheck()
+        for pack in packs where pack.take() { pack.work(&check) }
+        for pack in packs { pack.work(&check) }
+      } catch {
+        for pack in packs { pack.fail(error) }
+      }
+    }
+
+    /// Returns the packs that a check reads.
+    static func chosen(
+      of all: [Digest: UInt64], by reading: RepositoryCheck.Reading
+    ) -> [Digest: UInt64] {
+      switch reading {
+      case .trees: return [:]
+      case .everything: return all
+      case .group(let group, let count):
+        return all.filter { Int($0.key.prefix) % count == group - 1 }
+      case .fraction(let fraction):
+        let wanted = fraction * Double(all.values.clampedSum)
+        var sum = 0.0
+        let packs = all.shuffled().prefix { pack in
+          defer { sum += Double(pack.value) }
+          return sum < wanted
+        }
+        return Dictionary(uniqueKeysWithValues: packs.map { ($0.key, $0.value) })
+      }
+    }
   }
 }

@@ -98,7 +98,7 @@ struct PackReading: ~Copyable {
         return Frame(number: number, path: path, place: place, stored: stored, records: held)
       } catch {
         noteConflict(error)
-        take(FrameCheck.Finding(number: number, fault: error, lost: held))
+        take(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
       }
     }
     if !isRead { counters.didHandle(files: 1) }
@@ -127,7 +127,7 @@ struct PackReading: ~Copyable {
   }
 
   /// Records the findings of a frame.
-  mutating func take(_ finding: FrameCheck.Finding) {
+  mutating func take(_ finding: PackCheck.FrameCheck.Finding) {
     verdict.blobs += finding.blobs
     lose(finding.lost)
     lose(finding.wrong[...])

@@ -69,7 +69,7 @@ package struct PackRepair {
     let (settings, place) = (repository.settings, repository.place)
     try settings.requireKnown(settings.features.read, for: "read", place: place)
     if isDry {
-      var plan = try PackRepairPlan(repository)
+      var plan = try Plan(repository)
       try salvage(&plan, into: nil)
       var report = Report(packs: plan.packs, isUnchecked: plan.isUnchecked)
       report.indexes = plan.indexes(naming: plan.gone).count
@@ -92,7 +92,7 @@ package struct PackRepair {
   private func repair(
     _ session: WritingSession, _ right: PruneLease
   ) throws(StoreError) -> Report {
-    var plan = try PackRepairPlan(repository)
+    var plan = try Plan(repository)
     var report = Report(isUnchecked: plan.isUnchecked)
     guard !plan.packs.isEmpty else { return report }
     let writer = try session.makeWriter()
@@ -134,5 +134,159 @@ package struct PackRepair {
     throw StoreError(
       .interrupted, "finish the repair of packs in", subject: repository.place,
       reason: "it was interrupted", hint: "run it again to continue")
+  }
+}
+
+extension PackRepair {
+  /// The packs of a repository to repair.
+  struct Plan {
+    var packs: [Pack]
+    /// Whether no check has recorded anything.
+    let isUnchecked: Bool
+    /// Recorded packs that stay unchanged because they are condemned.
+    let others: [DamageRecords.Record.Pack]
+    let index: CheckedIndex
+    /// The stored sizes of all packs.
+    let sizes: [Digest: UInt64]
+    /// The index of blobs that need not be stored again.
+    private let sound: IndexSet
+
+    init(_ repository: Repository) throws(StoreError) {
+      let storage = repository.storage
+      let records = try DamageRecords(storage)
+      let condemned = try CondemnedObject.allPacks(storage)
+      let loaded = try LoadedIndex.loadAll(from: storage)
+      let (sizes, expected) = (try RepositoryListing.packSizes(storage), loaded.packSizes)
+      var packs: [Digest: Pack] = [:]
+      for (id, size) in expected where sizes[id] != size && !condemned.contains(id) {
+        packs[id] = Pack(id: id, state: sizes[id] == nil ? .missing : .damaged)
+      }
+      for id in records.packs.keys where sizes[id] != nil && !condemned.contains(id) {
+        packs[id] = Pack(id: id, state: .damaged)
+      }
+      self.sizes = sizes
+      self.packs = packs.values.sorted { $0.id < $1.id }
+      others = records.packs.values.filter { condemned.contains($0.id) && sizes[$0.id] != nil }
+      isUnchecked = records.names.isEmpty
+      index = CheckedIndex(loaded.objects)
+      sound = IndexSet(loaded.objects) { [packs] id in
+        packs[id] == nil && !condemned.contains(id) && sizes[id] == expected[id]
+      }
+    }
+
+    /// Whether a pack that needs no repair holds a blob.
+    func isElsewhere(_ blob: BlobID) -> Bool { sound.contains(blob) }
+
+    /// The packs to remove from the index.
+    var gone: Set<Digest> { Set(packs.filter { $0.state != .whole }.map(\.id)) }
+
+    /// Returns the index objects that name any of the packs.
+    func indexes(naming packs: Set<Digest>) -> [IndexObject] {
+      index.objects.filter { !packs.isDisjoint(with: $0.packIDs) }
+    }
+
+    /// Returns the blobs that the index lists for each pack, in one pass.
+    func blobs(of packs: Set<Digest>) -> [Digest: Set<BlobID>] {
+      var blobs: [Digest: Set<BlobID>] = [:]
+      for object in indexes(naming: packs) {
+        let ids = object.packIDs
+        for number in 0..<object.blobs {
+          guard let record = object.record(number) else { continue }
+          let pack = ids[Int(record.pack)]
+          if packs.contains(pack) { blobs[pack, default: []].insert(record.id) }
+        }
+      }
+      return blobs
+    }
+  }
+
+  /// Reads the existing packs and stores their intact blobs that no other pack holds. Without a
+  /// writer it only counts.
+  func salvage(
+    _ plan: inout Plan, into writer: ContentWriter?
+  ) throws(StoreError) {
+    counters.expect(
+      files: plan.packs.count, bytes: plan.packs.reduce(0) { $0 + (plan.sizes[$1.id] ?? 0) })
+    let counts = plan.index.counts()
+    let isMissing = Set(plan.packs.filter { $0.state == .missing }.map(\.id))
+    var lost = plan.blobs(of: isMissing)
+    var saved: Set<BlobID> = []
+    for number in plan.packs.indices {
+      var pack = plan.packs[number]
+      guard let size = plan.sizes[pack.id] else { continue }
+      var reading = PackReading(pack.id, size: size, in: repository.storage, counters)
+      reading.begin(plan.index, expected: counts[pack.id] ?? 0)
+      try forEachSound(&reading) { record, bytes throws(StoreError) in
+        guard !plan.isElsewhere(record.id), saved.insert(record.id).inserted else { return }
+        pack.savedBlobs += 1
+        pack.savedBytes += UInt64(record.length)
+        if let writer { _ = try writer.storeBytes(bytes, kind: record.kind) }
+      }
+      let verdict = reading.finish()
+      // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
+      if let conflict = reading.conflict { throw conflict }
+      if verdict.faults.isEmpty { pack.state = .whole }
+      lost[pack.id] = verdict.lost
+      plan.packs[number] = pack
+    }
+    for number in plan.packs.indices {
+      let blobs = lost[plan.packs[number].id] ?? []
+      plan.packs[number].lostBlobs = blobs.count { !saved.contains($0) && !plan.isElsewhere($0) }
+    }
+  }
+
+  /// Calls `body` with the blobs of a pack that match their ids, in any frame.
+  private func forEachSound(
+    _ reading: inout PackReading,
+    _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var decoder = try SalvageDecoder()
+    var room: [UInt8] = []
+    while var frame = reading.next(in: &room) {
+      try checkNotStopped()
+      let lost = try decoder.forEachSound(in: frame, body)
+      swap(&room, &frame.stored)
+      reading.take(
+        PackCheck.FrameCheck.Finding(number: frame.number, fault: lost.fault, lost: lost.records))
+    }
+  }
+
+  /// Decodes frames as far as possible, ignoring their checksums.
+  private struct SalvageDecoder: ~Copyable {
+    private var decompressor: ZstdDecompressor
+    private var plain: [UInt8] = []
+
+    init() throws(StoreError) {
+      decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+        try ZstdDecompressor(ignoresChecksum: true)
+      }
+    }
+
+    /// Calls `body` with the intact blobs of a frame, and returns the others.
+    mutating func forEachSound(
+      in frame: PackReading.Frame, _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
+    ) throws(StoreError) -> (records: ArraySlice<BlobRecord>, fault: StoreError?) {
+      plain.removeAll(keepingCapacity: true)
+      do throws(CodecError) {
+        try decompressor.decompress(
+          frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+      } catch {
+        return (frame.records, .codec(error, "\(frame.path)"))
+      }
+      var lost: [BlobRecord] = []
+      for record in frame.records {
+        guard record.fits(in: UInt32(plain.count)) else {
+          lost.append(record)
+          continue
+        }
+        let bytes = Array(plain[record.place])
+        if Blake2b.hash(bytes) == record.digest {
+          try body(record, bytes)
+        } else {
+          lost.append(record)
+        }
+      }
+      return (lost[...], nil)
+    }
   }
 }

@@ -1,4 +1,5 @@
-internal import SystemIO
+internal import Codecs
+package import SystemIO
 
 /// Checks that a repository conforms to its format and that everything its snapshots need exists
 /// and is intact, and reports what is lost.
@@ -8,7 +9,7 @@ internal import SystemIO
 /// index, the ids of the trees, and one frame for each worker in memory.
 package struct RepositoryCheck: Sendable {
   let repository: Repository
-  let reading: CheckReading
+  let reading: Reading
   let workers: Int
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
@@ -16,7 +17,7 @@ package struct RepositoryCheck: Sendable {
   /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
   /// thread; if it returns true, the check throws `interrupted`.
   package init(
-    _ repository: Repository, reading: CheckReading = .trees, workers: Int,
+    _ repository: Repository, reading: Reading = .trees, workers: Int,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
@@ -30,14 +31,14 @@ package struct RepositoryCheck: Sendable {
   /// Runs the check.
   ///
   /// - Throws: `StoreError` if the repository cannot be checked at all, or `interrupted`.
-  package func run() throws -> CheckResult {
+  package func run() throws -> RepositoryCheck.Result {
     let start = Host.monotonicSeconds()
-    var run = try CheckRun(self)
+    var run = try Run(self)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
       guard try RepositoryInventory(repository.storage) != run.inventory else { break }
-      run = try CheckRun(self)
+      run = try Run(self)
     }
-    return CheckResult(run: run, start: start)
+    return RepositoryCheck.Result(run: run, start: start)
   }
 
   /// The maximum number of attempts to check a repository that keeps changing.
@@ -51,22 +52,119 @@ package struct RepositoryCheck: Sendable {
   }
 }
 
-/// The result of a check. The affected paths may be many, and are determined while they are
-/// reported.
-package struct CheckResult {
-  let run: CheckRun
-  let start: Double
+extension RepositoryCheck {
+  /// The result of a check. The affected paths may be many, and are determined while they are
+  /// reported.
+  package struct Result {
+    let run: Run
+    let start: Double
 
-  /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
-  ///
-  /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
-  package func tell(_ tell: (CheckFinding) throws -> Void) throws -> CheckReport {
-    var report = run.report
-    try run.forEachFinding { finding in
-      report.count(finding)
-      try tell(finding)
+    /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
+    ///
+    /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
+    package func tell(_ tell: (Finding) throws -> Void) throws -> Report {
+      var report = run.report
+      try run.forEachFinding { finding in
+        report.count(finding)
+        try tell(finding)
+      }
+      report.seconds = Host.monotonicSeconds() - start
+      return report
     }
-    report.seconds = Host.monotonicSeconds() - start
-    return report
+  }
+
+  /// The amount of a repository's data that a check reads.
+  package enum Reading: Sendable, Hashable {
+    /// Trees only. Of packs only existence and size are checked.
+    case trees
+    /// Every pack completely.
+    case everything
+    /// Randomly chosen packs with this fraction of the stored bytes, above 0 and at most 1.
+    case fraction(Double)
+    /// The packs of one of `count` groups, which together cover all packs; `group` is 1 to `count`.
+    case group(Int, count: Int)
+  }
+
+  /// A finding of a check.
+  package enum Finding: Sendable, Hashable {
+    /// An object that is missing or damaged.
+    case damage(object: String, reason: String)
+    /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
+    /// below.
+    case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
+    /// A remark that affects no snapshot.
+    case remark(object: String, reason: String)
+  }
+
+  /// The scope of a check and the number of its findings.
+  package struct Report: Sendable, Hashable {
+    package var snapshots = 0
+    package var indexes = 0
+    package var packs = 0
+    /// The stored bytes of all packs.
+    package var storedBytes: UInt64 = 0
+    /// The number of distinct trees and of their entries.
+    package var trees = 0
+    package var entries = 0
+    /// The packs whose data was read, their bytes, and the blobs that were hashed.
+    package var packsRead = 0
+    package var bytesRead: UInt64 = 0
+    package var blobsRead = 0
+    /// The number of damaged objects, of affected paths and of remarks.
+    package var damaged = 0
+    package var costs = 0
+    package var remarks = 0
+    /// Whether the index is damaged. It can be rebuilt.
+    package var isIndexDamaged = false
+    /// Whether packs are damaged or missing. A repair saves their intact blobs.
+    package var arePacksDamaged = false
+    /// The duration in seconds.
+    package var seconds = 0.0
+
+    /// Creates an empty report.
+    package init() {}
+
+    mutating func count(_ finding: Finding) {
+      switch finding {
+      case .damage(let object, _):
+        damaged += 1
+        if object.hasPrefix(RepositoryLayout.indexes.description) { isIndexDamaged = true }
+        if object.hasPrefix("\(RepositoryLayout.packs)/") { arePacksDamaged = true }
+      case .cost: costs += 1
+      case .remark: remarks += 1
+      }
+    }
+  }
+}
+
+extension RepositoryCheck.Result {
+  /// Records the damaged packs in the repository, so that no writer relies on them, and removes
+  /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
+  ///
+  /// - Throws: `StoreError` if the repository cannot be written to.
+  package func recordDamage() throws(StoreError) {
+    let repository = run.check.repository
+    let storage = repository.storage
+    guard let packs = change(of: try DamageRecords(storage)) else { return }
+    try repository.settings.requireKnown(
+      repository.settings.features.write, for: "write", place: repository.place)
+    if !packs.isEmpty {
+      try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
+    }
+    let lease = try Lease(storage)
+    defer { lease.release() }
+    let records = try DamageRecords(storage)
+    guard let packs = change(of: records) else { return }
+    try records.replace(by: packs, lease)
+  }
+
+  /// Returns the packs to record, or nil if the records are up to date.
+  private func change(of records: DamageRecords) -> [DamageRecords.Record.Pack]? {
+    var packs = records.packs.filter { pack, _ in
+      run.inventory.packs[pack] != nil && !run.soundPacks.contains(pack)
+    }
+    packs.merge(run.damagedPacks) { _, found in found }
+    let isSame = packs == records.packs && records.faults.allSatisfy { $0.error.code != .damaged }
+    return isSame ? nil : Array(packs.values)
   }
 }

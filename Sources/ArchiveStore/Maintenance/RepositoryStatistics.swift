@@ -68,7 +68,7 @@ extension Repository {
     for id in inventory.indexes {
       statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
     }
-    let index = try IndexLoading.loadAll(from: storage, cache: cache)
+    let index = try LoadedIndex.loadAll(from: storage, cache: cache)
     try statistics.count(index.objects, watch)
     statistics.damagedIndexes = index.faults.map(\.error)
     return statistics

@@ -1,109 +1,111 @@
 internal import Codecs
 internal import SystemIO
 
-/// Reads each tree that snapshots need once, and checks its references against the index.
-struct TreeCheck {
-  private let reader: RepositoryReader
-  private let index: CheckedIndex
-  private let request: RepositoryCheck
-  private var reaches: [TreeReference: Reach] = [:]
-  private(set) var entries = 0
-  /// Whether everything checked so far can be restored.
-  private(set) var isWhole = true
+extension RepositoryCheck {
+  /// Reads each tree that snapshots need once, and checks its references against the index.
+  struct TreeCheck {
+    private let reader: RepositoryReader
+    private let index: CheckedIndex
+    private let request: RepositoryCheck
+    private var reaches: [TreeReference: Reach] = [:]
+    private(set) var entries = 0
+    /// Whether everything checked so far can be restored.
+    private(set) var isWhole = true
 
-  var trees: Int { reaches.count }
+    var trees: Int { reaches.count }
 
-  /// The extent of a tree, independent of its location: its depth, itself included, and the length
-  /// in bytes of the longest path below it.
-  private struct Reach {
-    var directories = 1
-    var bytes = 0
+    /// The extent of a tree, independent of its location: its depth, itself included, and the
+    /// length in bytes of the longest path below it.
+    private struct Reach {
+      var directories = 1
+      var bytes = 0
 
-    mutating func take(_ below: Reach, name: Int) {
-      directories = max(directories, below.directories + 1)
-      bytes = max(bytes, below.bytes == 0 ? name : name + 1 + below.bytes)
-    }
-  }
-
-  /// A tree whose subdirectories are being checked.
-  private struct Open {
-    let tree: TreeReference
-    var below: [(tree: TreeReference, name: Int)] = []
-    var reach = Reach()
-  }
-
-  init(_ reader: RepositoryReader, index: CheckedIndex, for check: RepositoryCheck) {
-    self.reader = reader
-    self.index = index
-    request = check
-  }
-
-  /// Checks a snapshot's tree and the trees below it that were not checked before.
-  mutating func check(_ root: TreeReference) throws {
-    var open = reaches[root] == nil ? [try look(at: root)] : []
-    while var level = open.popLast() {
-      guard let next = level.below.popLast() else {
-        reaches[level.tree] = level.reach
-        continue
-      }
-      if let reach = reaches[next.tree] {
-        level.reach.take(reach, name: next.name)
-        open.append(level)
-      } else if open.count + 2 > FormatLimit.depth {
-        isWhole = false
-        open.append(level)
-      } else {
-        level.below.append(next)
-        open.append(level)
-        open.append(try look(at: next.tree))
+      mutating func take(_ below: Reach, name: Int) {
+        directories = max(directories, below.directories + 1)
+        bytes = max(bytes, below.bytes == 0 ? name : name + 1 + below.bytes)
       }
     }
-    guard let reach = reaches[root] else { return }
-    if reach.directories > FormatLimit.depth || reach.bytes > FormatLimit.path { isWhole = false }
-  }
 
-  private mutating func look(at tree: TreeReference) throws -> Open {
-    try request.checkNotStopped()
-    var level = Open(tree: tree)
-    _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
-    do {
-      let isDirectoryWhole = try reader.forEachEntry(of: tree) { entry in
-        entries += 1
-        level.reach.bytes = max(level.reach.bytes, entry.name.count)
-        if case .directory(let below) = entry.node {
-          level.below.append((below, entry.name.count))
+    /// A tree whose subdirectories are being checked.
+    private struct Open {
+      let tree: TreeReference
+      var below: [(tree: TreeReference, name: Int)] = []
+      var reach = Reach()
+    }
+
+    init(_ reader: RepositoryReader, index: CheckedIndex, for check: RepositoryCheck) {
+      self.reader = reader
+      self.index = index
+      request = check
+    }
+
+    /// Checks a snapshot's tree and the trees below it that were not checked before.
+    mutating func check(_ root: TreeReference) throws {
+      var open = reaches[root] == nil ? [try look(at: root)] : []
+      while var level = open.popLast() {
+        guard let next = level.below.popLast() else {
+          reaches[level.tree] = level.reach
+          continue
         }
-        if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
+        if let reach = reaches[next.tree] {
+          level.reach.take(reach, name: next.name)
+          open.append(level)
+        } else if open.count + 2 > FormatLimit.depth {
+          isWhole = false
+          open.append(level)
+        } else {
+          level.below.append(next)
+          open.append(level)
+          open.append(try look(at: next.tree))
+        }
       }
-      if !isDirectoryWhole { isWhole = false }
-    } catch let error as StoreError where error.kind == .damaged {
-      isWhole = false
+      guard let reach = reaches[root] else { return }
+      if reach.directories > FormatLimit.depth || reach.bytes > FormatLimit.path { isWhole = false }
     }
-    return level
-  }
 
-  /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil if
-  /// it can.
-  static func fault(
-    of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
-  ) throws -> String? {
-    for attribute in entry.attributes {
-      if case .blob(let digest, let length) = attribute.value,
-        let fault = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
-      {
-        return "attribute \(attribute.name): \(fault)"
+    private mutating func look(at tree: TreeReference) throws -> Open {
+      try request.checkNotStopped()
+      var level = Open(tree: tree)
+      _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
+      do {
+        let isDirectoryWhole = try reader.forEachEntry(of: tree) { entry in
+          entries += 1
+          level.reach.bytes = max(level.reach.bytes, entry.name.count)
+          if case .directory(let below) = entry.node {
+            level.below.append((below, entry.name.count))
+          }
+          if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
+        }
+        if !isDirectoryWhole { isWhole = false }
+      } catch let error as StoreError where error.kind == .damaged {
+        isWhole = false
       }
+      return level
     }
-    guard case .file(let content) = entry.node else { return nil }
-    var first: String?
-    do {
-      try reader.forEachPiece(of: content) { _, piece in
-        guard first == nil, case .blob(let digest, let length) = piece else { return }
-        first = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
+
+    /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil
+    /// if it can.
+    static func fault(
+      of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
+    ) throws -> String? {
+      for attribute in entry.attributes {
+        if case .blob(let digest, let length) = attribute.value,
+          let fault = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
+        {
+          return "attribute \(attribute.name): \(fault)"
+        }
       }
-    } catch let error as StoreError where error.kind == .damaged {
-      first = first ?? "\(error.subject): \(error.reason)"
+      guard case .file(let content) = entry.node else { return nil }
+      var first: String?
+      do {
+        try reader.forEachPiece(of: content) { _, piece in
+          guard first == nil, case .blob(let digest, let length) = piece else { return }
+          first = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
+        }
+      } catch let error as StoreError where error.kind == .damaged {
+        first = first ?? "\(error.subject): \(error.reason)"
+      }
+      return first
     }
-    return first
   }
 }

@@ -1,4 +1,40 @@
 internal import Codecs
+internal import Synchronization
+
+extension PackFrame {
+  /// A full frame before compression: complete tar members with the locations of their blobs.
+  struct Plain: Sendable {
+    var bytes: [UInt8]
+    var blobs: [PackFrame.Blob]
+    /// The number of members.
+    var members: Int
+
+    /// Appends the members of another frame.
+    mutating func append(_ other: PackFrame.Plain) {
+      let start = bytes.count
+      bytes.append(contentsOf: other.bytes)
+      members += other.members
+      blobs += other.blobs.map {
+        PackFrame.Blob(id: $0.id, offset: start + $0.offset, length: $0.length)
+      }
+    }
+  }
+}
+
+/// A finished frame: complete tar members, compressed and verified, with the locations of their
+/// blobs.
+struct PackFrame: Sendable {
+  let stored: [UInt8]
+  let plain: Int
+  let blobs: [Blob]
+
+  /// A blob's location in the decoded bytes of a frame or of a member.
+  struct Blob: Hashable, Sendable {
+    let id: BlobID
+    let offset: Int
+    let length: Int
+  }
+}
 
 /// Collects tar members into frames. A frame is closed when the next member would exceed its limit,
 /// so a member never crosses frames (docs/repository-format.md, "Pack").
@@ -11,9 +47,11 @@ struct FrameBuilder: ~Copyable {
   static let treeLimit = 256 << 10
   /// The decoded size of a frame of incompressible contents, which gain nothing from a larger one.
   static let noiseLimit = 1 << 20
+  /// The maximum size in bytes of a file that is stored as one member.
+  static let memberLimit = 8 << 20
   /// The sizes of buffers for a frame of contents: of either kind, or of one large member.
   static let bufferSizes = [
-    noiseLimit, dataLimit + (64 << 10), FileWriter.wholeLimit + (64 << 10),
+    noiseLimit, dataLimit + (64 << 10), memberLimit + (64 << 10),
   ]
 
   private let limit: Int
@@ -36,7 +74,7 @@ struct FrameBuilder: ~Copyable {
   /// nil.
   mutating func append(
     _ member: TarMember, bytes: Span<UInt8>, blobs more: [PackFrame.Blob]
-  ) throws(StoreError) -> PlainFrame? {
+  ) throws(StoreError) -> PackFrame.Plain? {
     let isFull = !plain.isEmpty && plain.count + member.encodedSize > limit
     let frame = isFull ? finish() : nil
     if plain.isEmpty, let buffers { plain = buffers.take(max(limit, member.encodedSize)) }
@@ -53,12 +91,76 @@ struct FrameBuilder: ~Copyable {
 
   /// Closes the frame, optionally with the blocks that end an archive. Returns nil if it has no
   /// member.
-  mutating func finish(withEnd hasEnd: Bool = false) -> PlainFrame? {
+  mutating func finish(withEnd hasEnd: Bool = false) -> PackFrame.Plain? {
     if plain.isEmpty { return nil }
     if hasEnd { TarWriter.appendEnd(to: &plain) }
-    let frame = PlainFrame(bytes: plain, blobs: blobs, members: members)
+    let frame = PackFrame.Plain(bytes: plain, blobs: blobs, members: members)
     (plain, members) = ([], 0)
     blobs.removeAll(keepingCapacity: true)
     return frame
+  }
+}
+
+/// Reusable buffers for frames. A new buffer of 4 MiB costs about a thousand page faults.
+final class BufferPool: Sendable {
+  /// The capacities of the buffers, the smallest first.
+  private let sizes: [Int]
+  /// The maximum total capacity of unused buffers, in bytes.
+  private let capacity: Int
+  private let state: Mutex<State>
+
+  private struct State {
+    /// The unused buffers of each size.
+    var buffers: [[[UInt8]]]
+    /// The total capacity of the unused buffers.
+    var kept = 0
+
+    mutating func take(_ number: Int) -> [UInt8]? {
+      guard let buffer = buffers[number].popLast() else { return nil }
+      kept -= buffer.capacity
+      return buffer
+    }
+
+    /// Keeps a buffer and, if necessary, drops unused buffers of other sizes, which earlier content
+    /// needed.
+    mutating func keep(_ buffer: [UInt8], _ number: Int, atMost capacity: Int) {
+      let room = buffer.capacity
+      for other in buffers.indices.reversed() where other != number {
+        while kept + room > capacity, take(other) != nil {}
+      }
+      guard kept + room <= capacity else { return }
+      kept += room
+      buffers[number].append(buffer)
+    }
+  }
+
+  /// Creates a pool that keeps at most `capacity` bytes of unused buffers.
+  init(sizes: [Int], capacity: Int) {
+    self.sizes = sizes.sorted()
+    self.capacity = capacity
+    state = Mutex(State(buffers: [[[UInt8]]](repeating: [], count: sizes.count)))
+  }
+
+  /// The total capacity of the unused buffers, in bytes.
+  var keptBytes: Int { state.withLock { $0.kept } }
+
+  /// Returns an empty buffer with a capacity of at least `count` bytes.
+  func take(_ count: Int) -> [UInt8] {
+    let number = sizes.firstIndex { $0 >= count }
+    if let number, let buffer = state.withLock({ $0.take(number) }) { return buffer }
+    var buffer: [UInt8] = []
+    buffer.reserveCapacity(number.map { sizes[$0] } ?? count)
+    return buffer
+  }
+
+  /// Returns a buffer to the pool. The caller must hold the only reference, otherwise the buffer is
+  /// copied. A buffer that has grown to twice the largest size or more is dropped.
+  func give(_ buffer: consuming [UInt8]) {
+    let room = buffer.capacity
+    guard let number = sizes.lastIndex(where: { $0 <= room }), room < 2 * sizes[sizes.count - 1]
+    else { return }
+    buffer.removeAll(keepingCapacity: true)
+    let empty = buffer
+    state.withLock { $0.keep(empty, number, atMost: capacity) }
   }
 }

@@ -40,7 +40,7 @@ struct FrameEncoder: ~Copyable {
   }
 
   /// Compresses a frame.
-  mutating func encode(_ frame: PlainFrame) throws(StoreError) -> PackFrame {
+  mutating func encode(_ frame: PackFrame.Plain) throws(StoreError) -> PackFrame {
     PackFrame(
       stored: try encode(frame.bytes, isOneFile: frame.members == 1), plain: frame.bytes.count,
       blobs: frame.blobs)

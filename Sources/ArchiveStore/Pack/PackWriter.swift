@@ -21,23 +21,23 @@ final class PackWriter: Sendable {
 
   fileprivate struct State: ~Copyable {
     let writer: any ObjectWriter
-    var hash: PackHash
+    var hash: MultiStreamHasher.Stream
     var frames: [FrameLocation] = []
-    var contents = PackContents()
+    var contents = PackTables.Contents()
     var size: UInt64 = 0
     /// Whether a write has failed, so that the file may be incomplete.
     private var isTorn = false
 
-    init(_ writer: any ObjectWriter, _ hash: consuming PackHash) {
+    init(_ writer: any ObjectWriter, _ hash: consuming MultiStreamHasher.Stream) {
       self.writer = writer
       self.hash = hash
     }
   }
 
-  /// Opens a pack, which is hashed with the others of `hashes`, or alone.
+  /// Opens a pack, which is hashed with the others of `hasher`, or alone.
   init(
     number: Int, lease: Lease, target: Int = target, isReadSoon: Bool,
-    hashes: PackHashes? = nil
+    hasher: MultiStreamHasher? = nil
   ) throws(StoreError) {
     self.number = number
     self.lease = lease
@@ -46,7 +46,7 @@ final class PackWriter: Sendable {
     let writer = try lease.explained { () throws(StoreError) in
       try lease.storage.startObject(in: lease.path)
     }
-    state = Mutex(State(writer, PackHash(of: number, with: hashes)))
+    state = Mutex(State(writer, MultiStreamHasher.Stream(of: hasher)))
   }
 
   /// The maximum number of blobs in a pack. It is below the format's limit because their table is
@@ -69,7 +69,7 @@ final class PackWriter: Sendable {
   }
 
   /// Writes the contents and the seek table, and makes the pack durable under its name.
-  func close() throws(StoreError) -> IndexBuilder.Pack {
+  func close() throws(StoreError) -> PackTables.Pack {
     try lease.keepAlive()
     return try state.withLock { state throws(StoreError) in
       let id = try state.finish()
@@ -77,7 +77,7 @@ final class PackWriter: Sendable {
         try state.writer.commit(
           as: RepositoryLayout.pack(id), digest: id, isReadSoon: isReadSoon)
       }
-      return IndexBuilder.Pack(id: id, size: state.size, frames: state.frames)
+      return PackTables.Pack(id: id, size: state.size, frames: state.frames)
     }
   }
 
@@ -115,7 +115,7 @@ extension PackWriter.State {
     var encoder = try FrameEncoder()
     let table = contents.encode()
     _ = try builder.append(
-      TarMember(path: Array(PackContents.memberName.bytes), size: table.count),
+      TarMember(path: Array(PackTables.Contents.memberName.bytes), size: table.count),
       bytes: table.span, blobs: [])
     if let frame = builder.finish(withEnd: true) { _ = try append(try encoder.encode(frame)) }
     let places = frames.map {

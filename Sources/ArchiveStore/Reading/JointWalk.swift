@@ -1,74 +1,35 @@
-package import SystemIO
+internal import SystemIO
 
-/// A finding of a walk of several trees at a path.
-package enum JointFinding: Sendable {
-  /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they have
-  /// the name, because part of the directory cannot be read.
-  case entries([JointEntry], unknownIn: [Int])
-  /// The directory at the path, or part of its entries, cannot be read in these trees.
-  case damage(StoreError, trees: [Int])
-}
-
-/// An entry that some of several trees have at the same path.
-package struct JointEntry: Sendable, Hashable {
-  package let entry: TreeEntry
-  /// The trees that have the entry, as ascending indices into the list passed to the walk.
-  package let trees: [Int]
-}
-
-extension RepositoryReader {
-  /// Walks several trees as one, depth first, ordered by the bytes of the names, each directory
-  /// before its content. A directory that several trees share at a path is read once. Paths are
-  /// relative to the trees. Handles damage like `walkPastDamage` and bounds memory in the same way.
-  ///
-  /// With `differencesOnly`, content that all trees share is not reported, and shared directories
-  /// and pages are not read.
-  package func walkTogether(
-    _ trees: [TreeReference], differencesOnly: Bool = false,
-    _ body: (ByteString, JointFinding) throws -> WalkStep
-  ) throws {
-    let walk = JointWalk(self, trees, differencesOnly: differencesOnly)
-    guard let watch else { return try run(walk, body) }
-    try run(walk) { path, found in
-      if case .entries(let entries, _) = found {
-        return try watch.take(path, node: entries[0].entry.node) { try body(path, found) }
-      }
-      watch.counters.didFail()
-      return try body(path, found)
-    }
-  }
-
-  private func run(_ start: JointWalk, _ body: JointWalk.Body) throws {
-    var walk = start
-    while let (path, found) = try walk.next(body) {
-      switch try body(path, .entries(found.entries, unknownIn: found.unknown)) {
-      case .stop: return
-      case .skip: continue
-      case .enter: if try !walk.enter(found, at: path, body) { return }
-      }
-    }
-  }
-}
-
-/// The state of a walk of several trees.
-private struct JointWalk {
-  typealias Body = (ByteString, JointFinding) throws -> WalkStep
+/// A walk of several trees as one, with its position in the open directories.
+package struct JointWalk {
+  typealias Body = (ByteString, Finding) throws -> TreeWalk.Step
 
   private let reader: RepositoryReader
-  private var stack: WalkStack<JointLevel>
+  private var stack: TreeWalk.Stack<Level>
   /// The number of trees that must share content for it to be skipped; 0 if nothing is skipped.
   private let alike: Int
 
   init(_ reader: RepositoryReader, _ trees: [TreeReference], differencesOnly: Bool) {
     self.reader = reader
     alike = differencesOnly ? trees.count : 0
-    let directories = JointDirectory.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
+    let directories = Directory.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
     let isAlike = directories.first?.trees.count == alike
-    stack = WalkStack(JointLevel(path: "", directories: isAlike ? [] : directories, alike: alike))
+    stack = TreeWalk.Stack(Level(path: "", directories: isAlike ? [] : directories, alike: alike))
+  }
+
+  /// Passes all findings to `body`. After damage, only the step `stop` has an effect.
+  mutating func run(_ body: Body) throws {
+    while let (path, found) = try next(body) {
+      switch try body(path, .entries(found.entries, unknownIn: found.unknown)) {
+      case .stop: return
+      case .skip: continue
+      case .enter: if try !enter(found, at: path, body) { return }
+      }
+    }
   }
 
   /// Returns the next path and its entries, or nil at the end or if `body` stops at damage.
-  mutating func next(_ body: Body) throws -> (ByteString, JointNames)? {
+  private mutating func next(_ body: Body) throws -> (ByteString, Names)? {
     while var level = stack.leave() {
       if try !readNext(&level, body) { return nil }
       guard let found = level.takeNext() else { continue }
@@ -84,11 +45,11 @@ private struct JointWalk {
   }
 
   /// Enters the directories among the entries. Returns false if `body` stops at damage.
-  mutating func enter(_ found: JointNames, at path: ByteString, _ body: Body) throws -> Bool {
+  private mutating func enter(_ found: Names, at path: ByteString, _ body: Body) throws -> Bool {
     let directories = found.directories
     guard let first = directories.first, first.trees.count != alike else { return true }
     do throws(StoreError) {
-      try stack.enter(JointLevel(path: path, directories: directories, alike: alike), path: path)
+      try stack.enter(Level(path: path, directories: directories, alike: alike), path: path)
       return true
     } catch {
       let trees = directories.flatMap(\.trees).sorted()
@@ -97,7 +58,7 @@ private struct JointWalk {
   }
 
   /// Reads the next page of each directory if needed. Returns false if `body` stops at damage.
-  private func readNext(_ level: inout JointLevel, _ body: Body) throws -> Bool {
+  private func readNext(_ level: inout Level, _ body: Body) throws -> Bool {
     for number in level.directories.indices {
       do throws(StoreError) {
         try level.open(number, reader)
@@ -117,9 +78,27 @@ private struct JointWalk {
   }
 
   private func tell(
-    _ error: StoreError, in level: JointLevel, directory number: Int, to body: Body
+    _ error: StoreError, in level: Level, directory number: Int, to body: Body
   ) throws -> Bool {
-    let finding = JointFinding.damage(error, trees: level.directories[number].trees)
+    let finding = Finding.damage(error, trees: level.directories[number].trees)
     return try body(level.path, finding) != .stop
+  }
+}
+
+extension JointWalk {
+  /// A finding of a walk of several trees at a path.
+  package enum Finding: Sendable {
+    /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they
+    /// have the name, because part of the directory cannot be read.
+    case entries([Entry], unknownIn: [Int])
+    /// The directory at the path, or part of its entries, cannot be read in these trees.
+    case damage(StoreError, trees: [Int])
+  }
+
+  /// An entry that some of several trees have at the same path.
+  package struct Entry: Sendable, Hashable {
+    package let entry: TreeEntry
+    /// The trees that have the entry, as ascending indices into the list passed to the walk.
+    package let trees: [Int]
   }
 }

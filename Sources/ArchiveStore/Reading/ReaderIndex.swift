@@ -49,10 +49,10 @@ struct ReaderIndex {
 
   /// Returns the locations of wanted blobs in pack order. Looks for more packs if some blobs are
   /// missing.
-  mutating func plan(_ uses: [BlobUse]) throws(StoreError) -> DeliveryPlan {
+  mutating func plan(_ uses: [BlobDelivery.Use]) throws(StoreError) -> BlobDelivery.Plan {
     if !gone.isEmpty { makeSet() }
-    var plan = DeliveryPlan(uses, set)
-    while !plan.missing.isEmpty, try widen() { plan = DeliveryPlan(uses, set) }
+    var plan = BlobDelivery.Plan(uses, set)
+    while !plan.missing.isEmpty, try widen() { plan = BlobDelivery.Plan(uses, set) }
     noteUse(of: plan.frames.lazy.map(\.place.pack))
     return plan
   }
@@ -80,7 +80,7 @@ struct ReaderIndex {
     isCurrent = true
     let ids = try Self.list(storage)
     if let loaded, loaded.ids == Set(ids) { return false }
-    let next = try IndexLoading.load(
+    let next = try LoadedIndex.load(
       ids, from: storage, cache: cache, known: loaded?.objects ?? [])
     for (id, error) in next.faults { faults[id] = error }
     loaded = next
@@ -122,8 +122,4 @@ struct ReaderIndex {
     }
     return remarks
   }
-}
-
-extension StoreError {
-  static let indexHint = "run 'sandboxctl repair index' to rebuild the index from the packs"
 }

@@ -33,8 +33,8 @@ package struct ReadingWatch: Sendable {
   /// Counts an entry of a walk after `body` has processed it. Only directories are reported as the
   /// current path, which is rare enough to cost nothing.
   func take(
-    _ path: ByteString, node: Node, body: () throws -> WalkStep
-  ) throws -> WalkStep {
+    _ path: ByteString, node: Node, body: () throws -> TreeWalk.Step
+  ) throws -> TreeWalk.Step {
     try checkCancellation()
     if case .directory = node { counters.begin(path) }
     let step = try body()

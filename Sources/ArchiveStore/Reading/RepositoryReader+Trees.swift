@@ -70,7 +70,7 @@ extension RepositoryReader {
       }
     }
 
-    private static func page(for name: ByteString, of pages: [TreePage]) -> Int? {
+    private static func page(for name: ByteString, of pages: [TreeBlob.Page]) -> Int? {
       var range = 0..<pages.count
       while !range.isEmpty {
         let middle = (range.lowerBound + range.upperBound) / 2
@@ -93,7 +93,7 @@ extension RepositoryReader {
   func page(
     _ number: Int, of directory: OpenDirectory
   ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
-    let pages: [TreePage]
+    let pages: [TreeBlob.Page]
     switch directory.blob {
     case .page(let entries): return (entries, 0)
     case .table(let table): pages = table
@@ -106,5 +106,102 @@ extension RepositoryReader {
         "tree blob \(pages[number].digest.hex)", "it is not the page that its directory refers to")
     }
     return (entries, opened.size)
+  }
+
+  /// Returns the number of paths below a tree. Each distinct tree is read once, and takes about 50
+  /// bytes of memory, however many paths lead to it. A small repository that names more paths than
+  /// any disk can hold is therefore counted without visiting them.
+  ///
+  /// Damaged trees and pages, and trees beyond the maximum depth, count as empty.
+  package func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
+    var counts: [TreeReference: UInt64] = [:]
+    var open = [try countedDirectory(root)]
+    while var level = open.popLast() {
+      guard let next = level.below.popLast() else {
+        counts[level.tree] = level.paths
+        continue
+      }
+      if let count = counts[next] {
+        level.paths.addClamping(count)
+        open.append(level)
+      } else {
+        level.below.append(next)
+        open.append(level)
+        if open.count < FormatLimit.depth {
+          open.append(try countedDirectory(next))
+        } else {
+          counts[next] = 0
+        }
+      }
+    }
+    return counts[root] ?? 0
+  }
+
+  /// A directory whose own entries are counted; the trees in `below` are not counted yet.
+  private struct CountedDirectory {
+    let tree: TreeReference
+    var below: [TreeReference] = []
+    var paths: UInt64 = 0
+  }
+
+  private func countedDirectory(_ tree: TreeReference) throws(StoreError) -> CountedDirectory {
+    var level = CountedDirectory(tree: tree)
+    do {
+      let directory = try openDirectory(tree)
+      var number = 0
+      while let page = try readNext(&number, in: directory).page {
+        for entry in page.entries {
+          level.paths.addClamping(1)
+          if case .directory(let below) = entry.node { level.below.append(below) }
+        }
+        number += 1
+      }
+    } catch {
+      guard error.kind == .damaged else { throw error }
+    }
+    return level
+  }
+
+  /// The next part of a directory.
+  struct DirectoryPart {
+    /// The unreadable pages.
+    var lost: UnreadableNames.Pages?
+    /// The page after them with its size in bytes, or nil at the end of the directory.
+    var page: (entries: [TreeEntry], size: Int)?
+  }
+
+  /// Reads a page, or the next readable one, and sets `number` to it. A damaged page loses only its
+  /// own names, because the page table still locates the other pages.
+  func readNext(_ number: inout Int, in directory: OpenDirectory) throws(StoreError)
+    -> DirectoryPart
+  {
+    var part = DirectoryPart()
+    while number < directory.pages {
+      do throws(StoreError) {
+        part.page = try page(number, of: directory)
+        return part
+      } catch {
+        guard error.kind == .damaged, let names = directory.names(onPage: number) else {
+          throw error
+        }
+        if part.lost == nil {
+          part.lost = UnreadableNames.Pages(names, error)
+        } else {
+          part.lost?.add(names)
+        }
+      }
+      number += 1
+    }
+    return part
+  }
+}
+
+extension RepositoryReader.OpenDirectory {
+  /// Returns the range of the names on a page according to the page table, or nil if there is no
+  /// table.
+  func names(onPage number: Int) -> UnreadableNames? {
+    guard case .table(let pages) = blob, number < pages.count else { return nil }
+    return UnreadableNames(
+      after: number > 0 ? pages[number - 1].last : nil, last: pages[number].last)
   }
 }

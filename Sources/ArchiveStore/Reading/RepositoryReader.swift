@@ -1,5 +1,5 @@
 package import Codecs
-internal import SystemIO
+package import SystemIO
 
 /// Reads the content of a repository. All bytes are verified against their hash before they are
 /// returned.
@@ -11,11 +11,11 @@ internal import SystemIO
 package final class RepositoryReader {
   package let repository: Repository
   var index: ReaderIndex
-  private var dataFrames = FrameCache(capacity: 32 << 20)
-  private var treeFrames = FrameCache(capacity: 16 << 20)
+  private var dataFrames = FrameDecoder.Cache(capacity: 32 << 20)
+  private var treeFrames = FrameDecoder.Cache(capacity: 16 << 20)
   private var decoder: FrameDecoder
   /// Frames that cannot be read, with the reason.
-  private var lostFrames: [FrameCache.Key: StoreError] = [:]
+  private var lostFrames: [FrameDecoder.Cache.Key: StoreError] = [:]
   /// Packs in which damage was found.
   private(set) var damagedPacks: Set<Digest> = []
   /// The monitor of this reader's walks and of the files read by them; nil if there is none.
@@ -91,7 +91,7 @@ package final class RepositoryReader {
   private func frame(
     _ place: IndexSet.Found, kind: BlobKind
   ) throws(StoreError) -> [UInt8] {
-    let key = FrameCache.Key(pack: place.pack, frame: place.frameNumber)
+    let key = FrameDecoder.Cache.Key(pack: place.pack, frame: place.frameNumber)
     let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
     if let held { return held }
     if let error = lostFrames[key] { throw error }
@@ -108,16 +108,18 @@ package final class RepositoryReader {
   }
 }
 
-/// The location of a blob, ordered by pack, frame and offset.
-package struct BlobLocation: Hashable, Sendable, Comparable {
-  package let pack: Digest
-  package let frame: Int
-  /// The offset in the decoded frame.
-  package let offset: Int
-  package let length: Int
+extension RepositoryReader {
+  /// The location of a blob, ordered by pack, frame and offset.
+  package struct BlobLocation: Hashable, Sendable, Comparable {
+    package let pack: Digest
+    package let frame: Int
+    /// The offset in the decoded frame.
+    package let offset: Int
+    package let length: Int
 
-  package static func < (left: Self, right: Self) -> Bool {
-    (left.pack, left.frame, left.offset) < (right.pack, right.frame, right.offset)
+    package static func < (left: Self, right: Self) -> Bool {
+      (left.pack, left.frame, left.offset) < (right.pack, right.frame, right.offset)
+    }
   }
 }
 
@@ -130,5 +132,180 @@ extension Repository {
     let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
     reader.watch = watch
     return reader
+  }
+}
+
+// MARK: - Content
+
+extension RepositoryReader {
+  /// Passes the blobs of a file in order, each with its offset in the file. Ranges not passed, up
+  /// to the content's size, are holes. The span is valid only during the call.
+  ///
+  /// - Throws: `StoreError` if content cannot be read, and any error of `body`.
+  package func readContent(
+    _ content: Content, _ body: (UInt64, Span<UInt8>) throws -> Void
+  ) throws {
+    try forEachPiece(of: content) { offset, piece in
+      guard case .blob(let digest, let length) = piece else { return }
+      let (frame, range) = try find(BlobID(kind: .data, digest: digest))
+      guard range.count == length else {
+        throw StoreError.damaged(
+          "data blob \(digest.hex)",
+          "it has \(range.count) bytes instead of the \(length) that a file needs")
+      }
+      try body(offset, frame.span.extracting(range))
+    }
+  }
+
+  /// Passes the pieces of a file in order, each with its offset in the file, and resolves lists.
+  package func forEachPiece(
+    of content: Content, _ body: (UInt64, Piece) throws -> Void
+  ) throws {
+    try forEachPiece(content.pieces[...], level: content.level, body)
+  }
+
+  /// Passes the pieces in lists of a level (`Content.level`) in order, each with its offset.
+  package func forEachPiece(
+    _ pieces: ArraySlice<Piece>, level: UInt8, _ body: (UInt64, Piece) throws -> Void
+  ) throws {
+    try forEachPiece(pieces, level: level, from: 0, body)
+  }
+
+  private func forEachPiece(
+    _ pieces: ArraySlice<Piece>, level: UInt8, from start: UInt64,
+    _ body: (UInt64, Piece) throws -> Void
+  ) throws {
+    var offset = start
+    for piece in pieces {
+      if level > 0, case .blob(let digest, let length) = piece {
+        let list = try self.pieces(ofList: digest, level: level - 1, length: length)
+        try forEachPiece(list[...], level: level - 1, from: offset, body)
+      } else {
+        try body(offset, piece)
+      }
+      offset += piece.length
+    }
+  }
+
+  /// Reads a list of pieces, which must cover exactly `length` bytes of the file. The pieces of a
+  /// level above 0 are lists themselves.
+  package func pieces(
+    ofList digest: Digest, level: UInt8, length: UInt64
+  ) throws(StoreError) -> [Piece] {
+    let blob = BlobID(kind: .list, digest: digest)
+    let bytes = try readBlob(blob)
+    return try ContentCoding.decodeList(bytes, level: level, length: length, object: "\(blob)")
+  }
+
+  /// Returns the value of an extended attribute.
+  package func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
+    switch attribute.value {
+    case .inline(let value): return value
+    case .blob(let digest, let length):
+      let value = try readBlob(BlobID(kind: .data, digest: digest))
+      guard value.count == length else {
+        throw .damaged(
+          "data blob \(digest.hex)",
+          "it has \(value.count) bytes instead of the \(length) that an attribute needs")
+      }
+      return value
+    }
+  }
+}
+
+// MARK: - Walks and deliveries
+
+extension RepositoryReader {
+  /// Walks a tree depth first, ordered by the bytes of the names, each directory before its
+  /// content. Paths are relative to the tree.
+  ///
+  /// Memory is bounded for any tree: of the open directories only the innermost 32 MiB (`budget`)
+  /// are held, and the others are read again when the walk returns to them. A depth over 4,096
+  /// directories, or a path over 64 KiB, is `damaged`.
+  package func walk(
+    _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> TreeWalk.Step
+  ) throws {
+    try walk(tree, budget: TreeWalk.budget, body)
+  }
+
+  func walk(
+    _ tree: TreeReference, budget: Int,
+    _ body: (ByteString, TreeEntry) throws -> TreeWalk.Step
+  ) throws {
+    var walk = TreeWalk(self, tree, budget: budget)
+    try walk.run { path, finding in
+      switch finding {
+      case .entry(let entry): return try body(path, entry)
+      case .damage(let error), .lost(_, let error): throw error
+      }
+    }
+  }
+
+  /// Walks like `walk(_:_:)`, but continues past damage. If a directory or some of its pages cannot
+  /// be read, that is reported under the directory's path (empty for the tree itself) in place of
+  /// the lost entries. After damage, only the step `stop` has an effect.
+  package func walkPastDamage(
+    _ tree: TreeReference, _ body: (ByteString, TreeWalk.Finding) throws -> TreeWalk.Step
+  ) throws {
+    try walkPastDamage(tree, budget: TreeWalk.budget, body)
+  }
+
+  func walkPastDamage(
+    _ tree: TreeReference, budget: Int,
+    _ body: (ByteString, TreeWalk.Finding) throws -> TreeWalk.Step
+  ) throws {
+    var walk = TreeWalk(self, tree, budget: budget)
+    guard let watch else { return try walk.run(body) }
+    try walk.run { path, finding in
+      if case .entry(let entry) = finding {
+        return try watch.take(path, node: entry.node) { try body(path, finding) }
+      }
+      watch.counters.didFail()
+      return try body(path, finding)
+    }
+  }
+
+  /// Walks several trees as one, depth first, ordered by the bytes of the names, each directory
+  /// before its content. A directory that several trees share at a path is read once. Paths are
+  /// relative to the trees. Handles damage like `walkPastDamage` and bounds memory in the same way.
+  ///
+  /// With `differencesOnly`, content that all trees share is not reported, and shared directories
+  /// and pages are not read.
+  package func walkTogether(
+    _ trees: [TreeReference], differencesOnly: Bool = false,
+    _ body: (ByteString, JointWalk.Finding) throws -> TreeWalk.Step
+  ) throws {
+    var walk = JointWalk(self, trees, differencesOnly: differencesOnly)
+    guard let watch else { return try walk.run(body) }
+    try walk.run { path, found in
+      if case .entries(let entries, _) = found {
+        return try watch.take(path, node: entries[0].entry.node) { try body(path, found) }
+      }
+      watch.counters.didFail()
+      return try body(path, found)
+    }
+  }
+
+  /// Delivers data blobs to `threads` threads in pack order. Each frame is read and decoded once,
+  /// each blob is verified against its hash, and the wanted blobs of a frame are delivered
+  /// together. The uses must be sorted by item, then by offset.
+  ///
+  /// Damaged and missing blobs are reported to the sink and do not end the delivery. A blob that
+  /// was moved in the meantime, or that has another copy, counts as missing here, but
+  /// `readBlob(_:)` finds it. `isStopping` is called between frames. A thread holds one stored
+  /// frame, and decoded frames of at most 8 MiB plus one.
+  ///
+  /// - Throws: the first error of a sink, or `StoreError` if the storage fails.
+  package func deliver<Sink: BlobDelivery.Sink>(
+    _ uses: [BlobDelivery.Use], threads: Int, isStopping: @escaping @Sendable () -> Bool,
+    to makeSink: @escaping @Sendable () throws -> Sink
+  ) throws {
+    let plan = try index.plan(uses)
+    if !plan.missing.isEmpty {
+      try makeSink().miss(plan.missing, .missing("\(plan.missing.count) blobs"))
+    }
+    let count = min(max(1, threads), plan.frames.count)
+    try BlobDelivery(plan, from: repository.storage, threads: count, isStopping: isStopping)
+      .run(threads: count, makeSink)
   }
 }

@@ -23,120 +23,6 @@ package struct Reason: RawRepresentable, Hashable, Sendable {
   package static let uninstall = Reason(rawValue: "uninstall")
 }
 
-/// The device that was backed up.
-package struct DeviceRecord: Hashable, Sendable {
-  /// The unique identity of the device.
-  package var identity: String
-  package var platform: String
-  package var layout: String
-  /// The root directory of the device.
-  package var root: ByteString
-  package var osVersion: String?
-  package var containers: [ContainerRecord]
-
-  /// Creates a record.
-  package init(
-    identity: String, platform: String, layout: String, root: ByteString,
-    osVersion: String? = nil, containers: [ContainerRecord] = []
-  ) {
-    self.identity = identity
-    self.platform = platform
-    self.layout = layout
-    self.root = root
-    self.osVersion = osVersion
-    self.containers = containers
-  }
-}
-
-/// A container and its location.
-package struct ContainerRecord: Hashable, Sendable {
-  /// The logical path of the container.
-  package var path: ByteString
-  package var uuid: String?
-  /// The name of the revision, if the layout has revisions.
-  package var revision: String?
-  /// The path on the device at the time of the run.
-  package var realPath: ByteString
-
-  /// Creates a record.
-  package init(
-    path: ByteString, uuid: String? = nil, revision: String? = nil, realPath: ByteString
-  ) {
-    self.path = path
-    self.uuid = uuid
-    self.revision = revision
-    self.realPath = realPath
-  }
-}
-
-/// An app that was backed up.
-package struct AppRecord: Hashable, Sendable {
-  package var identifier: String
-  package var name: String?
-  package var version: String?
-  package var build: String?
-  /// The logical paths of its containers.
-  package var containers: [ByteString]
-  /// The groups in which it shares data.
-  package var groups: [GroupRecord] = []
-  /// The installation source of a Flatpak app.
-  package var flatpak: FlatpakRecord?
-
-  /// Creates a record.
-  package init(
-    identifier: String, name: String? = nil, version: String? = nil, build: String? = nil,
-    containers: [ByteString] = []
-  ) {
-    self.identifier = identifier
-    self.name = name
-    self.version = version
-    self.build = build
-    self.containers = containers
-  }
-}
-
-/// The membership of an app in a group.
-package struct GroupRecord: Hashable, Sendable {
-  /// The identifier of the group.
-  package var identifier: String
-  /// Whether the membership is known from an entitlement or a policy, not guessed.
-  package var isKnown: Bool
-
-  /// Creates a record.
-  package init(identifier: String, isKnown: Bool) {
-    self.identifier = identifier
-    self.isKnown = isKnown
-  }
-}
-
-/// The installed version of a Flatpak app and its source.
-package struct FlatpakRecord: Hashable, Sendable {
-  /// The installation: `user` or `system`.
-  package var scope: String
-  package var architecture: String
-  package var branch: String
-  /// The checksum of the deployed commit.
-  package var commit: String
-  /// The remote's name and URL, if known.
-  package var origin: String?
-  package var url: String?
-  package var runtime: String?
-
-  /// Creates a record.
-  package init(
-    scope: String, architecture: String, branch: String, commit: String, origin: String? = nil,
-    url: String? = nil, runtime: String? = nil
-  ) {
-    self.scope = scope
-    self.architecture = architecture
-    self.branch = branch
-    self.commit = commit
-    self.origin = origin
-    self.url = url
-    self.runtime = runtime
-  }
-}
-
 /// The policy of the run.
 package struct PolicyRecord: Hashable, Sendable {
   package var name: String
@@ -158,23 +44,25 @@ package struct Totals: Hashable, Sendable {
   package var bytes: UInt64 = 0
   /// The bytes that this run added to packs.
   package var stored: UInt64 = 0
-  package var classes: [ClassTotal] = []
+  package var classes: [Class] = []
 
   /// Creates empty totals.
   package init() {}
 }
 
-/// The totals of one data class in a snapshot.
-package struct ClassTotal: Hashable, Sendable {
-  package var name: String
-  package var files: UInt64
-  package var bytes: UInt64
+extension Totals {
+  /// The totals of one data class in a snapshot.
+  package struct Class: Hashable, Sendable {
+    package var name: String
+    package var files: UInt64
+    package var bytes: UInt64
 
-  /// Creates a total.
-  package init(name: String, files: UInt64, bytes: UInt64) {
-    self.name = name
-    self.files = files
-    self.bytes = bytes
+    /// Creates a total.
+    package init(name: String, files: UInt64, bytes: UInt64) {
+      self.name = name
+      self.files = files
+      self.bytes = bytes
+    }
   }
 }
 
@@ -252,14 +140,131 @@ package struct DatabaseRecord: Hashable, Sendable {
   }
 }
 
-/// The source of a copied snapshot.
-package struct Original: Hashable, Sendable {
-  package var repository: Digest
-  package var id: SnapshotID
+extension Snapshot {
+  /// The source of a copied snapshot.
+  package struct Original: Hashable, Sendable {
+    package var repository: Digest
+    package var id: SnapshotID
 
-  /// Creates a record.
-  package init(repository: Digest, id: SnapshotID) {
-    self.repository = repository
-    self.id = id
+    /// Creates a record.
+    package init(repository: Digest, id: SnapshotID) {
+      self.repository = repository
+      self.id = id
+    }
+  }
+}
+
+// MARK: - Encoding
+
+extension Scope {
+  var json: JSON {
+    switch self {
+    case .device: ["kind": "device"]
+    case .apps(let apps): ["kind": "apps", "apps": .array(apps) { .string($0) }]
+    }
+  }
+}
+
+extension Totals {
+  var json: JSON {
+    let classes = JSON.array(classes) {
+      ["name": .string($0.name), "files": .count($0.files), "bytes": .count($0.bytes)]
+    }
+    return [
+      "entries": .count(entries), "files": .count(files), "bytes": .count(bytes),
+      "stored": .count(stored), "classes": classes,
+    ]
+  }
+}
+
+extension ClassRun {
+  var json: JSON { .pathObject(path, [JSON.Member("class", .string(name))]) }
+}
+
+extension NameRecord {
+  var json: JSON { ["id": .integer(Int64(id)), "name": .string(name)] }
+}
+
+extension Exclusion {
+  var json: JSON {
+    var members = [
+      JSON.Member("rule", .string(rule)), JSON.Member("files", .count(files)),
+      JSON.Member("bytes", .count(bytes)),
+    ]
+    if let entry = try? directory?.encoded() {
+      members.append(JSON.Member("directory", .string(Base64.encode(entry))))
+    }
+    return .pathObject(path, members)
+  }
+}
+
+extension PathNote {
+  var json: JSON { .pathObject(path, [JSON.Member("note", .string(note))]) }
+}
+
+extension DatabaseRecord {
+  var json: JSON { .pathObject(path, [JSON.Member("how", .string(how))]) }
+}
+
+extension JSON {
+  /// Returns an object with a path, followed by more members.
+  static func pathObject(_ path: ByteString, _ more: [JSON.Member] = []) -> JSON {
+    var members: [JSON.Member] = []
+    members.add("path", path: path)
+    return .object(members + more)
+  }
+}
+
+// MARK: - Decoding
+
+extension Scope {
+  init(_ fields: JSONFields) throws(StoreError) {
+    switch try fields.string("kind", default: "device") {
+    case "device": self = .device
+    case "apps": self = .apps(try fields.strings("apps"))
+    default: throw fields.fault("kind", "\"device\" or \"apps\"")
+    }
+  }
+}
+
+extension Totals {
+  init(_ fields: JSONFields) throws(StoreError) {
+    entries = try fields.count("entries", default: 0)
+    files = try fields.count("files", default: 0)
+    bytes = try fields.count("bytes", default: 0)
+    stored = try fields.count("stored", default: 0)
+    classes = try fields.elements("classes") { field throws(StoreError) in
+      Class(
+        name: try field.string("name"), files: try field.count("files"),
+        bytes: try field.count("bytes"))
+    }
+  }
+}
+
+extension NameRecord {
+  init(_ fields: JSONFields) throws(StoreError) {
+    guard let id = UInt32(exactly: try fields.count("id")) else {
+      throw fields.fault("id", "a number of 32 bits")
+    }
+    self.init(id: id, name: try fields.string("name"))
+  }
+}
+
+extension PathNote {
+  init(_ fields: JSONFields) throws(StoreError) {
+    self.init(path: try fields.path("path"), note: try fields.string("note"))
+  }
+}
+
+extension JSONFields {
+  /// Returns a directory's entry in base64, with inline attributes only, or nil if the member is
+  /// missing.
+  func directoryIfPresent(_ name: String) throws(StoreError) -> TreeEntry? {
+    guard json[name] != nil else { return nil }
+    guard let bytes = Base64.decode(try string(name).utf8),
+      let entry = try? TreeEntry(encoded: bytes), case .directory = entry.node,
+      entry.attributes.allSatisfy({ if case .inline = $0.value { true } else { false } })
+    else { throw fault(name, "a directory's entry") }
+    return entry
   }
 }

@@ -120,4 +120,30 @@ extension Storage {
       throw error
     }
   }
+
+  /// Returns the names in a directory of the layout, or nil if the directory is missing. Throws if
+  /// the name belongs to something else.
+  func listIfPresent(_ directory: ObjectPath) throws(StoreError) -> [ByteString]? {
+    do {
+      return try list(directory)
+    } catch {
+      guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+      return nil
+    }
+  }
+
+  /// Creates the missing directories among `names`. Another program may create some at the same
+  /// time; these are kept.
+  func makeMissing(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
+    for _ in 0...names.count {
+      let there = Set(try list(directory))
+      let missing = names.filter { !there.contains($0) }
+      if missing.isEmpty { return }
+      do {
+        return try makeDirectories(missing, in: directory)
+      } catch {
+        guard error.code == .notEmpty else { throw error }
+      }
+    }
+  }
 }

@@ -1,6 +1,21 @@
 internal import Codecs
 internal import SystemIO
 
+/// The content of a tree blob: all entries of a directory, or the table of its pages.
+enum TreeBlob: Hashable, Sendable {
+  case page([TreeEntry])
+  case table([TreeBlob.Page])
+}
+
+extension TreeBlob {
+  /// A page in a directory's table.
+  struct Page: Hashable, Sendable {
+    /// The name of its last entry.
+    let last: ByteString
+    let digest: Digest
+  }
+}
+
 /// Directories as tree blobs: pages of entries, and tables of pages (docs/repository-format.md,
 /// "Tree").
 ///
@@ -35,7 +50,7 @@ enum TreeCoding {
   }
 
   /// Returns the blob of a page table: for each page, the name of its last entry and its hash.
-  static func encodeTable(_ pages: [TreePage]) -> [UInt8] {
+  static func encodeTable(_ pages: [TreeBlob.Page]) -> [UInt8] {
     var encoder = CBOREncoder()
     encoder.beginMap()
     encoder.key(Key.pages)
@@ -123,10 +138,10 @@ extension TreeCoding {
     return entries
   }
 
-  private static func table(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreePage] {
+  private static func table(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreeBlob.Page] {
     let count = try decoder.beginArray()
     guard count >= 2 else { throw ContentCoding.fault("a table of \(count) pages") }
-    var pages: [TreePage] = []
+    var pages: [TreeBlob.Page] = []
     pages.reserveCapacity(count)
     while try decoder.nextElement() {
       guard try decoder.beginArray() == 2, try decoder.nextElement() else {
@@ -139,7 +154,7 @@ extension TreeCoding {
       guard PathRules.fault(inName: last) == nil, pages.last.map({ $0.last < last }) ?? true else {
         throw ContentCoding.fault("the names in a table are invalid or out of order")
       }
-      pages.append(TreePage(last: last, digest: digest))
+      pages.append(TreeBlob.Page(last: last, digest: digest))
     }
     return pages
   }

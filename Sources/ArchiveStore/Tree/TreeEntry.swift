@@ -19,13 +19,13 @@ package struct TreeEntry: Hashable, Sendable {
   /// The smallest path in the snapshot among the hard links of one file; all of them have it.
   package var linkGroup: ByteString?
   /// Fields written by a newer version, preserved when the entry is rewritten.
-  package var extensions: [TreeExtension]
+  package var extensions: [Extension]
 
   /// Creates an entry.
   package init(
     name: ByteString, node: Node, permissions: UInt16? = nil, owner: UInt32 = 0,
     group: UInt32 = 0, modified: Timestamp = Timestamp(seconds: 0), attributes: [Attribute] = [],
-    flags: UInt32 = 0, linkGroup: ByteString? = nil, extensions: [TreeExtension] = []
+    flags: UInt32 = 0, linkGroup: ByteString? = nil, extensions: [Extension] = []
   ) {
     self.name = name
     self.node = node
@@ -47,8 +47,8 @@ package enum Node: Hashable, Sendable {
   case symlink(target: ByteString)
   case fifo
   case socket
-  case characterDevice(DeviceNumber)
-  case blockDevice(DeviceNumber)
+  case characterDevice(TreeEntry.DeviceNumber)
+  case blockDevice(TreeEntry.DeviceNumber)
 
   /// The permissions that are omitted from the encoding.
   var defaultPermissions: UInt16 {
@@ -68,27 +68,29 @@ package struct TreeReference: Hashable, Sendable {
   package init(_ digest: Digest) { self.digest = digest }
 }
 
-/// The number of a device file.
-package struct DeviceNumber: Hashable, Sendable {
-  package let major: UInt32
-  package let minor: UInt32
+extension TreeEntry {
+  /// The number of a device file.
+  package struct DeviceNumber: Hashable, Sendable {
+    package let major: UInt32
+    package let minor: UInt32
 
-  /// Creates a number from its parts.
-  package init(major: UInt32, minor: UInt32) {
-    self.major = major
-    self.minor = minor
-  }
+    /// Creates a number from its parts.
+    package init(major: UInt32, minor: UInt32) {
+      self.major = major
+      self.minor = minor
+    }
 
-  /// Creates a number from a Linux device number (`makedev(3)`).
-  package init(linux number: UInt64) {
-    major = UInt32(truncatingIfNeeded: (number >> 8) & 0xfff | (number >> 32) & ~0xfff)
-    minor = UInt32(truncatingIfNeeded: number & 0xff | (number >> 12) & ~0xff)
-  }
+    /// Creates a number from a Linux device number (`makedev(3)`).
+    package init(linux number: UInt64) {
+      major = UInt32(truncatingIfNeeded: (number >> 8) & 0xfff | (number >> 32) & ~0xfff)
+      minor = UInt32(truncatingIfNeeded: number & 0xff | (number >> 12) & ~0xff)
+    }
 
-  /// The Linux device number.
-  package var linux: UInt64 {
-    let (major, minor) = (UInt64(major), UInt64(minor))
-    return (major & 0xfff) << 8 | (major & ~0xfff) << 32 | minor & 0xff | (minor & ~0xff) << 12
+    /// The Linux device number.
+    package var linux: UInt64 {
+      let (major, minor) = (UInt64(major), UInt64(minor))
+      return (major & 0xfff) << 8 | (major & ~0xfff) << 32 | minor & 0xff | (minor & ~0xff) << 12
+    }
   }
 }
 
@@ -113,15 +115,115 @@ package struct Attribute: Hashable, Sendable {
   package static let inlineLimit = 512
 }
 
-/// A field of an entry with a key of 128 or more.
-package struct TreeExtension: Hashable, Sendable {
-  package let key: UInt64
-  /// The value as deterministic CBOR.
-  package let value: [UInt8]
+extension TreeEntry {
+  /// A field of an entry with a key of 128 or more.
+  package struct Extension: Hashable, Sendable {
+    package let key: UInt64
+    /// The value as deterministic CBOR.
+    package let value: [UInt8]
 
-  /// Creates a field.
-  package init(key: UInt64, value: [UInt8]) {
-    self.key = key
-    self.value = value
+    /// Creates a field.
+    package init(key: UInt64, value: [UInt8]) {
+      self.key = key
+      self.value = value
+    }
+  }
+
+  /// The first violation of the format in this entry, or nil if there is none. Writers and readers
+  /// apply the same checks.
+  var fault: String? {
+    PathRules.fault(inName: name) ?? valueFault ?? node.fault ?? attributeFault
+      ?? linkFault ?? extensionFault
+  }
+
+  private var valueFault: String? {
+    if permissions > 0o7777 { return "permissions beyond 07777" }
+    return modified.nanoseconds > 999_999_999 ? "nanoseconds beyond 999999999" : nil
+  }
+
+  private var attributeFault: String? {
+    var last: ByteString?
+    for attribute in attributes {
+      let name = attribute.name
+      if name.isEmpty || name.hasNUL || name.count > 255 {
+        return "an attribute with an invalid name"
+      }
+      if let last, !(last < name) { return "attributes out of order or duplicated" }
+      last = name
+      switch attribute.value {
+      case .inline(let value):
+        if value.count > Attribute.inlineLimit { return "an inline attribute that is too long" }
+      case .blob(_, let length):
+        if length <= Attribute.inlineLimit || length > FormatLimit.blob {
+          return "an attribute's blob of \(length) bytes"
+        }
+      }
+    }
+    return nil
+  }
+
+  private var linkFault: String? {
+    guard let linkGroup else { return nil }
+    if case .directory = node { return "a directory with hard links" }
+    return PathRules.fault(inPath: linkGroup).map { "a hard-link group with \($0)" }
+  }
+
+  private var extensionFault: String? {
+    var last: UInt64 = 127
+    for field in extensions {
+      guard field.key > last, field.key <= Int64.max else { return "extensions out of order" }
+      last = field.key
+      var decoder = CBORDecoder(field.value)
+      do {
+        try decoder.skip()
+        try decoder.finish()
+      } catch { return "an extension that is not deterministic CBOR" }
+    }
+    return nil
+  }
+}
+
+extension Node {
+  fileprivate var fault: String? {
+    switch self {
+    case .file(let content): content.fault
+    case .symlink(let target):
+      if target.isEmpty || target.hasNUL || target.count > FormatLimit.path {
+        "a link with an invalid target"
+      } else {
+        nil
+      }
+    case .directory, .fifo, .socket, .characterDevice, .blockDevice: nil
+    }
+  }
+}
+
+extension TreeEntry {
+  /// Returns the encoding of the entry in a tree (docs/repository-format.md, "Entry").
+  ///
+  /// - Throws: `invalid` for an entry that violates the format.
+  package func encoded() throws(StoreError) -> [UInt8] {
+    if attributes.count > 1 {
+      var sorted = self
+      sorted.attributes.sort { $0.name < $1.name }
+      return try sorted.encodedInOrder()
+    }
+    return try encodedInOrder()
+  }
+
+  private func encodedInOrder() throws(StoreError) -> [UInt8] {
+    if let fault { throw .invalid("the entry \(name)", "it has \(fault)") }
+    return TreeEntryCoding.encode(self)
+  }
+
+  /// Decodes an entry encoded by `encoded()`.
+  ///
+  /// - Throws: `damaged` for any other bytes.
+  package init(encoded bytes: [UInt8]) throws(StoreError) {
+    do throws(CodecError) {
+      var decoder = CBORDecoder(bytes)
+      self = try TreeEntryCoding.decode(&decoder)
+      try decoder.finish()
+    } catch { throw .codec(error, "an entry outside of a tree") }
   }
 }

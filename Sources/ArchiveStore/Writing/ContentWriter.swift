@@ -1,4 +1,5 @@
 internal import Codecs
+internal import Synchronization
 package import SystemIO
 
 /// The content writer of one thread. It cuts and hashes content, collects new blobs in frames, and
@@ -18,7 +19,7 @@ package final class ContentWriter {
   /// The writer of the current file, kept for its buffers.
   private let file = FileWriter()
   /// The pieces of the current in-memory file, kept for their memory.
-  var member = PendingMember()
+  var member = FileWriter.PendingMember()
 
   init(_ session: WritingSession) throws(StoreError) {
     self.session = session
@@ -140,8 +141,148 @@ extension ContentWriter {
 
   /// Compresses a frame into a pack, and moves the bytes out of the frame, because a buffer with
   /// another reference cannot be reused.
-  private func compress(_ plain: inout PlainFrame) throws(StoreError) {
+  private func compress(_ plain: inout PackFrame.Plain) throws(StoreError) {
     try session.lanes.append(try encoder.encode(plain))
     session.buffers.give(exchange(&plain.bytes, with: []))
+  }
+
+  /// The maximum size in bytes of a file that is stored as one piece, whatever its content.
+  package static let smallFile = ContentCutter.wholeLimit
+  /// The maximum size in bytes of a file that can become one member.
+  package static let wholeFile = FileWriter.wholeLimit
+
+  /// Stores bytes in memory as the content of a file. The result equals that of appending them. Up
+  /// to `wholeFile` bytes are copied only once, into the frame.
+  package func storeFile(
+    logicalPath: ByteString, bytes: Span<UInt8>, hints: FileHints = FileHints()
+  ) throws -> Content {
+    guard bytes.count <= Self.wholeFile else {
+      return try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
+    }
+    try prepare(logicalPath)
+    let places = ContentCutter.pieces(of: bytes, isDatabase: hints.isDatabase, size: hints.size)
+    return try store(
+      zip(places, Blake2b.hash(places, of: bytes)), of: bytes, path: logicalPath, hints: hints)
+  }
+
+  /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
+  /// fraction of the time.
+  package func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
+    let digests = Blake2b.hash(files.map(\.place), of: bytes)
+    var contents: [Content] = []
+    contents.reserveCapacity(files.count)
+    for (file, digest) in zip(files, digests) {
+      precondition(file.place.count <= Self.smallFile, "the file would be cut in pieces")
+      try prepare(file.logicalPath)
+      contents.append(
+        try store(
+          CollectionOfOne((0..<file.place.count, digest)), of: bytes.extracting(file.place),
+          path: file.logicalPath, hints: file.hints))
+    }
+    return contents
+  }
+
+  /// Stores the pieces of a file in memory, each with its digest.
+  private func store(
+    _ pieces: some Sequence<(Range<Int>, Digest)>, of bytes: Span<UInt8>, path: ByteString,
+    hints: FileHints
+  ) throws(StoreError) -> Content {
+    guard !bytes.isEmpty else { return .empty }
+    var content = Content.Builder()
+    var isWhole = true
+    member.removeAll()
+    for (place, digest) in pieces {
+      let id = BlobID(kind: .data, digest: digest)
+      try content.append(.blob(digest, length: UInt64(place.count))) {
+        level, pieces throws(StoreError) in
+        try session.storeList(level: level, pieces: pieces)
+      }
+      let isNew = claim(id, length: place.count, besides: member)
+      isWhole = isWhole && isNew
+      member.append(id, place, at: UInt64(place.lowerBound), isKnown: !isNew)
+    }
+    try append(member, of: bytes, isWhole: isWhole, path: path, hints: hints)
+    return try content.finish { level, pieces throws(StoreError) in
+      try session.storeList(level: level, pieces: pieces)
+    }
+  }
+
+  /// Whether a piece of the current file must be stored with it, because it is new or repeats one
+  /// of the file's pending pieces.
+  func claim(_ id: BlobID, length: Int, besides pending: FileWriter.PendingMember) -> Bool {
+    guard pending.contains(id) else { return session.known.claim(id, length: length) }
+    session.known.countKnown(length: length)
+    return true
+  }
+
+  /// Adds the pending pieces of a file, as the whole file or as parts.
+  func append(
+    _ pending: FileWriter.PendingMember, of bytes: Span<UInt8>, isWhole: Bool, path: ByteString,
+    hints: FileHints
+  ) throws(StoreError) {
+    if isWhole {
+      return try pending.emitWhole(of: bytes) { bytes, blobs throws(StoreError) in
+        try append(hints.member(path, size: bytes.count), bytes: bytes, blobs: blobs)
+      }
+    }
+    try pending.emitParts(of: bytes, limit: FileWriter.partLimit) {
+      offset, bytes, blobs throws(StoreError) in
+      let digits = String(offset, radix: 16)
+      let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
+      let part = Self.parts.appending(path).appending(ByteString(name))
+      try append(hints.member(part, size: bytes.count), bytes: bytes, blobs: blobs)
+    }
+  }
+
+  private static let parts: ByteString = ".sandboxctl/parts"
+
+  /// A small file in memory, among others.
+  package struct SmallFile: Sendable {
+    package let logicalPath: ByteString
+    /// The range of the file in the shared bytes, at most `ContentWriter.smallFile` bytes long.
+    package let place: Range<Int>
+    package let hints: FileHints
+
+    /// Creates a description of a file.
+    package init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
+      (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
+    }
+  }
+
+  /// Full frames that wait for a thread without a file of its own, so that all threads compress one
+  /// large file.
+  ///
+  /// The queue is bounded: it holds one frame of 4 MiB for each worker. A thread that finds the
+  /// queue full, or no helpers, compresses the frame itself, so adding a frame never blocks.
+  final class FrameQueue: Sendable {
+    private let queue: BoundedQueue<PackFrame.Plain>
+    private let helpers = Atomic<Int>(0)
+
+    init(workers: Int) { queue = BoundedQueue(capacity: workers) }
+
+    /// The time in milliseconds that a helper waits before it checks whether to continue.
+    private static let patience = 2
+
+    /// Adds a frame for the helpers. Returns false if there are none or if the queue is full.
+    func offer(_ frame: PackFrame.Plain) -> Bool {
+      helpers.load(ordering: .relaxed) > 0 && queue.offer(frame)
+    }
+
+    /// Returns the next waiting frame, or nil if there is none.
+    func next() -> PackFrame.Plain? { queue.take(waitingAtMost: 0) }
+
+    /// Passes frames to `use` as they arrive, until `isDone` returns true and none waits.
+    func help(until isDone: () -> Bool, _ use: (inout PackFrame.Plain) -> Void) {
+      helpers.add(1, ordering: .relaxed)
+      defer { helpers.subtract(1, ordering: .relaxed) }
+      while true {
+        let isLast = isDone()
+        if var frame = queue.take(waitingAtMost: isLast ? 0 : Self.patience) {
+          use(&frame)
+        } else if isLast {
+          return
+        }
+      }
+    }
   }
 }

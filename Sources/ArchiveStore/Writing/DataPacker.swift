@@ -24,7 +24,7 @@ final class DataPacker: Sendable {
   /// The settings of the next pack.
   private struct Next {
     var target: Int
-    var hashes: PackHashes?
+    var hasher: MultiStreamHasher?
   }
 
   /// Creates a packer whose packs are full at `target` bytes. Packs of trees are read by the next
@@ -39,11 +39,11 @@ final class DataPacker: Sendable {
 
   var sharedBytes: Int { shared.load(ordering: .relaxed) }
 
-  /// Hashes packs opened from now on together with the others of `hashes`. The first of them, and
+  /// Hashes packs opened from now on together with the others of `hasher`. The first of them, and
   /// the first after each checkpoint, is full at `first` bytes.
-  func share(_ hashes: PackHashes, first: Int) {
+  func share(_ hasher: MultiStreamHasher, first: Int) {
     state.withLock { state in
-      state.first = Next(target: first, hashes: hashes)
+      state.first = Next(target: first, hasher: hasher)
       state.next = state.first
     }
   }
@@ -74,7 +74,7 @@ final class DataPacker: Sendable {
     let pack = try open(&state)
     let number = try pack.append(frame)
     known.place(frame.blobs, pack: pack.number, frame: number)
-    if state.first.hashes != nil { shared.add(frame.stored.count, ordering: .relaxed) }
+    if state.first.hasher != nil { shared.add(frame.stored.count, ordering: .relaxed) }
     if pack.isFull(before: 0) {
       full.append(pack)
       state.open = nil
@@ -85,7 +85,7 @@ final class DataPacker: Sendable {
   private func open(_ state: inout State) throws(StoreError) -> PackWriter {
     if let pack = state.open { return pack }
     let pack = try packs.open(
-      target: state.next.target, isReadSoon: isReadSoon, hashes: state.next.hashes)
+      target: state.next.target, isReadSoon: isReadSoon, hasher: state.next.hasher)
     state.open = pack
     state.next.target = target
     return pack
@@ -101,4 +101,115 @@ final class DataPacker: Sendable {
 
   /// Discards the open pack.
   func discard() { takeOpen()?.discard() }
+}
+
+/// The packers of frames of file contents, shared by all threads. While one thread writes a frame
+/// to a pack, others use packs of their own.
+///
+/// The first frames all go to the first packer, even if threads wait for each other, so that a run
+/// that stores little creates one pack, regardless of its threads. After that a frame goes to the
+/// first available packer, and a thread waits only if all are busy. Once the run has filled a pack,
+/// and if the processor has vector lanes, there are more packers, regardless of the workers: packs
+/// that grow at the same rate are hashed together. They must not all become full at once, or all
+/// threads would wait for the disk, so the first pack of each packer has a different size.
+final class PackerPool: Sendable {
+  /// All packers that may be used.
+  let all: [DataPacker]
+  /// The number of packers at the start of a run.
+  private let atFirst: Int
+  private let packs: RunPacks
+  private let target: Int
+  private let alone: Int
+  /// The hasher of each packer's packs, or none if hashing packs together gains nothing.
+  private let hashers: [MultiStreamHasher]
+  /// The bytes of the frames received so far.
+  private let placed = Atomic<Int>(0)
+  private let isSharing = Atomic<Bool>(false)
+  private let isShared = Atomic<Bool>(false)
+
+  /// Creates one packer for each two workers, and at least two for several workers: for
+  /// incompressible content about a third of the time goes into the pack's hash and its file. The
+  /// first `alone` bytes of frames go to the first packer, by default a quarter of a pack: one pack
+  /// less is worth more than the time that threads wait until then.
+  init(
+    _ packs: RunPacks, _ known: KnownBlobs, workers: Int, target: Int = PackWriter.target,
+    alone: Int? = nil, hasher makeHasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
+  ) {
+    (self.packs, self.target, self.alone) = (packs, target, alone ?? target / 4)
+    let atFirst = min(workers, max(2, (workers + 1) / 2))
+    self.atFirst = atFirst
+    hashers = makeHasher.map { MultiStreamHasher.hashers(ofAtLeast: atFirst, make: $0) } ?? []
+    let ways = max(atFirst, hashers.count)
+    all = (0..<ways).map { _ in DataPacker(packs, known, target: target, isReadSoon: false) }
+  }
+
+  /// Appends a frame to an open pack. A pack that becomes full is closed in the background.
+  func append(_ frame: PackFrame) throws(StoreError) {
+    let full = try put(frame)
+    if !full.isEmpty { share() }
+    for pack in full { try packs.closeSoon(pack) }
+  }
+
+  private func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
+    let before = placed.add(frame.stored.count, ordering: .relaxed).oldValue
+    if before < alone { return try all[0].put(frame) }
+    let ways = ways
+    for way in ways { if let full = try way.putIfFree(frame) { return full } }
+    return try ways[0].put(frame)
+  }
+
+  /// The active packers, in the order in which the next frame tries them.
+  var ways: [DataPacker] {
+    guard isShared.load(ordering: .acquiring) else { return Array(all[..<atFirst]) }
+    return all.map { ($0.sharedBytes, $0) }.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  /// Switches to shared hashing, once.
+  private func share() {
+    guard !hashers.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
+    for (number, way) in all.enumerated() {
+      way.share(hashers[number], first: target * (number + 1) / all.count)
+    }
+    isShared.store(true, ordering: .releasing)
+  }
+
+  /// Discards all open packs.
+  func discard() { for way in all { way.discard() } }
+}
+
+/// The packer of trees and lists into packs of their own, shared by all threads. They are small and
+/// few, so one frame is collected and compressed under one lock.
+final class TreePacker: Sendable {
+  let packs: DataPacker
+  private let frames: Mutex<Frames>
+
+  private struct Frames: ~Copyable {
+    var builder: FrameBuilder
+    var encoder: FrameEncoder
+  }
+
+  init(_ packs: DataPacker) throws(StoreError) {
+    self.packs = packs
+    let builder = try FrameBuilder(limit: FrameBuilder.treeLimit)
+    let encoder = try FrameEncoder()
+    frames = Mutex(Frames(builder: builder, encoder: encoder))
+  }
+
+  /// Adds a member. A frame that this closes is appended to the pack.
+  func append(
+    _ member: TarMember, bytes: [UInt8], blob: PackFrame.Blob
+  ) throws(StoreError) {
+    try frames.withLock { frames throws(StoreError) in
+      if let full = try frames.builder.append(member, bytes: bytes.span, blobs: [blob]) {
+        try packs.append(try frames.encoder.encode(full))
+      }
+    }
+  }
+
+  /// Closes the open frame.
+  func flush() throws(StoreError) {
+    try frames.withLock { frames throws(StoreError) in
+      if let last = frames.builder.finish() { try packs.append(try frames.encoder.encode(last)) }
+    }
+  }
 }

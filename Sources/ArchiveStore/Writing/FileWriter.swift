@@ -1,5 +1,5 @@
 package import Codecs
-internal import SystemIO
+package import SystemIO
 
 /// Receives the bytes and holes of one file in order; passed to the body of
 /// `ContentWriter.storeFile`.
@@ -11,7 +11,7 @@ package final class FileWriter {
   private var path: ByteString = ""
   private var hints = FileHints()
   private var cutter = ContentCutter(isDatabase: false, size: nil)
-  private var content = ContentBuilder()
+  private var content = Content.Builder()
   /// Pieces not yet hashed. Hashing them together takes a fraction of the time.
   private var cuts: [ContentCutter.Cut] = []
   private var pending = PendingMember()
@@ -21,7 +21,7 @@ package final class FileWriter {
   package var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
 
   /// The maximum size in bytes of a file that is stored as one member.
-  static let wholeLimit = 8 << 20
+  static let wholeLimit = FrameBuilder.memberLimit
   /// The maximum size in bytes of a part, which holds successive new blobs.
   static let partLimit = 4 << 20
   /// The number of pieces, or of their bytes, at which pieces are hashed. The number keeps all
@@ -40,7 +40,7 @@ package final class FileWriter {
     self.path = path
     self.hints = hints
     cutter.restart(isDatabase: hints.isDatabase, size: hints.size)
-    content = ContentBuilder()
+    content = Content.Builder()
     cuts.removeAll(keepingCapacity: true)
     isWhole = (hints.size ?? 0) <= UInt64(Self.wholeLimit)
   }
@@ -63,9 +63,6 @@ package final class FileWriter {
     cutter.append(bytes)
     try takePieces()
   }
-
-  /// Appends the next bytes.
-  package func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
 
   /// Appends the bytes that `read` appends to its array, usually at most 1 MiB, and returns their
   /// number. An error of `read` is rethrown and ends the file.
@@ -171,9 +168,7 @@ package final class FileWriter {
     try add(.blob(digest, length: UInt64(length)), writer)
     onPiece?(cut.offset, length, digest)
     let isRepeat = pending.contains(id)
-    if isRepeat {
-      writer.session.known.countKnown(length: length)
-    } else if !writer.session.known.claim(id, length: length) {
+    guard writer.claim(id, length: length, besides: pending) else {
       isWhole = false
       return try flush(writer)
     }
@@ -190,5 +185,124 @@ package final class FileWriter {
     let window = cutter.window
     try writer.append(pending, of: window.span, isWhole: isWhole, path: path, hints: hints)
     pending.removeAll()
+  }
+}
+
+/// Properties of a file that are known before it is read.
+package struct FileHints: Hashable, Sendable {
+  /// The size in bytes reported by the file system; a hint for cutting.
+  package var size: UInt64?
+  /// Whether the file is cut as a SQLite database even if it does not begin like one.
+  package var isDatabase: Bool
+  /// The metadata of the members in packs, for manual extraction.
+  package var permissions: UInt16
+  package var modified: Timestamp
+
+  /// Creates hints.
+  package init(
+    size: UInt64? = nil, isDatabase: Bool = false, permissions: UInt16 = 0o644,
+    modified: Timestamp = Timestamp(seconds: 0)
+  ) {
+    self.size = size
+    self.isDatabase = isDatabase
+    self.permissions = permissions
+    self.modified = modified
+  }
+  /// Returns the member at a path in a pack.
+  func member(_ path: ByteString, size: Int) -> TarMember {
+    TarMember(
+      path: Array(path.bytes), size: size, mode: permissions & 0o7777, modified: modified.seconds)
+  }
+}
+
+extension FileWriter {
+  /// The successive new blobs of a file that are in no member yet, as ranges of the caller's bytes.
+  struct PendingMember {
+    private struct Run {
+      let id: BlobID
+      var start: Int
+      let length: Int
+      /// The offset of the first byte in the file.
+      let offset: UInt64
+      /// Whether the same bytes are already stored or occur earlier in the file, which may still
+      /// become one member.
+      let isRepeat: Bool
+
+      var end: Int { start + length }
+    }
+
+    private var runs: [Run] = []
+    private var ids: Set<BlobID> = []
+
+    func contains(_ id: BlobID) -> Bool { runs.count > 1 ? ids.contains(id) : runs.first?.id == id }
+
+    /// Adds the blob at `place` in the bytes. With `isKnown` the blob is already stored, and
+    /// separates parts.
+    mutating func append(
+      _ id: BlobID, _ place: Range<Int>, at offset: UInt64, isKnown: Bool = false
+    ) {
+      let isRepeat = isKnown || contains(id)
+      if runs.count == 1 { ids.insert(runs[0].id) }
+      if !runs.isEmpty { ids.insert(id) }
+      runs.append(
+        Run(
+          id: id, start: place.lowerBound, length: place.count, offset: offset, isRepeat: isRepeat))
+    }
+
+    /// The position of the first blob in the caller's bytes, or nil if there is none.
+    var start: Int? { runs.first?.start }
+
+    /// The number of bytes from the start of the first blob to the end of the last.
+    var length: Int { (runs.last?.end ?? 0) - (runs.first?.start ?? 0) }
+
+    /// Adjusts the ranges after the caller's bytes moved to the front by `distance`.
+    mutating func move(by distance: Int) {
+      for index in runs.indices { runs[index].start -= distance }
+    }
+
+    mutating func removeAll() {
+      runs.removeAll(keepingCapacity: true)
+      if !ids.isEmpty { ids.removeAll(keepingCapacity: true) }
+    }
+
+    /// Passes all blobs as one member. Without pending blobs it does nothing.
+    func emitWhole(
+      of bytes: Span<UInt8>, _ give: (Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+      guard let first = runs.first, let last = runs.last else { return }
+      let blobs = runs.lazy.filter { !$0.isRepeat }.map {
+        PackFrame.Blob(id: $0.id, offset: $0.start - first.start, length: $0.length)
+      }
+      try give(bytes.extracting(first.start..<last.end), Array(blobs))
+    }
+
+    /// Passes parts of consecutive blobs, each of at most `limit` bytes.
+    func emitParts(
+      of bytes: Span<UInt8>, limit: Int,
+      _ give: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+      var part: [Run] = []
+      for run in runs {
+        let size = part.reduce(0) { $0 + $1.length }
+        if run.isRepeat || size + run.length > limit {
+          try self.give(part, of: bytes, give)
+          part = []
+        }
+        if !run.isRepeat { part.append(run) }
+      }
+      try self.give(part, of: bytes, give)
+    }
+
+    private func give(
+      _ part: [Run], of bytes: Span<UInt8>,
+      _ give: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+      guard let first = part.first, let last = part.last else { return }
+      let blobs = part.map {
+        PackFrame.Blob(id: $0.id, offset: $0.start - first.start, length: $0.length)
+      }
+      try give(
+        first.offset, bytes.extracting(first.start..<last.end), blobs)
+    }
   }
 }

@@ -15,7 +15,7 @@ final class RunPacks: Sendable {
   private struct State {
     var opened = 0
     /// The durable packs that are in no index object yet, by their number.
-    var finished: [Int: IndexBuilder.Pack] = [:]
+    var finished: [Int: PackTables.Pack] = [:]
     var count = 0
     var storedBytes: UInt64 = 0
     var lastIndex = Host.monotonicSeconds()
@@ -33,16 +33,16 @@ final class RunPacks: Sendable {
   var counts: (packs: Int, bytes: UInt64) { state.withLock { ($0.count, $0.storedBytes) } }
 
   /// Opens the next pack, which is full at `target` bytes. It is hashed with the others of
-  /// `hashes`, or alone.
+  /// `hasher`, or alone.
   func open(
-    target: Int = PackWriter.target, isReadSoon: Bool, hashes: PackHashes? = nil
+    target: Int = PackWriter.target, isReadSoon: Bool, hasher: MultiStreamHasher? = nil
   ) throws(StoreError) -> PackWriter {
     let number = state.withLock { state in
       defer { state.opened += 1 }
       return state.opened
     }
     return try PackWriter(
-      number: number, lease: lease, target: target, isReadSoon: isReadSoon, hashes: hashes)
+      number: number, lease: lease, target: target, isReadSoon: isReadSoon, hasher: hasher)
   }
 
   /// Makes a pack durable now.
@@ -120,7 +120,7 @@ extension RunPacks {
   }
 
   /// The finished packs that are in no index object yet, ordered by number.
-  var unindexed: [(number: Int, pack: IndexBuilder.Pack)] {
+  var unindexed: [(number: Int, pack: PackTables.Pack)] {
     state.withLock { $0.finished }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
@@ -130,5 +130,60 @@ extension RunPacks {
       for number in numbers { state.finished[number] = nil }
       state.lastIndex = Host.monotonicSeconds()
     }
+  }
+}
+
+/// The status of a run, shared by all threads. The first failure ends it for all of them.
+final class RunStatus: Sendable {
+  private let place: String
+  private let isOver = Atomic<Bool>(false)
+  private let failure = Mutex<StoreError?>(nil)
+
+  /// Creates the status of an active run; `place` is the subject of its errors.
+  init(place: String) { self.place = place }
+
+  /// Throws the failure that ended the run, if it has ended.
+  func check() throws(StoreError) {
+    guard isOver.load(ordering: .acquiring) else { return }
+    throw failure.withLock { $0 } ?? .invalid(place, "the session is over")
+  }
+
+  /// Ends the run with a failure, unless it has failed before.
+  func fail(_ error: StoreError) {
+    failure.withLock { $0 = $0 ?? error }
+    isOver.store(true, ordering: .releasing)
+  }
+
+  /// Ends the run without a failure.
+  func end() { isOver.store(true, ordering: .releasing) }
+
+  /// Runs a step. A failure ends the run, unless it is caused by invalid input of the caller.
+  func step<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try check()
+    do {
+      return try body()
+    } catch {
+      if error.code != .invalid { try failUnlessOver(error) }
+      throw error
+    }
+  }
+
+  /// Runs a step that stores claimed blobs, so that any failure must end the run.
+  func mustStep<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try check()
+    do {
+      return try body()
+    } catch {
+      try failUnlessOver(error)
+      throw error
+    }
+  }
+
+  /// Ends the run with the failure of a step. If the run was ended during the step, throws the
+  /// original failure instead: the lease is released with the run, and errors that result from that
+  /// are not causes.
+  private func failUnlessOver(_ error: StoreError) throws(StoreError) {
+    try check()
+    fail(error)
   }
 }

@@ -28,19 +28,19 @@ extension WritingSession {
   }
 
   /// Returns the merges due among objects, based on their sizes.
-  private func plan(for ids: [Digest]) throws(StoreError) -> IndexMergePlan {
+  private func plan(for ids: [Digest]) throws(StoreError) -> IndexMerge.Plan {
     var sizes = Dictionary(known.objects.map { ($0.id, $0.bytes.count) }) { first, _ in first }
-    guard ids.count > 1 else { return IndexMergePlan(sizes: []) }
+    guard ids.count > 1 else { return IndexMerge.Plan(sizes: []) }
     for id in ids where sizes[id] == nil {
       sizes[id] = try storage.status(RepositoryLayout.index(id)).map { Int(clamping: $0.size) }
     }
-    return IndexMergePlan(sizes: ids.compactMap { sizes[$0] })
+    return IndexMerge.Plan(sizes: ids.compactMap { sizes[$0] })
   }
 
   private func mergeIndexes(_ right: PruneLease) throws(StoreError) {
-    let index = try IndexLoading.loadAll(from: storage, cache: cache, known: known.objects)
+    let index = try LoadedIndex.loadAll(from: storage, cache: cache, known: known.objects)
     var ids = index.ids
-    for group in IndexMergePlan(sizes: index.objects.map(\.bytes.count)).groups {
+    for group in IndexMerge.Plan(sizes: index.objects.map(\.bytes.count)).groups {
       let objects = group.map { index.objects[$0] }
       guard let merged = try merge(objects, right) else { continue }
       let old = Set(objects.map(\.id)).subtracting([merged.id])
@@ -99,7 +99,7 @@ extension WritingSession {
       try lease.explained { () throws(StoreError) in
         try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: true)
       }
-      return try IndexLoading.readAgain(id, from: storage, cache: cache)
+      return try IndexObject.readAgain(id, from: storage, cache: cache)
     } catch {
       writer.discard()
       throw error
@@ -119,9 +119,4 @@ extension WritingSession {
     let listed = try RepositoryListing.packs(storage)
     return { listed.contains($0) }
   }
-}
-
-extension IndexObject {
-  /// The packs that it names.
-  var packIDs: [Digest] { (0..<packs).map { pack($0).id } }
 }

@@ -31,7 +31,7 @@ package final class WritingSession: Sendable {
   private static let keptBytes = 8 << 20
 
   /// Frames of large files that any thread may compress.
-  let queue: FrameQueue
+  let queue: ContentWriter.FrameQueue
   let buffers: BufferPool
   /// The packers of file contents.
   let lanes: PackerPool
@@ -44,7 +44,8 @@ package final class WritingSession: Sendable {
 
   init(
     _ repository: Repository, workers: Int, cache: IndexCache?,
-    packTarget: Int = PackWriter.target, hashes: (() -> PackHashes)? = PackerPool.usualHashes
+    packTarget: Int = PackWriter.target,
+    hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
   ) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
@@ -53,7 +54,7 @@ package final class WritingSession: Sendable {
     lease = try Lease(storage)
     var started = try RepositoryListing(storage, lease: lease)
     cache?.invalidateVerification()
-    let objects = try IndexLoading.load(started.indexes, from: storage, cache: cache)
+    let objects = try LoadedIndex.load(started.indexes, from: storage, cache: cache)
     try started.finish(storage, indexed: objects.packSizes)
     let listing = started
     damagedIndexes = objects.faults.map(\.error)
@@ -65,11 +66,11 @@ package final class WritingSession: Sendable {
     let index = IndexSet(objects.objects, relyingOn: listing.isReliable)
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
-    queue = FrameQueue(workers: workers)
+    queue = ContentWriter.FrameQueue(workers: workers)
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreePacker(DataPacker(packs, known, isReadSoon: true))
-    lanes = PackerPool(packs, known, workers: workers, target: packTarget, hashes: hashes)
+    lanes = PackerPool(packs, known, workers: workers, target: packTarget, hasher: hasher)
   }
 
   deinit { abandon() }
@@ -103,7 +104,7 @@ package final class WritingSession: Sendable {
   package func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
 
   /// The statistics of the run so far.
-  package var statistics: WritingStatistics {
+  package var statistics: Statistics {
     var statistics = known.statistics
     (statistics.packs, statistics.storedBytes) = packs.counts
     return statistics
@@ -126,21 +127,23 @@ package final class WritingSession: Sendable {
   }
 }
 
-/// The statistics of a run.
-package struct WritingStatistics: Hashable, Sendable {
-  /// The new blobs, and their bytes before compression.
-  package var newBlobs: UInt64 = 0
-  package var newBytes: UInt64 = 0
-  /// The known blobs, and their bytes.
-  package var knownBlobs: UInt64 = 0
-  package var knownBytes: UInt64 = 0
-  /// The durable packs, and their bytes.
-  package var packs = 0
-  package var storedBytes: UInt64 = 0
+extension WritingSession {
+  /// The statistics of a run.
+  package struct Statistics: Hashable, Sendable {
+    /// The new blobs, and their bytes before compression.
+    package var newBlobs: UInt64 = 0
+    package var newBytes: UInt64 = 0
+    /// The known blobs, and their bytes.
+    package var knownBlobs: UInt64 = 0
+    package var knownBytes: UInt64 = 0
+    /// The durable packs, and their bytes.
+    package var packs = 0
+    package var storedBytes: UInt64 = 0
 
-  mutating func countKnown(_ length: Int) {
-    knownBlobs += 1
-    knownBytes += UInt64(length)
+    mutating func countKnown(_ length: Int) {
+      knownBlobs += 1
+      knownBytes += UInt64(length)
+    }
   }
 }
 
@@ -151,5 +154,157 @@ extension Repository {
     workers: Int = 1, cache: IndexCache? = nil
   ) throws(StoreError) -> WritingSession {
     try WritingSession(self, workers: workers, cache: cache)
+  }
+}
+
+extension WritingSession {
+  /// Stores a directory of complete entries, in any order, and returns its reference. The same
+  /// entries have the same reference on every host. Safe to call from any thread.
+  ///
+  /// - Throws: `invalid` for two entries of the same name, and for an invalid entry.
+  package func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
+    try storeTree(EncodedDirectory(entries))
+  }
+
+  /// Stores a directory of encoded entries and returns its reference. Safe to call from any thread.
+  package func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
+    try status.step { () throws(StoreError) in
+      try lease.keepAlive()
+      let pages = TreeCoding.pages(of: directory)
+      var table: [TreeBlob.Page] = []
+      for page in pages {
+        let bytes = TreeCoding.encodePage(page.lazy.map { directory.entry($0) })
+        let digest = try store(bytes, kind: .tree)
+        if pages.count == 1 { return TreeReference(digest) }
+        table.append(TreeBlob.Page(last: directory.name(page.upperBound - 1), digest: digest))
+      }
+      return TreeReference(try store(TreeCoding.encodeTable(table), kind: .tree))
+    }
+  }
+
+  /// Stores a list of a large file's pieces.
+  func storeList(level: UInt8, pieces: [Piece]) throws(StoreError) -> Digest {
+    try store(ContentCoding.encodeList(level: level, pieces: pieces), kind: .list)
+  }
+
+  /// Stores a tree or a list unless it is known, and returns its digest.
+  func store(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> Digest {
+    let id = BlobID(kind: kind, digest: Blake2b.hash(bytes))
+    guard known.claim(id, length: bytes.count) else { return id.digest }
+    let path = Self.treeMembers.appending(ByteString(id.digest.hex))
+    let blob = PackFrame.Blob(id: id, offset: 0, length: bytes.count)
+    try status.mustStep { () throws(StoreError) in
+      try trees.append(
+        TarMember(path: Array(path.bytes), size: bytes.count), bytes: bytes, blob: blob)
+    }
+    return id.digest
+  }
+
+  private static let treeMembers: ByteString = ".sandboxctl/trees"
+
+  /// Whether a checkpoint is due: since the last one, 512 MiB of packs were finished, five minutes
+  /// have passed, or 262,144 blobs were stored, which stay in memory until then.
+  package var checkpointIsDue: Bool {
+    packs.isIndexDue || known.unindexed >= FormatLimit.blobsPerPack
+  }
+
+  /// Makes complete frames durable and writes an index object for them, so that a run interrupted
+  /// later need not store them again. Other threads may continue to store; content still in their
+  /// writers is not included.
+  package func checkpoint() throws(StoreError) {
+    try alone { () throws(StoreError) in
+      try status.mustStep { () throws(StoreError) in try settle() }
+      mergeIndexes()
+    }
+  }
+
+  /// Makes the stored content and then the snapshot durable: packs, index, snapshot, in this order.
+  /// Merges index objects if that is due. The session ends, whether this succeeds or fails.
+  ///
+  /// All writers must have flushed before, and their threads must store nothing more.
+  package func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
+    defer { abandon() }
+    return try alone { () throws(StoreError) in
+      try status.step { () throws(StoreError) in
+        try settle()
+        let unplaced = known.unplaced
+        guard unplaced == 0 else {
+          throw .invalid(repository.place, "\(unplaced) blobs are in a writer that was not flushed")
+        }
+        guard packs.areAllClosed else {
+          throw .invalid(repository.place, "a pack that the snapshot needs was not closed")
+        }
+        var snapshot = snapshot
+        snapshot.totals.stored = packs.counts.bytes
+        let bytes = snapshot.encode()
+        let id = Blake2b.hash(bytes)
+        try requireReadable(bytes, id)
+        try save(bytes, id)
+        mergeIndexes()
+        return StoredSnapshot(id: id, snapshot: snapshot)
+      }
+    }
+  }
+
+  /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor
+  /// a failure to write it, the error says so and names the snapshot.
+  private func save(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
+    let path = RepositoryLayout.snapshot(id)
+    do {
+      try lease.save(bytes, as: path)
+    } catch {
+      guard error.code == .notDurable else { throw error }
+      throw StoreError(
+        .notDurable, "guarantee the durability of", subject: "snapshot \(id.hex.prefix(8))",
+        reason: "it was written and is listed, but may not be durable: \(error.reason)",
+        hint: "it may be lost after a power failure: check the system log and back up again",
+        cause: error.cause)
+    }
+  }
+
+  /// Checks that the snapshot can be read, for example that it is not too large.
+  private func requireReadable(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
+    let reason: String
+    do {
+      _ = try StoredSnapshot(id: id, bytes: bytes)
+      if bytes.count <= FormatLimit.snapshot { return }
+      reason = "it would have \(bytes.count) bytes, more than \(FormatLimit.snapshot)"
+    } catch { reason = "it cannot be read back: \(error.reason)" }
+    throw .invalid("the snapshot in \(repository.place)", reason)
+  }
+
+  /// Closes the open packs, then writes an index object for all packs that have none.
+  private func settle() throws(StoreError) {
+    try trees.flush()
+    var open = (lanes.all + [trees.packs]).compactMap { $0.takeOpen() }
+    let last = open.popLast()
+    for pack in open { try packs.closeSoon(pack) }
+    if let last { try packs.close(last) }
+    try packs.wait()
+    try saveIndex()
+  }
+
+  private func saveIndex() throws(StoreError) {
+    let finished = packs.unindexed
+    guard !finished.isEmpty else { return }
+    let numbers = Set(finished.map { UInt32($0.number) })
+    let places = Dictionary(
+      uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
+    // In place, because there may be as many entries as a backup has small files.
+    var records = known.records(ofPacks: numbers)
+    for number in records.indices {
+      records[number].pack = places[records[number].pack] ?? records[number].pack
+    }
+    let bytes = IndexBuilder(packs: finished.map(\.pack), records: records).encode()
+    let id = Blake2b.hash(bytes)
+    try lease.save(bytes, as: RepositoryLayout.index(id))
+    let object: IndexObject
+    if let copy = cache?.add(id, bytes) {
+      object = copy
+    } else {
+      object = try IndexObject(id: id, bytes: bytes)
+    }
+    known.add(object, packs: numbers)
+    packs.noteIndexed(finished.map(\.number))
   }
 }

@@ -41,7 +41,7 @@ extension BackupOperation {
       platform: device.platform?.description ?? device.layout.rawValue,
       layout: device.layout.rawValue, root: device.root, osVersion: device.osVersion?.description,
       containers: device.containers.map {
-        ContainerRecord(
+        DeviceRecord.Container(
           path: $0.logicalPrefix, uuid: $0.uuid.flatMap { $0.isUUID ? $0.description : nil },
           revision: $0.revision?.description,
           realPath: $0.absolutePath)
@@ -60,9 +60,9 @@ extension BackupOperation {
         version: app.version?.description, build: app.build?.description,
         containers: plan.device.containers(of: app).map(\.logicalPrefix))
       record.groups = app.groups.map {
-        GroupRecord(identifier: $0.group.description, isKnown: $0.isKnown)
+        AppRecord.Group(identifier: $0.group.description, isKnown: $0.isKnown)
       }
-      record.flatpak = app.installation.map(FlatpakRecord.init)
+      record.flatpak = app.installation.map(AppRecord.Flatpak.init)
       return record
     }
   }
@@ -97,7 +97,7 @@ extension BackupOperation {
   }
 }
 
-extension FlatpakRecord {
+extension AppRecord.Flatpak {
   fileprivate init(_ installation: FlatpakInstallation) {
     self.init(
       scope: installation.scope.rawValue, architecture: installation.architecture.description,

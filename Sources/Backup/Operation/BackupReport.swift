@@ -8,7 +8,7 @@ package import SystemIO
 /// The result of a backup: the stored entries and the problems.
 package struct BackupReport: Sendable {
   /// The contents of the snapshot, by data class.
-  package private(set) var classes: [ClassTotal] = []
+  package private(set) var classes: [Totals.Class] = []
   /// The number of files in the snapshot.
   package private(set) var files = 0
   /// The number of entries of all kinds in the snapshot.
@@ -32,7 +32,7 @@ package struct BackupReport: Sendable {
   /// The snapshot, or nil if none was written.
   package internal(set) var snapshot: StoredSnapshot?
   /// Statistics of the data written to the repository.
-  package internal(set) var statistics: WritingStatistics?
+  package internal(set) var statistics: WritingSession.Statistics?
   /// The duration in seconds.
   package internal(set) var seconds = 0.0
 
@@ -69,7 +69,7 @@ package struct BackupReport: Sendable {
 
   /// Counts the contents of the snapshot: the included entries of the scans that are not missing.
   mutating func count(_ trees: [SelectedTree], _ findings: BackupFindings) {
-    var totals: [DataClass: ClassTotal] = [:]
+    var totals: [DataClass: Totals.Class] = [:]
     var linked = LinkedBytes()
     for tree in trees where !tree.isEmpty {
       count(tree, findings: findings, in: &totals, linked: &linked)
@@ -79,17 +79,17 @@ package struct BackupReport: Sendable {
   }
 
   private mutating func count(
-    _ tree: SelectedTree, findings: BackupFindings, in totals: inout [DataClass: ClassTotal],
+    _ tree: SelectedTree, findings: BackupFindings, in totals: inout [DataClass: Totals.Class],
     linked: inout LinkedBytes
   ) {
     var isMissing = MissingEntries(tree, findings.missing)
-    var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
+    var (last, total) = (DataClass.unknown, Totals.Class(name: "", files: 0, bytes: 0))
     for (index, entry) in tree.scan.entries.enumerated()
     where entry.selection != .excluded && !isMissing.check(index) {
       let dataClass = entry.verdicts.keep.dataClass
       if dataClass != last || total.name.isEmpty {
         if !total.name.isEmpty { totals[last] = total }
-        total = totals[dataClass] ?? ClassTotal(name: dataClass.rawValue, files: 0, bytes: 0)
+        total = totals[dataClass] ?? Totals.Class(name: dataClass.rawValue, files: 0, bytes: 0)
         last = dataClass
       }
       entries += 1

@@ -135,8 +135,8 @@ extension BackupWorker {
     case .symlink: .symlink(target: try directory.target(of: name))
     case .fifo: .fifo
     case .socket: .socket
-    case .characterDevice: .characterDevice(DeviceNumber(linux: status.specialDevice))
-    case .blockDevice: .blockDevice(DeviceNumber(linux: status.specialDevice))
+    case .characterDevice: .characterDevice(TreeEntry.DeviceNumber(linux: status.specialDevice))
+    case .blockDevice: .blockDevice(TreeEntry.DeviceNumber(linux: status.specialDevice))
     case .file, .directory: throw SystemError.replaced(name)
     }
   }

@@ -28,7 +28,7 @@ struct LinkedBytes {
   }
 
   /// Adds each file to the total of its class; returns the sum.
-  func add(to totals: inout [DataClass: ClassTotal]) -> UInt64 {
+  func add(to totals: inout [DataClass: Totals.Class]) -> UInt64 {
     for (file, name) in first { totals[name.dataClass]?.bytes.addClamping(file.size) }
     return first.keys.lazy.map(\.size).clampedSum
   }

@@ -65,7 +65,7 @@ final class SmallFileBatch {
 
   /// Returns the contents of the files in their order, as `store` returns them.
   func contents(
-    _ store: ([SmallFile], Span<UInt8>) throws -> [Content]
+    _ store: ([ContentWriter.SmallFile], Span<UInt8>) throws -> [Content]
   ) throws -> [Content] {
     let bytes = bytes
     return try store(files.map(\.small), bytes.span)
@@ -82,8 +82,8 @@ final class SmallFileBatch {
 }
 
 extension SmallFileBatch.File {
-  fileprivate var small: SmallFile {
-    SmallFile(
+  fileprivate var small: ContentWriter.SmallFile {
+    ContentWriter.SmallFile(
       logicalPath: context.directory.path.appending(read.entry.name), place: place,
       hints: FileHints(read.status))
   }

@@ -11,7 +11,7 @@ internal import SystemIO
 struct ContainerTargets {
   /// The target of one container.
   package struct Target {
-    let record: ContainerRecord
+    let record: DeviceRecord.Container
     let logical: LogicalContainer
     let action: PlannedPart.Action
     /// The container's directory, or the directory of a container that is one file.
@@ -34,7 +34,7 @@ struct ContainerTargets {
   /// Returns the target of a container; nil if the device has no location for its kind.
   ///
   /// - Throws: `damaged` if no backup writes such a record.
-  func target(of record: ContainerRecord, _ logical: LogicalContainer) throws -> Target? {
+  func target(of record: DeviceRecord.Container, _ logical: LogicalContainer) throws -> Target? {
     try requireForm(of: record, logical)
     if let present = request.device.container(logical) {
       let isMissing =
@@ -61,7 +61,7 @@ struct ContainerTargets {
   /// Returns the location of a new container. On its own device a container keeps its name, unless
   /// another one has that name by now.
   private func place(
-    of record: ContainerRecord, _ logical: LogicalContainer
+    of record: DeviceRecord.Container, _ logical: LogicalContainer
   ) throws -> ContainerLocation? {
     let device = request.device
     do throws(ModelError) {
@@ -78,7 +78,7 @@ struct ContainerTargets {
 
   /// Refuses a record that no backup writes: an ID only identifies a snapshot's content, and anyone
   /// with write access to the repository can create one.
-  private func requireForm(of record: ContainerRecord, _ logical: LogicalContainer) throws {
+  private func requireForm(of record: DeviceRecord.Container, _ logical: LogicalContainer) throws {
     if let uuid = record.uuid, !ByteString(uuid).isUUID {
       throw hostile(record, "its uuid '\(ByteString(uuid))' is not a UUID")
     }
@@ -89,7 +89,7 @@ struct ContainerTargets {
     }
   }
 
-  private func hostile(_ record: ContainerRecord, _ fault: String) -> StoreError {
+  private func hostile(_ record: DeviceRecord.Container, _ fault: String) -> StoreError {
     StoreError(
       .damaged, "restore from snapshot \(snapshot.hex.prefix(8)) the container",
       subject: record.path.description, reason: fault,

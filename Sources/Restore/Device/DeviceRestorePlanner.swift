@@ -27,7 +27,7 @@ struct DeviceRestorePlanner {
 
   /// A container of the snapshot with the requested part of it.
   private struct Wanted {
-    let record: ContainerRecord
+    let record: DeviceRecord.Container
     let logical: LogicalContainer
     let selection: ByteString
   }
@@ -92,7 +92,7 @@ struct DeviceRestorePlanner {
 
   /// Returns the containers that the snapshot's tree has or may have: those behind a damaged
   /// directory are reported if they are requested.
-  private func heldContainers() throws -> [ContainerRecord] {
+  private func heldContainers() throws -> [DeviceRecord.Container] {
     try snapshot.device.containers.filter { record in
       do throws(StoreError) {
         return try reader.entry(at: record.path, in: snapshot.tree)?.isDirectory ?? false
@@ -104,7 +104,7 @@ struct DeviceRestorePlanner {
   }
 
   private func wanted(
-    _ held: [ContainerRecord], _ plan: inout DeviceRestorePlan
+    _ held: [DeviceRecord.Container], _ plan: inout DeviceRestorePlan
   ) throws -> [Wanted] {
     let groups = GroupChoice(snapshot, request.device)
     var found: [Wanted] = []
@@ -134,7 +134,7 @@ struct DeviceRestorePlanner {
   }
 
   private func isOfApps(
-    _ record: ContainerRecord, logical: LogicalContainer, groups: GroupChoice,
+    _ record: DeviceRecord.Container, logical: LogicalContainer, groups: GroupChoice,
     plan: inout DeviceRestorePlan
   ) -> Bool {
     guard case .group(let name) = logical else {
@@ -199,7 +199,7 @@ struct DeviceRestorePlanner {
   /// Returns the locations for links: those of all containers of the snapshot that are or will be
   /// on the device.
   private func anchors(
-    for held: [ContainerRecord], targets: [ContainerTargets.Target], finder: ContainerTargets
+    for held: [DeviceRecord.Container], targets: [ContainerTargets.Target], finder: ContainerTargets
   ) throws -> LinkAnchors {
     var places = Dictionary(
       targets.map { ($0.record.path, $0.path) }, uniquingKeysWith: { first, _ in first })

@@ -14,7 +14,7 @@ extension Snapshot {
   }
 }
 
-extension ContainerRecord {
+extension DeviceRecord.Container {
   fileprivate func fault(in layout: String) -> String? {
     if layout == Layout.coreSimulator.rawValue, let uuid, !ByteString(uuid).isUUID {
       return "its uuid '\(ByteString(uuid))' is not a UUID"

@@ -10,7 +10,7 @@ package final class RestoreFindings: Sendable {
     var unmade: Set<Int> = []
     var damaged = Reasons()
     var failed = Reasons()
-    var missing: [BlobUse] = []
+    var missing: [BlobDelivery.Use] = []
     var ownersNotSet = 0
   }
 
@@ -80,7 +80,7 @@ package final class RestoreFindings: Sendable {
   func skip(_ number: Int) { state.withLock { _ = $0.unmade.insert(number) } }
 
   /// Records blobs that were not at their recorded location.
-  func miss(_ uses: [BlobUse]) {
+  func miss(_ uses: [BlobDelivery.Use]) {
     if !uses.isEmpty { state.withLock { $0.missing += uses } }
   }
 
@@ -95,7 +95,7 @@ package final class RestoreFindings: Sendable {
   }
 
   /// Returns the blobs missed since the last call.
-  func takeMissing() -> [BlobUse] {
+  func takeMissing() -> [BlobDelivery.Use] {
     state.withLock { state in
       defer { state.missing = [] }
       return state.missing

@@ -192,7 +192,7 @@ package struct RestorePlanner: ~Copyable {
   }
 
   /// Processes an entry of the snapshot by its path in the walk.
-  private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> WalkStep {
+  private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> TreeWalk.Step {
     leave(to: max(0, path.count - stored.name.count - 1))
     // The directory itself is not copied, or each removal of a name would copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
@@ -216,7 +216,7 @@ package struct RestorePlanner: ~Copyable {
     judge.rules != nil && path.count == name.count && OwnNames.has(name)
   }
 
-  private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> WalkStep {
+  private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> TreeWalk.Step {
     directories[directories.count - 1].unseen?.remove(name)
     plan.blocked.append(
       PathRemark(path: path, remark: "its name is reserved for this program"))

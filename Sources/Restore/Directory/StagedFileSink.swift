@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import SystemIO
 
 /// Writes blobs to files in the staging directory. Each thread has its own sink.
-final class StagedFileSink: BlobSink {
+final class StagedFileSink: BlobDelivery.Sink {
   private let run: RestoreRun
   private let early: EarlySync?
   private var cursor: TreeCursor
@@ -20,9 +20,9 @@ final class StagedFileSink: BlobSink {
   /// Waits for the last piece; the sync of the volume reports its errors.
   deinit { try? large?.finish() }
 
-  func miss(_ uses: [BlobUse], _ error: StoreError) { run.findings.miss(uses) }
+  func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) { run.findings.miss(uses) }
 
-  func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) throws {
+  func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
     var start = 0
     if let first = blobs.first { run.counters.begin(run.tree.path(Int(first.use.item), from: 0)) }
     while start < blobs.count {
@@ -36,7 +36,7 @@ final class StagedFileSink: BlobSink {
 
   /// Writes the blobs of a frame that belong to one file.
   private func write(
-    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to number: Int
+    _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8], to number: Int
   ) throws(OperationError) {
     let missing = blobs.filter { $0.range == nil }
     run.findings.miss(missing.map(\.use))
@@ -60,7 +60,7 @@ final class StagedFileSink: BlobSink {
 
   /// Creates a complete file that consists of one blob.
   private func make(
-    _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
+    _ number: Int, _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8]
   ) throws(SystemError) {
     let (entry, name) = (run.tree.entries[number], run.tree.name(number))
     let metadata = EntryMetadata(
@@ -83,7 +83,7 @@ final class StagedFileSink: BlobSink {
 
   /// Writes a part of an existing file.
   private func fill(
-    _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
+    _ number: Int, _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8]
   ) throws(SystemError) {
     let name = run.tree.name(number)
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
@@ -95,7 +95,7 @@ final class StagedFileSink: BlobSink {
 
   /// Writes blobs at their offsets, adjacent ones in one call. Returns the end of the last one.
   private func write(
-    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor
+    _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8], to file: borrowing Descriptor
   ) throws(SystemError) -> UInt64 {
     var pending: (range: Range<Int>, offset: UInt64) = (0..<0, 0)
     for blob in blobs {

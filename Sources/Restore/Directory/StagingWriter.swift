@@ -47,7 +47,7 @@ package struct StagingWriter: ~Copyable {
   private static let window = 1 << 18
 
   private mutating func writeContents() throws {
-    var uses: [BlobUse] = []
+    var uses: [BlobDelivery.Use] = []
     let early = earlySync()
     for number in run.tree.entries.indices where hasContent(number) {
       do {
@@ -80,7 +80,7 @@ package struct StagingWriter: ~Copyable {
   }
 
   private func gather(
-    _ number: Int, into uses: inout [BlobUse], early: EarlySync?
+    _ number: Int, into uses: inout [BlobDelivery.Use], early: EarlySync?
   ) throws {
     let entry = run.tree.entries[number]
     try reader.forEachPiece(run.tree.pieces(number), level: entry.level) { offset, piece in
@@ -88,7 +88,7 @@ package struct StagingWriter: ~Copyable {
         return run.counters.didHandle(bytes: piece.length)
       }
       uses.append(
-        BlobUse(
+        BlobDelivery.Use(
           digest: digest, length: UInt32(clamping: length), item: UInt32(number), offset: offset))
       if uses.count < Self.window { return }
       try deliver(uses, early)
@@ -96,7 +96,7 @@ package struct StagingWriter: ~Copyable {
     }
   }
 
-  private func deliver(_ uses: [BlobUse], _ early: EarlySync?) throws {
+  private func deliver(_ uses: [BlobDelivery.Use], _ early: EarlySync?) throws {
     if uses.isEmpty { return }
     let run = run
     try reader.deliver(uses, threads: threads, isStopping: isStopping) {
@@ -109,7 +109,7 @@ package struct StagingWriter: ~Copyable {
 
   /// Looks up blobs again that were not at their recorded location: another process may have moved
   /// them, or another pack may have them. A file with a missing blob is damaged.
-  private func deliverMissing(_ uses: [BlobUse]) throws {
+  private func deliverMissing(_ uses: [BlobDelivery.Use]) throws {
     let sink = try StagedFileSink(run)
     for use in uses where !run.findings.isUnmade(Int(use.item)) {
       try checkStop()
@@ -119,11 +119,11 @@ package struct StagingWriter: ~Copyable {
           Int(use.item), "it needs \(use.length) bytes of a blob that has \(bytes.count)")
         continue
       }
-      try sink.take([DeliveredBlob(use: use, range: 0..<bytes.count)], of: bytes)
+      try sink.take([BlobDelivery.Blob(use: use, range: 0..<bytes.count)], of: bytes)
     }
   }
 
-  private func find(_ use: BlobUse) throws(StoreError) -> [UInt8]? {
+  private func find(_ use: BlobDelivery.Use) throws(StoreError) -> [UInt8]? {
     do {
       return try reader.readBlob(BlobID(kind: .data, digest: use.digest))
     } catch {

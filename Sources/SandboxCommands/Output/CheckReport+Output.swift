@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-extension CheckFinding {
+extension RepositoryCheck.Finding {
   /// Whether the finding affects a snapshot, or may affect one.
   var isDamage: Bool { if case .remark = self { false } else { true } }
 
@@ -34,7 +34,7 @@ extension CheckFinding {
   }
 }
 
-extension CheckReport {
+extension RepositoryCheck.Report {
   /// The report as the last line of `check --json`.
   var json: JSON {
     [
@@ -52,7 +52,7 @@ extension CheckReport {
   }
 
   /// Returns the summary as text.
-  func lines(_ reading: CheckReading) -> [String] {
+  func lines(_ reading: RepositoryCheck.Reading) -> [String] {
     let what =
       "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(trees, "directory")), "
       + "\(Sizes.count(packs, "pack")) of \(Sizes.text(storedBytes))"

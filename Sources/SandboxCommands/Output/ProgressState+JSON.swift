@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-extension ProgressState {
+extension ProgressCounters.State {
   /// The state as a line of `--json --verbose`.
   var json: JSON {
     var members: [JSON.Member] = [

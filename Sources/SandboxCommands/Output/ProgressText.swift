@@ -4,7 +4,7 @@ internal import SystemIO
 /// The progress of an operation in words: the amounts done and to do, the speed, the time left,
 /// errors, and the current file.
 struct ProgressText {
-  private(set) var progress = ProgressState()
+  private(set) var progress = ProgressCounters.State()
   /// Bytes and files per second, averaged over about ten seconds.
   private var byteSpeed = 0.0
   private var fileSpeed = 0.0
@@ -14,7 +14,7 @@ struct ProgressText {
   private static let memory = 10.0
 
   /// Records the state at a time, in seconds.
-  mutating func take(_ now: ProgressState, at time: Double) {
+  mutating func take(_ now: ProgressCounters.State, at time: Double) {
     defer {
       progress = now
       last = time

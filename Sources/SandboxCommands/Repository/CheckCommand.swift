@@ -68,7 +68,7 @@ struct CheckCommand: SandboxCommand {
     return report.damaged == 0 && report.costs == 0 ? .done : .damaged
   }
 
-  private func hint(_ report: CheckReport, _ console: Console) {
+  private func hint(_ report: RepositoryCheck.Report, _ console: Console) {
     if report.isIndexDamaged {
       console.hint(
         "'sandboxctl repair index\(repository.suffix)' rebuilds the index from the packs")
@@ -82,7 +82,7 @@ struct CheckCommand: SandboxCommand {
 
   /// Records the damage for later backups. A repository that cannot be written to does not fail the
   /// check.
-  private func record(_ result: CheckResult, _ console: Console) {
+  private func record(_ result: RepositoryCheck.Result, _ console: Console) {
     do throws(StoreError) {
       try result.recordDamage()
     } catch {
@@ -90,7 +90,7 @@ struct CheckCommand: SandboxCommand {
     }
   }
 
-  private func reading() throws -> CheckReading {
+  private func reading() throws -> RepositoryCheck.Reading {
     guard let part = readDataSubset else { return readData ? .everything : .trees }
     if readData {
       throw UsageError(

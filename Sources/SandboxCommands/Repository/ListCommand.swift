@@ -47,7 +47,7 @@ struct ListCommand: SandboxCommand {
     defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
     // Read once, since the wrapper of an option is slow.
-    let (isJSON, visit) = (output.json, recursive ? WalkStep.enter : .skip)
+    let (isJSON, visit) = (output.json, recursive ? TreeWalk.Step.enter : .skip)
     let show = { (entry: TreeEntry, path: ByteString) throws in
       if isJSON { return try console.result(entry.json(at: path)) }
       line.set(entry, at: path)

@@ -1,4 +1,4 @@
-internal import Codecs
+package import Codecs
 internal import SystemIO
 
 /// The snapshots of a repository.
@@ -32,7 +32,7 @@ extension Repository {
   /// Sorts snapshots, the oldest first. After a clock was set back, a source's last snapshot must
   /// not precede its earlier ones, so each counts as no older than its predecessors in the
   /// sequence.
-  static func sort(_ snapshots: inout [some DatedSnapshot]) {
+  static func sort(_ snapshots: inout [some SnapshotListing.Dated]) {
     snapshots.sort { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
     var latest: [Digest: Timestamp] = [:]
     var aged = snapshots.map { snapshot in
@@ -53,10 +53,13 @@ extension Repository {
     let path = RepositoryLayout.snapshot(id)
     let stored = try StoredSnapshot(
       id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
-    guard stored.snapshot.repository == self.id else {
-      throw .foreign(path)
-    }
+    try requireOwn(stored.snapshot.repository, path)
     return stored
+  }
+
+  /// Checks that the snapshot at a path belongs to this repository.
+  func requireOwn(_ repository: Digest, _ path: ObjectPath) throws(StoreError) {
+    guard repository == id else { throw .damaged("\(path)", "it belongs to another repository") }
   }
 
   /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among
@@ -92,19 +95,6 @@ extension Repository {
   }
 }
 
-extension StoreError {
-  /// Returns the error for a snapshot that belongs to another repository.
-  static func foreign(_ path: ObjectPath) -> StoreError {
-    .damaged(path.description, "it belongs to another repository")
-  }
-
-  static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
-    StoreError(
-      .noSnapshot, "find the snapshot", subject: text, reason: reason,
-      hint: "run 'sandboxctl snapshots' to list the snapshots")
-  }
-}
-
 extension SnapshotListing {
   /// Returns 0 for `latest`, 2 for `latest~2`, or nil for any other text.
   package static func stepsBack(_ text: String) -> Int? {
@@ -113,5 +103,48 @@ extension SnapshotListing {
       return nil
     }
     return back
+  }
+}
+
+extension Repository {
+  /// The earlier runs of a source in the repository.
+  package struct SourceHistory: Sendable {
+    /// The last snapshot of the requested scope.
+    package let last: StoredSnapshot?
+    /// The greatest sequence among the source's snapshots; 0 without snapshots.
+    package let sequence: UInt64
+  }
+}
+
+extension SnapshotListing {
+  /// The members that determine the order of snapshots.
+  protocol Dated {
+    var id: SnapshotID { get }
+    var source: Digest { get }
+    var sequence: UInt64 { get }
+    var time: Timestamp { get }
+  }
+}
+
+extension StoredSnapshot: SnapshotListing.Dated {
+  var source: Digest { snapshot.source }
+  var sequence: UInt64 { snapshot.sequence }
+  var time: Timestamp { snapshot.time }
+}
+
+extension Repository {
+  /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
+  /// another, and only one is kept in memory. Unreadable snapshots are skipped.
+  package func history(
+    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
+  ) throws(StoreError) -> SourceHistory {
+    let heads = try heads(cache: cache).heads.filter { $0.source == source }
+    let sequence = heads.map(\.sequence).max() ?? 0
+    for head in heads.reversed() where head.scope == scope {
+      if let stored = try? snapshot(head.id) {
+        return SourceHistory(last: stored, sequence: sequence)
+      }
+    }
+    return SourceHistory(last: nil, sequence: sequence)
   }
 }

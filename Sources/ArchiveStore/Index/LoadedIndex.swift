@@ -33,9 +33,10 @@ struct LoadedIndex: Sendable {
   }
 }
 
-/// Reads index objects from a storage, or from this host's copies if there is a cache.
-enum IndexLoading {
-  /// Loads all index objects.
+// MARK: - Loading
+
+extension LoadedIndex {
+  /// Loads all index objects from a storage, or from this host's copies if there is a cache.
   static func loadAll(
     from storage: any Storage, cache: IndexCache? = nil, known: [IndexObject] = []
   ) throws(StoreError) -> LoadedIndex {
@@ -68,22 +69,6 @@ enum IndexLoading {
   /// that disappear.
   private static let maximumAttempts = 8
 
-  /// Opens one object and verifies its bytes against its id.
-  static func open(
-    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
-  ) throws(StoreError) -> IndexObject {
-    if let object = try cache?.object(id, of: storage) { return object }
-    return try IndexObject.load(id, from: storage)
-  }
-
-  /// Reads the object from the storage and verifies it, regardless of this host's copy.
-  static func readAgain(
-    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
-  ) throws(StoreError) -> IndexObject {
-    if let object = try cache?.readAgain(id, of: storage) { return object }
-    return try open(id, from: storage)
-  }
-
   /// Returns nil if an object no longer exists.
   private static func loadOnce(
     _ ids: [Digest], from storage: any Storage, cache: IndexCache?,
@@ -92,7 +77,7 @@ enum IndexLoading {
     var index = LoadedIndex()
     for id in ids {
       do throws(StoreError) {
-        if known[id] == nil { known[id] = try open(id, from: storage, cache: cache) }
+        if known[id] == nil { known[id] = try IndexObject.open(id, from: storage, cache: cache) }
         guard let object = known[id] else { continue }
         if let fault = try fault(of: object, in: storage) { index.add(id, fault) }
         index.objects.append(object)
@@ -121,13 +106,5 @@ enum IndexLoading {
       "\(path)",
       "it has \(size) bytes where \(object.bytes.count) are expected; this host's copy is used instead"
     )
-  }
-}
-
-extension StoreError {
-  /// Whether the error affects only this object: it is damaged, of an unsupported version, or
-  /// inaccessible to this user.
-  var costsTheObjectAlone: Bool {
-    kind == .damaged || code == .unsupported || cause?.isRefused == true
   }
 }

@@ -20,17 +20,6 @@ struct JSONFields {
     json[name] == nil ? value : try string(name)
   }
 
-  /// Returns a directory's entry in base64, with inline attributes only, or nil if the member is
-  /// missing.
-  func directoryIfPresent(_ name: String) throws(StoreError) -> TreeEntry? {
-    guard json[name] != nil else { return nil }
-    guard let bytes = Base64.decode(try string(name).utf8),
-      let entry = try? TreeEntry(encoded: bytes), case .directory = entry.node,
-      entry.attributes.allSatisfy({ if case .inline = $0.value { true } else { false } })
-    else { throw fault(name, "a directory's entry") }
-    return entry
-  }
-
   /// Returns an integer that is not negative.
   func count(_ name: String) throws(StoreError) -> UInt64 {
     guard let value = json[name]?.integer, value >= 0 else { throw fault(name, "a count") }

@@ -1,10 +1,11 @@
+package import ArchiveStore
 internal import Codecs
 internal import Synchronization
 package import SystemIO
 
-/// A storage in memory for tests and experiments. Its content is lost when it is deallocated.
+/// A storage in memory. Its content is lost when it is deallocated.
 package final class MemoryStorage: Storage {
-  private let contents = Mutex(MemoryContents())
+  private let contents = Mutex(Contents())
   /// The name used in messages.
   package let place: String
 
@@ -18,7 +19,7 @@ package final class MemoryStorage: Storage {
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let bytes = try bytes(path)
     guard bytes.count <= limit else {
-      throw .damaged(path.description, "it exceeds the limit of \(limit) bytes")
+      throw damaged(path, "it exceeds the limit of \(limit) bytes")
     }
     return bytes
   }
@@ -29,14 +30,14 @@ package final class MemoryStorage: Storage {
   ) throws(StoreError) -> [UInt8] {
     let bytes = try bytes(path)
     guard offset <= UInt64(bytes.count), count <= bytes.count - Int(offset) else {
-      throw .damaged(path.description, "it ends before byte \(offset &+ UInt64(count))")
+      throw damaged(path, "it ends before byte \(offset &+ UInt64(count))")
     }
     return Array(bytes[Int(offset)..<(Int(offset) + count)])
   }
 
   private func bytes(_ path: ObjectPath) throws(StoreError) -> [UInt8] {
     guard let object = contents.withLock({ $0.objects[path] }) else {
-      throw .missing(path.description)
+      throw missing(path)
     }
     return object.bytes
   }
@@ -44,7 +45,7 @@ package final class MemoryStorage: Storage {
   /// Returns the names in a directory.
   package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     guard let names = contents.withLock({ $0.directories[directory] }) else {
-      throw .missing(directory.description)
+      throw missing(directory)
     }
     return names.sorted()
   }
@@ -54,7 +55,7 @@ package final class MemoryStorage: Storage {
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
     guard let found = contents.withLock({ $0.objects(below: directory) }) else {
-      throw .missing(directory.description)
+      throw missing(directory)
     }
     for (path, object) in found { try body(path, object.status) }
   }
@@ -72,9 +73,9 @@ package final class MemoryStorage: Storage {
   /// Starts an object.
   package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     guard contents.withLock({ $0.directories[directory] != nil }) else {
-      throw .missing(directory.description)
+      throw missing(directory)
     }
-    return MemoryObjectWriter(storage: self, directory: directory)
+    return Writer(storage: self, directory: directory)
   }
 
   /// Creates directories.
@@ -117,19 +118,19 @@ package final class MemoryStorage: Storage {
       contents.objects[path] = nil
       _ = contents.directories[path.directory]?.remove(path.name)
       try contents.add(path)
-      contents.objects[path] = MemoryContents.Object(bytes: bytes, modified: Host.now())
+      contents.objects[path] = Contents.Object(bytes: bytes, modified: Host.now())
     }
   }
 
   private func change(
-    _ body: (inout MemoryContents) throws(StoreError) -> Void
+    _ body: (inout Contents) throws(StoreError) -> Void
   ) throws(StoreError) {
     try contents.withLock { contents throws(StoreError) in try body(&contents) }
   }
 }
 
 /// Objects and directories by path. Each directory has the set of its names.
-private struct MemoryContents {
+private struct Contents {
   struct Object {
     let bytes: [UInt8]
     let modified: Timestamp
@@ -154,7 +155,7 @@ private struct MemoryContents {
   /// Adds a name to its directory.
   mutating func add(_ path: ObjectPath) throws(StoreError) {
     guard let names = directories[path.directory] else {
-      throw .missing(path.directory.description)
+      throw missing(path.directory)
     }
     guard !names.contains(path.name) else {
       throw StoreError(.notEmpty, "create", subject: "\(path)", reason: "it already exists")
@@ -165,12 +166,12 @@ private struct MemoryContents {
   /// Removes a name from its directory.
   mutating func take(_ path: ObjectPath) throws(StoreError) {
     guard directories[path.directory]?.remove(path.name) != nil else {
-      throw .missing(path.description)
+      throw missing(path)
     }
   }
 
   mutating func move(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
-    guard directories[target.directory] != nil else { throw .missing(target.directory.description) }
+    guard directories[target.directory] != nil else { throw missing(target.directory) }
     try take(path)
     _ = directories[target.directory]?.remove(target.name)
     try add(target)
@@ -187,7 +188,7 @@ private struct MemoryContents {
 }
 
 /// An object that is being written.
-private final class MemoryObjectWriter: ObjectWriter {
+private final class Writer: ObjectWriter {
   private let storage: MemoryStorage
   private let directory: ObjectPath
   private var bytes: [UInt8] = []
@@ -201,9 +202,17 @@ private final class MemoryObjectWriter: ObjectWriter {
 
   /// Fails if the directory in which it was started no longer exists, as a rename would.
   func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
-    guard try storage.status(directory) != nil else { throw .missing(directory.description) }
+    guard try storage.status(directory) != nil else { throw missing(directory) }
     try storage.put(bytes, path)
   }
 
   func discard() { bytes = [] }
+}
+
+private func missing(_ path: ObjectPath) -> StoreError {
+  StoreError(.missing, "read", subject: "\(path)", reason: "it is not in the repository")
+}
+
+private func damaged(_ path: ObjectPath, _ reason: String) -> StoreError {
+  StoreError(.damaged, "use", subject: "\(path)", reason: reason)
 }

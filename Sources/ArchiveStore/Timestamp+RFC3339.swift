@@ -62,40 +62,42 @@ extension Timestamp {
     let digits = String(value)
     return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
   }
-}
 
-/// A parser for the parts of a date.
-private struct DateReader {
-  var rest: ArraySlice<UInt8>
+  /// A parser for the parts of a date.
+  private struct DateReader {
+    var rest: ArraySlice<UInt8>
 
-  mutating func take(_ character: Unicode.Scalar) -> Bool {
-    guard rest.first == UInt8(ascii: character) else { return false }
-    rest = rest.dropFirst()
-    return true
-  }
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+      guard rest.first == UInt8(ascii: character) else { return false }
+      rest = rest.dropFirst()
+      return true
+    }
 
-  mutating func number(_ digits: Int) -> Int64? {
-    let text = rest.prefix(digits)
-    guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    rest = rest.dropFirst(digits)
-    return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
-  }
+    mutating func number(_ digits: Int) -> Int64? {
+      let text = rest.prefix(digits)
+      guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        return nil
+      }
+      rest = rest.dropFirst(digits)
+      return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+    }
 
-  mutating func fraction() -> UInt32? {
-    guard take(".") else { return 0 }
-    let digits = rest.prefix { (0x30...0x39).contains($0) }
-    guard (1...9).contains(digits.count), let value = number(digits.count) else { return nil }
-    return UInt32((digits.count..<9).reduce(value) { scaled, _ in scaled * 10 })
-  }
+    mutating func fraction() -> UInt32? {
+      guard take(".") else { return 0 }
+      let digits = rest.prefix { (0x30...0x39).contains($0) }
+      guard (1...9).contains(digits.count), let value = number(digits.count) else { return nil }
+      return UInt32((digits.count..<9).reduce(value) { scaled, _ in scaled * 10 })
+    }
 
-  /// Parses the offset from UTC in seconds, positive to the east.
-  mutating func offset() -> Int64? {
-    if take("Z") || take("z") { return 0 }
-    let sign: Int64 = take("+") ? 1 : take("-") ? -1 : 0
-    guard sign != 0, let hours = number(2), take(":"), let minutes = number(2), hours < 24,
-      minutes < 60
-    else { return nil }
-    return sign * (hours * 3600 + minutes * 60)
+    /// Parses the offset from UTC in seconds, positive to the east.
+    mutating func offset() -> Int64? {
+      if take("Z") || take("z") { return 0 }
+      let sign: Int64 = take("+") ? 1 : take("-") ? -1 : 0
+      guard sign != 0, let hours = number(2), take(":"), let minutes = number(2), hours < 24,
+        minutes < 60
+      else { return nil }
+      return sign * (hours * 3600 + minutes * 60)
+    }
   }
 }
 

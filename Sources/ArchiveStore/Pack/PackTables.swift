@@ -3,6 +3,13 @@ internal import SystemIO
 
 /// The tables at the end of a pack: the locations of its frames, and its blobs.
 struct PackTables: Sendable {
+  /// A durable pack.
+  struct Pack: Hashable {
+    let id: Digest
+    let size: UInt64
+    let frames: [FrameLocation]
+  }
+
   /// All frames. The last one holds the contents.
   let frames: [FrameLocation]
   /// The blob entries, in the order of the frames.
@@ -21,7 +28,7 @@ struct PackTables: Sendable {
       var decompressor = try ZstdDecompressor()
       contents = try Self.contents(in: decompressor.decompress(stored, limit: Int(last.plain)))
     } catch { throw .codec(error, "\(path), its contents") }
-    let records = try PackContents(contents, frames: frames, pack: "\(path)").records
+    let records = try Contents(contents, frames: frames, pack: "\(path)").records
     return PackTables(frames: frames, records: records)
   }
 
@@ -32,7 +39,7 @@ struct PackTables: Sendable {
     var contents: [UInt8]?
     let limits = TarReader.Limits(contentSize: frame.count, totalSize: frame.count)
     try TarReader.forEach(in: frame.span, limits: limits) { member, content in
-      if contents == nil, member.path.elementsEqual(PackContents.memberName.bytes) {
+      if contents == nil, member.path.elementsEqual(Contents.memberName.bytes) {
         contents = content
       }
     }
@@ -86,5 +93,66 @@ struct PackTables: Sendable {
   ) throws(StoreError) -> [UInt8] {
     let count = min(UInt64(count), size)
     return try storage.load(path, offset: size - count, count: Int(count))
+  }
+}
+
+extension PackTables {
+  /// A pack's own table, its last member, from which an index can be rebuilt
+  /// (docs/repository-format.md, "Contents").
+  struct Contents: Hashable, Sendable {
+    static let memberName: ByteString = ".sandboxctl/contents"
+    static let magic: [UInt8] = Array("sbxpack".utf8) + [0]
+    static let version: UInt32 = 1
+    static let saltSize = 16
+    static let headerSize = 32
+
+    /// The entries in the order of the frames; their `pack` is 0.
+    var records: [BlobRecord] = []
+
+    /// Returns the bytes of the member: 16 random bytes, which make each pack's id unique, then the
+    /// table.
+    func encode(salt: [UInt8] = Host.random(count: saltSize)) -> [UInt8] {
+      var bytes = salt
+      bytes.reserveCapacity(Self.headerSize + records.count * BlobRecord.size)
+      bytes += Self.magic
+      bytes.append(littleEndian: Self.version)
+      bytes.append(littleEndian: UInt32(records.count))
+      for record in records { record.encode(into: &bytes) }
+      return bytes
+    }
+
+    /// Reads a table and checks each entry against the frames of the pack, except the last one.
+    init(_ bytes: [UInt8], frames: [FrameLocation], pack: String) throws(StoreError) {
+      guard bytes.count >= Self.headerSize, bytes.count <= FormatLimit.contents,
+        bytes[Self.saltSize...].starts(with: Self.magic)
+      else { throw .damaged(pack, "its contents table does not begin with the pack signature") }
+      let table = bytes.span.bytes
+      let version = table.integer(at: 24, as: UInt32.self)
+      guard version == Self.version else {
+        throw StoreError(
+          .unsupported, "use", subject: pack,
+          reason: "contents table version \(version) is not supported",
+          hint: "use a newer sandboxctl")
+      }
+      let count = Int(table.integer(at: 28, as: UInt32.self))
+      guard bytes.count == Self.headerSize + count * BlobRecord.size else {
+        throw .damaged(pack, "its contents table does not have the size in its header")
+      }
+      records.reserveCapacity(count)
+      for number in 0..<count {
+        let at = Self.headerSize + number * BlobRecord.size
+        guard let record = BlobRecord(table, at: at), record.pack == 0,
+          Int(record.frame) + 1 < frames.count,
+          record.fits(in: frames[Int(record.frame)].plain),
+          records.last.map({ record.follows($0) }) ?? true
+        else {
+          throw .damaged(
+            pack, "entry \(number) of its contents table is out of order or not in the pack")
+        }
+        records.append(record)
+      }
+    }
+
+    init() {}
   }
 }

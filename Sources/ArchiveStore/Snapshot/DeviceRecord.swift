@@ -1,0 +1,218 @@
+internal import Codecs
+package import SystemIO
+
+/// The device that was backed up.
+package struct DeviceRecord: Hashable, Sendable {
+  /// The unique identity of the device.
+  package var identity: String
+  package var platform: String
+  package var layout: String
+  /// The root directory of the device.
+  package var root: ByteString
+  package var osVersion: String?
+  package var containers: [Container]
+
+  /// Creates a record.
+  package init(
+    identity: String, platform: String, layout: String, root: ByteString,
+    osVersion: String? = nil, containers: [Container] = []
+  ) {
+    self.identity = identity
+    self.platform = platform
+    self.layout = layout
+    self.root = root
+    self.osVersion = osVersion
+    self.containers = containers
+  }
+}
+
+extension DeviceRecord {
+  /// A container and its location.
+  package struct Container: Hashable, Sendable {
+    /// The logical path of the container.
+    package var path: ByteString
+    package var uuid: String?
+    /// The name of the revision, if the layout has revisions.
+    package var revision: String?
+    /// The path on the device at the time of the run.
+    package var realPath: ByteString
+
+    /// Creates a record.
+    package init(
+      path: ByteString, uuid: String? = nil, revision: String? = nil, realPath: ByteString
+    ) {
+      self.path = path
+      self.uuid = uuid
+      self.revision = revision
+      self.realPath = realPath
+    }
+  }
+}
+
+/// An app that was backed up.
+package struct AppRecord: Hashable, Sendable {
+  package var identifier: String
+  package var name: String?
+  package var version: String?
+  package var build: String?
+  /// The logical paths of its containers.
+  package var containers: [ByteString]
+  /// The groups in which it shares data.
+  package var groups: [AppRecord.Group] = []
+  /// The installation source of a Flatpak app.
+  package var flatpak: AppRecord.Flatpak?
+
+  /// Creates a record.
+  package init(
+    identifier: String, name: String? = nil, version: String? = nil, build: String? = nil,
+    containers: [ByteString] = []
+  ) {
+    self.identifier = identifier
+    self.name = name
+    self.version = version
+    self.build = build
+    self.containers = containers
+  }
+}
+
+extension AppRecord {
+  /// The membership of an app in a group.
+  package struct Group: Hashable, Sendable {
+    /// The identifier of the group.
+    package var identifier: String
+    /// Whether the membership is known from an entitlement or a policy, not guessed.
+    package var isKnown: Bool
+
+    /// Creates a record.
+    package init(identifier: String, isKnown: Bool) {
+      self.identifier = identifier
+      self.isKnown = isKnown
+    }
+  }
+
+  /// The installed version of a Flatpak app and its source.
+  package struct Flatpak: Hashable, Sendable {
+    /// The installation: `user` or `system`.
+    package var scope: String
+    package var architecture: String
+    package var branch: String
+    /// The checksum of the deployed commit.
+    package var commit: String
+    /// The remote's name and URL, if known.
+    package var origin: String?
+    package var url: String?
+    package var runtime: String?
+
+    /// Creates a record.
+    package init(
+      scope: String, architecture: String, branch: String, commit: String, origin: String? = nil,
+      url: String? = nil, runtime: String? = nil
+    ) {
+      self.scope = scope
+      self.architecture = architecture
+      self.branch = branch
+      self.commit = commit
+      self.origin = origin
+      self.url = url
+      self.runtime = runtime
+    }
+  }
+}
+
+// MARK: - Encoding
+
+extension DeviceRecord {
+  var json: JSON {
+    var members: [JSON.Member] = []
+    members.add("identity", .string(identity))
+    members.add("platform", .string(platform))
+    members.add("layout", .string(layout))
+    members.add("root", path: root)
+    if let osVersion { members.add("os_version", .string(osVersion)) }
+    members.add("containers", .array(containers) { $0.json }, unless: containers.isEmpty)
+    return .object(members)
+  }
+}
+
+extension DeviceRecord.Container {
+  var json: JSON {
+    var more: [JSON.Member] = []
+    if let uuid { more.add("uuid", .string(uuid)) }
+    if let revision { more.add("revision", .string(revision)) }
+    more.add("real_path", path: realPath)
+    return .pathObject(path, more)
+  }
+}
+
+extension AppRecord {
+  var json: JSON {
+    var members: [JSON.Member] = []
+    members.add("id", .string(identifier))
+    if let name { members.add("name", .string(name)) }
+    if let version { members.add("version", .string(version)) }
+    if let build { members.add("build", .string(build)) }
+    members.add("containers", .array(containers) { .pathObject($0) }, unless: containers.isEmpty)
+    members.add(
+      "groups", .array(groups) { ["id": .string($0.identifier), "known": .bool($0.isKnown)] },
+      unless: groups.isEmpty)
+    if let flatpak { members.add("flatpak", flatpak.json) }
+    return .object(members)
+  }
+}
+
+extension AppRecord.Flatpak {
+  var json: JSON {
+    var members: [JSON.Member] = []
+    members.add("scope", .string(scope))
+    members.add("arch", .string(architecture))
+    members.add("branch", .string(branch))
+    members.add("commit", .string(commit))
+    if let origin { members.add("origin", .string(origin)) }
+    if let url { members.add("url", .string(url)) }
+    if let runtime { members.add("runtime", .string(runtime)) }
+    return .object(members)
+  }
+}
+
+// MARK: - Decoding
+
+extension DeviceRecord {
+  init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      identity: try fields.string("identity", default: ""),
+      platform: try fields.string("platform", default: ""),
+      layout: try fields.string("layout", default: ""), root: try fields.path("root", default: ""),
+      osVersion: fields.json["os_version"]?.string,
+      containers: try fields.elements("containers") { field throws(StoreError) in
+        Container(
+          path: try field.path("path"), uuid: field.json["uuid"]?.string,
+          revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
+      })
+  }
+}
+
+extension AppRecord {
+  init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      identifier: try fields.string("id"), name: fields.json["name"]?.string,
+      version: fields.json["version"]?.string, build: fields.json["build"]?.string,
+      containers: try fields.elements("containers") { field throws(StoreError) in
+        try field.path("path")
+      })
+    groups = try fields.elements("groups") { field throws(StoreError) in
+      AppRecord.Group(
+        identifier: try field.string("id"), isKnown: field.json["known"]?.bool ?? false)
+    }
+    if fields.json["flatpak"] != nil { flatpak = try AppRecord.Flatpak(fields.fields("flatpak")) }
+  }
+}
+
+extension AppRecord.Flatpak {
+  init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      scope: try fields.string("scope"), architecture: try fields.string("arch"),
+      branch: try fields.string("branch"), commit: try fields.string("commit"),
+      origin: fields.json["origin"]?.string, url: fields.json["url"]?.string,
+      runtime: fields.json["runtime"]?.string)
+  }
+}
