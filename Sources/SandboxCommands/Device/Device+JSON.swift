@@ -115,10 +115,3 @@ extension Finding {
       ] + JSON.path(path) + [JSON.Member("reason", .string(reason))])
   }
 }
-
-extension JSON {
-  /// Returns a name as text, escaped if it is not UTF-8; null if there is none.
-  static func text(_ name: ByteString?) -> JSON {
-    name.map { .string($0.utf8 ?? $0.description) } ?? .null
-  }
-}

@@ -113,3 +113,14 @@ extension SnapshotHead {
     return "\(id.hex.prefix(8)) of '\(device.root)'\(host)"
   }
 }
+
+extension [SnapshotID] {
+  /// The short ids, to append to an object: `  (83023a3e, fb294b20 and 3 more)`.
+  var shortNames: String {
+    let names = prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
+    return "  (\(names)\(count > 3 ? " and \(Sizes.count(count - 3)) more" : ""))"
+  }
+
+  /// The ids as JSON.
+  var json: JSON { .array(map { .string($0.hex) }) }
+}

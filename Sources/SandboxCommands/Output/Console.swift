@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
@@ -7,6 +8,8 @@ internal import SystemIO
 /// An error of standard output is thrown. An error of standard error is ignored, since it cannot be
 /// reported.
 final class Console {
+  /// The root command of the program, for commands that check a command line or a configuration.
+  let root: any ParsableCommand.Type
   /// Whether notes, warnings and failures are printed as JSON, like the results: one object per
   /// line.
   var isJSON = false
@@ -21,6 +24,8 @@ final class Console {
   /// Whether the results and the progress line share a terminal. Each result is then written at
   /// once.
   private var sharesScreen = false
+
+  init(root: any ParsableCommand.Type) { self.root = root }
 
   /// Writes a line of the result.
   func result(_ line: String) throws {

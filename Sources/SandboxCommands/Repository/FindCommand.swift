@@ -88,3 +88,25 @@ struct FindCommand: SandboxCommand {
     }
   }
 }
+
+extension Repository {
+  /// Returns the named snapshots, or all if none is named.
+  func snapshots(
+    named names: [SnapshotName], _ console: Console
+  ) throws -> SnapshotListing {
+    if names.isEmpty { return try snapshots() }
+    let finder = SnapshotFinder(self, console)
+    return SnapshotListing(try names.map { try finder.find($0) })
+  }
+}
+
+extension TreeEntry {
+  /// Returns the entry as a line of `find --json`.
+  func json(at path: ByteString, in snapshots: [StoredSnapshot]) -> JSON {
+    .object(
+      JSON.path(path) + jsonMembers + [
+        JSON.Member("snapshots", snapshots.map(\.id).json),
+        JSON.Member("devices", snapshots.deviceIdentities),
+      ])
+  }
+}

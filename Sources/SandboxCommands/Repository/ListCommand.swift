@@ -45,7 +45,7 @@ struct ListCommand: SandboxCommand {
     let top = try place.logicalPath(in: stored.snapshot)
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
-    var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
+    var line = ListingLine(names: long ? ListingLine.OwnerNames(stored.snapshot) : nil)
     // Read once, since the wrapper of an option is slow.
     let (isJSON, visit) = (output.json, recursive ? WalkStep.enter : .skip)
     let show = { (entry: TreeEntry, path: ByteString) throws in

@@ -106,3 +106,20 @@ struct VersionsCommand: SandboxCommand {
     return table
   }
 }
+
+extension PathVersion {
+  /// The version as a line of `versions --json`.
+  var json: JSON {
+    var members = JSON.path(path) + entry.jsonMembers
+    if let content = entry.contentID {
+      members.append(JSON.Member("content", .string(content.hex)))
+    }
+    members.append(JSON.Member("snapshots", snapshots.map(\.id).json))
+    members.append(JSON.Member("devices", snapshots.deviceIdentities))
+    if let first = snapshots.first, let last = snapshots.last {
+      members.append(JSON.Member("first_time", .string(first.snapshot.time.rfc3339)))
+      members.append(JSON.Member("last_time", .string(last.snapshot.time.rfc3339)))
+    }
+    return .object(members)
+  }
+}
