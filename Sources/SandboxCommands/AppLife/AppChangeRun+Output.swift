@@ -23,8 +23,8 @@ extension AppChangeRun {
       try sums(isDone: false)
       if let bound = plan.snapshotBound {
         try console.result(
-          "snapshot first: up to \(Sizes.text(bound.bytes)) in \(Sizes.count(bound.files, "file")), "
-            + "minus data already in the repository")
+          "snapshot first: up to \(Sizes.text(bound.bytes)) in "
+            + "\(Sizes.count(bound.files, "file")), minus data already in the repository")
       }
       for process in plan.runningProcesses() where !plan.isSimulated {
         let end = plan.request.isForced ? "'--force' proceeds anyway" : "refused without '--force'"

@@ -115,7 +115,7 @@ extension BackupCommand {
       guard !databases.isEmpty else { return nil }
       var owners: [String] = []
       for database in databases {
-        let owner = Self.name(ByteString(components: database.path.components.prefix(2)))
+        let owner = Self.name(ByteString(joining: database.path.components.prefix(2)))
         if !owners.contains(owner) { owners.append(owner) }
       }
       let more = owners.count > Self.shownOwners ? " …" : ""
@@ -125,12 +125,6 @@ extension BackupCommand {
     }
 
     private static let shownOwners = 3
-  }
-}
-
-extension ByteString {
-  fileprivate init(components: some Collection<ByteString>) {
-    self.init(components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 }
 
@@ -160,10 +154,10 @@ extension BackupPlan {
       guard let scan = scans.first(where: { directory.path.isWithin($0.container.logicalPrefix) })
       else { continue }
       let path = directory.path.components.dropFirst(scan.container.logicalPrefix.components.count)
-      guard let index = scan.index(of: ByteString(components: path)), index > 0,
+      guard let index = scan.index(of: ByteString(joining: path)), index > 0,
         scan.entries[index].verdicts.keep.dataClass == dataClass
       else { continue }
-      return ByteString(components: path.suffix(2)).description
+      return ByteString(joining: path.suffix(2)).description
     }
     return nil
   }

@@ -23,8 +23,6 @@ struct BackupMetrics {
       let old = try Self.old(name, in: directory)
       let text = text(results, status, now: Host.now(), old: old)
       try AtomicFile.write(Array(text.utf8), as: name, in: directory, permissions: 0o644)
-    } catch let error as SystemError {
-      console.warning("cannot write the metrics: \(error)")
     } catch {
       console.warning("cannot write the metrics: \(error)")
     }

@@ -110,8 +110,7 @@ extension ClassifyCommand {
       _ given: ByteString, with classifier: inout Classifier, _ console: Console
     ) throws {
       let isDirectory = given.bytes.last == UInt8(ascii: "/")
-      let path = ByteString(
-        given.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      let path = ByteString(joining: given.components)
       guard let (container, inner) = try LogicalPath(path).place else {
         throw UsageError(
           "'\(given)' is not a logical path in a container",

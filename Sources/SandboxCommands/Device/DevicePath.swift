@@ -12,7 +12,7 @@ struct DevicePath {
       self.logical = logical
       return
     }
-    let trimmed = ByteString(path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let trimmed = ByteString(joining: path.components)
     let logical = try LogicalPath(trimmed)
     let prefixes = device.containers.map(\.logicalPrefix)
     if prefixes.contains(where: { trimmed.isWithin($0) || $0.isWithin(trimmed) }) {
@@ -26,7 +26,9 @@ struct DevicePath {
   private static func real(_ path: ByteString, _ device: Device) throws -> LogicalPath? {
     if path.isAbsolute {
       guard let logical = try device.logicalPath(ofPath: path) else {
-        throw LifecycleFailure.outside(path, device)
+        throw LifecycleError(
+          .notFound, "'\(path)' is not in a container of the device '\(device.root)'",
+          hint: "'sandboxctl apps --json' prints the path of each container")
       }
       return logical
     }
@@ -38,10 +40,12 @@ struct DevicePath {
     let parts = path.components
     guard let first = parts.first else { return .root }
     if ["apps", "groups", "folders"].contains(first), parts.count > 1 {
-      throw LifecycleFailure.noContainer(path)
+      throw LifecycleError(
+        .notFound, "'\(path)' is not in a container of this device",
+        hint: "'sandboxctl apps' lists the containers")
     }
     let app = try device.app(first)
-    let rest = ByteString(parts.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let rest = ByteString(joining: parts.dropFirst())
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
   }
 
@@ -49,22 +53,5 @@ struct DevicePath {
   func concerns(_ container: Container) -> Bool {
     logical.bytes.isWithin(container.logicalPrefix)
       || container.logicalPrefix.isWithin(logical.bytes)
-  }
-}
-
-/// Errors for paths on the command line.
-enum LifecycleFailure {
-  /// A logical path of a container that the device does not have.
-  static func noContainer(_ path: ByteString) -> LifecycleError {
-    LifecycleError(
-      .notFound, "'\(path)' is not in a container of this device",
-      hint: "'sandboxctl apps' lists the containers")
-  }
-
-  /// A real path that is not in a container.
-  static func outside(_ path: ByteString, _ device: Device) -> LifecycleError {
-    LifecycleError(
-      .notFound, "'\(path)' is not in a container of the device '\(device.root)'",
-      hint: "'sandboxctl apps --json' prints the path of each container")
   }
 }

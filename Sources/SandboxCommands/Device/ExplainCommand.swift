@@ -170,7 +170,7 @@ extension Explanation {
     let names = path.bytes.components
     return step.bearers.map { depth in
       let count = names.count - query.path.count + depth
-      return ByteString(names.prefix(count).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      return ByteString(joining: names.prefix(count))
     }
   }
 

@@ -81,16 +81,6 @@ struct ReadingOptions: ParsableArguments {
 }
 
 extension ReadingWatch {
-  /// Sets the expected number of bytes of a dump, if the snapshot has it.
-  func expect(_ source: SnapshotSource, at path: ByteString, of stored: StoredSnapshot) {
-    counters.begin(path)
-    switch source {
-    case .single(let entry): counters.expect(files: 1, bytes: entry.contentSize ?? 0)
-    case .folder where path.isEmpty: expectAll(of: stored, bytes: stored.snapshot.totals.bytes)
-    case .folder: break
-    }
-  }
-
   /// Sets the expected number of files to that of a snapshot.
   func expectAll(of stored: StoredSnapshot, bytes: UInt64 = 0) {
     counters.expect(files: Int(clamping: stored.snapshot.totals.files), bytes: bytes)

@@ -135,7 +135,7 @@ extension Snapshot {
     if [".", ".."].contains(first) {
       return try logicalPath(ofReal: Host.workingDirectory()?.appending(path) ?? path)
     }
-    if ["apps", "groups", "folders"].contains(first) { return Self.joined(parts) }
+    if ["apps", "groups", "folders"].contains(first) { return ByteString(joining: parts) }
     let app: AppRecord
     do {
       app = try self.app(first)
@@ -143,13 +143,13 @@ extension Snapshot {
       if let there = try? Host.realPath(path), let logical = inContainer(there) { return logical }
       throw error
     }
-    return Self.joined(["apps", ByteString(app.identifier), "data"] + parts.dropFirst())
+    return ByteString(joining: ["apps", ByteString(app.identifier), "data"] + parts.dropFirst())
   }
 
   /// Returns the logical path of an absolute path, as written or with symbolic links resolved.
   private func logicalPath(ofReal path: ByteString) throws -> ByteString {
     let parts = path.components.filter { $0 != "." }
-    let written = ByteString("/").appending(Self.joined(parts))
+    let written = ByteString("/").appending(ByteString(joining: parts))
     for candidate in [written, try? Host.realPath(path)].compactMap({ $0 }) {
       if let logical = inContainer(candidate) { return logical }
       if candidate == device.root { return "" }
@@ -191,10 +191,6 @@ extension Snapshot {
           + Self.listed(found.map(\.identifier)), hint: "give the full identifier")
     }
     return app
-  }
-
-  private static func joined(_ parts: [ByteString]) -> ByteString {
-    ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 
   /// Returns the first five names in quotes, and the number of the others.

@@ -70,9 +70,7 @@ struct Failure {
     case .notFound, .unclear, .failed: .failed
     }
   }
-}
 
-extension Failure {
   /// The failure as `--json` prints it.
   var json: JSON {
     var members: [JSON.Member] = [

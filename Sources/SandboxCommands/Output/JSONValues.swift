@@ -14,16 +14,12 @@ extension JSON {
       JSON.Member(name + "_b64", .string(Base64.encode(Array(path.bytes)))),
     ]
   }
-}
 
-extension JSON {
   /// Returns a name as text, escaped if it is not UTF-8; null if there is none.
   static func text(_ name: ByteString?) -> JSON {
     name.map { .string($0.utf8 ?? $0.description) } ?? .null
   }
-}
 
-extension JSON {
   /// Returns a location in a policy file; null if there is none.
   static func place(_ location: PolicyLocation?) -> JSON {
     guard let location else { return .null }
@@ -32,13 +28,7 @@ extension JSON {
       "column": .integer(Int64(location.column)),
     ]
   }
-}
 
-extension EntryTotals {
-  var json: JSON { ["files": .integer(Int64(files)), "bytes": .integer(Int64(clamping: bytes))] }
-}
-
-extension JSON {
   /// Returns the members that locate replaced and removed data: the snapshot made before the
   /// operation, and its trash.
   static func kept(_ saved: StoredSnapshot?, trash: String?) -> [Member] {
@@ -47,6 +37,10 @@ extension JSON {
       Member("trash", trash.map { .string($0) } ?? .null),
     ]
   }
+}
+
+extension EntryTotals {
+  var json: JSON { ["files": .integer(Int64(files)), "bytes": .integer(Int64(clamping: bytes))] }
 }
 
 extension BackupDisposition {

@@ -79,9 +79,7 @@ extension RestoreTotals {
       "bytes": .integer(Int64(clamping: bytes)),
     ]
   }
-}
 
-extension RestoreTotals {
   /// Prints a line with the totals, unless there are no entries.
   func tell(_ words: String, _ console: Console) throws {
     if entries > 0 { try console.result("\(words) \(text)") }
@@ -148,9 +146,7 @@ extension LeftGroup {
     .object(
       JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])
   }
-}
 
-extension LeftGroup {
   /// The reason why it is skipped.
   var reason: String {
     if sharers.isEmpty { return "its owner is only guessed" }

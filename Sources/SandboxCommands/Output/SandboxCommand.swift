@@ -32,9 +32,7 @@ enum ExitStatus: Int32, Error {
   func after(passingOverDamage hasSkipped: Bool) -> ExitStatus {
     hasSkipped && (self == .done || self == .doneInPart) ? .damaged : self
   }
-}
 
-extension ExitStatus {
   /// Returns the status of a run with several parts: the worst of them; `nothingToDo` only if it
   /// holds for all.
   static func together(_ parts: [ExitStatus]) -> ExitStatus {

@@ -108,6 +108,13 @@ enum Paths {
   static func volume(of path: ByteString) -> String { text(Host.mountPoint(of: path)) }
 }
 
+extension ByteString {
+  /// Joins components with slashes.
+  init(joining components: some Sequence<ByteString>) {
+    self.init(components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+}
+
 extension String {
   /// The text without the middle of very long words, such as paths near PATH_MAX (4,096 bytes). The
   /// rest fits on a few lines and shows both ends.
@@ -121,4 +128,7 @@ extension String {
 
   /// The number of characters up to which a word is shown completely.
   private static let longestWord = 400
+
+  /// The text with control characters escaped, for texts of a repository, which is not trusted.
+  var shown: String { ByteString(self).description }
 }

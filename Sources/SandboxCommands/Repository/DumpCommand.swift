@@ -160,3 +160,17 @@ struct DumpCommand: SandboxCommand {
     }
   }
 }
+
+extension ReadingWatch {
+  /// Sets the expected number of bytes of a dump, if the snapshot has it.
+  fileprivate func expect(
+    _ source: SnapshotSource, at path: ByteString, of stored: StoredSnapshot
+  ) {
+    counters.begin(path)
+    switch source {
+    case .single(let entry): counters.expect(files: 1, bytes: entry.contentSize ?? 0)
+    case .folder where path.isEmpty: expectAll(of: stored, bytes: stored.snapshot.totals.bytes)
+    case .folder: break
+    }
+  }
+}

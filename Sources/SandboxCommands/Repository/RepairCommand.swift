@@ -30,10 +30,10 @@ extension RepairCommand {
         abstract: "Rebuild damaged or missing parts of the index",
         usage: "sandboxctl repair index [--dry-run] [<options>]",
         discussion: """
-          Reads the tables, but not the data, of packs that no usable index object lists, and writes \
-          an index object for them. Damaged index objects are then removed, unless a pack that they \
-          may list cannot be read. Index objects of a later version of the program are kept. \
-          Snapshots and packs are not changed.
+          Reads the tables, but not the data, of packs that no usable index object lists, and \
+          writes an index object for them. Damaged index objects are then removed, unless a pack \
+          that they may list cannot be read. Index objects of a later version of the program are \
+          kept. Snapshots and packs are not changed.
 
           See sandboxctl-repair-index(1) for the JSON output and the exit statuses.
 
@@ -114,11 +114,11 @@ extension RepairCommand {
         abstract: "Save the intact data of damaged packs and remove them from the index",
         usage: "sandboxctl repair packs [--dry-run] [<options>]",
         discussion: """
-          Reads the packs that 'sandboxctl check' recorded as damaged, and those whose size differs \
-          from the index, and stores their intact data again. The packs then move to the directory \
-          'damaged' of the repository, and the index no longer lists them, nor missing packs. \
-          Nothing is deleted. Snapshots are not changed: 'sandboxctl check' lists what they lost, \
-          and the next backup stores it again if the source still has it.
+          Reads the packs that 'sandboxctl check' recorded as damaged, and those whose size \
+          differs from the index, and stores their intact data again. The packs then move to the \
+          directory 'damaged' of the repository, and the index no longer lists them, nor missing \
+          packs. Nothing is deleted. Snapshots are not changed: 'sandboxctl check' lists what they \
+          lost, and the next backup stores it again if the source still has it.
 
           See sandboxctl-repair-packs(1) for the JSON output and the exit statuses.
 

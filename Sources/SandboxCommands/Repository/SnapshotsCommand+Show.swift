@@ -13,8 +13,8 @@ extension SnapshotsCommand {
         usage: "sandboxctl snapshots show <snap> [<options>]",
         discussion: """
           Prints the snapshot's device, time and policy, its apps and the size of each data class, \
-          the data that was excluded with the rule, entries that could not be read, warnings, mounts \
-          not entered, and how each database was captured.
+          the data that was excluded with the rule, entries that could not be read, warnings, \
+          mounts not entered, and how each database was captured.
 
           With --json prints the stored document (Snapshot in docs/repository-format.md), preceded \
           by the id.
@@ -61,18 +61,15 @@ extension SnapshotsCommand.Show {
         + section("not in the snapshot: could not be read", notes(snapshot.unreadable))
         + section("warnings", notes(snapshot.warnings))
         + section("mounts not entered", snapshot.mounts.map(\.description))
-        + section("databases", snapshot.databases.map { "\($0.path): \(Self.shown($0.how))" })
+        + section("databases", snapshot.databases.map { "\($0.path): \($0.how.shown)" })
     }
-
-    /// Returns a text of the repository for display. Repositories are not trusted.
-    private static func shown(_ text: String) -> String { ByteString(text).description }
 
     private func section(_ title: String, _ lines: [String]) -> [String] {
       lines.isEmpty ? [] : ["", title] + lines.map { "  " + $0 }
     }
 
     private func notes(_ notes: [PathNote]) -> [String] {
-      notes.map { "\($0.path): \(Self.shown($0.note))" }
+      notes.map { "\($0.path): \($0.note.shown)" }
     }
 
     private var head: [String] {
@@ -80,20 +77,20 @@ extension SnapshotsCommand.Show {
       let duration = Times.duration(Double(snapshot.durationMilliseconds) / 1000)
       table.add([
         "made",
-        "\(Times.text(snapshot.time)), in \(duration), \(Self.shown(snapshot.reason.rawValue))",
+        "\(Times.text(snapshot.time)), in \(duration), \(snapshot.reason.rawValue.shown)",
       ])
-      table.add(["by", Self.shown("\(snapshot.user)@\(snapshot.host), \(snapshot.program)")])
+      table.add(["by", "\(snapshot.user)@\(snapshot.host), \(snapshot.program)".shown])
       table.add(["device", device])
       table.add(["root", snapshot.device.root.description])
       if case .apps(let apps) = snapshot.scope {
-        table.add(["scope", Self.shown(apps.joined(separator: ", "))])
+        table.add(["scope", apps.joined(separator: ", ").shown])
       }
       table.add([
-        "policy", Self.shown(snapshot.policy.name) + " " + snapshot.policy.digest.hex.prefix(16),
+        "policy", snapshot.policy.name.shown + " " + snapshot.policy.digest.hex.prefix(16),
       ])
       if let parent = snapshot.parent { table.add(["parent", parent.hex]) }
       if !snapshot.tags.isEmpty {
-        table.add(["tags", Self.shown(snapshot.tags.joined(separator: ", "))])
+        table.add(["tags", snapshot.tags.joined(separator: ", ").shown])
       }
       if let original = snapshot.original {
         table.add(["copy of", "\(original.id.hex) in \(original.repository.hex.prefix(8))"])
@@ -105,7 +102,7 @@ extension SnapshotsCommand.Show {
     private var device: String {
       let device = snapshot.device
       let system = device.osVersion.map { " \($0)" } ?? ""
-      return Self.shown("\(device.identity): \(device.layout), \(device.platform)\(system)")
+      return "\(device.identity): \(device.layout), \(device.platform)\(system)".shown
     }
 
     private var holds: String {
@@ -120,7 +117,7 @@ extension SnapshotsCommand.Show {
       return excerpt.shown.map { app in
         let version = [app.version, app.build.map { "(\($0))" }].compactMap { $0 }
         let words = [app.identifier, app.name ?? "", version.joined(separator: " ")]
-        return Self.shown(words.filter { !$0.isEmpty }.joined(separator: "  "))
+        return words.filter { !$0.isEmpty }.joined(separator: "  ").shown
       } + [excerpt.remainder].compactMap(\.self)
     }
 
@@ -129,7 +126,7 @@ extension SnapshotsCommand.Show {
       var table = Table([("class", .left), ("files", .right), ("size", .right)])
       for total in snapshot.totals.classes {
         table.add([
-          Self.shown(total.name), Sizes.count(Int(clamping: total.files)), Sizes.text(total.bytes),
+          total.name.shown, Sizes.count(Int(clamping: total.files)), Sizes.text(total.bytes),
         ])
       }
       return table.lines
@@ -142,7 +139,7 @@ extension SnapshotsCommand.Show {
       for left in excerpt.shown {
         table.add([
           left.path.description, Sizes.count(Int(clamping: left.files)), Sizes.text(left.bytes),
-          Self.shown(left.rule),
+          left.rule.shown,
         ])
       }
       return table.lines + [excerpt.remainder].compactMap(\.self)

@@ -35,12 +35,12 @@ extension SnapshotsCommand {
           "sandboxctl snapshots [list] [--app <app>] [--tag <tag>] [--host <host>] [<options>]",
         discussion: """
           Lists the snapshots, oldest first. A snapshot that cannot be read is reported, and the \
-          exit status is 13. Snapshots that were read before are listed from a cache if their files \
-          did not change; 'sandboxctl check' reads all of them.
+          exit status is 13. Snapshots that were read before are listed from a cache if their \
+          files did not change; 'sandboxctl check' reads all of them.
 
-          The column 'reason' is shown if some snapshots were not made by hand, and 'scope' if some \
-          are not of a whole device. 'latest' names only snapshots of a whole device, unless an app \
-          is given.
+          The column 'reason' is shown if some snapshots were not made by hand, and 'scope' if \
+          some are not of a whole device. 'latest' names only snapshots of a whole device, unless \
+          an app is given.
 
           \(Examples.text([
             "sandboxctl snapshots --app notebook --last 3 --repo repo"
@@ -140,23 +140,20 @@ extension SnapshotsCommand.List {
       let head = [
         Column("id") { String($0.id.hex.prefix(8)) }, Column("time") { Times.text($0.time) },
         Column("device") {
-          Self.shown("\($0.user)@\($0.host):") + $0.device.root.description
+          "\($0.user)@\($0.host):".shown + $0.device.root.description
         },
       ]
-      let reason = Column("reason") { Self.shown($0.reason.rawValue) }
-      let scope = Column("scope") { Self.shown($0.scope.text) }
+      let reason = Column("reason") { $0.reason.rawValue.shown }
+      let scope = Column("scope") { $0.scope.text.shown }
       return head + (hasReasons ? [reason] : []) + (hasParts ? [scope] : []) + [
-        Column("policy") { Self.shown($0.policy.name) },
+        Column("policy") { $0.policy.name.shown },
         Column("apps", .right) { Sizes.count($0.apps.count) },
         Column("files", .right) { Sizes.count(Int(clamping: $0.totals.files)) },
         Column("size", .right) { Sizes.text($0.totals.bytes) },
         Column("stored", .right) { Sizes.text($0.totals.stored) },
-        Column("tags") { Self.shown($0.tags.joined(separator: ",")) },
+        Column("tags") { $0.tags.joined(separator: ",").shown },
       ]
     }
-
-    /// Returns a text of the repository for display. Repositories are not trusted.
-    private static func shown(_ text: String) -> String { ByteString(text).description }
   }
 }
 

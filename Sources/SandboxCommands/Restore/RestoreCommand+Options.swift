@@ -188,7 +188,6 @@ extension ByteString {
     for part in components where part != "." {
       if part == ".." { _ = parts.popLast() } else { parts.append(part) }
     }
-    let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-    return ByteString("/").appending(joined)
+    return ByteString("/").appending(ByteString(joining: parts))
   }
 }

@@ -10,10 +10,11 @@ extension ScheduleCommand {
         commandName: "install",
         abstract: "Install a schedule for backups or purges",
         usage:
-          "sandboxctl schedule install (--systemd | --cron) [--purge] [<options>] [-- <its options>]",
+          "sandboxctl schedule install (--systemd | --cron) [--purge] [<options>] "
+          + "[-- <its options>]",
         discussion: """
-          With --systemd, a service and a timer of this user are written and started; with --cron, a \
-          line is added to the user's crontab. They run 'sandboxctl backup --quiet' with low \
+          With --systemd, a service and a timer of this user are written and started; with --cron, \
+          a line is added to the user's crontab. They run 'sandboxctl backup --quiet' with low \
           priority and the options after --. An existing schedule is replaced; each --profile has \
           its own.
 
@@ -200,8 +201,8 @@ extension ScheduleCommand {
         return .done
       }
       console.warning(
-        "the unit is written but not started: \(failure); when this user's systemd is running, run: "
-          + "systemctl --user daemon-reload; systemctl --user enable --now \(unit)")
+        "the unit is written but not started: \(failure); when this user's systemd is running, "
+          + "run: systemctl --user daemon-reload; systemctl --user enable --now \(unit)")
       return .doneInPart
     }
 

@@ -40,8 +40,8 @@ extension ScheduleCommand {
         usage: "sandboxctl schedule remove [--systemd] [--cron] [--purge] [<options>]",
         discussion: """
           Removes what 'schedule install' wrote, and nothing else: the units, the line of the \
-          crontab, or both if no scheduler is given. With --purge the schedule of purges is removed, \
-          otherwise that of backups. Snapshots are kept.
+          crontab, or both if no scheduler is given. With --purge the schedule of purges is \
+          removed, otherwise that of backups. Snapshots are kept.
 
           \(Examples.text(["sandboxctl schedule remove --systemd"]))
           """)
