@@ -73,11 +73,3 @@ struct OffloadCommand: AppChangeCommand {
     try AppChangeRun(self, console).remove(named, by: .offload, console)
   }
 }
-
-extension AppChangeRun {
-  /// Removes an app, with or without its data.
-  func remove(_ named: AppArgument, by change: AppChange, _ console: Console) throws -> ExitStatus {
-    let request = AppChangeRequest(change, of: try named.find(on: device))
-    return try finish(try plan(request), console) { try $0.run() }
-  }
-}

@@ -1,4 +1,3 @@
-internal import ArchiveStore
 internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO

@@ -1,6 +1,5 @@
 internal import ArchiveStore
 internal import Lifecycle
-internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 

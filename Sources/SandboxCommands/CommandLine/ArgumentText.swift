@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import PolicyEngine
 package import SystemIO
 
 /// An argument as text, for a parser that handles only strings.

@@ -1,4 +1,3 @@
-internal import ArgumentParser
 internal import Codecs
 internal import PolicyEngine
 internal import SystemIO
@@ -201,8 +200,9 @@ extension Configuration {
       }
     }
 
-    private static func setting(_ name: String, of commands: [KnownCommand]) -> KnownCommand.Option?
-    {
+    private static func setting(
+      _ name: String, of commands: [KnownCommand]
+    ) -> KnownCommand.Option? {
       commands.lazy.compactMap { $0.option(name) }.first { $0.isSetting }
     }
 
@@ -275,8 +275,9 @@ extension Configuration {
         hint: hint ?? command.map { "'sandboxctl \($0) --help' lists its options" })
     }
 
-    private func mistake(_ mark: Mark, _ problem: String, hint: String? = nil) -> ConfigurationError
-    {
+    private func mistake(
+      _ mark: Mark, _ problem: String, hint: String? = nil
+    ) -> ConfigurationError {
       ConfigurationError(problem, at: mark, in: file, hint: hint)
     }
   }

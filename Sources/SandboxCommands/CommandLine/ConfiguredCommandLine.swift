@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import PolicyEngine
 internal import SystemIO
 
 /// A command line completed by the configuration.

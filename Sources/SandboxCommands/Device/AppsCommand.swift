@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Codecs
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO

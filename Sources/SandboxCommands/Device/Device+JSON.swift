@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
 internal import SandboxModel
-internal import SystemIO
 
 extension Device {
   /// The device as `apps --json` prints it.

@@ -1,4 +1,3 @@
-internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
 internal import Lifecycle

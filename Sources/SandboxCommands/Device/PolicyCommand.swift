@@ -19,10 +19,7 @@ struct PolicyCommand: ParsableCommand {
 
         \(Examples.text(["sandboxctl policy list", "sandboxctl policy show ios"]))
         """,
-      subcommands: [
-        List.self, Show.self, Lint.self,
-        Test.self, Schema.self,
-      ])
+      subcommands: [List.self, Show.self, Lint.self, Test.self, Schema.self])
   }
 }
 

@@ -71,7 +71,7 @@ struct DeviceOptions: ParsableArguments {
 extension DeviceOptions {
   /// The default devices of a user: the directories in which platforms keep the data of the user's
   /// apps.
-  struct OwnDevice {
+  private struct OwnDevice {
     /// The path in the home directory.
     let place: ByteString
     let layout: Layout

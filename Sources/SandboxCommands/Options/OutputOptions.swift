@@ -1,7 +1,5 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Lifecycle
-internal import Synchronization
 internal import SystemIO
 
 /// The form of a command's output.

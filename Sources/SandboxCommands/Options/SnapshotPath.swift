@@ -1,6 +1,5 @@
 internal import ArchiveStore
 internal import Lifecycle
-internal import SandboxModel
 internal import SystemIO
 
 /// `SNAP[:PATH]` on the command line.

@@ -73,6 +73,13 @@ final class Console {
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
 
+  /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
+  func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
+    let excerpt = ListExcerpt(paths, all: all)
+    for path in excerpt.shown { try result(word + path.description) }
+    if let remainder = excerpt.remainder { try result(word + remainder) }
+  }
+
   /// Prints a message that is not a result.
   func note(_ text: String) { say(text, as: "note", after: "note: ") }
 

@@ -1,4 +1,3 @@
-internal import ArgumentParser
 internal import SystemIO
 
 /// A table of text. Each column is as wide as its widest cell.
@@ -87,14 +86,5 @@ struct ListExcerpt<Element> {
     }
     if empty > 0 { parts.append("\(Sizes.count(empty)) empty") }
     return parts.isEmpty ? nil : parts.joined(separator: "; ") + " (--all lists them)"
-  }
-}
-
-extension Console {
-  /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
-  func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
-    let excerpt = ListExcerpt(paths, all: all)
-    for path in excerpt.shown { try result(word + path.description) }
-    if let remainder = excerpt.remainder { try result(word + remainder) }
   }
 }

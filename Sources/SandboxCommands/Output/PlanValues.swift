@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
 internal import Lifecycle
-internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 

@@ -1,5 +1,4 @@
 internal import ArchiveStore
-internal import ArgumentParser
 internal import Codecs
 internal import Synchronization
 internal import SystemIO

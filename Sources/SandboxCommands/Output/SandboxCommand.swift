@@ -1,11 +1,4 @@
-internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
-internal import Lifecycle
-internal import PolicyEngine
-internal import SampleDevice
-internal import SandboxModel
-internal import SystemIO
 
 /// A command of the program. It writes to a console and returns an exit status.
 protocol SandboxCommand: ParsableCommand {

@@ -1,6 +1,5 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
 internal import Lifecycle
 internal import PolicyEngine
 internal import SandboxModel
@@ -137,12 +136,12 @@ struct PurgeCommand: SandboxCommand {
     return try progress.run(counters, output) { isStopping in
       try plan(
         found, compiled,
-        following: Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters))
+        following: PurgeOptions(isStopping: isStopping, counters: counters))
     }
   }
 
   private func plan(
-    _ found: Device, _ compiled: CompiledPolicy, following: Lifecycle.PurgeOptions
+    _ found: Device, _ compiled: CompiledPolicy, following: PurgeOptions
   ) throws -> PurgePlan {
     let device = found.stating(groupsOf: compiled)
     let selected = try AppNames(apps).apps(of: device)
@@ -206,14 +205,12 @@ struct PurgeCommand: SandboxCommand {
     }
     return report.failed.isEmpty ? .done : .doneInPart
   }
-}
 
-extension PurgeCommand {
   /// Carries out a plan and shows the progress.
   func carryOut(_ plan: PurgePlan) throws -> PurgeReport {
     let counters = ProgressCounters()
     return try progress.run(counters, output) { isStopping in
-      PurgeOperation(plan, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters)).run()
+      PurgeOperation(plan, PurgeOptions(isStopping: isStopping, counters: counters)).run()
     }
   }
 }

@@ -1,6 +1,5 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 

@@ -1,6 +1,5 @@
 internal import ArchiveStore
 internal import Codecs
-internal import Lifecycle
 internal import SystemIO
 
 /// The devices of snapshots, with readable names.

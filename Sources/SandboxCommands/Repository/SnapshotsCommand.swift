@@ -1,9 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
-internal import Lifecycle
-internal import PolicyEngine
-internal import SandboxModel
 internal import SystemIO
 
 /// `sandboxctl snapshots`: lists and shows snapshots.

@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
 internal import Lifecycle
-internal import SystemIO
 
 extension RestorePlan {
   /// Prints the plan: the paths to replace and delete, and totals.

@@ -15,9 +15,7 @@ struct ScheduleCommand: ParsableCommand {
           "sandboxctl schedule install --systemd --purge --dry-run", "sandboxctl schedule status",
         ]))
         """,
-      subcommands: [
-        Install.self, Remove.self, Status.self,
-      ])
+      subcommands: [Install.self, Remove.self, Status.self])
   }
 }
 
