@@ -52,7 +52,7 @@ package struct AppChangePlan: Sendable {
   }
 
   /// The subjects to lock: the app, and the groups that change.
-  var subjects: [ByteString] {
+  package var subjects: [ByteString] {
     let changing = containers.filter { $0.action.isExchange || $0.action == .restore }
     return Set([path] + changing.map(\.path.subject)).sorted()
   }

@@ -1,11 +1,6 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// A command of the program. It writes to a console and returns an exit status.
-protocol SandboxCommand: ParsableCommand {
-  func run(_ console: Console) throws -> ExitStatus
-}
-
 /// The program.
 package enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
@@ -36,13 +31,13 @@ extension SandboxctlProgram {
 
 extension SandboxctlCommand {
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
-    let console = Console()
+    let console = Console(root: Self.self)
     defer { console.end() }
     console.isJSON = arguments.contains("--json")
     var line = ConfiguredCommandLine(arguments)
     var status: ExitStatus
     do {
-      line = try ConfiguredCommandLine.read(arguments)
+      line = try ConfiguredCommandLine.read(arguments, of: Self.self)
       console.isJSON = line.words.contains("--json")
       status = try perform(line, console).after(passingOverDamage: console.hasSkipped)
     } catch {
@@ -81,8 +76,8 @@ extension SandboxctlCommand {
       return try answer(error, to: line.given, console)
     }
     if let command = command as? any SandboxCommand {
-      try ArgumentChecks.requireText(command, line.words)
-      try ArgumentChecks.requireOnce(line.given)
+      try command.requireText(in: line.words)
+      try KnownCommand(Self.self).requireOnce(line.given)
       return try command.run(console)
     }
     do {
@@ -93,6 +88,10 @@ extension SandboxctlCommand {
     return .done
   }
 
+  private static func unknownCommand(in arguments: [String]) -> UsageError? {
+    KnownCommand(Self.self).unknownCommand(in: arguments)
+  }
+
   /// Prints help and versions as results.
   ///
   /// - Throws: `UsageError` for a mistake in the arguments.
@@ -100,11 +99,11 @@ extension SandboxctlCommand {
     _ error: any Error, to arguments: [String], _ console: Console
   ) throws -> ExitStatus {
     if exitCode(for: error) == .success {
-      if arguments.first == "help", let unknown = UnknownCommand(arguments) { throw unknown.error }
+      if arguments.first == "help", let unknown = unknownCommand(in: arguments) { throw unknown }
       try console.result(Examples.atEnd(of: fullMessage(for: error)))
       return .done
     }
-    if let unknown = UnknownCommand(arguments) { throw unknown.error }
+    if let unknown = unknownCommand(in: arguments) { throw unknown }
     throw UsageError(parser: message(for: error), fullMessage(for: error))
   }
 }

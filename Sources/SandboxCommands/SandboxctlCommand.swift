@@ -48,9 +48,3 @@ struct SandboxctlCommand: ParsableCommand {
     )
   }
 }
-
-/// The program's version.
-enum Version {
-  static let number = "0.1.0"
-  static let text = "sandboxctl \(number) (repository format 1)"
-}

@@ -69,7 +69,7 @@ struct CorpusTests {
   }
 
   /// Changes the corpus. The script renames files at random and ends if a new name is longer than
-  /// 255 bytes; then it goes on with another seed.
+  /// 255 bytes; then it continues with another seed.
   private static func mutateCorpus(_ cli: CommandLine, _ profile: String, seed: UInt64) throws {
     let script = Shared.path("bench/mutate_corpus.py")
     for attempt in 0..<10 as Range<UInt64> {

@@ -30,7 +30,7 @@ package struct DeviceRestorePlan: Sendable {
   }
 
   /// The apps, groups and directories to restore into, which are locked.
-  var subjects: [ByteString] { Set(parts.map(\.path.subject)).sorted() }
+  package var subjects: [ByteString] { Set(parts.map(\.path.subject)).sorted() }
 
   /// Returns the running processes of the apps whose containers are merged into, read from the
   /// system with each call.

@@ -1,5 +1,5 @@
+internal import AppUpdate
 internal import ArgumentParser
-internal import Lifecycle
 internal import SystemIO
 
 /// `sandboxctl install PACKAGE --root DIR`: installs an app that is not on the device.
@@ -33,5 +33,37 @@ struct InstallCommand: AppChangeCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     try AppChangeRun(self, console).exchange(named.package, by: .install, console) { _ in }
+  }
+}
+
+/// `sandboxctl reinstall PACKAGE --root DIR`: installs an offloaded app on its data.
+struct ReinstallCommand: AppChangeCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "reinstall",
+      abstract: "Reinstall an offloaded app on its data",
+      usage: "sandboxctl reinstall <package> --root <dir> [<options>]",
+      discussion: """
+        PACKAGE is an app's directory (New.app) or an .ipa file; its identifier names the \
+        offloaded app. The data stays where it is and is not changed. Refused if the app is \
+        installed, or if the device has none of its data.
+
+        On flatpak and snap, PACKAGE is an app's name, and the command only reports what the \
+        platform's own program does. See sandboxctl-lifecycle(7).
+
+        \(Examples.text(["sandboxctl reinstall New.ipa --root device"]))
+        """)
+  }
+
+  @OptionGroup var named: PackageArgument
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    try AppChangeRun(self, console).exchange(named.package, by: .reinstall, console) { _ in }
   }
 }

@@ -1,8 +1,6 @@
+internal import AppUpdate
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Lifecycle
-internal import SandboxModel
-internal import SystemIO
 
 /// `sandboxctl rollback APP --root DIR`: restores the version before the last update.
 struct RollbackCommand: AppChangeCommand {

@@ -1,7 +1,5 @@
+internal import AppUpdate
 internal import ArgumentParser
-internal import Interchange
-internal import Lifecycle
-internal import SandboxModel
 internal import SystemIO
 
 /// `sandboxctl update PACKAGE --root DIR`: replaces an app with another version.
@@ -55,40 +53,5 @@ struct UpdateCommand: AppChangeCommand {
       request.allowsDowngrade = allowDowngrade
       request.isStrict = strict
     }
-  }
-}
-
-extension AppChangeRun {
-  /// Runs an operation on a package. If the platform's own program does it and `name` is an app's
-  /// name, only reports it.
-  func exchange(
-    _ name: ByteString, by change: AppChange, _ console: Console,
-    adapting adapt: (inout AppChangeRequest) -> Void
-  ) throws -> ExitStatus {
-    if device.layout == .flatpak || device.layout == .snap {
-      var request = AppChangeRequest(change, of: try identifier(of: name, for: change))
-      adapt(&request)
-      return try finish(plan(request), console) { try $0.run() }
-    }
-    let package = try Package(opening: name)
-    for finding in package.app.findings { console.note("'\(finding.path)': \(finding.reason)") }
-    var request = AppChangeRequest(change, of: package.app.identifier, package: package.app)
-    adapt(&request)
-    var entries = try package.entries()
-    return try finish(plan(request), console) { try $0.run(&entries) }
-  }
-
-  /// Returns the identifier of the app that a name means. An app to install need not be on the
-  /// device.
-  private func identifier(of name: ByteString, for change: AppChange) throws -> BundleIdentifier {
-    if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
-      throw UsageError(
-        "cannot use the package '\(name)': \(device.layout.rawValue) installs apps itself",
-        hint: "give the app's name to see the effect on its data")
-    }
-    if change == .install, let given = BundleIdentifier(name) {
-      return (try? device.app(given.bytes))?.identifier ?? given
-    }
-    return try device.app(name).identifier
   }
 }

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceTransaction
 internal import SandboxModel
-internal import SystemIO
 
 extension Device {
   /// The device as `apps --json` prints it.
@@ -113,12 +113,5 @@ extension Finding {
         JSON.Member("severity", .string(severity.rawValue)),
         JSON.Member("code", .string(code.rawValue)),
       ] + JSON.path(path) + [JSON.Member("reason", .string(reason))])
-  }
-}
-
-extension JSON {
-  /// Returns a name as text, escaped if it is not UTF-8; null if there is none.
-  static func text(_ name: ByteString?) -> JSON {
-    name.map { .string($0.utf8 ?? $0.description) } ?? .null
   }
 }

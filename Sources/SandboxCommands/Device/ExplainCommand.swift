@@ -1,7 +1,8 @@
 internal import ArgumentParser
 internal import Codecs
-internal import Lifecycle
+internal import DeviceScan
 internal import PolicyEngine
+internal import Purge
 internal import SandboxModel
 internal import SystemIO
 
@@ -55,7 +56,7 @@ struct ExplainCommand: SandboxCommand {
         explanation.json(
           place, exists: query.exists, for: try verdict.destination, purge: purge))
     } else {
-      try ExplanationText(explanation, place, exists: query.exists).write(
+      try Text(explanation, place, exists: query.exists).write(
         console, destination: try verdict.destination)
       for line in judgement?.lines(at: plan?.request.now ?? Host.now()) ?? [] {
         try console.result(line)
@@ -76,5 +77,215 @@ struct ExplainCommand: SandboxCommand {
       return (found.query(index), true)
     }
     return (container.query(inner.components.map { Array($0.bytes) }, EntryFacts(.file)), false)
+  }
+}
+
+extension ExplainCommand {
+  /// The text output of `explain`: a paragraph for each rule, then the verdicts.
+  private struct Text {
+    private let explanation: Explanation
+    private let path: LogicalPath
+    private let exists: Bool
+
+    init(_ explanation: Explanation, _ path: LogicalPath, exists: Bool) {
+      self.explanation = explanation
+      self.path = path
+      self.exists = exists
+    }
+
+    func write(_ console: Console, destination: Destination) throws {
+      let type = explanation.query.facts.type.rawValue
+      try console.result(
+        "\(path): \(exists ? "a \(type)" : "does not exist, explained as a \(type)")")
+      for step in explanation.steps { try write(step, console) }
+      try console.result("")
+      try write(explanation.verdicts.keep, of: "sandboxctl", for: destination, console)
+      if explanation.verdicts.platform == explanation.verdicts.keep {
+        try console.result("platform: the same")
+      } else {
+        try write(explanation.verdicts.platform, of: "platform", for: destination, console)
+      }
+      for mark in explanation.overruledMarks {
+        let place = mark.location.map { ", \($0)" } ?? ""
+        try console.result("kept despite the mark \(mark.mark), by \(mark.rule)\(place)")
+      }
+    }
+
+    private func write(_ step: Explanation.Step, _ console: Console) throws {
+      let place = step.location.map { "  \($0)" } ?? ""
+      try console.result("")
+      try console.result(step.kind == .start ? start : "\(step.kind.rawValue) \(step.id)\(place)")
+      if !step.bearers.isEmpty {
+        let paths = explanation.bearers(of: step, path).map(\.description).joined(separator: ", ")
+        try console.result("  set on \(paths)")
+      }
+      try console.result("  \(outcome(of: step))")
+      if let why = step.why { try console.result("  why: \(why)") }
+      if let source = step.source { try console.result("  source: \(source)") }
+    }
+
+    private var start: String {
+      switch explanation.query.kind {
+      case .folder: "start: a directory"
+      case .extension: "start: an extension container"
+      case let kind: "start: a \(kind.rawValue) container"
+      }
+    }
+
+    private func outcome(of step: Explanation.Step) -> String {
+      let changes = step.keep.map(\.description).joined(separator: ", ")
+      let platform = step.platform.map(\.description).joined(separator: ", ")
+      switch step.outcome {
+      case .applied, .limited:
+        if step.keep == step.platform { return "decides \(changes.isEmpty ? "nothing" : changes)" }
+        let parts = [
+          changes.isEmpty ? nil : "decides \(changes)",
+          platform.isEmpty ? nil : "on the platform \(platform)",
+        ]
+        return parts.compactMap { $0 }.joined(separator: "; ")
+      case .refused(let dataClass):
+        return "ignored: a mark cannot exclude \(dataClass.rawValue)"
+      case .notMet(let conditions): return "not met: \(conditions)"
+      }
+    }
+
+    private func write(
+      _ verdict: Verdict, of name: String, for destination: Destination, _ console: Console
+    ) throws {
+      try console.result(
+        "\(name): \(className(verdict)), backup \(verdict.backup.mode(for: destination).rawValue), "
+          + "update \(verdict.update.rawValue), purge \(verdict.purge.description), "
+          + "restore \(verdict.restore.rawValue)")
+    }
+
+    private func className(_ verdict: Verdict) -> String {
+      verdict.className(isRoot: explanation.query.path.isEmpty) ?? "no class"
+    }
+  }
+}
+
+extension Explanation {
+  /// Returns the paths of the entries that have a step's mark, for an entry at a path.
+  func bearers(of step: Step, _ path: LogicalPath) -> [ByteString] {
+    let names = path.bytes.components
+    return step.bearers.map { depth in
+      let count = names.count - query.path.count + depth
+      return ByteString(joining: names.prefix(count))
+    }
+  }
+
+  /// Returns the output of `explain --json`.
+  func json(
+    _ path: LogicalPath, exists: Bool, for destination: Destination, purge: JSON? = nil
+  ) -> JSON {
+    let backup = verdicts.keep.backup.mode(for: destination)
+    return .object(
+      JSON.path(path.bytes) + [
+        JSON.Member("exists", .bool(exists)),
+        JSON.Member("judged_as", .string(query.facts.type.rawValue)),
+        JSON.Member("steps", .array(steps.map { $0.json(bearers(of: $0, path)) })),
+        JSON.Member("backup", .string(backup.rawValue)),
+        JSON.Member("verdict", .object(verdicts.keep.members(isRoot: query.path.isEmpty))),
+        JSON.Member("platform", .object(verdicts.platform.members(isRoot: query.path.isEmpty))),
+        JSON.Member(
+          "overruled_marks",
+          .array(
+            overruledMarks.map {
+              ["mark": .string($0.mark), "rule": .string($0.rule), "at": .place($0.location)]
+            })),
+      ] + (purge.map { [JSON.Member("purge", $0)] } ?? []))
+  }
+}
+
+extension Explanation.Step {
+  fileprivate func json(_ bearers: [ByteString]) -> JSON {
+    var members = [
+      JSON.Member("kind", .string(kind.rawValue)), JSON.Member("id", .string(id)),
+      JSON.Member("at", .place(location)), JSON.Member("layer", .string(layer)),
+      JSON.Member("outcome", .string(outcome.word)), JSON.Member("decides", keep.json),
+      JSON.Member("platform", platform.json),
+    ]
+    if !bearers.isEmpty {
+      members.append(JSON.Member("borne_by", .array(bearers.map { .object(JSON.path($0)) })))
+    }
+    if let why { members.append(JSON.Member("why", .string(why))) }
+    if let source { members.append(JSON.Member("source", .string(source))) }
+    return .object(members)
+  }
+}
+
+extension Explanation.Outcome {
+  /// The word in the output.
+  var word: String {
+    switch self {
+    case .applied: "applied"
+    case .limited: "limited"
+    case .refused: "refused"
+    case .notMet: "not-met"
+    }
+  }
+}
+
+extension [Explanation.Change] {
+  var json: JSON { .object(map { JSON.Member($0.key, .string($0.value)) }) }
+}
+
+extension PurgeJudgement {
+  /// Returns the lines that `explain --purge` prints.
+  func lines(at now: Timestamp) -> [String] {
+    var lines: [String] = []
+    if let unit, let unitPath, let place {
+      let what = unit.kind == .file ? "" : " with the whole \(unit.kind.rawValue) \(unitPath)"
+      lines.append(
+        "purge: candidate \(place)\(what), \(Sizes.text(unit.bytes)), order \(unit.terms.order), "
+          + PurgeUnit.Age(unit, at: now).words
+          + (unit.overQuota > 0 ? ", its app is over its quota" : ""))
+      lines.append(
+        levels.isEmpty
+          ? "deleted at no level: it was used too recently, or no level includes its order"
+          : "deleted at \(levels.map(\.rawValue).joined(separator: ", "))")
+    } else if let conflict {
+      lines.append("purge: not a candidate: \(conflict.words)")
+    }
+    if let decision { lines.append("decided by \(decision.rule)") }
+    if let running { lines.append("not now: \(running)") }
+    return lines
+  }
+
+  /// Returns the member `purge` of `explain --purge --json`.
+  func json(at now: Timestamp) -> JSON {
+    var members: [JSON.Member] = [JSON.Member("candidate", .bool(unit != nil))]
+    if let unit, let unitPath, let place {
+      members += JSON.path(unitPath, named: "unit") + unit.json(at: now)
+      members.append(JSON.Member("number", .integer(Int64(place))))
+      members.append(JSON.Member("levels", .array(levels.map { .string($0.rawValue) })))
+    } else if let conflict {
+      members.append(JSON.Member("obstacle", .string(conflict.words)))
+    }
+    if let decision {
+      members.append(JSON.Member("rule", .string(decision.rule)))
+      members.append(JSON.Member("at", .place(decision.location)))
+    }
+    if let running { members.append(JSON.Member("running", .string(running))) }
+    return .object(members)
+  }
+}
+
+extension PurgeConflict {
+  /// The reason, as a sentence.
+  var words: String {
+    switch self {
+    case .never: "the policy never purges it"
+    case .precious(let dataClass):
+      "its class is \(dataClass.rawValue), and no purge rule for it sets 'allow-loss'"
+    case .holds(let path): "its unit contains '\(path)', which must not be purged"
+    case .mount: "it is a mount point, or on another file system"
+    case .own: "it belongs to this program or to a repository"
+    case .folder: "a directory is removed only after a purge has emptied it"
+    case .mark: "it is the file that marks its directory, and is deleted with it"
+    case .linked: "it would be truncated, and it has other hard links"
+    case .special: "it uses no space"
+    case .missing: "it does not exist"
+    }
   }
 }

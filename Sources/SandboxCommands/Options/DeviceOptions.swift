@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import DeviceDiscovery
 internal import SandboxModel
 internal import SystemIO
 
@@ -44,10 +45,10 @@ struct DeviceOptions: ParsableArguments {
 
   /// Returns the device at `--root`, or all of the user's own; with `--device`, the one of that
   /// name among these, or among those in `--root`.
-  func choices() throws -> [DeviceChoice] {
+  func choices() throws -> [Choice] {
     let layout = try chosenLayout()
-    if let name { return [DeviceChoice(try candidates(layout).device(name))] }
-    if let root { return [DeviceChoice(root: root, layout: layout)] }
+    if let name { return [Choice(try candidates(layout).device(name))] }
+    if let root { return [Choice(root: root, layout: layout)] }
     return try OwnDevice.present(layout: layout)
   }
 
@@ -64,5 +65,156 @@ struct DeviceOptions: ParsableArguments {
       throw UsageError("there is no layout '\(layout)'", hint: "choose one of \(names)")
     }
     return known
+  }
+}
+
+extension DeviceOptions {
+  /// The default devices of a user: the directories in which platforms keep the data of the user's
+  /// apps.
+  private struct OwnDevice {
+    /// The path in the home directory.
+    let place: ByteString
+    let layout: Layout
+
+    /// The default devices of all layouts.
+    static let all: [OwnDevice] = [
+      (".var/app", "flatpak"), ("snap", "snap"), ("Library/Containers", "macos"),
+    ].compactMap { place, name in
+      Layout(rawValue: name).map { OwnDevice(place: ByteString(place), layout: $0) }
+    }
+
+    /// Returns the default devices that exist, or the one of a layout.
+    ///
+    /// - Throws: `failed` if there is none, with a hint.
+    static func present(layout: Layout?) throws -> [Choice] {
+      guard let home = Host.environment("HOME") else {
+        throw UsageError("no device found: HOME is not set", hint: hint)
+      }
+      let wanted = all.filter { layout == nil || $0.layout == layout }
+      if wanted.isEmpty, let layout {
+        throw UsageError(
+          "no device found: the layout '\(layout.rawValue)' has no default device",
+          hint: hint)
+      }
+      let present = wanted.map { Choice(root: home.appending($0.place), layout: $0.layout) }
+        .filter(\.isPresent)
+      guard !present.isEmpty else {
+        let places = wanted.map { "'\($0.place)'" }.joined(separator: ", ")
+        throw OperationError(
+          .failed, "no device found: '\(home)' has no \(places)", hint: hint)
+      }
+      return present
+    }
+
+    /// Returns the default devices that exist and, on a Mac, the simulators, for the selection of
+    /// one by name.
+    ///
+    /// - Throws: the error of `present(layout:)` if there is none.
+    static func candidates(layout: Layout?) throws -> [DeviceCandidate] {
+      var found: [DeviceCandidate] = []
+      if layout == nil || layout == .coreSimulator, let home = Host.environment("HOME") {
+        let finder = DeviceFinder(layout: .coreSimulator)
+        found += (try? finder.candidates(in: home.appending(simulators))) ?? []
+      }
+      if layout == .coreSimulator, !found.isEmpty { return found }
+      do {
+        for choice in try present(layout: layout) {
+          // An unreadable device cannot be the named one.
+          found += (try? DeviceFinder(layout: choice.layout).candidates(in: choice.root)) ?? []
+        }
+      } catch { if found.isEmpty { throw error } }
+      return found
+    }
+
+    /// The directory in a home that holds the devices of Apple's simulator.
+    private static let simulators: ByteString = "Library/Developer/CoreSimulator/Devices"
+
+    private static let hint = """
+      name one with '--root DIR', use any directory with '--layout folder --root DIR', or create a \
+      sample with 'sandboxctl sample DIR'
+      """
+  }
+
+  /// A selected device, before it is opened.
+  struct Choice {
+    let root: ByteString
+    /// The layout; nil to detect it.
+    let layout: Layout?
+
+    init(root: ByteString, layout: Layout?) { (self.root, self.layout) = (root, layout) }
+
+    init(_ candidate: DeviceCandidate) {
+      self.init(root: candidate.directory, layout: candidate.layout)
+    }
+
+    /// Opens the device. The error for a directory that contains devices lists them.
+    func find() throws -> Device {
+      do throws(ModelError) {
+        return try Device.find(root: root, layout: layout)
+      } catch {
+        let held = (try? DeviceFinder(layout: layout).candidates(in: root)) ?? []
+        guard error.code == .noDevice, !held.isEmpty else { throw error }
+        throw ModelError(
+          .noDevice, error.attempt, on: error.subject,
+          reason: "it is not a device, but contains some",
+          hint: "select one with '--device NAME': \(held.listed)")
+      }
+    }
+
+    /// Whether the directory exists, even if it cannot be opened.
+    fileprivate var isPresent: Bool {
+      do throws(SystemError) {
+        _ = try Directory.open(path: root)
+        return true
+      } catch { return !error.isMissing }
+    }
+  }
+}
+
+/// Names of apps from the command line. They may belong to several devices; each device uses the
+/// names that it has.
+struct AppNames {
+  private let names: [ByteString]
+
+  init(_ names: [ByteString]) { self.names = names }
+
+  /// Returns the named apps of a device.
+  ///
+  /// - Throws: `ModelError` if the device has none of them, or for an ambiguous name.
+  func apps(of device: Device) throws(ModelError) -> [App] {
+    var (found, missing) = ([App](), nil as ModelError?)
+    for name in names {
+      do throws(ModelError) {
+        found.append(try device.app(name))
+      } catch {
+        if error.code != .noApp { throw error }
+        missing = missing ?? error
+      }
+    }
+    if found.isEmpty, let missing { throw missing }
+    return found
+  }
+
+  /// Returns the devices that have one of the apps; all devices if no app is named.
+  ///
+  /// - Parameter isAll: whether these are all devices that may have one.
+  /// - Throws: `ModelError` for a name that none of them has.
+  func holders(among devices: [Device], isAll: Bool = true) throws(ModelError) -> [Device] {
+    if names.isEmpty { return devices }
+    for name in names where isAll {
+      var missing: ModelError?
+      for device in devices {
+        do throws(ModelError) {
+          _ = try device.app(name)
+          missing = nil
+          break
+        } catch {
+          if error.code != .noApp { throw error }
+          missing = missing ?? error
+        }
+      }
+      if let missing { throw missing }
+    }
+    return devices.filter { (try? apps(of: $0)) != nil }
   }
 }

@@ -1,4 +1,6 @@
+internal import ArchiveStore
 internal import ArgumentParser
+internal import SystemIO
 
 /// The form of a command's output.
 struct OutputOptions: ParsableArguments {
@@ -17,13 +19,68 @@ struct OutputOptions: ParsableArguments {
   }
 }
 
-/// Arguments that are invalid or cannot be combined: exit status 2.
-struct UsageError: Error, CustomStringConvertible {
-  let description: String
-  let hint: String?
+/// The length of lists in text output.
+struct ListOptions: ParsableArguments {
+  @Flag(help: "List everything (default: the 20 largest, and a count of the others).")
+  var all = false
+}
 
-  init(_ description: String, hint: String? = nil) {
-    self.description = description
-    self.hint = hint
+/// The progress options of long operations.
+struct ProgressOptions: ParsableArguments {
+  @Flag(
+    name: .shortAndLong,
+    help: "Report progress without a terminal: every minute, or every second with --json.")
+  var verbose = false
+
+  /// Runs a long operation with a progress display. A signal stops it early.
+  ///
+  /// - Parameter body: the operation. It calls `isStopping` often, and throws `interrupted` once
+  ///   that returns true.
+  func run<Result>(
+    _ counters: ProgressCounters, _ output: OutputOptions,
+    body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
+  ) throws -> Result {
+    let display = try ProgressDisplay(counters, manner(output))
+    defer { display.end() }
+    return try body(StopSignals.isStopping)
+  }
+
+  private func manner(_ output: OutputOptions) -> ProgressDisplay.Manner {
+    if output.json { return verbose ? .events : .onRequest }
+    return output.quiet ? .onRequest : ProgressDisplay.Manner(isVerbose: verbose)
+  }
+}
+
+/// The progress options of commands that only read a repository.
+struct ReadingOptions: ParsableArguments {
+  @Flag(
+    name: .shortAndLong,
+    help: "Report progress every minute if there is no progress line on the terminal.")
+  var verbose = false
+
+  /// Starts the progress display of a reading, until its results are printed. A signal ends the
+  /// reading.
+  ///
+  /// No progress line is drawn if the results go to a pipe: its reader, such as a pager, may use
+  /// the same terminal, and may end the command by exiting. Nor is one drawn if bytes go to a
+  /// terminal.
+  func watch(
+    _ repository: Repository, _ console: Console, of noun: String = "file", isQuiet: Bool,
+    isBytes: Bool = false
+  ) throws -> ReadingWatch {
+    let watch = ReadingWatch(repository, of: noun, isStopping: StopSignals.isStopping)
+    let isApart = console.goesToFile || (console.isTerminal && !isBytes)
+    let isSilent = isQuiet || console.isJSON
+    try console.show(
+      watch,
+      isSilent ? .onRequest : ProgressDisplay.Manner(canDraw: isApart, isVerbose: verbose))
+    return watch
+  }
+}
+
+extension ReadingWatch {
+  /// Sets the expected number of files to that of a snapshot.
+  func expectAll(of stored: StoredSnapshot, bytes: UInt64 = 0) {
+    counters.expect(files: Int(clamping: stored.snapshot.totals.files), bytes: bytes)
   }
 }

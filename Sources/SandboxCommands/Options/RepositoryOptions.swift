@@ -1,6 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Lifecycle
+internal import Backup
 internal import SystemIO
 
 /// The repository that a command works on.
@@ -18,13 +18,13 @@ struct RepositoryOptions: ParsableArguments {
   var configuredRepo: ByteString?
 
   /// Returns the location of the repository.
-  func place() throws -> RepositoryLocation {
-    if let repo { return RepositoryLocation(path: repo, isStandard: false) }
+  func place() throws -> Location {
+    if let repo { return Location(path: repo, isStandard: false) }
     if let named = Host.environment("SANDBOXCTL_REPOSITORY") {
-      return RepositoryLocation(path: named, isStandard: false)
+      return Location(path: named, isStandard: false)
     }
-    if let configuredRepo { return RepositoryLocation(path: configuredRepo, isStandard: false) }
-    guard let standard = RepositoryLocation.standard else {
+    if let configuredRepo { return Location(path: configuredRepo, isStandard: false) }
+    guard let standard = Location.standard else {
       throw UsageError("no repository given", hint: "name one with '--repo DIR'")
     }
     return standard
@@ -37,40 +37,42 @@ struct RepositoryOptions: ParsableArguments {
   var suffix: String { repo.map { " --repo \(ShellWord.text($0))" } ?? "" }
 }
 
-/// The location of a repository.
-struct RepositoryLocation {
-  let path: ByteString
-  /// Whether it is the user's own repository, which the first backup creates.
-  let isStandard: Bool
+extension RepositoryOptions {
+  /// The location of a repository.
+  struct Location {
+    let path: ByteString
+    /// Whether it is the user's own repository, which the first backup creates.
+    let isStandard: Bool
 
-  /// The user's own repository, in the user's data directory; nil if the environment names none.
-  static var standard: RepositoryLocation? {
-    Host.dataDirectory.map {
-      RepositoryLocation(path: $0.appending("sandboxctl/repository"), isStandard: true)
+    /// The user's own repository, in the user's data directory; nil if the environment names none.
+    static var standard: Location? {
+      Host.dataDirectory.map {
+        Location(path: $0.appending("sandboxctl/repository"), isStandard: true)
+      }
     }
-  }
 
-  /// The identity of the directory; nil if it does not exist.
-  var identity: FileIdentity? { try? LocalStorage(path: path).identity() }
+    /// The identity of the directory; nil if it does not exist.
+    var identity: FileIdentity? { try? LocalStorage(path: path).identity() }
 
-  /// Opens the repository.
-  func open() throws -> (repository: Repository, storage: LocalStorage) {
-    let storage = try LocalStorage(path: path)
-    return (try Repository.open(storage), storage)
-  }
+    /// Opens the repository.
+    func open() throws -> (repository: Repository, storage: LocalStorage) {
+      let storage = try LocalStorage(path: path)
+      return (try Repository.open(storage), storage)
+    }
 
-  /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
-  /// 0700. `isNew` is true in that case.
-  func openOrMake() throws -> (repository: Repository, storage: LocalStorage, isNew: Bool) {
-    do {
-      let (repository, storage) = try open()
-      return (repository, storage, false)
-    } catch let error as StoreError {
-      guard error.code == .noRepository, isStandard else { throw error }
-      let storage = try LocalStorage.create(path: path)
-      // A directory with other content is not turned into a repository.
-      guard try storage.list(.root).isEmpty else { throw error }
-      return (try Repository.create(in: storage, program: Version.text), storage, true)
+    /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
+    /// 0700. `isNew` is true in that case.
+    func openOrMake() throws -> (repository: Repository, storage: LocalStorage, isNew: Bool) {
+      do {
+        let (repository, storage) = try open()
+        return (repository, storage, false)
+      } catch let error as StoreError {
+        guard error.code == .noRepository, isStandard else { throw error }
+        let storage = try LocalStorage.create(path: path)
+        // A directory with other content is not turned into a repository.
+        guard try storage.list(.root).isEmpty else { throw error }
+        return (try Repository.create(in: storage, program: Version.text), storage, true)
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
-internal import Lifecycle
+internal import Restore
 internal import SystemIO
 
 /// Finds the snapshots that a command line names, with a single listing. Each warning about the
@@ -94,13 +94,13 @@ final class SnapshotFinder {
 
   private func requireOne(
     holding apps: [String], in heads: SnapshotHeads
-  ) throws(LifecycleError) {
+  ) throws(OperationError) {
     let isThere = heads.heads.contains { head in
       head.reason != .preRestore && apps.allSatisfy(head.holds)
     }
     if apps.isEmpty || isThere { return }
     let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
-    throw LifecycleError(
+    throw OperationError(
       .notFound, "cannot find \(names): no snapshot has an app of that name",
       hint: "'sandboxctl snapshots show latest' lists its apps")
   }
@@ -112,4 +112,15 @@ extension SnapshotHead {
     let host = withHost ? " on '\(ByteString(host))'" : ""
     return "\(id.hex.prefix(8)) of '\(device.root)'\(host)"
   }
+}
+
+extension [SnapshotID] {
+  /// The short ids, to append to an object: `  (83023a3e, fb294b20 and 3 more)`.
+  var shortNames: String {
+    let names = prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
+    return "  (\(names)\(count > 3 ? " and \(Sizes.count(count - 3)) more" : ""))"
+  }
+
+  /// The ids as JSON.
+  var json: JSON { .array(map { .string($0.hex) }) }
 }

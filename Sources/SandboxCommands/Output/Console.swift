@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
@@ -7,6 +8,8 @@ internal import SystemIO
 /// An error of standard output is thrown. An error of standard error is ignored, since it cannot be
 /// reported.
 final class Console {
+  /// The root command of the program, for commands that check a command line or a configuration.
+  let root: any ParsableCommand.Type
   /// Whether notes, warnings and failures are printed as JSON, like the results: one object per
   /// line.
   var isJSON = false
@@ -21,6 +24,8 @@ final class Console {
   /// Whether the results and the progress line share a terminal. Each result is then written at
   /// once.
   private var sharesScreen = false
+
+  init(root: any ParsableCommand.Type) { self.root = root }
 
   /// Writes a line of the result.
   func result(_ line: String) throws {
@@ -67,6 +72,13 @@ final class Console {
 
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
+
+  /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
+  func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
+    let excerpt = ListExcerpt(paths, all: all)
+    for path in excerpt.shown { try result(word + path.description) }
+    if let remainder = excerpt.remainder { try result(word + remainder) }
+  }
 
   /// Prints a message that is not a result.
   func note(_ text: String) { say(text, as: "note", after: "note: ") }

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import Synchronization
 internal import SystemIO
 
 /// Shows the progress of an operation on standard error, in a thread of its own, until it is ended.
@@ -32,7 +33,7 @@ final class ProgressDisplay {
     let flag = StopFlag()
     isEnded = flag
     thread.submit {
-      var drawing = ProgressDrawing(manner, counters)
+      var drawing = Drawing(manner, counters)
       while !flag.isSet {
         guard drawing.step(counters) == .stop else { continue }
         if let lastLine {
@@ -74,70 +75,122 @@ final class ProgressDisplay {
   deinit { end() }
 }
 
-/// The work of the display's thread.
-private struct ProgressDrawing {
-  private let errors = StandardStream.errors()
-  private let output = StandardStream.output()
-  private let manner: ProgressDisplay.Manner
-  private var text = ProgressText()
-  private var next: Double
-
-  /// The time between two updates, in seconds.
-  private static let interval = 0.1
-  private static let minute = 60.0
-  private static let second = 1.0
-
-  init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters) {
-    // A terminal of unknown width cannot be drawn on.
-    self.manner = manner == .line && (errors.columns ?? 0) < 20 ? .onRequest : manner
-    next = Host.monotonicSeconds() + Self.interval
-    if manner == .eachMinute { next += Self.minute }
-    if manner == .events { next += Self.second }
-    text.take(counters.progress, at: Host.monotonicSeconds())
+extension ProgressDisplay.Manner {
+  /// Selects a progress line if the terminal supports it; otherwise a line every minute if
+  /// requested.
+  init(canDraw: Bool = true, isVerbose: Bool) {
+    let isDumb = Host.environment("TERM").map { $0 == "dumb" } ?? true
+    let isLine = canDraw && StandardStream.errors().isTerminal && !isDumb
+    self = isLine ? .line : isVerbose ? .eachMinute : .onRequest
   }
+}
 
-  /// Waits for the next event, shows it and returns it.
-  mutating func step(_ counters: ProgressCounters) -> StopSignals.Event {
-    // At most a second, in case a wake-up is lost.
-    let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
-    let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
-    text.take(counters.progress, at: Host.monotonicSeconds())
-    switch event {
-    case .ask: write(text.line)
-    case .stop, .woken: break
-    case .nothing: show()
+extension ProgressDisplay {
+  /// The work of the display's thread.
+  private struct Drawing {
+    private let errors = StandardStream.errors()
+    private let output = StandardStream.output()
+    private let manner: ProgressDisplay.Manner
+    private var text = ProgressText()
+    private var next: Double
+
+    /// The time between two updates, in seconds.
+    private static let interval = 0.1
+    private static let minute = 60.0
+    private static let second = 1.0
+
+    init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters) {
+      // A terminal of unknown width cannot be drawn on.
+      self.manner = manner == .line && (errors.columns ?? 0) < 20 ? .onRequest : manner
+      next = Host.monotonicSeconds() + Self.interval
+      if manner == .eachMinute { next += Self.minute }
+      if manner == .events { next += Self.second }
+      text.take(counters.progress, at: Host.monotonicSeconds())
     }
-    return event
+
+    /// Waits for the next event, shows it and returns it.
+    mutating func step(_ counters: ProgressCounters) -> StopSignals.Event {
+      // At most a second, in case a wake-up is lost.
+      let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
+      let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
+      text.take(counters.progress, at: Host.monotonicSeconds())
+      switch event {
+      case .ask: write(text.line)
+      case .stop, .woken: break
+      case .nothing: show()
+      }
+      return event
+    }
+
+    private mutating func show() {
+      let now = Host.monotonicSeconds()
+      guard manner != .onRequest, now >= next else { return }
+      switch manner {
+      case .line:
+        next = now + Self.interval
+        draw()
+      case .events:
+        next = now + Self.second
+        tell()
+      case .eachMinute, .onRequest:
+        next = now + Self.minute
+        write(text.line)
+      }
+    }
+
+    private mutating func draw() {
+      // One column stays free: a full line would wrap on some terminals.
+      guard let columns = errors.columns else { return }
+      DrawnLine.draw(text.line(columns: columns - 1))
+    }
+
+    /// Writes an event with one call, on a line of its own. An error of standard output is reported
+    /// with the result.
+    private func tell() {
+      try? output.write(text.progress.json.compact + "\n")
+      try? output.flush()
+    }
+
+    private func write(_ line: String) { DrawnLine.write("sandboxctl: \(line)") }
   }
 
-  private mutating func show() {
-    let now = Host.monotonicSeconds()
-    guard manner != .onRequest, now >= next else { return }
-    switch manner {
-    case .line:
-      next = now + Self.interval
-      draw()
-    case .events:
-      next = now + Self.second
-      tell()
-    case .eachMinute, .onRequest:
-      next = now + Self.minute
-      write(text.line)
+  /// A flag that one thread sets and others read.
+  private final class StopFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var isSet: Bool { flag.load(ordering: .acquiring) }
+
+    func set() { flag.store(true, ordering: .releasing) }
+  }
+}
+
+/// The progress line on the terminal. There is only one, on standard error.
+enum DrawnLine {
+  private static let isDrawn = Mutex<Bool>(false)
+
+  /// Draws the line over the previous one. Errors are ignored, since they cannot be reported.
+  static func draw(_ text: String) {
+    isDrawn.withLock { isDrawn in
+      put("\r\(text)\u{1B}[K")
+      isDrawn = true
     }
   }
 
-  private mutating func draw() {
-    // One column stays free: a full line would wrap on some terminals.
-    guard let columns = errors.columns else { return }
-    DrawnLine.draw(text.line(columns: columns - 1))
+  /// Erases the line and calls `write`, which writes whole lines or nothing.
+  static func past(_ write: () -> Void) {
+    isDrawn.withLock { isDrawn in
+      if isDrawn { put("\r\u{1B}[K") }
+      isDrawn = false
+      write()
+    }
   }
 
-  /// Writes an event with one call, on a line of its own. An error of standard output is reported
-  /// with the result.
-  private func tell() {
-    try? output.write(text.progress.json.compact + "\n")
-    try? output.flush()
-  }
+  /// Erases the line and writes another one to standard error.
+  static func write(_ line: String) { past { put(line + "\n") } }
 
-  private func write(_ line: String) { DrawnLine.write("sandboxctl: \(line)") }
+  private static func put(_ text: String) {
+    let errors = StandardStream.errors()
+    try? errors.write(text)
+    try? errors.flush()
+  }
 }

@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
-internal import Lifecycle
+internal import SnapshotQueries
 internal import SystemIO
 
 /// `sandboxctl dump SNAP:PATH`: writes a stored file, or a directory as an archive, to standard
@@ -118,7 +117,7 @@ struct DumpCommand: SandboxCommand {
 
   private func content(of entry: TreeEntry, at path: ByteString) throws -> Content {
     if case .file(let content) = entry.node { return content }
-    throw LifecycleError(
+    throw OperationError(
       .failed, "cannot write the bytes of '\(path)': it is a \(entry.kindName)",
       hint: "'--tar' writes it as an archive")
   }
@@ -157,6 +156,20 @@ struct DumpCommand: SandboxCommand {
     switch what {
     case .damaged: console.warning("damaged: \(remark.path): \(remark.remark)")
     case .unfit: if !quiet { console.note("\(remark.path): \(remark.remark)") }
+    }
+  }
+}
+
+extension ReadingWatch {
+  /// Sets the expected number of bytes of a dump, if the snapshot has it.
+  fileprivate func expect(
+    _ source: SnapshotSource, at path: ByteString, of stored: StoredSnapshot
+  ) {
+    counters.begin(path)
+    switch source {
+    case .single(let entry): counters.expect(files: 1, bytes: entry.contentSize ?? 0)
+    case .folder where path.isEmpty: expectAll(of: stored, bytes: stored.snapshot.totals.bytes)
+    case .folder: break
     }
   }
 }

@@ -1,8 +1,8 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
-internal import Lifecycle
 internal import PolicyEngine
+internal import SnapshotQueries
 internal import SystemIO
 
 /// `sandboxctl find PATTERN`: finds names and paths in the snapshots.
@@ -86,5 +86,27 @@ struct FindCommand: SandboxCommand {
         "cannot search for '\(pattern)': \(error)",
         hint: "write '*.md' for names, or 'apps/*/data/**/*.md' for logical paths")
     }
+  }
+}
+
+extension Repository {
+  /// Returns the named snapshots, or all if none is named.
+  func snapshots(
+    named names: [SnapshotName], _ console: Console
+  ) throws -> SnapshotListing {
+    if names.isEmpty { return try snapshots() }
+    let finder = SnapshotFinder(self, console)
+    return SnapshotListing(try names.map { try finder.find($0) })
+  }
+}
+
+extension TreeEntry {
+  /// Returns the entry as a line of `find --json`.
+  func json(at path: ByteString, in snapshots: [StoredSnapshot]) -> JSON {
+    .object(
+      JSON.path(path) + jsonMembers + [
+        JSON.Member("snapshots", snapshots.map(\.id).json),
+        JSON.Member("devices", snapshots.deviceIdentities),
+      ])
   }
 }

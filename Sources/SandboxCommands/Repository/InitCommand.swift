@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
-internal import Lifecycle
 internal import SystemIO
 
 /// `sandboxctl init [REPO]`: creates a repository and makes it the default.
@@ -71,7 +70,7 @@ struct InitCommand: SandboxCommand {
 
   /// Asks whether to store without encryption, unless `--plain` is given. Only the user decides
   /// that.
-  private func requireDecision(_ place: RepositoryLocation, _ console: Console) throws {
+  private func requireDecision(_ place: RepositoryOptions.Location, _ console: Console) throws {
     if plain { return }
     guard console.canAsk, !output.quiet else {
       throw UsageError(
@@ -82,15 +81,15 @@ struct InitCommand: SandboxCommand {
       "this version cannot encrypt a repository: anyone who can read '\(place.path)' will be able "
         + "to read all data in it")
     if try console.ask("Create a repository without encryption?") { return }
-    throw LifecycleError(
+    throw OperationError(
       .failed,
       "the repository '\(place.path)' was not created: storing without encryption was declined",
       hint: "use '--plain' on a disk that is encrypted as a whole")
   }
 
-  private func place() throws -> RepositoryLocation {
-    if let repository { return RepositoryLocation(path: repository, isStandard: false) }
-    guard let standard = RepositoryLocation.standard else {
+  private func place() throws -> RepositoryOptions.Location {
+    if let repository { return RepositoryOptions.Location(path: repository, isStandard: false) }
+    guard let standard = RepositoryOptions.Location.standard else {
       throw UsageError(
         "cannot find the user's data directory: HOME is not set",
         hint: "give a directory for the repository")
@@ -99,30 +98,31 @@ struct InitCommand: SandboxCommand {
   }
 
   /// Writes the repository to the configuration. Returns the file if it names the repository.
-  private func enter(_ place: RepositoryLocation, _ console: Console) throws -> ByteString? {
+  private func enter(_ place: RepositoryOptions.Location, _ console: Console) throws -> ByteString?
+  {
     if noDefault || place.isStandard { return nil }
     guard let path = try Host.realPath(place.path).utf8 else {
       if output.quiet { return nil }
       console.note("the path is not UTF-8, so the configuration cannot name it: use '--repo'")
       return nil
     }
-    return try set(ConfigurationEdit.Line("repo", path: path), console) {
+    return try set(Configuration.Edit.Line("repo", path: path), console) {
       "it is now the default repository: \($0)"
     }
   }
 
   private func accept(_ console: Console) throws {
-    _ = try set(ConfigurationEdit.Line(flag: "accept-same-disk"), console) {
+    _ = try set(Configuration.Edit.Line(flag: "accept-same-disk"), console) {
       "the note about the same disk is now disabled: \($0)"
     }
   }
 
   private func set(
-    _ line: ConfigurationEdit.Line, _ console: Console, saying done: (String) -> String
+    _ line: Configuration.Edit.Line, _ console: Console, saying done: (String) -> String
   ) throws -> ByteString? {
-    guard let edit = ConfigurationEdit(program: KnownCommand.program()) else { return nil }
+    guard let edit = Configuration.Edit(program: KnownCommand(console.root)) else { return nil }
     let byHand = "to change it, write '\(line.name): \(line.value)'"
-    let outcome: ConfigurationEdit.Outcome
+    let outcome: Configuration.Edit.Outcome
     do {
       outcome = try edit.set(line)
     } catch let error as SystemError {

@@ -1,7 +1,5 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
-internal import Lifecycle
 internal import SystemIO
 
 /// `sandboxctl ls SNAP[:PATH]`: lists the contents of a snapshot.
@@ -45,7 +43,7 @@ struct ListCommand: SandboxCommand {
     let top = try place.logicalPath(in: stored.snapshot)
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
-    var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
+    var line = ListingLine(names: long ? ListingLine.OwnerNames(stored.snapshot) : nil)
     // Read once, since the wrapper of an option is slow.
     let (isJSON, visit) = (output.json, recursive ? TreeWalk.Step.enter : .skip)
     let show = { (entry: TreeEntry, path: ByteString) throws in

@@ -1,4 +1,7 @@
+internal import ArchiveStore
 internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
 
 /// `sandboxctl repair`: repairs a damaged repository.
 struct RepairCommand: ParsableCommand {
@@ -14,6 +17,192 @@ struct RepairCommand: ParsableCommand {
           "sandboxctl repair index --repo repo", "sandboxctl repair packs --repo repo",
         ]))
         """,
-      subcommands: [RepairIndexCommand.self, RepairPacksCommand.self])
+      subcommands: [Index.self, Packs.self])
+  }
+}
+
+extension RepairCommand {
+  /// `sandboxctl repair index`: rebuilds the index from the packs.
+  struct Index: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "index",
+        abstract: "Rebuild damaged or missing parts of the index",
+        usage: "sandboxctl repair index [--dry-run] [<options>]",
+        discussion: """
+          Reads the tables, but not the data, of packs that no usable index object lists, and \
+          writes an index object for them. Damaged index objects are then removed, unless a pack \
+          that they may list cannot be read. Index objects of a later version of the program are \
+          kept. Snapshots and packs are not changed.
+
+          See sandboxctl-repair-index(1) for the JSON output and the exit statuses.
+
+          \(Examples.text([
+            "sandboxctl repair index --repo repo --dry-run", "sandboxctl repair index --repo repo",
+          ]))
+          """)
+    }
+
+    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+    var dryRun = false
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let repository = try repository.open().repository
+      let counters = ProgressCounters()
+      let report = try progress.run(counters, output) { isStopping in
+        try IndexRepair(
+          repository, isDry: dryRun, counters: counters, isStopping: isStopping
+        ).run()
+      }
+      for error in report.unreadable + report.kept { console.warning(error.description) }
+      if output.json {
+        try console.result(report.json(isDry: dryRun))
+      } else if !output.quiet {
+        for line in report.lines(isDry: dryRun) { try console.result(line) }
+      }
+      return report.unreadable.isEmpty ? .done : .damaged
+    }
+  }
+}
+
+extension IndexRepair.Report {
+  /// Returns the report as text.
+  fileprivate func lines(isDry: Bool) -> [String] {
+    if isIdle { return ["the index is intact: nothing to repair"] }
+    var lines: [String] = []
+    if packs > 0 {
+      lines.append(
+        "\(isDry ? "would index" : "indexed") \(Sizes.count(packs, "pack")) with "
+          + Sizes.count(blobs, "blob"))
+    }
+    if !removed.isEmpty {
+      lines.append(
+        "\(isDry ? "would remove" : "removed") "
+          + Sizes.count(removed.count, "damaged index object"))
+    }
+    if !kept.isEmpty {
+      lines.append(
+        "\(isDry ? "would keep" : "kept") \(Sizes.count(kept.count, "unusable index object"))")
+    }
+    if !unreadable.isEmpty {
+      lines.append("\(Sizes.count(unreadable.count, "pack")) cannot be read")
+    }
+    return lines
+  }
+
+  /// Returns the report as `repair index --json` prints it.
+  fileprivate func json(isDry: Bool) -> JSON {
+    [
+      "dry_run": .bool(isDry), "packs": .integer(Int64(packs)), "blobs": .integer(Int64(blobs)),
+      "written": .array(written.map { .string($0.hex) }),
+      "removed": .array(removed.map { .string($0.hex) }),
+      "kept": .integer(Int64(kept.count)), "unreadable": .integer(Int64(unreadable.count)),
+    ]
+  }
+}
+
+extension RepairCommand {
+  /// `sandboxctl repair packs`: stores the intact data of damaged packs again.
+  struct Packs: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "packs",
+        abstract: "Save the intact data of damaged packs and remove them from the index",
+        usage: "sandboxctl repair packs [--dry-run] [<options>]",
+        discussion: """
+          Reads the packs that 'sandboxctl check' recorded as damaged, and those whose size \
+          differs from the index, and stores their intact data again. The packs then move to the \
+          directory 'damaged' of the repository, and the index no longer lists them, nor missing \
+          packs. Nothing is deleted. Snapshots are not changed: 'sandboxctl check' lists what they \
+          lost, and the next backup stores it again if the source still has it.
+
+          See sandboxctl-repair-packs(1) for the JSON output and the exit statuses.
+
+          \(Examples.text([
+            "sandboxctl check --read-data --repo repo",
+            "sandboxctl repair packs --repo repo --dry-run",
+            "sandboxctl repair packs --repo repo",
+          ]))
+          """)
+    }
+
+    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+    var dryRun = false
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let opened = try repository.open().repository
+      let counters = ProgressCounters()
+      let report = try progress.run(counters, output) { isStopping in
+        try PackRepair(opened, isDry: dryRun, counters: counters, isStopping: isStopping).run()
+      }
+      if output.json {
+        try console.result(report.json(isDry: dryRun))
+      } else if !output.quiet {
+        for line in report.lines(isDry: dryRun) { try console.result(line) }
+      }
+      hint(report, console)
+      return report.lostBlobs == 0 ? .done : .damaged
+    }
+
+    private func hint(_ report: PackRepair.Report, _ console: Console) {
+      if report.isIdle, report.isUnchecked {
+        console.hint("'sandboxctl check --read-data\(repository.suffix)' finds damaged packs")
+      } else if report.lostBlobs > 0 {
+        console.hint(
+          "the next backup stores lost data again if the source still has it; "
+            + "'sandboxctl check\(repository.suffix)' lists the affected files")
+      }
+    }
+  }
+}
+
+extension PackRepair.Report {
+  /// Returns the report as text: a line for each pack, and totals.
+  fileprivate func lines(isDry: Bool) -> [String] {
+    if isIdle { return ["no pack is damaged or missing: nothing to repair"] }
+    let saved = packs.reduce(0) { $0 + $1.savedBlobs }
+    let bytes = packs.map(\.savedBytes).clampedSum
+    let moved = packs.count { $0.state == .damaged }
+    var lines = packs.map { pack in
+      let found =
+        pack.state == .whole
+        ? "intact again"
+        : "\(pack.state), \(Sizes.count(pack.savedBlobs, "blob")) saved, \(pack.lostBlobs) lost"
+      return "pack \(pack.id.hex.prefix(8)): \(found)"
+    }
+    lines.append(
+      "\(isDry ? "would store" : "stored") \(Sizes.count(saved, "blob")) (\(Sizes.text(bytes))) "
+        + "again, \(Sizes.count(lostBlobs, "blob")) lost")
+    if moved > 0 {
+      lines.append(
+        "\(isDry ? "would move" : "moved") \(Sizes.count(moved, "damaged pack")) to the directory "
+          + "'damaged' of the repository")
+    }
+    return lines
+  }
+
+  /// Returns the report as `repair packs --json` prints it.
+  fileprivate func json(isDry: Bool) -> JSON {
+    [
+      "dry_run": .bool(isDry),
+      "packs": .array(
+        packs.map { pack in
+          [
+            "id": .string(pack.id.hex), "state": .string(pack.state.rawValue),
+            "saved_blobs": .integer(Int64(pack.savedBlobs)),
+            "saved_bytes": .integer(Int64(clamping: pack.savedBytes)),
+            "lost_blobs": .integer(Int64(pack.lostBlobs)),
+          ]
+        }),
+      "indexes_rewritten": .integer(Int64(indexes)),
+    ]
   }
 }

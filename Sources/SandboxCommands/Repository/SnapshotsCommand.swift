@@ -1,4 +1,7 @@
+internal import ArchiveStore
 internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
 
 /// `sandboxctl snapshots`: lists and shows snapshots.
 struct SnapshotsCommand: ParsableCommand {
@@ -13,7 +16,180 @@ struct SnapshotsCommand: ParsableCommand {
           "sandboxctl snapshots --repo repo", "sandboxctl snapshots show latest --repo repo",
         ]))
         """,
-      subcommands: [SnapshotsListCommand.self, SnapshotsShowCommand.self],
-      defaultSubcommand: SnapshotsListCommand.self)
+      subcommands: [List.self, Show.self],
+      defaultSubcommand: List.self)
+  }
+}
+
+extension SnapshotsCommand {
+  /// `sandboxctl snapshots [list]`: lists the snapshots.
+  struct List: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "list",
+        abstract: "List the snapshots of a repository",
+        usage:
+          "sandboxctl snapshots [list] [--app <app>] [--tag <tag>] [--host <host>] [<options>]",
+        discussion: """
+          Lists the snapshots, oldest first. A snapshot that cannot be read is reported, and the \
+          exit status is 13. Snapshots that were read before are listed from a cache if their \
+          files did not change; 'sandboxctl check' reads all of them.
+
+          The column 'reason' is shown if some snapshots were not made by hand, and 'scope' if \
+          some are not of a whole device. 'latest' names only snapshots of a whole device, unless \
+          an app is given.
+
+          \(Examples.text([
+            "sandboxctl snapshots --app notebook --last 3 --repo repo"
+          ]))
+          """)
+    }
+
+    @Option(
+      help: ArgumentHelp(
+        "List only snapshots with this app: its identifier, the last component of it, or "
+          + "its display name.",
+        valueName: "app"))
+    var app: String?
+
+    @Option(
+      name: .customLong("tag"),
+      help: ArgumentHelp(
+        "List only snapshots with this tag; if repeated, with one of the tags.", valueName: "tag"))
+    var tags: [String] = []
+
+    @Option(help: ArgumentHelp("List only snapshots of this host.", valueName: "host"))
+    var host: String?
+
+    @Option(
+      help: ArgumentHelp(
+        "The number of newest snapshots to list (default: all).", valueName: "number"))
+    var last: Int?
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      if let last, last < 1 {
+        throw UsageError("'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
+      }
+      let listing = try repository.open().repository.hostHeads()
+      let meant = listing.heads.filter(isMeant)
+      let shown = Array(meant.suffix(last ?? meant.count))
+      if output.json {
+        for head in shown { try console.result(head.json) }
+      } else if shown.isEmpty {
+        if !output.quiet { console.note(Self.none(of: listing)) }
+      } else {
+        for line in Rows(shown).lines { try console.result(line) }
+      }
+      for error in listing.damaged { console.warning(error.description) }
+      return listing.damaged.isEmpty ? .done : .damaged
+    }
+
+    private func isMeant(_ snapshot: SnapshotHead) -> Bool {
+      if let host, snapshot.host != host { return false }
+      if !tags.isEmpty, !tags.contains(where: snapshot.tags.contains) { return false }
+      if let app, !snapshot.apps.contains(where: { $0.isCalled(app) }) { return false }
+      return true
+    }
+
+    private static func none(of listing: SnapshotHeads) -> String {
+      listing.heads.isEmpty
+        ? "there is no snapshot yet: 'sandboxctl backup' makes one"
+        : "none of \(Sizes.count(listing.heads.count, "snapshot")) matches"
+    }
+  }
+}
+
+extension SnapshotsCommand.List {
+  /// The text output of `snapshots list`, a line for each snapshot.
+  ///
+  /// The columns for the reason and the scope are omitted if all snapshots were made by hand and of
+  /// whole devices.
+  private struct Rows {
+    private let snapshots: [SnapshotHead]
+
+    init(_ snapshots: [SnapshotHead]) { self.snapshots = snapshots }
+
+    var lines: [String] {
+      var table = Table(columns.map { ($0.title, $0.alignment) })
+      for stored in snapshots { table.add(columns.map { $0.cell(stored) }) }
+      return table.lines
+    }
+
+    private struct Column {
+      let title: String
+      let alignment: Table.Alignment
+      let cell: (SnapshotHead) -> String
+
+      init(
+        _ title: String, _ alignment: Table.Alignment = .left,
+        cell: @escaping (SnapshotHead) -> String
+      ) {
+        (self.title, self.alignment, self.cell) = (title, alignment, cell)
+      }
+    }
+
+    private var columns: [Column] {
+      let hasReasons = snapshots.contains { $0.reason != .manual }
+      let hasParts = snapshots.contains { $0.scope != .device }
+      let head = [
+        Column("id") { String($0.id.hex.prefix(8)) }, Column("time") { Times.text($0.time) },
+        Column("device") {
+          "\($0.user)@\($0.host):".shown + $0.device.root.description
+        },
+      ]
+      let reason = Column("reason") { $0.reason.rawValue.shown }
+      let scope = Column("scope") { $0.scope.text.shown }
+      return head + (hasReasons ? [reason] : []) + (hasParts ? [scope] : []) + [
+        Column("policy") { $0.policy.name.shown },
+        Column("apps", .right) { Sizes.count($0.apps.count) },
+        Column("files", .right) { Sizes.count(Int(clamping: $0.totals.files)) },
+        Column("size", .right) { Sizes.text($0.totals.bytes) },
+        Column("stored", .right) { Sizes.text($0.totals.stored) },
+        Column("tags") { $0.tags.joined(separator: ",").shown },
+      ]
+    }
+  }
+}
+
+extension Scope {
+  /// "device", or the first app and the number of the others.
+  fileprivate var text: String {
+    guard case .apps(let apps) = self else { return "device" }
+    guard let first = apps.first else { return "no app" }
+    return apps.count == 1 ? first : "\(first) and \(apps.count - 1) more"
+  }
+}
+
+extension Scope {
+  /// The apps of a snapshot's scope; null for a whole device.
+  fileprivate var json: JSON {
+    if case .apps(let apps) = self { return .array(apps.map { .string($0) }) }
+    return .null
+  }
+}
+
+extension SnapshotHead {
+  /// The snapshot as a line of `snapshots --json`.
+  var json: JSON {
+    .object(
+      [
+        JSON.Member("id", .string(id.hex)), JSON.Member("time", .string(time.rfc3339)),
+        JSON.Member("host", .string(host)), JSON.Member("user", .string(user)),
+        JSON.Member("device", .string(device.identity)),
+        JSON.Member("layout", .string(device.layout)),
+      ] + JSON.path(device.root, named: "root") + [
+        JSON.Member("reason", .string(reason.rawValue)),
+        JSON.Member("scope", scope.json),
+        JSON.Member("policy", .string(policy.name)),
+        JSON.Member("apps", .array(apps.map { .string($0.identifier) })),
+        JSON.Member("files", .integer(Int64(clamping: totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
+        JSON.Member("stored_bytes", .integer(Int64(clamping: totals.stored))),
+        JSON.Member("parent", parent.map { .string($0.hex) } ?? .null),
+        JSON.Member("tags", .array(tags.map { .string($0) })),
+      ])
   }
 }

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
-internal import Lifecycle
+internal import SnapshotQueries
 internal import SystemIO
 
 /// `sandboxctl versions PATH`: lists the versions of a path.
@@ -43,7 +43,7 @@ struct VersionsCommand: SandboxCommand {
     let listing = try repository.snapshots()
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
-    var unclear: LifecycleError?
+    var unclear: OperationError?
     let history = try PathHistory(
       of: { Self.logicalPath(path, in: $0, &unclear) }, in: listing.snapshots, from: reader)
     for error in listing.damaged { console.warning(error.description) }
@@ -67,18 +67,18 @@ struct VersionsCommand: SandboxCommand {
   /// Returns the path in a snapshot that has its app. If the name matches several apps, the
   /// snapshot may have the path: the first such error is kept.
   private static func logicalPath(
-    _ path: ByteString, in snapshot: Snapshot, _ unclear: inout LifecycleError?
+    _ path: ByteString, in snapshot: Snapshot, _ unclear: inout OperationError?
   ) -> ByteString? {
     do {
       return try snapshot.logicalPath(path)
-    } catch let error as LifecycleError where error.kind == .unclear {
+    } catch let error as OperationError where error.kind == .unclear {
       unclear = unclear ?? error
     } catch {}
     return nil
   }
 
-  private static func notFound(_ path: ByteString) -> LifecycleError {
-    LifecycleError(
+  private static func notFound(_ path: ByteString) -> OperationError {
+    OperationError(
       .notFound, "cannot find '\(path)': no snapshot has it",
       hint: "'sandboxctl find' searches all snapshots for a name or a pattern")
   }
@@ -104,5 +104,22 @@ struct VersionsCommand: SandboxCommand {
       }
     }
     return table
+  }
+}
+
+extension PathVersion {
+  /// The version as a line of `versions --json`.
+  var json: JSON {
+    var members = JSON.path(path) + entry.jsonMembers
+    if let content = entry.contentID {
+      members.append(JSON.Member("content", .string(content.hex)))
+    }
+    members.append(JSON.Member("snapshots", snapshots.map(\.id).json))
+    members.append(JSON.Member("devices", snapshots.deviceIdentities))
+    if let first = snapshots.first, let last = snapshots.last {
+      members.append(JSON.Member("first_time", .string(first.snapshot.time.rfc3339)))
+      members.append(JSON.Member("last_time", .string(last.snapshot.time.rfc3339)))
+    }
+    return .object(members)
   }
 }

@@ -1,4 +1,3 @@
-internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
@@ -14,7 +13,7 @@ struct ScheduledJob {
   /// The environment variables that it needs: the locations of settings, data and caches.
   let environment: [(name: String, value: String)]
   /// The times; nil for a service that runs permanently.
-  let calendar: ScheduleCalendar?
+  let calendar: Calendar?
   /// The maximum of the random delay, in seconds.
   let randomDelay: Int
   /// Whether it runs only on mains power.
@@ -37,49 +36,80 @@ struct ScheduledJob {
   ]
 }
 
-/// The times of a schedule.
-enum ScheduleCalendar {
-  case hourly
-  case daily
-  case weekly
-  /// In the syntax of systemd.time(7) or crontab(5).
-  case custom(String)
+extension ScheduledJob {
+  /// The times of a schedule.
+  enum Calendar {
+    case hourly
+    case daily
+    case weekly
+    /// In the syntax of systemd.time(7) or crontab(5).
+    case custom(String)
 
-  /// The value of `OnCalendar=` (systemd.time(7)).
-  var systemd: String {
-    switch self {
-    case .hourly: "hourly"
-    case .daily: "daily"
-    case .weekly: "weekly"
-    case .custom(let text): text
+    /// The value of `OnCalendar=` (systemd.time(7)).
+    var systemd: String {
+      switch self {
+      case .hourly: "hourly"
+      case .daily: "daily"
+      case .weekly: "weekly"
+      case .custom(let text): text
+      }
+    }
+
+    /// Returns the five fields of crontab(5). The minute, and for daily and weekly jobs the hour
+    /// from 1 to 4, are derived from a text, so that machines start at different times, and each
+    /// always at the same.
+    func cron(spreadBy text: String) throws -> String {
+      let bytes = Blake2b.hash(Array(text.utf8)).bytes
+      let minute = Int(bytes[0]) % 60
+      let hour = 1 + Int(bytes[1]) % 4
+      switch self {
+      case .hourly: return "\(minute) * * * *"
+      case .daily: return "\(minute) \(hour) * * *"
+      case .weekly: return "\(minute) \(hour) * * \(Int(bytes[2]) % 7)"
+      case .custom(let text): return try Self.checked(text)
+      }
+    }
+
+    private static func checked(_ text: String) throws -> String {
+      let fields = text.split(separator: " ")
+      let isWord = text.wholeMatch(of: /@(hourly|daily|midnight|weekly|monthly|yearly|annually)/)
+      let isPlain = fields.allSatisfy { $0.wholeMatch(of: /[0-9A-Za-z*\/,-]+/) != nil }
+      guard isWord != nil || fields.count == 5 && isPlain else {
+        throw UsageError(
+          "'\(ByteString(text))' is not a time for cron",
+          hint:
+            "give five fields: minute, hour, day, month, day of the week, for example '30 2 * * *'")
+      }
+      return fields.joined(separator: " ")
     }
   }
+}
 
-  /// Returns the five fields of crontab(5). The minute, and for daily and weekly jobs the hour from
-  /// 1 to 4, are derived from a text, so that machines start at different times, and each always at
-  /// the same.
-  func cron(spreadBy text: String) throws -> String {
-    let bytes = Blake2b.hash(Array(text.utf8)).bytes
-    let minute = Int(bytes[0]) % 60
-    let hour = 1 + Int(bytes[1]) % 4
-    switch self {
-    case .hourly: return "\(minute) * * * *"
-    case .daily: return "\(minute) \(hour) * * *"
-    case .weekly: return "\(minute) \(hour) * * \(Int(bytes[2]) % 7)"
-    case .custom(let text): return try Self.checked(text)
-    }
-  }
-
-  private static func checked(_ text: String) throws -> String {
-    let fields = text.split(separator: " ")
-    let isWord = text.wholeMatch(of: /@(hourly|daily|midnight|weekly|monthly|yearly|annually)/)
-    let isPlain = fields.allSatisfy { $0.wholeMatch(of: /[0-9A-Za-z*\/,-]+/) != nil }
-    guard isWord != nil || fields.count == 5 && isPlain else {
+extension ScheduledJob.Work {
+  /// Returns the name of a profile's schedule, or of the schedule without a profile.
+  func name(profile: String?) throws -> String {
+    guard let profile else { return prefix }
+    guard profile.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil else {
       throw UsageError(
-        "'\(ByteString(text))' is not a time for cron",
-        hint:
-          "give five fields: minute, hour, day, month, day of the week, for example '30 2 * * *'")
+        "the profile '\(ByteString(profile))' cannot name a schedule",
+        hint: "use letters, digits, '_', '.' and '-'")
     }
-    return fields.joined(separator: " ")
+    return "\(prefix)-\(profile)"
+  }
+}
+
+extension ScheduledJob {
+  /// Refuses a text that sh(1) cannot parse. Accepts any text if there is no shell. A crontab line
+  /// with a syntax error would never run, without notice.
+  ///
+  /// - Parameter subject: the name of the text, for the message.
+  static func requireShellSyntax(_ text: String, of subject: String) throws(UsageError) {
+    guard let ending = try? ChildProgram.run(["sh", "-n"], input: Array(text.utf8 + [0x0A])),
+      ending.code != 0
+    else { return }
+    let said = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first ?? ""
+    throw UsageError(
+      "the shell cannot parse \(subject): \(ByteString(String(said)))",
+      hint: "try it with 'sh -n', and quote special characters")
   }
 }

@@ -1,0 +1,211 @@
+internal import AppPackages
+internal import AppUpdate
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Backup
+internal import DeviceScan
+internal import DeviceTransaction
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// The options shared by the commands that install, replace and remove apps.
+struct AppChangeOptions: ParsableArguments {
+  @Flag(
+    name: .shortAndLong, help: "Show the changes to the app and its data without making them.")
+  var dryRun = false
+
+  @Flag(help: "Do not make a snapshot of the current state first.")
+  var noSnapshot = false
+
+  @Flag(help: "Proceed even if the app is running.")
+  var force = false
+}
+
+/// A command that installs, replaces or removes an app.
+///
+/// Each command declares its option groups itself. Nested groups are slow: in a debug build the
+/// parser validates a group four times as often for each level of nesting.
+protocol AppChangeCommand: SandboxCommand {
+  var change: AppChangeOptions { get }
+  var device: DeviceOptions { get }
+  var policy: PolicyOptions { get }
+  var repository: RepositoryOptions { get }
+  var progress: ProgressOptions { get }
+  var output: OutputOptions { get }
+}
+
+extension AppChangeCommand {
+  /// Returns the device, which the command line has to name: these commands never change the
+  /// default device.
+  fileprivate func find() throws -> Device {
+    guard device.isNamed else {
+      throw UsageError(
+        "no device given",
+        hint: "name it with '--root DIR' or '--device NAME'")
+    }
+    return try device.find()
+  }
+}
+
+/// The app argument of the commands that take no package.
+struct AppArgument: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp(
+      "The app: its identifier, the last component of it, or its display name.", valueName: "app"))
+  var app: ByteString
+
+  /// Returns the identifier of the app on a device.
+  func find(on device: Device) throws -> BundleIdentifier {
+    try device.app(app).identifier
+  }
+}
+
+/// The package argument of `install` and `reinstall`.
+struct PackageArgument: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp(
+      "The app's directory or .ipa file; on flatpak and snap, the app's name.", valueName: "package"
+    ),
+    completion: .file())
+  var package: ByteString
+}
+
+/// A run of one of these commands on a device.
+struct AppChangeRun {
+  private let command: any AppChangeCommand
+  let device: Device
+  let policy: CompiledPolicy
+  /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
+  let repository: (repository: Repository, storage: LocalStorage)?
+  /// The interrupted operations on the device that could not be recovered.
+  private let blocked: [BlockedRecovery]
+
+  /// Finds the device, recovers interrupted operations on it unless `--dry-run` is given, and opens
+  /// the repository.
+  init(_ command: any AppChangeCommand, _ console: Console) throws {
+    self.command = command
+    var found = try command.find()
+    policy = try command.policy.compile(for: found, command.output, console)
+    if command.change.dryRun {
+      console.warn(ofInterruptedOn: found)
+      blocked = []
+    } else {
+      let report = try console.recover(
+        Recovery(found, policy: policy, isForced: command.change.force))
+      blocked = report.blocked
+      if !report.done.isEmpty { found = try command.find() }
+    }
+    device = found.stating(groupsOf: policy)
+    repository =
+      command.change.dryRun || command.change.noSnapshot ? nil : try Self.open(command.repository)
+  }
+
+  /// Opens the repository. Returns nil if none is named and the user's own does not exist.
+  static func open(
+    _ options: RepositoryOptions
+  ) throws -> (repository: Repository, storage: LocalStorage)? {
+    let place: RepositoryOptions.Location
+    do { place = try options.place() } catch is UsageError { return nil }
+    do {
+      return try place.open()
+    } catch let error as StoreError {
+      if error.code == .noRepository, place.isStandard { return nil }
+      throw error
+    }
+  }
+
+  /// Scans the containers that an operation on an app affects.
+  ///
+  /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
+  ///   since no other operation can be planned before.
+  func scan(for app: BundleIdentifier) throws -> DeviceScan {
+    if let error = blocked.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
+    return DeviceScan.run(
+      device, policy: policy,
+      options: ScanOptions(
+        destination: Destination(isUnencrypted: true),
+        excluded: try repository.map { [try $0.storage.identity()] } ?? [])
+    ) { AppChangePlan.isConcerned($0, by: app, on: device) }
+  }
+
+  /// Returns the request with the command's options applied.
+  func adapted(_ request: AppChangeRequest) -> AppChangeRequest {
+    var request = request
+    request.isForced = command.change.force
+    request.savesFirst = !command.change.noSnapshot
+    return request
+  }
+
+  /// Returns the plan for a request.
+  func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
+    AppChangePlan.make(try scan(for: request.app), adapted(request))
+  }
+
+  /// Prints the plan, or carries it out with `body` and prints the report.
+  func finish(
+    _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
+    body: (AppChangeOperation) throws -> AppChangeReport
+  ) throws -> ExitStatus {
+    let text = Text(plan, console, isQuiet: command.output.quiet)
+    console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))
+    if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
+      let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])
+      try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
+      return refusals.isEmpty ? .done : .failed
+    }
+    try console.pass(blocked) { $0.refusal(of: plan.subjects) }
+    let counters = ProgressCounters()
+    let report = try command.progress.run(counters, command.output) { isStopping in
+      let saving = BackupRequest(
+        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
+      return try body(
+        AppChangeOperation(
+          plan, saving: repository.map { SafetySnapshotMaker(saving, in: $0.repository) },
+          from: reader, counters: counters, isStopping: isStopping))
+    }
+    try command.output.json ? console.result(report.json(plan)) : text.report(report)
+    return report.isComplete ? .done : .doneInPart
+  }
+}
+
+extension AppChangeRun {
+  /// Runs an operation on a package. If the platform's own program does it and `name` is an app's
+  /// name, only reports it.
+  func exchange(
+    _ name: ByteString, by change: AppChange, _ console: Console,
+    adapting adapt: (inout AppChangeRequest) -> Void
+  ) throws -> ExitStatus {
+    if device.layout == .flatpak || device.layout == .snap {
+      var request = AppChangeRequest(change, of: try identifier(of: name, for: change))
+      adapt(&request)
+      return try finish(plan(request), console) { try $0.run() }
+    }
+    let package = try Package(opening: name)
+    for finding in package.app.findings { console.note("'\(finding.path)': \(finding.reason)") }
+    var request = AppChangeRequest(change, of: package.app.identifier, package: package.app)
+    adapt(&request)
+    var entries = try package.entries()
+    return try finish(plan(request), console) { try $0.run(&entries) }
+  }
+
+  /// Returns the identifier of the app that a name means. An app to install need not be on the
+  /// device.
+  private func identifier(of name: ByteString, for change: AppChange) throws -> BundleIdentifier {
+    if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
+      throw UsageError(
+        "cannot use the package '\(name)': \(device.layout.rawValue) installs apps itself",
+        hint: "give the app's name to see the effect on its data")
+    }
+    if change == .install, let given = BundleIdentifier(name) {
+      return (try? device.app(given.bytes))?.identifier ?? given
+    }
+    return try device.app(name).identifier
+  }
+
+  /// Removes an app, with or without its data.
+  func remove(_ named: AppArgument, by change: AppChange, _ console: Console) throws -> ExitStatus {
+    let request = AppChangeRequest(change, of: try named.find(on: device))
+    return try finish(try plan(request), console) { try $0.run() }
+  }
+}

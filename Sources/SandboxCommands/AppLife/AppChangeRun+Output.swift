@@ -1,0 +1,296 @@
+internal import AppPackages
+internal import AppUpdate
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceScan
+internal import PolicyEngine
+internal import Restore
+internal import SandboxModel
+internal import SystemIO
+
+extension AppChangeRun {
+  /// The text output of the commands that install, replace and remove apps.
+  struct Text {
+    private let plan: AppChangePlan
+    private let console: Console
+    private let isQuiet: Bool
+
+    init(_ plan: AppChangePlan, _ console: Console, isQuiet: Bool) {
+      (self.plan, self.console, self.isQuiet) = (plan, console, isQuiet)
+    }
+
+    /// Prints the planned changes and the reasons to refuse them.
+    func tell(_ refusals: [Refusal]) throws {
+      try head()
+      try containers()
+      try sums(isDone: false)
+      if let bound = plan.snapshotBound {
+        try console.result(
+          "snapshot first: up to \(Sizes.text(bound.bytes)) in "
+            + "\(Sizes.count(bound.files, "file")), minus data already in the repository")
+      }
+      for process in plan.runningProcesses() where !plan.isSimulated {
+        let end = plan.request.isForced ? "'--force' proceeds anyway" : "refused without '--force'"
+        console.warning("\(process.text): \(end)")
+      }
+      for refusal in refusals {
+        let hint = refusal.hint.map { "; \($0)" } ?? ""
+        console.warning("would be refused: \(refusal.reason)\(hint)")
+      }
+      for command in plan.commands { try console.result("run: \(command)") }
+    }
+
+    /// Prints the changes made.
+    func report(_ report: AppChangeReport) throws {
+      for remark in report.unplanned {
+        console.warning("not in the plan: \(remark.path): \(remark.remark); moved to the trash")
+      }
+      for remark in report.failed { console.warning("not done: \(remark.path): \(remark.remark)") }
+      if isQuiet { return }
+      if let saved = report.saved {
+        try console.result("saved the previous state: snapshot \(saved.id.hex.prefix(8))")
+      }
+      try head()
+      try containers()
+      try sums(isDone: true)
+      if let trash = report.trash {
+        try console.result(
+          "replaced and removed files were moved to trash \(trash); "
+            + "'sandboxctl trash list' shows them")
+      }
+      if plan.request.change == .uninstall, let saved = report.saved {
+        try console.result(
+          "'sandboxctl restore \(saved.id.hex.prefix(8)) --in-place' restores it")
+      }
+      try console.result(
+        "done in \(Times.duration(report.seconds)), exchange in "
+          + Times.duration(report.exchangeSeconds))
+    }
+
+    private func head() throws {
+      let app = plan.request.app
+      let before = plan.present.flatMap { $0.isInstalled ? text($0.version, $0.build) : nil }
+      let after = plan.arriving.map { text($0.version, $0.build) }
+      let versions = [before, after].compactMap { $0 }.joined(separator: " -> ")
+      let way =
+        plan.isSimulated ? " (simulated: \(plan.device.layout.rawValue) does this itself)" : ""
+      try console.result(
+        "\(plan.request.change.rawValue)  \(app)\(versions.isEmpty ? "" : "  " + versions)\(way)")
+    }
+
+    private func text(_ version: ByteString?, _ build: ByteString?) -> String {
+      let build = build.map { " (\($0))" } ?? ""
+      return (version?.description ?? "?") + build
+    }
+
+    private func containers() throws {
+      for container in plan.containers {
+        let to = container.to.map { " -> \($0)" } ?? ""
+        let place = container.action == .keep ? "" : to
+        try console.result("\(container.action.rawValue)  \(container.path)\(place)")
+        for path in container.paths where container.logical.kind != .bundle {
+          try console.result(
+            "  \(path.outcome.words)  \(path.path)  \(path.dataClass.rawValue), "
+              + "\(Sizes.count(path.totals.files, "file")), \(Sizes.text(path.totals.bytes))")
+        }
+        for move in container.moves {
+          try console.result("  move  \(move.from) -> \(container.path.appending(move.inner))")
+        }
+        for item in container.returns {
+          try console.result(
+            "  restored from the trash  \(container.path.appending(item.inner))  "
+              + "\(item.dataClass.rawValue), \(Sizes.count(item.totals.files, "file")), "
+              + Sizes.text(item.totals.bytes))
+        }
+        for remark in container.notMoved { console.note("\(remark.path): \(remark.remark)") }
+        for link in container.links {
+          try console.result("  link  \(link.path): \(link.before) -> \(link.after)")
+        }
+        for link in container.foreignLinks {
+          console.note("\(link.path): \(link.remark), outside the moved containers")
+        }
+      }
+      for group in plan.restore?.leftGroups ?? [] {
+        console.note(
+          "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
+      }
+      for note in plan.notes { console.note("\(note.path): \(note.remark)") }
+    }
+
+    private func sums(isDone: Bool) throws {
+      let stays = isDone ? "kept" : "would be kept"
+      try sum(plan.totals(.carried), stays)
+      try sum(plan.totals(.atRisk), stays + ", not guaranteed by the platform")
+      try sum(plan.totals(.replaced), isDone ? "replaced" : "would be replaced")
+      let goes = plan.isSimulated ? "would be removed" : "would be moved to the trash"
+      try sum(plan.totals(.dropped), isDone ? "moved to the trash" : goes)
+      let back = isDone ? "restored" : "would be restored"
+      try sum(plan.totals(.restored), back + " from the snapshot")
+      try sum(plan.returnTotals, back + " from the trash of the update")
+      if plan.makesSnapshot {
+        try sum(plan.notHeldTotals, "not in the snapshot")
+      }
+    }
+
+    private func sum(
+      _ sums: [(dataClass: DataClass, totals: EntryTotals)], _ what: String
+    ) throws {
+      let sums = sums.filter { $0.totals.files > 0 }
+      if sums.isEmpty { return }
+      let all = sums.reduce(into: EntryTotals()) { $0.add($1.totals) }
+      let parts = sums.map { "\($0.dataClass.rawValue) \(Sizes.text($0.totals.bytes))" }
+      try console.result(
+        "\(what): \(Sizes.text(all.bytes)) in \(Sizes.count(all.files, "file")) "
+          + "(\(parts.joined(separator: ", ")))")
+    }
+  }
+}
+
+extension DataOutcome {
+  /// The word in text output.
+  fileprivate var words: String {
+    switch self {
+    case .carried: "kept"
+    case .atRisk: "kept, not guaranteed"
+    case .dropped: "dropped"
+    case .replaced: "replaced"
+    case .restored: "restored"
+    }
+  }
+}
+
+extension AppChangePlan {
+  /// Returns the plan as `--dry-run --json` prints it, with the reasons to refuse it.
+  func json(_ refusals: [Refusal]) -> JSON {
+    .object(
+      head(refusals) + [
+        JSON.Member("snapshot_at_most", snapshotBound?.json ?? .null),
+        JSON.Member("running", .array(runningProcesses().map(\.json))),
+      ])
+  }
+
+  /// Returns the members that the plan and the report share.
+  fileprivate func head(_ refusals: [Refusal]) -> [JSON.Member] {
+    [
+      JSON.Member("operation", .string(request.change.rawValue)),
+      JSON.Member("device", .string(device.identity.description)),
+      JSON.Member("layout", .string(device.layout.rawValue)),
+    ] + JSON.path(device.root, named: "root") + [
+      JSON.Member("policy", .string(policy.name)),
+      JSON.Member("policy_digest", .string(policy.digest.hex)),
+    ] + JSON.path(request.app.bytes, named: "app") + [
+      JSON.Member(
+        "from",
+        present.map { version($0.version, build: $0.build, isInstalled: $0.isInstalled) } ?? .null),
+      JSON.Member(
+        "to", arriving.map { version($0.version, build: $0.build, isInstalled: true) } ?? .null),
+      JSON.Member("strict", .bool(request.isStrict)),
+      JSON.Member("simulated", .bool(isSimulated)),
+      JSON.Member("commands", .array(commands.map { .string($0) })),
+      JSON.Member("refusals", .array(refusals.map(\.json))),
+      JSON.Member("containers", .array(containers.map(\.json))),
+      JSON.Member("snapshot", restore.map { .string($0.snapshot.id.hex) } ?? .null),
+      JSON.Member("newer", .array(newer.map { .object(JSON.path($0)) })),
+      JSON.Member(
+        "left_groups", .array((restore?.leftGroups ?? []).map(\.json))),
+      JSON.Member("carried", Self.json(totals(.carried))),
+      JSON.Member("at_risk", Self.json(totals(.atRisk))),
+      JSON.Member("dropped", Self.json(totals(.dropped))),
+      JSON.Member("replaced", Self.json(totals(.replaced))),
+      JSON.Member("restored", Self.json(totals(.restored))),
+      JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+      JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
+      JSON.Member("notes", .array(notes.map(\.json))),
+    ]
+  }
+
+  private func version(_ version: ByteString?, build: ByteString?, isInstalled: Bool) -> JSON {
+    [
+      "installed": .bool(isInstalled),
+      "version": version.map { .string($0.description) } ?? .null,
+      "build": build.map { .string($0.description) } ?? .null,
+    ]
+  }
+
+  private static func json(_ sums: [(dataClass: DataClass, totals: EntryTotals)]) -> JSON {
+    .object(sums.map { JSON.Member($0.dataClass.rawValue, $0.totals.json) })
+  }
+}
+
+extension AppChangeReport {
+  /// Returns the report as `--json` prints it.
+  func json(_ plan: AppChangePlan) -> JSON {
+    .object(
+      plan.head([]) + JSON.kept(saved, trash: trash) + [
+        JSON.Member("unplanned", .array(unplanned.map(\.json))),
+        JSON.Member("failed", .array(failed.map(\.json))),
+        JSON.Member("written_entries", .integer(Int64(written.entries))),
+        JSON.Member("written_bytes", .integer(Int64(clamping: written.bytes))),
+        JSON.Member("exchange_seconds", .double(exchangeSeconds)),
+        JSON.Member("seconds", .double(seconds)),
+      ])
+  }
+}
+
+extension Refusal {
+  fileprivate var json: JSON {
+    [
+      "code": .string(code.rawValue), "reason": .string(reason),
+      "hint": hint.map { .string($0) } ?? .null,
+    ]
+  }
+}
+
+extension PlannedContainer {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + [
+        JSON.Member("kind", .string(logical.kind.rawValue)),
+        JSON.Member("fate", .string(action.rawValue)),
+      ] + (from.map { JSON.path($0, named: "from") } ?? [JSON.Member("from", .null)])
+        + (to.map { JSON.path($0, named: "to") } ?? [JSON.Member("to", .null)]) + [
+          JSON.Member("paths", .array(paths.map(\.json))),
+          JSON.Member("returns", .array(returns.map { $0.json(in: path) })),
+          JSON.Member("moves", .array(moves.map(\.json))),
+          JSON.Member("not_moved", .array(notMoved.map(\.json))),
+          JSON.Member("links", .array(links.map(\.json))),
+          JSON.Member("foreign_links", .array(foreignLinks.map(\.json))),
+        ])
+  }
+}
+
+extension PlannedPath {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + [
+        JSON.Member("fate", .string(outcome.rawValue)),
+        JSON.Member("class", .string(dataClass.rawValue)),
+        JSON.Member("files", .integer(Int64(totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
+      ])
+  }
+}
+
+extension PlannedTrashRestore {
+  fileprivate func json(in container: ByteString) -> JSON {
+    .object(
+      JSON.path(container.appending(inner)) + JSON.path(from, named: "from") + [
+        JSON.Member("class", .string(dataClass.rawValue)),
+        JSON.Member("files", .integer(Int64(totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
+      ])
+  }
+}
+
+extension PlannedMove {
+  fileprivate var json: JSON {
+    .object(JSON.path(from, named: "from") + JSON.path(inner, named: "to"))
+  }
+}
+
+extension PlannedLink {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + JSON.path(before, named: "before") + JSON.path(after, named: "after"))
+  }
+}

@@ -1,0 +1,273 @@
+internal import ArchiveStore
+internal import Backup
+internal import Codecs
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension BackupCommand {
+  /// The text output of `backup`: the device, the kept and excluded data of each app, the stored
+  /// size, and problems.
+  struct Text {
+    private let plan: BackupPlan
+    private let report: BackupReport?
+    private let owners: ListExcerpt<OwnerSummary>
+    private let places: RealPaths
+
+    init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
+      self.plan = plan
+      self.report = report
+      places = RealPaths(plan.device)
+      owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
+        owner.excluded.reduce(into: owner.kept.bytes) { $0.addClamping($1.totals.bytes) }
+      }
+    }
+
+    /// Writes the report. If `isQuiet`, writes only the reasons for an exit status other than 0,
+    /// which include warnings if `isStrict`.
+    func write(_ console: Console, isQuiet: Bool, isStrict: Bool = false) throws {
+      if !isQuiet {
+        try console.result(heading)
+        for line in table.lines { try console.result("  " + line) }
+        if let remainder = owners.remainder { try console.result("  " + remainder) }
+        try console.result(summary)
+        if let databases { try console.result(databases) }
+        tellOfTheDevice(console)
+      }
+      if let report { console.warn(of: report.damagedIndexes) }
+      for remark in report?.unreadable ?? plan.unreadable {
+        console.warning("not in the snapshot: \(places.text(remark))")
+      }
+      let warnings = report?.warnings ?? plan.warnings
+      if isQuiet {
+        guard isStrict else { return }
+        for remark in warnings { console.warning(places.text(remark)) }
+        return
+      }
+      let told = Set((report?.databasesUnlocked ?? []).map(\.path))
+      for remark in warnings where !told.contains(remark.path) {
+        console.note(places.text(remark))
+      }
+      for remark in report?.remarks ?? [] { console.note(remark) }
+    }
+
+    /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
+    /// deviations from the platform's layout.
+    private func tellOfTheDevice(_ console: Console) {
+      for system in plan.device.systemContainers where system.count > 0 {
+        console.note(
+          "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), of a "
+            + "kind that the layout \(plan.device.layout.rawValue) does not know; "
+            + "'--layout folder --root <dir>' backs up any directory")
+      }
+      for finding in plan.device.findings {
+        switch finding.code {
+        case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .excluded, .anotherLayout:
+          console.note("\(finding.path): \(finding.reason)")
+        default: break
+        }
+      }
+    }
+
+    private var heading: String {
+      let device = plan.device
+      let user = Host.userName(Host.userID) ?? "\(Host.userID)"
+      let name = device.name ?? ByteString("\(user)@\(Host.name)")
+      let apps = device.layout == .folder ? "" : ": \(Sizes.count(device.apps.count, "app"))"
+      return "device  \(name), \(device.layout.rawValue), \(Paths.text(device.root))\(apps)"
+    }
+
+    private var table: Table {
+      var table = Table([
+        (plan.device.layout == .folder ? "folder" : "app", .left), ("keeps", .right),
+        ("excludes", .left),
+      ])
+      for owner in owners.shown {
+        table.add([
+          Self.name(owner.path), Sizes.text(owner.kept.bytes), plan.reasonText(owner),
+        ])
+      }
+      return table
+    }
+
+    private static func name(_ path: ByteString) -> String {
+      let parts = path.components
+      guard parts.count == 2, parts[0] == "apps" else { return path.description }
+      return parts[1].description
+    }
+
+    private var summary: String {
+      guard let report else {
+        return "would keep \(Sizes.text(plan.kept.bytes)) in "
+          + "\(Sizes.count(plan.kept.files, "file")), exclude \(Sizes.text(plan.left.bytes))"
+      }
+      if report.isUnchanged { return "nothing changed since the last snapshot: no snapshot made" }
+      let id = report.snapshot.map { String($0.id.hex.prefix(8)) } ?? ""
+      let isFirst = report.snapshot?.snapshot.parent == nil
+      return "\(isFirst ? "first backup" : "backup"): \(Sizes.text(report.bytes)) in "
+        + "\(Sizes.count(report.files, "file")) -> \(Sizes.text(report.storedBytes)) stored "
+        + "in \(Times.duration(report.seconds))   snapshot \(id)"
+    }
+
+    /// "2 databases stored without locks (in use): org.chromium.Chromium …"
+    private var databases: String? {
+      let databases = report?.databasesUnlocked ?? []
+      guard !databases.isEmpty else { return nil }
+      var owners: [String] = []
+      for database in databases {
+        let owner = Self.name(ByteString(joining: database.path.components.prefix(2)))
+        if !owners.contains(owner) { owners.append(owner) }
+      }
+      let more = owners.count > Self.shownOwners ? " …" : ""
+      let id = report?.snapshot.map { "   sandboxctl snapshots show \($0.id.hex.prefix(8))" } ?? ""
+      return "\(Sizes.count(databases.count, "database")) stored without locks (in use): "
+        + owners.prefix(Self.shownOwners).joined(separator: ", ") + more + id
+    }
+
+    private static let shownOwners = 3
+  }
+}
+
+extension BackupPlan {
+  /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
+  /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
+  /// device's directory.
+  func reasonText(_ owner: OwnerSummary) -> String {
+    var parts: [String] = []
+    let left = owner.excluded.filter { $0.totals.bytes > 0 }
+    if let largest = left.first {
+      let place = place(of: largest.dataClass, in: owner.path).map { " (\($0))" } ?? ""
+      parts.append("\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(place)")
+      let rest = left.dropFirst().lazy.map(\.totals.bytes).clampedSum
+      if rest > 0 { parts.append("\(Sizes.text(rest)) more") }
+    }
+    if let elsewhere = elsewhere(owner.path) { parts.append("on \(elsewhere)") }
+    return parts.joined(separator: ", ")
+  }
+
+  /// Returns the end of the path of the largest excluded directory of a class; nil if the class
+  /// alone implies the location.
+  private func place(of dataClass: DataClass, in owner: ByteString) -> String? {
+    if dataClass == .cache || dataClass == .temporary { return nil }
+    let directories = excluded.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
+    for directory in directories {
+      guard let scan = scans.first(where: { directory.path.isWithin($0.container.logicalPrefix) })
+      else { continue }
+      let path = directory.path.components.dropFirst(scan.container.logicalPrefix.components.count)
+      guard let index = scan.index(of: ByteString(joining: path)), index > 0,
+        scan.entries[index].verdicts.keep.dataClass == dataClass
+      else { continue }
+      return ByteString(joining: path.suffix(2)).description
+    }
+    return nil
+  }
+
+  /// Returns the location of a container of the app that a symbolic link places outside of the
+  /// device's directory.
+  private func elsewhere(_ owner: ByteString) -> String? {
+    let container = scans.lazy.map(\.container).first { container in
+      container.logicalPrefix.isWithin(owner) && !container.path.isAbsolute
+        && !container.absolutePath.isWithin(device.root)
+    }
+    return container.map { Paths.text($0.absolutePath) }
+  }
+}
+
+extension BackupCommand {
+  /// The commands to suggest after a backup.
+  struct NextSteps {
+    /// "next: sandboxctl restore latest --app firefox --to look     sandboxctl ls latest"
+    let line: String
+
+    /// Nil if no snapshot was made. `suffix` is added to each command; `heads` are the repository's
+    /// snapshots: `latest` is suggested only if it names the snapshot just made.
+    init?(
+      _ done: [(plan: BackupPlan, report: BackupReport)], among heads: [SnapshotHead],
+      suffix: String
+    ) {
+      let made = done.filter { $0.report.snapshot != nil }
+      guard let first = made.first, let stored = first.report.snapshot else { return nil }
+      // 'latest' names a snapshot of a whole device, and warns if there are several devices.
+      let isOnlyDevice = heads.allSatisfy { $0.device.identity == stored.snapshot.device.identity }
+      let isLatest = made.count == 1 && stored.snapshot.scope == .device && isOnlyDevice
+      let name = isLatest ? "latest" : String(stored.id.hex.prefix(8))
+      let app = Self.app(first.plan, in: stored.snapshot)
+      let part = app.map { " --app \(ShellWord.text($0))" } ?? ""
+      let commands = ["restore \(name)\(part) --to look\(suffix)", "ls \(name)\(suffix)"]
+      line = "next: " + commands.map { "sandboxctl \($0)" }.joined(separator: "     ")
+    }
+
+    /// Returns the shortest name of the first app with kept data.
+    private static func app(_ plan: BackupPlan, in snapshot: Snapshot) -> String? {
+      let kept = plan.summaries.filter { $0.kept.files > 0 }.map(\.path)
+      return snapshot.apps.first { app in
+        kept.contains(ByteString("apps").appending(ByteString(app.identifier)))
+      }
+      .map(snapshot.shortestName)
+    }
+  }
+}
+
+extension Snapshot {
+  /// Returns the shortest name that identifies an app and needs no quotes in a shell, in lower
+  /// case; otherwise its identifier.
+  func shortestName(of app: AppRecord) -> String {
+    let last = app.identifier.split(separator: ".").last.map(String.init)
+    let names = [last, app.name].compactMap { $0?.lowercased() }.filter { name in
+      ShellWord.text(name) == name && !name.hasPrefix("-")
+        && (try? self.app(ByteString(name)))?.identifier == app.identifier
+    }
+    let shorter = names.filter { $0.utf8.count < app.identifier.utf8.count }
+    return shorter.min { $0.utf8.count < $1.utf8.count } ?? app.identifier
+  }
+}
+
+extension BackupPlan {
+  /// The plan as `backup --dry-run --json` prints it.
+  var json: JSON {
+    .object(
+      [
+        JSON.Member("device", .string(device.identity.description)),
+        JSON.Member("layout", .string(device.layout.rawValue)),
+      ] + JSON.path(device.root, named: "root") + [
+        JSON.Member("policy", .string(policy.name)),
+        JSON.Member("policy_digest", .string(policy.digest.hex)),
+        JSON.Member("keeps", kept.json), JSON.Member("leaves_out", left.json),
+        JSON.Member("owners", .array(summaries.map(\.json))),
+        JSON.Member("left_out", .array(excluded.map(\.json))),
+        JSON.Member("unreadable", RealPaths(device).json(unreadable)),
+        JSON.Member("warnings", RealPaths(device).json(warnings)),
+      ])
+  }
+}
+
+extension OwnerSummary {
+  var json: JSON {
+    var members = JSON.path(path)
+    members.append(JSON.Member("keeps", kept.json))
+    let left = excluded.map { JSON.Member($0.dataClass.rawValue, $0.totals.json) }
+    members.append(JSON.Member("leaves_out", .object(left)))
+    return .object(members)
+  }
+}
+
+extension BackupReport {
+  /// Returns the report as `backup --json` prints it.
+  func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSON {
+    [
+      "snapshot": snapshot.map { .string($0.id.hex) } ?? .null,
+      "parent": snapshot?.snapshot.parent.map { .string($0.hex) } ?? .null,
+      "files": .integer(Int64(files)), "entries": .integer(Int64(entries)),
+      "bytes": .integer(Int64(clamping: bytes)),
+      "stored_bytes": .integer(Int64(clamping: storedBytes)),
+      "opened": .integer(Int64(opened)), "unchanged": .bool(isUnchanged),
+      "new_blobs": .integer(Int64(clamping: statistics?.newBlobs ?? 0)),
+      "seconds": .double(seconds), "unreadable": RealPaths(plan.device).json(unreadable),
+      "warnings": RealPaths(plan.device).json(warnings),
+      "remarks": .array((remarks + damagedIndexes.map(\.description)).map { .string($0) }),
+      "same_disk": .bool(isOnSameDisk),
+      "plan": plan.json,
+    ]
+  }
+}

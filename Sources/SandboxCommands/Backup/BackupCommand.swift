@@ -1,0 +1,333 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Backup
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// `sandboxctl backup`: makes one snapshot of each device.
+struct BackupCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "backup",
+      abstract: "Back up a device's apps, or any directory",
+      usage: "sandboxctl backup [--root <dir>] [--repo <repo>] [<options>]",
+      discussion: """
+        Selects the data of a device's apps by policy and stores it as a snapshot. Unchanged files \
+        are not read again, and data that the repository has is not stored again. With --layout \
+        folder any directory is backed up as a whole.
+
+        Without --root, the user's own apps in ~/.var/app, ~/snap and ~/Library/Containers are \
+        backed up, with a snapshot for each of these. If no repository is configured, the user's \
+        own is used, and created if necessary. See sandboxctl-backup(1).
+
+        \(Examples.text([
+          "sandboxctl backup --root device --repo repo",
+          "sandboxctl backup --root device --repo repo --dry-run",
+          "sandboxctl backup --layout folder --root device/data --repo repo",
+          "sandboxctl backup --root device --repo repo --quiet --lock-wait 10m",
+        ]))
+        """)
+  }
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var part: AppOptions
+
+  @Option(
+    name: .customLong("tag"),
+    help: ArgumentHelp("A tag for the snapshot; may be repeated.", valueName: "tag"))
+  var tags: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Exclude files larger than this size, for example 200M or 4GiB.", valueName: "size"))
+  var excludeLargerThan: ByteSize?
+
+  @Flag(
+    help: "Include mounted file systems in the directories (default: exclude and warn).")
+  var crossMounts = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The space to keep free on the repository's volume (default: 5 % of it, at most 10 "
+        + "GiB).",
+      valueName: "size"))
+  var keepFree: ByteSize?
+
+  @Flag(
+    help: "Do not check for free space on the repository's volume; store what fits.")
+  var noSpaceCheck = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The time to wait for another backup of the same source, for example 10m (default: "
+        + "do not wait).",
+      valueName: "time"))
+  var lockWait: TimeSpan?
+
+  @Option(
+    help: ArgumentHelp(
+      "The total time to wait for busy databases, for example 30s (default: 10s).",
+      valueName: "time"))
+  var sqliteTimeout: TimeSpan?
+
+  @Option(
+    help: ArgumentHelp(
+      "The number of files to read at once, 1 to 256 (default: one for each processor).",
+      valueName: "number"))
+  var jobs: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "A file to write metrics of the run to, for Prometheus' textfile collector.",
+      valueName: "file"),
+    completion: .file(extensions: ["prom"]))
+  var metrics: ByteString?
+
+  @Option(
+    help: ArgumentHelp(
+      "Skip the backup (exit status 0) unless this condition holds: on-ac, the machine "
+        + "has mains power.",
+      valueName: "state"),
+    completion: .list(PowerState.allCases.map(\.rawValue)))
+  var when: PowerState?
+
+  @Flag(name: .shortAndLong, help: "Show what would be stored, without storing.")
+  var dryRun = false
+
+  @Flag(help: "Treat warnings as errors (exit status 3).")
+  var strict = false
+
+  @Flag(help: "Make no snapshot if nothing changed since the last one (exit status 4).")
+  var failIfUnchanged = false
+
+  @Flag(help: "Record in the snapshot that a schedule made it.")
+  var scheduled = false
+
+  @Flag(help: "Omit the note that the user's own repository is on the same disk as the data.")
+  var acceptSameDisk = false
+
+  @OptionGroup var list: ListOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    if when == .onMains, !Host.isOnMainsPower() {
+      if !output.quiet { console.note("backup skipped: the machine is on battery power") }
+      return .done
+    }
+    guard let metrics, !dryRun else { return try backUp(console).status }
+    let record = BackupMetrics(file: metrics)
+    do {
+      let (results, status) = try backUp(console)
+      record.write(results, status: status, console)
+      return status
+    } catch {
+      record.write([], status: Failure(error).status, console)
+      throw error
+    }
+  }
+
+  private typealias Outcome = (results: [DeviceBackup.Result], status: ExitStatus)
+
+  private func backUp(_ console: Console) throws -> Outcome {
+    let jobs = try jobs.map(Self.checked)
+    let choices = try device.choices()
+    if dryRun { return ([], try showPlans(choices, console)) }
+    let found = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    // Without a device no repository is created.
+    if found.count == 1 { _ = try found[0].device.get() }
+    let place = try repository.place()
+    let (repository, storage, isNew) = try place.openOrMake()
+    if isNew, !output.quiet {
+      console.note(
+        "created a repository in \(Paths.text(place.path)); it is not encrypted, and only this "
+          + "user can read it")
+    }
+    let run = DeviceBackup(
+      command: self, repository: repository, storage: try storage.identity(), jobs: jobs)
+    var results: [DeviceBackup.Result] = []
+    for (choice, device) in found {
+      results.append(
+        try result(of: run, for: choice, device: device, isOnly: found.count == 1, console))
+    }
+    let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(run.storage) }
+    try tell(results, isOnSameDisk: isOnSameDisk, in: repository, console)
+    return (results, ExitStatus.together(results.map(\.status)))
+  }
+
+  private typealias FoundDevice = (choice: DeviceOptions.Choice, device: Result<Device, any Error>)
+
+  /// Returns the devices that have the selected apps, and those that cannot be opened, since they
+  /// may have them.
+  private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
+    if part.apps.isEmpty { return found }
+    let devices = found.compactMap { try? $0.device.get() }
+    let holders = try part.names.holders(among: devices, isAll: devices.count == found.count)
+    return found.filter { choice in
+      guard let device = try? choice.device.get() else { return true }
+      return holders.contains { $0.identity == device.identity }
+    }
+  }
+
+  /// Backs up one device. If there are others, an error is reported and the backup continues with
+  /// the next device.
+  private func result(
+    of run: DeviceBackup, for choice: DeviceOptions.Choice, device found: Result<Device, any Error>,
+    isOnly: Bool, _ console: Console
+  ) throws -> DeviceBackup.Result {
+    do {
+      return try run.run(found.get(), again: choice.find, console)
+    } catch {
+      let failure = Failure(error)
+      if isOnly || failure.status == .interrupted { throw error }
+      console.failure(failure)
+      return DeviceBackup.Result(root: choice.root, done: nil, status: failure.status)
+    }
+  }
+
+  private func showPlans(_ choices: [DeviceOptions.Choice], _ console: Console) throws -> ExitStatus
+  {
+    var status = ExitStatus.done
+    let own = DeviceBackup.ownDirectories(storage: (try? repository.place())?.identity)
+    let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    for (number, device) in devices.enumerated() {
+      let found = try device.device.get()
+      console.warn(ofInterruptedOn: found)
+      let policy = try compile(for: found, console)
+      let plan = try progress.run(ProgressCounters(), output) { isStopping in
+        try self.plan(
+          found, policy: policy, excluding: own, knowing: nil, isStopping: isStopping
+        ).plan
+      }
+      try plan.requireUseful()
+      if !plan.unreadable.isEmpty || strict && !plan.warnings.isEmpty { status = .doneInPart }
+      if output.json {
+        try console.result(plan.json)
+        continue
+      }
+      if number > 0, !output.quiet { try console.result("") }
+      try Text(plan, nil, listsAll: list.all)
+        .write(console, isQuiet: output.quiet, isStrict: strict)
+    }
+    return status
+  }
+
+  /// Prints the report for each device, then the next steps.
+  private func tell(
+    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, in stored: Repository, _ console: Console
+  ) throws {
+    for (number, result) in results.enumerated() {
+      guard let (plan, report) = result.done else { continue }
+      if output.json {
+        try console.result(report.json(plan, isOnSameDisk: isOnSameDisk))
+        continue
+      }
+      if number > 0, !output.quiet { try console.result("") }
+      try Text(plan, report, listsAll: list.all)
+        .write(console, isQuiet: output.quiet, isStrict: strict)
+    }
+    if output.json || output.quiet { return }
+    if isOnSameDisk, !acceptSameDisk {
+      console.note(
+        "this repository is on the same disk as the data; 'sandboxctl init /media/you/disk "
+          + "--plain' creates one on another disk")
+    }
+    let done = results.compactMap(\.done)
+    let next = NextSteps(
+      done, among: try stored.hostHeads().heads, suffix: repository.suffix)
+    if let next { try console.result(next.line) }
+  }
+
+  func compile(for device: Device, _ console: Console) throws -> CompiledPolicy {
+    let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
+    return try policy.compile(for: device, output, console, also: patterns)
+  }
+
+  func plan(
+    _ device: Device, policy: CompiledPolicy, excluding: Set<FileIdentity>,
+    knowing marks: ExclusionMarkCache?, isStopping: @escaping @Sendable () -> Bool
+  ) throws -> (plan: BackupPlan, marks: ExclusionMarkCache?) {
+    var options = ScanOptions(
+      destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
+    options.crossesMounts = crossMounts
+    if let jobs { options.workers = try Self.checked(jobs) }
+    let device = device.stating(groupsOf: policy)
+    let selection = try part.selection(of: device)
+    let scan = DeviceScan.run(
+      device, policy: policy, options: options, knowing: marks, where: selection.has)
+    if scan.isInterrupted { throw OperationError.interrupted }
+    return (BackupPlan.make(scan), scan.marks)
+  }
+
+  private static func checked(_ jobs: Int) throws -> Int {
+    guard (1...256).contains(jobs) else {
+      throw UsageError(
+        "'\(jobs)' is not a valid number of jobs", hint: "give a number from 1 to 256")
+    }
+    return jobs
+  }
+}
+
+extension BackupCommand {
+  /// The apps to back up.
+  struct AppOptions: ParsableArguments {
+    @Option(
+      name: .customLong("app"),
+      help: ArgumentHelp(
+        "Back up only this app and the groups it shares: its identifier, the last component "
+          + "of it, or its display name; may be repeated.", valueName: "app"))
+    var apps: [ByteString] = []
+
+    @Flag(
+      help:
+        "Read bundles with new UUIDs even if version, names, sizes and times did not change.")
+    var verifyBundles = false
+
+    var names: AppNames { AppNames(apps) }
+
+    /// Returns the part of a device to back up.
+    ///
+    /// - Throws: `ModelError` if the device has none of the apps, or for an ambiguous name.
+    func selection(of device: Device) throws -> Selection {
+      Selection(device, try names.apps(of: device))
+    }
+  }
+}
+
+extension BackupCommand.AppOptions {
+  /// The containers of some apps and of the groups they may share; without apps, all containers of
+  /// a device.
+  struct Selection {
+    private let paths: Set<ByteString>
+    private let identifiers: [String]
+
+    init(_ device: Device, _ apps: [App]) {
+      identifiers = Set(apps.map(\.identifier.description)).sorted()
+      paths = Set(
+        apps.flatMap { app in
+          device.containers(of: app).map(\.logicalPrefix)
+            + device.groups(of: app).map(\.container.logicalPrefix)
+        })
+    }
+
+    /// Whether it is only a part of the device.
+    var isPart: Bool { !identifiers.isEmpty }
+
+    /// The scope to record in the snapshot.
+    var scope: Scope { isPart ? .apps(identifiers) : .device }
+
+    func has(_ container: Container) -> Bool { !isPart || paths.contains(container.logicalPrefix) }
+  }
+}
+
+extension BackupCommand {
+  /// A condition for a backup.
+  enum PowerState: String, CaseIterable, ExpressibleByArgument {
+    /// The machine has mains power.
+    case onMains = "on-ac"
+  }
+}

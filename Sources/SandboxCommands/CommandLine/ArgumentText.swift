@@ -1,0 +1,148 @@
+internal import ArgumentParser
+package import SystemIO
+
+/// An argument as text, for a parser that handles only strings.
+///
+/// A byte that is not part of valid UTF-8 is escaped as the private-use scalar U+10FF00 + byte. So
+/// is each of the four bytes of such a scalar in the argument, which makes the escaped text
+/// unambiguous.
+extension ByteString: ExpressibleByArgument {
+  /// The argument as text for the parser.
+  var argument: String {
+    if let text = utf8, !text.hasEscapedBytes { return text }
+    var text = String.UnicodeScalarView()
+    var rest = bytes
+    while let first = rest.first {
+      if let (scalar, length) = Self.firstScalar(of: rest), scalar.escapedByte == nil {
+        text.append(scalar)
+        rest = rest.dropFirst(length)
+      } else {
+        text.append(Unicode.Scalar(escaping: first))
+        rest = rest.dropFirst()
+      }
+    }
+    return String(text)
+  }
+
+  /// Creates the argument from the parser's text.
+  package init(argument: String) {
+    var bytes: [UInt8] = []
+    for scalar in argument.unicodeScalars {
+      if let byte = scalar.escapedByte {
+        bytes.append(byte)
+      } else {
+        bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+      }
+    }
+    self.init(bytes)
+  }
+
+  /// Whether the bytes end with those of a text.
+  func hasSuffix(_ text: String) -> Bool { bytes.suffix(text.utf8.count).elementsEqual(text.utf8) }
+}
+
+extension String {
+  /// Whether the text contains escaped bytes.
+  var hasEscapedBytes: Bool { unicodeScalars.contains { $0.escapedByte != nil } }
+
+  /// The parser's text with escaped bytes as they are displayed.
+  var showingBytes: String {
+    var shown = ""
+    var run: [UInt8] = []
+    for scalar in unicodeScalars {
+      if let byte = scalar.escapedByte {
+        run.append(byte)
+      } else {
+        shown += ByteString(run).description
+        shown.unicodeScalars.append(scalar)
+        run = []
+      }
+    }
+    return shown + ByteString(run).description
+  }
+}
+
+extension Unicode.Scalar {
+  private static let firstEscape: UInt32 = 0x10FF00
+
+  /// Creates the scalar that escapes a byte. The highest one is the last Unicode scalar.
+  fileprivate init(escaping byte: UInt8) {
+    self = Unicode.Scalar(Self.firstEscape + UInt32(byte)) ?? "\u{FFFD}"
+  }
+
+  /// The escaped byte; nil for a scalar that is not an escape.
+  fileprivate var escapedByte: UInt8? {
+    value >= Self.firstEscape ? UInt8(value - Self.firstEscape) : nil
+  }
+}
+
+extension ParsableCommand {
+  /// Refuses bytes that are not UTF-8 in a text argument, such as a tag. Arguments that may contain
+  /// other bytes are of type `ByteString`; each `String` is text.
+  func requireText(in words: [String]) throws(UsageError) {
+    guard words.contains(where: \.hasEscapedBytes),
+      let text = Self.texts(in: self).first(where: \.hasEscapedBytes)
+    else { return }
+    throw UsageError(
+      "'\(ByteString(argument: text))' is not valid text",
+      hint:
+        "only paths, patterns and names may contain bytes that are not UTF-8, or U+10FF00 and above"
+    )
+  }
+
+  /// Returns all text arguments of a command, including those in its option groups.
+  private static func texts(in value: Any) -> [String] {
+    if let text = value as? String { return [text] }
+    return Mirror(reflecting: value).children.flatMap { texts(in: $0.value) }
+  }
+}
+
+extension UsageError {
+  /// Creates an error from a message of the argument parser: in lower case, without a full stop,
+  /// and with the parser's advice and the command's help as the hint.
+  init(parser message: String, _ fullMessage: String) {
+    let parts = message.showingBytes.split(separator: ". ", maxSplits: 1).map {
+      Self.begunSmall($0)
+    }
+    let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
+    let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
+    let advice = parts.count > 1 ? parts[1] + (parts[1].hasSuffix("?") ? " " : "; ") : ""
+    self.init(parts.first ?? message.showingBytes, hint: advice + help)
+  }
+
+  private static func begunSmall(_ sentence: Substring) -> String {
+    let text = sentence.last == "." ? sentence.dropLast() : sentence
+    // A word in capitals is a name, for example PATH.
+    guard let first = text.first, text.dropFirst().first?.isLowercase == true else {
+      return String(text)
+    }
+    return first.lowercased() + text.dropFirst()
+  }
+}
+
+/// Quoting for a POSIX shell.
+enum ShellWord {
+  /// Returns a word of any bytes. If some of them are not printable, it is quoted as `$'…'`, which
+  /// POSIX has since 2024 and bash, ksh and zsh support.
+  static func text(_ word: ByteString) -> String {
+    let shown = word.description
+    if word == ByteString(shown) { return text(shown) }
+    let escaped = word.bytes.map { byte in
+      let isPlain = (0x20...0x7e).contains(byte) && !"\\'".utf8.contains(byte)
+      return isPlain
+        ? String(Unicode.Scalar(byte)) : (byte < 16 ? "\\x0" : "\\x") + String(byte, radix: 16)
+    }
+    return "$'" + escaped.joined() + "'"
+  }
+
+  /// Returns a word, in single quotes if the shell would interpret it.
+  static func text(_ word: String) -> String {
+    let isPlain = word.utf8.allSatisfy { byte in
+      UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "/._-+=:,@".utf8.contains(byte)
+    }
+    if isPlain, !word.isEmpty { return word }
+    let quoted = word.split(separator: "'", omittingEmptySubsequences: false)
+    return "'" + quoted.joined(separator: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,174 @@
+internal import ArgumentParser
+internal import SystemIO
+
+/// A command line completed by the configuration.
+struct ConfiguredCommandLine {
+  /// The arguments as given.
+  let given: [String]
+  /// The arguments that the configuration adds, with their locations in the file.
+  let added: [Addition]
+  /// The number of arguments that name the command.
+  private let depth: Int
+  /// The arguments that unset a flag: `--no-…`.
+  private let unsetFlags: Set<String>
+  /// The root command; nil without a configuration.
+  private let program: KnownCommand?
+
+  /// An argument that the configuration adds.
+  struct Addition {
+    let word: String
+    /// The value in it; nil for a flag.
+    let value: ByteString?
+    /// File, line and column.
+    let place: String
+  }
+
+  /// Returns a command line completed by the user's configuration file. One that asks for help or
+  /// names no command is not changed.
+  static func read(
+    _ words: [String], of root: any ParsableCommand.Type
+  ) throws -> ConfiguredCommandLine {
+    let asksForHelp = words.contains { $0 == "--help" || $0 == "-h" } || words.first == "help"
+    guard let first = words.first, !first.hasPrefix("-"), !asksForHelp else { return .init(words) }
+    let isPlain = !words.contains { $0.hasPrefix("--no-") || $0.hasPrefix("--profile") }
+    let text = try Configuration.path.flatMap { try Configuration.text(at: $0) }
+    if isPlain, text == nil { return .init(words) }
+    let program = KnownCommand(root)
+    return try ConfiguredCommandLine(
+      words, completedBy: try Configuration.read(for: program), for: program)
+  }
+
+  /// Creates a command line without a configuration.
+  init(_ words: [String]) {
+    (given, added, depth, unsetFlags, program) = (words, [], 0, [], nil)
+  }
+
+  /// Adds the configuration's options for the command that the arguments name, except for those
+  /// that they set.
+  init(
+    _ words: [String], completedBy configuration: Configuration?, for program: KnownCommand
+  ) throws {
+    let named = program.named(by: words)
+    let way = named + (named.last?.meant ?? [])
+    given = words
+    depth = named.count
+    self.program = program
+    guard let command = way.last else {
+      (added, unsetFlags) = ([], [])
+      return
+    }
+    let scan = Scan(Array(words.dropFirst(depth)), command)
+    unsetFlags = scan.unsetFlags
+    guard let configuration else {
+      added = []
+      if let profile = scan.profile { throw Configuration.noFile(profile) }
+      return
+    }
+    added = try configuration.settings(for: way.map(\.name), profile: scan.profile)
+      .filter { !scan.names.contains($0.setting.name) }
+      .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
+  }
+
+  /// The arguments to parse.
+  var words: [String] { words(with: added) }
+
+  private func words(with additions: [Addition]) -> [String] {
+    let rest = given[depth...]
+    let end = rest.firstIndex(of: "--") ?? rest.endIndex
+    let kept = rest[..<end].filter { !unsetFlags.contains($0) } + rest[end...]
+    return Array(given[..<depth] + additions.map(\.word) + kept)
+  }
+
+  private static func additions(
+    of found: Configuration.Found, to command: KnownCommand, in file: ByteString
+  ) -> [Addition] {
+    let setting = found.setting
+    guard let option = command.option(setting.name) else { return [] }
+    let place = "\(file):\(setting.mark)"
+    // The environment overrides the configuration, but not a profile that the command line names.
+    let name = option.name == "repo" && !found.isOfProfile ? "configured-repo" : option.name
+    switch setting.value {
+    case .flag(false): return []
+    case .flag(true): return [Addition(word: "--\(name)", value: nil, place: place)]
+    case .values(let values):
+      return values.map { Addition(word: "--\(name)=\($0.argument)", value: $0, place: place) }
+    }
+  }
+}
+
+extension ConfiguredCommandLine {
+  /// Returns the mistake in the configuration because of which parsing fails; nil if the command
+  /// line alone is wrong.
+  func mistake() -> ConfigurationError? {
+    let culprit =
+      added.indices.first { index in
+        var others = added
+        others.remove(at: index)
+        return problem(words(with: others)) == nil
+      }.map { added[$0] }
+      ?? (problem(words(with: [])) == nil
+        ? added.first { problem(words(with: [$0])) != nil } : nil)
+    guard let culprit, let problem = problem(words(with: [culprit])) ?? problem(words)
+    else { return nil }
+    return ConfigurationError(
+      problem.description, at: culprit.place, hint: problem.hint ?? "correct the file")
+  }
+
+  /// Returns the mistake in a command line; nil if there is none, or without a configuration.
+  private func problem(_ words: [String]) -> UsageError? {
+    do throws(UsageError) {
+      _ = try program?.parse(words)
+      return nil
+    } catch { return error }
+  }
+
+  /// Returns a failure with the location of the setting whose value its message quotes, if there is
+  /// one.
+  func naming(_ failure: Failure) -> Failure {
+    let culprit = added.first { addition in
+      addition.value.map { failure.message.contains("'\($0)'") } ?? false
+    }
+    guard let culprit, !failure.message.contains(culprit.place) else { return failure }
+    return Failure(
+      failure.status, "\(failure.message) (set in \(culprit.place))", hint: failure.hint)
+  }
+}
+
+extension ConfiguredCommandLine {
+  /// The options that a command line sets.
+  private struct Scan {
+    /// The long names of the options.
+    var names: Set<String> = []
+    /// The arguments that unset a flag.
+    var unsetFlags: Set<String> = []
+    var profile: String?
+
+    init(_ words: [String], _ command: KnownCommand) {
+      let options = command.all.flatMap(\.options)
+      for (index, word) in words.enumerated() {
+        if word == "--" { break }
+        if word.hasPrefix("--") {
+          let name = String(word.dropFirst(2).prefix { $0 != "=" })
+          if name.hasPrefix("no-"), !options.contains(where: { $0.name == name }),
+            options.contains(where: { $0.name == name.dropFirst(3) && $0.isFlag })
+          {
+            names.insert(String(name.dropFirst(3)))
+            unsetFlags.insert(word)
+          }
+          names.insert(name)
+          if name == "profile" {
+            let hasValue = word.contains("=")
+            profile =
+              hasValue
+              ? String(word.dropFirst("--profile=".count))
+              : words.indices.contains(index + 1) ? words[index + 1] : nil
+          }
+        } else if word.hasPrefix("-") {
+          for letter in word.dropFirst() {
+            names.formUnion(options.filter { $0.letters.contains(letter) }.map(\.name))
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,141 @@
+internal import ArgumentParser
+internal import Codecs
+internal import PolicyEngine
+internal import SystemIO
+
+/// A command as its argument parser describes it, with its options and subcommands.
+///
+/// The parser needs a third of a millisecond to describe one command, so options are read on
+/// demand: most runs with a configuration need those of two commands.
+final class KnownCommand {
+  let name: String
+  private let type: any ParsableCommand.Type
+
+  /// Its subcommands.
+  private(set) lazy var commands = type.configuration.subcommands.map { KnownCommand($0) }
+
+  /// Its options; empty for a command that only groups subcommands.
+  private(set) lazy var options: [Option] = commands.isEmpty ? Self.options(of: type) : []
+
+  init(_ type: any ParsableCommand.Type) {
+    self.type = type
+    name = type._commandName
+  }
+
+  private static func options(of type: any ParsableCommand.Type) -> [Option] {
+    // The parser's dump is always JSON.
+    let dump = try? JSON(parsing: type._dumpHelp())
+    return (dump?["command"]?["arguments"]?.array ?? []).compactMap { Option($0) }
+  }
+
+  /// The subcommand with a name.
+  subscript(_ name: String) -> KnownCommand? { commands.first { $0.name == name } }
+
+  /// Returns the option with a long name.
+  func option(_ name: String) -> Option? { options.first { $0.name == name } }
+
+  /// This command and all its subcommands.
+  var all: [KnownCommand] { [self] + commands.flatMap(\.all) }
+
+  /// Returns the subcommands that the first words of a command line name.
+  func named(by words: some Collection<String>) -> [KnownCommand] {
+    guard let first = words.first, let next = self[first] else { return [] }
+    return [next] + next.named(by: words.dropFirst())
+  }
+
+  /// The default subcommands from this command down; empty if there is none.
+  var meant: [KnownCommand] {
+    let standard = type.configuration.defaultSubcommand?._commandName
+    return standard.flatMap { self[$0] }.map { [$0] + $0.meant } ?? []
+  }
+}
+
+extension KnownCommand {
+  /// An option of a command.
+  struct Option {
+    /// The long name, without dashes.
+    let name: String
+    let letters: [Character]
+    let isFlag: Bool
+    let isRepeating: Bool
+    /// The name of its value in the help.
+    let valueName: String
+    /// Whether the help shows it.
+    let isShown: Bool
+
+    /// Nil if the argument is not an option with a long name.
+    fileprivate init?(_ json: JSON) {
+      let kind = json["kind"]?.string
+      let names = json["names"]?.array ?? []
+      let long = names.first { $0["kind"]?.string == "long" }?["name"]?.string
+      guard kind == "flag" || kind == "option", let long else { return nil }
+      name = long
+      letters = names.filter { $0["kind"]?.string == "short" }
+        .compactMap { $0["name"]?.string?.first }
+      isFlag = kind == "flag"
+      isRepeating = json["isRepeating"]?.bool ?? false
+      valueName = json["valueName"]?.string ?? ""
+      isShown = json["shouldDisplay"]?.bool ?? true
+    }
+
+    /// Whether a configuration file may set it. It cannot set `--help` and `--version`, nor choose
+    /// a profile.
+    var isSetting: Bool { isShown && !["help", "version", "profile"].contains(name) }
+
+    /// Whether its value is a path, which must not depend on the working directory.
+    var isPlace: Bool { valueName == "repo" || valueName == "dir" }
+  }
+}
+
+extension KnownCommand {
+  /// Parses a command line of this root command.
+  ///
+  /// - Throws: `UsageError` with the parser's message.
+  func parse(_ words: [String]) throws(UsageError) -> any ParsableCommand {
+    do {
+      return try type.parseAsRoot(words)
+    } catch {
+      throw UsageError(parser: type.message(for: error), type.fullMessage(for: error))
+    }
+  }
+
+  /// Returns the error for an unknown word in the place of a command; nil if the words name a
+  /// command, or if an option comes first.
+  func unknownCommand(in arguments: [String]) -> UsageError? {
+    var commands = commands
+    var words: [String] = []
+    for word in arguments.drop(while: { $0 == "help" }) {
+      if commands.isEmpty || word.hasPrefix("-") { return nil }
+      words.append(word)
+      guard let command = commands.first(where: { $0.name == word }) else {
+        return Self.unknown(words, among: commands.map(\.name))
+      }
+      commands = command.commands
+    }
+    return nil
+  }
+
+  private static func unknown(_ words: [String], among known: [String]) -> UsageError {
+    let nearest = Resemblance.nearest(to: words.last ?? "", among: known)
+    let above = (["sandboxctl"] + words.dropLast()).joined(separator: " ")
+    return UsageError(
+      "there is no command '\(ByteString(argument: words.joined(separator: " ")))'",
+      hint: (nearest.map { "did you mean '\($0)'? " } ?? "")
+        + "'\(ByteString(above)) --help' lists the commands")
+  }
+
+  /// Refuses an option with one value that is given several times. The parser would use the last.
+  func requireOnce(_ words: [String]) throws(UsageError) {
+    var seen: Set<String> = []
+    let repeated = words.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+      .map { String($0.dropFirst(2).prefix { $0 != "=" }) }
+      .filter { !seen.insert($0).inserted }
+    if repeated.isEmpty { return }
+    let named = named(by: words)
+    guard let command = (named + (named.last?.meant ?? [])).last else { return }
+    for option in repeated.compactMap(command.option) where !option.isFlag && !option.isRepeating {
+      throw UsageError(
+        "'--\(option.name)' is given more than once", hint: "it takes one value: give it once")
+    }
+  }
+}

@@ -1,0 +1,182 @@
+internal import Codecs
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension ClassifyCommand {
+  /// The output of `classify`: a line for each entry, or a table of totals.
+  struct Entries {
+    private let scan: DeviceScan
+    private let within: ByteString?
+    private let view: Verdicts.View
+    private let console: Console
+
+    init(_ scan: DeviceScan, within: LogicalPath?, view: Verdicts.View, _ console: Console) {
+      self.scan = scan
+      self.within = within?.bytes
+      self.view = view
+      self.console = console
+    }
+
+    func write(asJSON: Bool, summary: Bool, listsAll: Bool) throws {
+      if summary { return try writeSummary(asJSON: asJSON) }
+      if !asJSON, !listsAll, within == nil, count > ListExcerpt<ContainerScan>.limit {
+        return try writeLargest()
+      }
+      for container in scan.containers {
+        for index in container.entries.indices {
+          if let within, !container.logicalPath(index).isWithin(within) { continue }
+          try console.result(
+            asJSON ? json(index, of: container).compact : line(index, of: container))
+        }
+      }
+    }
+
+    private var count: Int { scan.containers.reduce(0) { $0 + $1.entries.count } }
+
+    /// Writes the largest files of the device.
+    private func writeLargest() throws {
+      let files = scan.containers.indices.flatMap { container in
+        scan.containers[container].entries.indices.filter {
+          scan.containers[container].entries[$0].status.kind != .directory
+        }.map { (container: container, index: $0) }
+      }
+      let excerpt = ListExcerpt(files, all: false) {
+        scan.containers[$0.container].entries[$0.index].status.size
+      }
+      for file in excerpt.shown {
+        try console.result(line(file.index, of: scan.containers[file.container]))
+      }
+      if let remainder = excerpt.remainder { try console.result(remainder) }
+    }
+
+    private func line(_ index: Int, of container: ContainerScan) -> String {
+      let entry = container.entries[index]
+      return Self.line(
+        entry.verdicts[view], stored: entry.selection.word, at: container.logicalPath(index),
+        kind: entry.status.kind, isRoot: index == 0)
+    }
+
+    private func json(_ index: Int, of container: ContainerScan) -> JSON {
+      container.entries[index].json(
+        at: container.logicalPath(index),
+        real: container.container.absolutePath.appending(container.path(index)), view,
+        isRoot: index == 0)
+    }
+
+    /// Returns a line of text output. The columns have fixed widths, since lines are written as
+    /// entries are found.
+    static func line(
+      _ verdict: Verdict, stored: String, at path: ByteString, kind: FileKind, isRoot: Bool
+    ) -> String {
+      let columns = [
+        (verdict.className(isRoot: isRoot) ?? "-", 11), (stored, 8), (verdict.update.rawValue, 10),
+        (verdict.purge.word, 8), (verdict.restore.rawValue, 14),
+      ]
+      let cells = columns.map { text, width in
+        text + String(repeating: " ", count: max(0, width - text.count))
+      }
+      return cells.joined(separator: "  ") + "  \(path)" + (kind == .directory ? "/" : "")
+    }
+
+    private func writeSummary(asJSON: Bool) throws {
+      var sums: [DataClass: (kept: EntryTotals, left: EntryTotals)] = [:]
+      for container in scan.containers {
+        for (index, entry) in container.entries.enumerated() where entry.status.kind == .file {
+          if let within, !container.logicalPath(index).isWithin(within) { continue }
+          var sum = sums[entry.verdicts[view].dataClass] ?? (EntryTotals(), EntryTotals())
+          if entry.selection == .excluded {
+            sum.left.add(entry.status)
+          } else {
+            sum.kept.add(entry.status)
+          }
+          sums[entry.verdicts[view].dataClass] = sum
+        }
+      }
+      let known = DataClass.allCases.compactMap { name in sums[name].map { (name, $0) } }
+      if asJSON {
+        for (name, sum) in known {
+          try console.result(
+            ["class": .string(name.rawValue), "keeps": sum.kept.json, "leaves_out": sum.left.json])
+        }
+        return
+      }
+      var table = Table([
+        ("class", .left), ("kept", .right), ("files", .right), ("excluded", .right),
+        ("files", .right),
+      ])
+      for (name, sum) in known {
+        table.add([
+          name.rawValue, Sizes.text(sum.kept.bytes), Sizes.count(sum.kept.files),
+          Sizes.text(sum.left.bytes), Sizes.count(sum.left.files),
+        ])
+      }
+      for line in table.lines { try console.result(line) }
+    }
+  }
+}
+
+extension ScannedEntry.Selection {
+  /// The word in the output.
+  var word: String {
+    switch self {
+    case .included: "kept"
+    case .parentOnly: "bare"
+    case .excluded: "left-out"
+    }
+  }
+}
+
+extension ScannedEntry {
+  /// Returns a line of `classify --json`.
+  func json(
+    at path: ByteString, real: ByteString, _ view: Verdicts.View, isRoot: Bool
+  ) -> JSON {
+    var members = JSON.path(path) + JSON.path(real, named: "real_path")
+    members += [
+      JSON.Member("type", .string(status.kind.word)),
+      JSON.Member("size", .integer(Int64(clamping: status.size))),
+      JSON.Member("stored", .string(selection.word)),
+    ]
+    members += verdicts[view].members(isRoot: isRoot)
+    if view == .keep, verdicts.platform != verdicts.keep {
+      members.append(JSON.Member("platform", .object(verdicts.platform.members(isRoot: isRoot))))
+    }
+    return .object(members)
+  }
+}
+
+extension Verdict {
+  /// Returns the class for the output; nil for the root of a container that no rule matches. The
+  /// root has no data of its own, and "unknown" would suggest data that no rule matches.
+  func className(isRoot: Bool) -> String? {
+    isRoot && dataClass == .unknown ? nil : dataClass.rawValue
+  }
+
+  /// Returns the verdict's members in JSON.
+  func members(isRoot: Bool) -> [JSON.Member] {
+    [
+      JSON.Member("class", className(isRoot: isRoot).map { .string($0) } ?? .null),
+      JSON.Member("backup", backup.json),
+      JSON.Member("update", .string(update.rawValue)),
+      JSON.Member("purge", purge.json),
+      JSON.Member("restore", .string(restore.rawValue)),
+    ]
+  }
+}
+
+extension FileKind {
+  /// The type in JSON.
+  var word: String {
+    switch self {
+    case .file: "file"
+    case .directory: "directory"
+    case .symlink: "symlink"
+    case .fifo: "fifo"
+    case .socket: "socket"
+    case .characterDevice: "character-device"
+    case .blockDevice: "block-device"
+    }
+  }
+}

@@ -1,0 +1,56 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// A path of a device on the command line: logical, real, or `<app>/<path in its data>`.
+struct DevicePath {
+  let logical: LogicalPath
+
+  /// Parses a path. It need not exist, but has to be in a container or above one.
+  init(_ path: ByteString, on device: Device) throws {
+    if let logical = try Self.real(path, device) {
+      self.logical = logical
+      return
+    }
+    let trimmed = ByteString(joining: path.components)
+    let logical = try LogicalPath(trimmed)
+    let prefixes = device.containers.map(\.logicalPrefix)
+    if prefixes.contains(where: { trimmed.isWithin($0) || $0.isWithin(trimmed) }) {
+      self.logical = logical
+      return
+    }
+    self.logical = try Self.inApp(trimmed, device)
+  }
+
+  /// Returns the logical path of an absolute path, or of a relative one that exists; otherwise nil.
+  private static func real(_ path: ByteString, _ device: Device) throws -> LogicalPath? {
+    if path.isAbsolute {
+      guard let logical = try device.logicalPath(ofPath: path) else {
+        throw OperationError(
+          .notFound, "'\(path)' is not in a container of the device '\(device.root)'",
+          hint: "'sandboxctl apps --json' prints the path of each container")
+      }
+      return logical
+    }
+    guard let real = try? Host.realPath(path) else { return nil }
+    return try device.logicalPath(ofPath: real)
+  }
+
+  private static func inApp(_ path: ByteString, _ device: Device) throws -> LogicalPath {
+    let parts = path.components
+    guard let first = parts.first else { return .root }
+    if ["apps", "groups", "folders"].contains(first), parts.count > 1 {
+      throw OperationError(
+        .notFound, "'\(path)' is not in a container of this device",
+        hint: "'sandboxctl apps' lists the containers")
+    }
+    let app = try device.app(first)
+    let rest = ByteString(joining: parts.dropFirst())
+    return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
+  }
+
+  /// Whether the path is in the container or above it.
+  func concerns(_ container: Container) -> Bool {
+    logical.bytes.isWithin(container.logicalPrefix)
+      || container.logicalPrefix.isWithin(logical.bytes)
+  }
+}

@@ -1,0 +1,90 @@
+internal import SystemIO
+
+/// A table of text. Each column is as wide as its widest cell.
+struct Table {
+  /// The side to which the cells of a column are aligned.
+  enum Alignment {
+    case left
+    case right
+  }
+
+  private let alignments: [Alignment]
+  private var rows: [[String]]
+
+  /// Creates a table with a header line.
+  init(_ columns: [(title: String, alignment: Alignment)]) {
+    alignments = columns.map(\.alignment)
+    rows = [columns.map(\.title)]
+  }
+
+  /// Whether there is only the header line.
+  var isEmpty: Bool { rows.count == 1 }
+
+  /// Adds a row with a cell for each column.
+  mutating func add(_ cells: [String]) { rows.append(cells) }
+
+  /// The lines, without trailing blanks.
+  var lines: [String] {
+    let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+      let cells = alignments.indices.map { Self.pad(row[$0], to: widths[$0], alignments[$0]) }
+      var line = cells.joined(separator: "  ")
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+
+  private static func pad(_ text: String, to width: Int, _ alignment: Alignment) -> String {
+    let blanks = String(repeating: " ", count: max(0, width - text.count))
+    return alignment == .left ? text + blanks : blanks + text
+  }
+}
+
+/// The part of a list that text output shows: the largest elements, in order of size, and totals of
+/// the others. A short list is shown whole, in its own order.
+struct ListExcerpt<Element> {
+  /// The elements to show.
+  let shown: [Element]
+  /// The number of elements with a size that are not shown.
+  let hidden: Int
+  /// The sizes of the hidden elements, in bytes.
+  let hiddenBytes: UInt64
+  /// The number of elements of size 0 that are not shown.
+  let empty: Int
+
+  /// The maximum number of elements to show.
+  static var limit: Int { 20 }
+
+  /// Selects the largest elements by size in bytes, and the first of equal ones.
+  init(_ elements: [Element], all: Bool, size: (Element) -> UInt64) {
+    guard !all, elements.count > Self.limit else {
+      (shown, hidden, hiddenBytes, empty) = (elements, 0, 0, 0)
+      return
+    }
+    let sizes = elements.map(size)
+    let largest = elements.indices.filter { sizes[$0] > 0 }
+      .sorted { (sizes[$1], $0) < (sizes[$0], $1) }
+    shown = largest.prefix(Self.limit).map { elements[$0] }
+    hidden = max(0, largest.count - Self.limit)
+    hiddenBytes = largest.dropFirst(Self.limit).map { sizes[$0] }.clampedSum
+    empty = elements.count - largest.count
+  }
+
+  /// Selects the first elements of a list without sizes.
+  init(_ elements: some Collection<Element>, all: Bool) {
+    shown = Array(all ? elements[...] : elements.prefix(Self.limit))
+    (hidden, hiddenBytes, empty) = (elements.count - shown.count, 0, 0)
+  }
+
+  /// A line about the elements that are not shown: "914 more, 12.1 MiB; 3 empty (--all lists
+  /// them)"; nil if all are shown.
+  var remainder: String? {
+    var parts: [String] = []
+    if hidden > 0 {
+      let bytes = hiddenBytes > 0 ? ", \(Sizes.text(hiddenBytes))" : ""
+      parts.append("\(Sizes.count(hidden)) more\(bytes)")
+    }
+    if empty > 0 { parts.append("\(Sizes.count(empty)) empty") }
+    return parts.isEmpty ? nil : parts.joined(separator: "; ") + " (--all lists them)"
+  }
+}

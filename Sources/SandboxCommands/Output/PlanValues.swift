@@ -1,0 +1,155 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceTransaction
+internal import Restore
+internal import SandboxModel
+internal import SystemIO
+
+/// The real paths of logical paths on a device, for remarks about them.
+struct RealPaths {
+  private let device: Device
+  /// The targets of containers that are moved or created, by logical path.
+  private let targets: [(path: ByteString, target: ByteString)]
+
+  init(_ device: Device) { (self.device, targets) = (device, []) }
+
+  /// Uses the targets of a restore.
+  init(_ plan: DeviceRestorePlan) {
+    device = plan.request.device
+    targets = plan.parts.map { ($0.path, $0.target) }
+  }
+
+  /// Returns the real path, or nil if the path is not a logical path or not in a container.
+  func path(of logical: ByteString) -> ByteString? {
+    for (path, target) in targets where logical.isWithin(path) {
+      return target.appending(ByteString(logical.bytes.dropFirst(path.count).drop { $0 == 0x2f }))
+    }
+    guard !logical.isAbsolute, let path = try? LogicalPath(logical) else { return nil }
+    return try? device.realPath(of: path)
+  }
+
+  /// Returns a remark as text: "apps/org.a/data/x (/home/u/…/x): permission denied".
+  func text(_ remark: PathRemark) -> String {
+    let place = path(of: remark.path).map { " (\($0))" } ?? ""
+    return "\(remark.path)\(place): \(remark.remark)"
+  }
+
+  /// Returns remarks as JSON, with `real_path` if it is known.
+  func json(_ remarks: [PathRemark]) -> JSON {
+    .array(
+      remarks.map { remark in
+        let place = path(of: remark.path).map { JSON.path($0, named: "real_path") } ?? []
+        return .object(
+          JSON.path(remark.path) + place + [JSON.Member("note", .string(remark.remark))])
+      })
+  }
+}
+
+extension PathRemark {
+  var json: JSON { .object(JSON.path(path) + [JSON.Member("note", .string(remark))]) }
+}
+
+extension Exclusion {
+  var json: JSON {
+    .object(
+      JSON.path(path) + [
+        JSON.Member("rule", .string(rule)), JSON.Member("files", .integer(Int64(clamping: files))),
+        JSON.Member("bytes", .integer(Int64(clamping: bytes))),
+      ])
+  }
+}
+
+extension Console {
+  /// Prints how much of the restored data the snapshot's policy excluded.
+  func note(excludedData: [Exclusion]) {
+    if excludedData.isEmpty { return }
+    let bytes = excludedData.lazy.map(\.bytes).clampedSum
+    let files = Int(clamping: excludedData.lazy.map(\.files).clampedSum)
+    note(
+      "the snapshot lacks data that its policy excluded: \(Sizes.text(bytes)) in "
+        + "\(Sizes.count(files, "file")); 'sandboxctl snapshots show' lists it")
+  }
+}
+
+extension RestoreTotals {
+  var json: JSON {
+    [
+      "files": .integer(Int64(files)), "folders": .integer(Int64(directories)),
+      "links": .integer(Int64(links)), "specials": .integer(Int64(specials)),
+      "bytes": .integer(Int64(clamping: bytes)),
+    ]
+  }
+
+  /// Prints a line with the totals, unless there are no entries.
+  func tell(_ words: String, _ console: Console) throws {
+    if entries > 0 { try console.result("\(words) \(text)") }
+  }
+
+  /// The totals: "3.1 GiB in 41,209 files, 812 directories, 14 links".
+  var text: String {
+    var parts = [
+      "\(Sizes.text(bytes)) in \(Sizes.count(files, "file"))",
+      Sizes.count(directories, "directory"),
+    ]
+    if links > 0 { parts.append(Sizes.count(links, "link")) }
+    if specials > 0 { parts.append(Sizes.count(specials, "special file")) }
+    return parts.joined(separator: ", ")
+  }
+}
+
+extension VolumeNeed {
+  /// The need as `restore --dry-run --json` prints it.
+  var json: JSON {
+    .object(
+      JSON.path(directory) + [
+        JSON.Member("bytes_needed", .integer(Int64(clamping: bytes))),
+        JSON.Member("bytes_free", .integer(Int64(clamping: room))),
+        JSON.Member("entries_needed", .integer(Int64(clamping: entries))),
+        JSON.Member(
+          "entries_free",
+          space.countsInodes ? .integer(Int64(clamping: space.availableInodes)) : .null),
+        JSON.Member("fits", .string(verdict.rawValue)),
+      ])
+  }
+}
+
+extension Console {
+  /// Warns about volumes that may lack room. The operation is tried nevertheless.
+  func warn(ofPerhapsTooMuch needs: [VolumeNeed]) {
+    for need in needs where need.verdict == .uncertain {
+      warning(
+        "there may be no room in '\(need.directory)': \(need.shortage ?? ""), if existing files "
+          + "stay and nothing is compressed")
+    }
+  }
+
+  /// Warns about volumes that lack room, for which the operation would be refused.
+  func warn(ofTooMuch needs: [VolumeNeed]) {
+    for need in needs where need.verdict == .lacksRoom {
+      warning(
+        "would be refused: in '\(need.directory)' \(need.shortage ?? ""); \(RestorePlan.roomHint)"
+      )
+    }
+  }
+}
+
+extension RunningProcess {
+  var json: JSON {
+    .object(
+      JSON.path(app, named: "app") + [JSON.Member("process", .integer(Int64(process)))]
+        + JSON.path(program, named: "program") + JSON.path(file, named: "file"))
+  }
+}
+
+extension LeftGroup {
+  var json: JSON {
+    .object(
+      JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])
+  }
+
+  /// The reason why it is skipped.
+  var reason: String {
+    if sharers.isEmpty { return "its owner is only guessed" }
+    return "it is shared by " + sharers.map { "'\(ByteString($0))'" }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,67 @@
+internal import ArgumentParser
+
+/// A command of the program. It writes to a console and returns an exit status.
+protocol SandboxCommand: ParsableCommand {
+  func run(_ console: Console) throws -> ExitStatus
+}
+
+/// The exit statuses of the program. Errors of an unknown type end with `failed`.
+enum ExitStatus: Int32, Error {
+  case done = 0
+  case failed = 1
+  case wrongUsage = 2
+  /// Some of the selected data could not be read, restored or deleted.
+  case doneInPart = 3
+  case nothingToDo = 4
+  /// A goal was not met: a purge freed too little, a policy has a mistake, an example failed.
+  case goalNotMet = 5
+  case noRepository = 10
+  case busy = 11
+  case damaged = 13
+  case interrupted = 130
+
+  /// Returns the status of a run that skipped damaged objects if `hasSkipped` is set: `damaged`,
+  /// unless an interruption or an unmet goal takes precedence.
+  func after(passingOverDamage hasSkipped: Bool) -> ExitStatus {
+    hasSkipped && (self == .done || self == .doneInPart) ? .damaged : self
+  }
+
+  /// Returns the status of a run with several parts: the worst of them; `nothingToDo` only if it
+  /// holds for all.
+  static func together(_ parts: [ExitStatus]) -> ExitStatus {
+    let byWeight: [ExitStatus] = [
+      .interrupted, .damaged, .failed, .busy, .noRepository, .wrongUsage, .doneInPart, .goalNotMet,
+      .done, .nothingToDo,
+    ]
+    return byWeight.first { parts.contains($0) } ?? .done
+  }
+}
+
+/// The program's version.
+enum Version {
+  static let number = "0.1.0"
+  static let text = "sandboxctl \(number) (repository format 1)"
+}
+
+/// The examples at the end of each help text.
+enum Examples {
+  private static let title = "EXAMPLES:"
+
+  /// Returns the part of a discussion that shows examples. Lines have fewer than 76 columns, so
+  /// that the parser does not wrap them.
+  static func text(_ commands: [String]) -> String {
+    "\(title)\n" + commands.map { "  $ " + $0 }.joined(separator: "\n")
+  }
+
+  /// Returns a help text with the examples moved to the end, where they are visible after printing.
+  /// The parser puts the discussion before the options.
+  static func atEnd(of help: String) -> String {
+    var lines = help.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    guard let start = lines.firstIndex(of: title) else { return help }
+    let end = lines[start...].firstIndex(of: "") ?? lines.endIndex
+    let examples = lines[start..<end]
+    lines.removeSubrange(start..<min(end + 1, lines.endIndex))
+    while lines.last?.isEmpty == true { lines.removeLast() }
+    return (lines + [""] + examples).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,282 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceScan
+internal import PolicyEngine
+internal import Purge
+internal import SandboxModel
+internal import SystemIO
+
+extension PurgeCommand {
+  /// The text output of `purge`.
+  struct Text {
+    private let plan: PurgePlan
+    private let console: Console
+    private let isQuiet: Bool
+    private let listsAll: Bool
+
+    init(_ plan: PurgePlan, _ console: Console, isQuiet: Bool, listsAll: Bool) {
+      self.plan = plan
+      self.console = console
+      self.isQuiet = isQuiet
+      self.listsAll = listsAll
+    }
+
+    /// Prints the space that each level would free, by volume.
+    func query() throws {
+      for volume in plan.volumes {
+        try console.result(head(volume))
+        if volume.levels.isEmpty {
+          try console.result("the policy '\(plan.scan.policy.name)' has no pressure levels")
+          continue
+        }
+        var table = Table([("level", .left), ("frees", .right), ("units", .right)])
+        for gain in volume.levels {
+          table.add([gain.level.rawValue, Sizes.text(gain.bytes), Sizes.count(gain.units)])
+        }
+        for line in table.lines { try console.result("  " + line) }
+      }
+      try tellRunning(plan.runningParties)
+    }
+
+    /// Prints the plan; with `listing`, each candidate.
+    func plan(listing: Bool) throws {
+      for volume in plan.volumes {
+        try console.result(head(volume))
+        if listing { try list(volume) }
+        let units = Sizes.count(volume.chosen.count, "unit")
+        let level = volume.term?.level.map { ", level \($0.rawValue)" } ?? ""
+        try console.result("would free \(Sizes.text(volume.gain)) in \(units)\(level)")
+      }
+      try tellRunning(plan.runningParties)
+    }
+
+    private func head(_ volume: PurgeVolume) -> String {
+      let share = volume.space.total == 0 ? 0 : volume.space.available * 100 / volume.space.total
+      let pressure = volume.pressure.map { "under pressure: \($0.rawValue)" } ?? "no pressure"
+      return "\(Paths.volume(of: volume.path)): \(Sizes.text(volume.space.available)) of "
+        + "\(Sizes.text(volume.space.total)) free (\(share) %), \(pressure)"
+    }
+
+    private func list(_ volume: PurgeVolume) throws {
+      let excerpt = ListExcerpt(volume.chosen, all: listsAll) { plan.units[Int($0)].bytes }
+      for place in excerpt.shown {
+        let unit = plan.units[Int(place)]
+        let size = Sizes.text(unit.bytes)
+        let columns = [
+          String(repeating: " ", count: max(0, 9 - size.count)) + size,
+          pad("order \(unit.terms.order)", 9), pad(plan.age(of: unit).words, 13),
+          pad(plan.decision(on: unit).rule, 20),
+        ]
+        let over = unit.overQuota > 0 ? " (over its quota)" : ""
+        let path = plan.path(of: unit)
+        try console.result(
+          columns.joined(separator: "  ") + "  \(path)" + (unit.kind == .folder ? "/" : "") + over)
+      }
+      if let remainder = excerpt.remainder { try console.result(remainder) }
+    }
+
+    private func pad(_ text: String, _ width: Int) -> String {
+      text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    /// Prints the result.
+    func report(_ report: PurgeReport) throws {
+      if !isQuiet {
+        let excerpt = ListExcerpt(report.parties, all: listsAll, size: \.bytes)
+        for party in excerpt.shown {
+          let units = Sizes.count(party.units, "unit")
+          try console.result("  \(Sizes.text(party.bytes))  \(party.name)  \(units)")
+        }
+        if let remainder = excerpt.remainder { try console.result("  " + remainder) }
+        for volume in report.volumes {
+          let after = volume.after.map { ", \(Sizes.text($0)) free now" } ?? ""
+          try console.result(
+            "\(Paths.volume(of: volume.path)): freed \(Sizes.text(volume.freed)) in "
+              + "\(Sizes.count(volume.files, "file"))\(after)")
+        }
+      }
+      try tellRunning(report.running + plan.runningParties)
+      let places = RealPaths(plan.scan.device)
+      for remark in report.changed { console.note("skipped: \(places.text(remark))") }
+      for remark in report.failed { console.warning("not deleted: \(places.text(remark))") }
+    }
+
+    private func tellRunning(_ running: [PathRemark]) throws {
+      if isQuiet { return }
+      let excerpt = ListExcerpt(running, all: listsAll)
+      for remark in excerpt.shown { console.note("skipped: \(remark.path): \(remark.remark)") }
+      if let remainder = excerpt.remainder { console.note("skipped: " + remainder) }
+    }
+
+    /// Prints the volumes whose goal is not met, and the next level.
+    func tellMissing(after report: PurgeReport? = nil) throws {
+      for (number, volume) in plan.volumes.enumerated() {
+        let missing =
+          report.map { $0.volumes.indices.contains(number) ? $0.volumes[number].missing : 0 }
+          ?? volume.missing
+        guard missing > 0 else { continue }
+        let next = volume.next.map { gain in
+          "; level \(gain.level.rawValue) would free \(Sizes.text(gain.bytes)) in total "
+            + "('--level \(gain.level.rawValue)')"
+        }
+        console.warning(
+          "\(Paths.volume(of: volume.path)): \(Sizes.text(missing)) short of the goal"
+            + (next ?? "; no level would free more"))
+      }
+    }
+  }
+}
+
+extension PurgePlan {
+  /// The running apps and groups, which are excluded from the plan.
+  var runningParties: [PathRemark] {
+    request.running.sorted { $0.key < $1.key }.map { PathRemark(path: $0.key, remark: $0.value) }
+  }
+
+  /// Returns the time since the last use of a unit.
+  func age(of unit: PurgeUnit) -> PurgeUnit.Age { PurgeUnit.Age(unit, at: request.now) }
+}
+
+extension PurgeUnit.Age {
+  var words: String {
+    switch self {
+    case .over90Days: "over 90 days"
+    case .over30Days: "over 30 days"
+    case .over7Days: "over 7 days"
+    case .over1Day: "over 1 day"
+    case .younger: "younger"
+    }
+  }
+}
+
+extension PurgePlan {
+  /// Returns the line for a candidate to delete.
+  func json(candidate place: Int, number: Int, of volume: PurgeVolume) -> JSON {
+    let unit = units[place]
+    let decision = decision(on: unit)
+    var members = [JSON.Member("event", "candidate")] + JSON.path(path(of: unit))
+    members += unit.json(at: request.now)
+    members += JSON.path(volume.path, named: "volume")
+    members += [
+      JSON.Member("number", .integer(Int64(number))), JSON.Member("rule", .string(decision.rule)),
+      JSON.Member("at", .place(decision.location)),
+    ]
+    if let why = decision.why { members.append(JSON.Member("why", .string(why))) }
+    return .object(members)
+  }
+
+  /// Returns the line for the device: the plan, or the space that each level would free.
+  func json(event: String) -> JSON {
+    .object(
+      head(event: event) + [
+        JSON.Member("volumes", .array(volumes.map { $0.json() })),
+        JSON.Member("running", .array(runningParties.map(\.json))),
+      ])
+  }
+
+  fileprivate func head(event: String) -> [JSON.Member] {
+    [
+      JSON.Member("event", .string(event)),
+      JSON.Member("device", .string(scan.device.identity.description)),
+      JSON.Member("layout", .string(scan.device.layout.rawValue)),
+    ] + JSON.path(scan.device.root, named: "root") + [
+      JSON.Member("policy", .string(scan.policy.name)),
+      JSON.Member("policy_digest", .string(scan.policy.digest.hex)),
+    ]
+  }
+}
+
+extension PurgeUnit {
+  /// Returns the members that describe a unit, and the keys by which units are ordered.
+  func json(at now: Timestamp) -> [JSON.Member] {
+    var members: [JSON.Member] = [
+      JSON.Member("kind", .string(kind.rawValue)),
+      JSON.Member("class", .string(dataClass.rawValue)),
+      JSON.Member("purge", PurgeDisposition.allowed(terms).json),
+      JSON.Member("bytes", .integer(Int64(clamping: bytes))),
+      JSON.Member("files", .integer(Int64(files))),
+      JSON.Member("last_used", .string(Timestamp(seconds: newest).rfc3339)),
+      JSON.Member("age", .string(Age(self, at: now).words)),
+    ]
+    if overQuota > 0 {
+      members.append(JSON.Member("over_quota_thousandths", .integer(Int64(overQuota))))
+    }
+    return members
+  }
+}
+
+extension PurgeVolume {
+  fileprivate func json() -> JSON {
+    var members =
+      JSON.path(path) + JSON.path(Host.mountPoint(of: path), named: "mount_point") + [
+        JSON.Member("total", .integer(Int64(clamping: space.total))),
+        JSON.Member("free", .integer(Int64(clamping: space.available))),
+        JSON.Member("pressure", pressure.map { .string($0.rawValue) } ?? .null),
+        JSON.Member("levels", .array(levels.map(\.json))),
+      ]
+    if let term {
+      members += [
+        JSON.Member("level", term.level.map { .string($0.rawValue) } ?? .null),
+        JSON.Member("min_age_seconds", .integer(term.minimumAge)),
+        JSON.Member("goal", goal.map { .integer(Int64(clamping: $0)) } ?? .null),
+        JSON.Member("gives", .integer(Int64(clamping: gain))),
+        JSON.Member("units", .integer(Int64(chosen.count))),
+        JSON.Member("missing", .integer(Int64(clamping: missing))),
+        JSON.Member("next", next?.json ?? .null),
+      ]
+    }
+    return .object(members)
+  }
+}
+
+extension PurgeVolume.LevelGain {
+  fileprivate var json: JSON {
+    [
+      "level": .string(level.rawValue), "gives": .integer(Int64(clamping: bytes)),
+      "units": .integer(Int64(units)),
+    ]
+  }
+}
+
+extension PurgeReport {
+  /// Returns the line for a purged device, with the time if a watch prints it.
+  func json(_ plan: PurgePlan, at time: Timestamp? = nil) -> JSON {
+    .object(
+      plan.head(event: "report") + (time.map { [JSON.Member("time", .string($0.rfc3339))] } ?? [])
+        + [
+          JSON.Member("freed", .integer(Int64(clamping: freed))),
+          JSON.Member(
+            "volumes", .array(zip(volumes, plan.volumes).map { $0.json(next: $1.next) })),
+          JSON.Member("parties", .array(parties.map(\.json))),
+          JSON.Member("running", .array((running + plan.runningParties).map(\.json))),
+          JSON.Member("changed", RealPaths(plan.scan.device).json(changed)),
+          JSON.Member("failed", RealPaths(plan.scan.device).json(failed)),
+          JSON.Member("interrupted", .bool(isInterrupted)),
+        ])
+  }
+}
+
+extension PurgeReport.Volume {
+  fileprivate func json(next: PurgeVolume.LevelGain?) -> JSON {
+    .object(
+      JSON.path(path) + JSON.path(Host.mountPoint(of: path), named: "mount_point") + [
+        JSON.Member("freed", .integer(Int64(clamping: freed))),
+        JSON.Member("units", .integer(Int64(units))), JSON.Member("files", .integer(Int64(files))),
+        JSON.Member("goal", goal.map { .integer(Int64(clamping: $0)) } ?? .null),
+        JSON.Member("missing", .integer(Int64(clamping: missing))),
+        JSON.Member("next", missing > 0 ? next?.json ?? .null : .null),
+        JSON.Member("free_before", .integer(Int64(clamping: before))),
+        JSON.Member("free_after", after.map { .integer(Int64(clamping: $0)) } ?? .null),
+      ])
+  }
+}
+
+extension PurgeReport.Party {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(name, named: "name") + [
+        JSON.Member("freed", .integer(Int64(clamping: bytes))),
+        JSON.Member("units", .integer(Int64(units))), JSON.Member("files", .integer(Int64(files))),
+      ])
+  }
+}

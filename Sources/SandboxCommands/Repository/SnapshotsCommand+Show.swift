@@ -1,0 +1,148 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+extension SnapshotsCommand {
+  /// `sandboxctl snapshots show SNAP`: shows the details of a snapshot.
+  struct Show: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "show",
+        abstract: "Show the details of a snapshot",
+        usage: "sandboxctl snapshots show <snap> [<options>]",
+        discussion: """
+          Prints the snapshot's device, time and policy, its apps and the size of each data class, \
+          the data that was excluded with the rule, entries that could not be read, warnings, \
+          mounts not entered, and how each database was captured.
+
+          With --json prints the stored document (Snapshot in docs/repository-format.md), preceded \
+          by the id.
+
+          \(Examples.text(["sandboxctl snapshots show latest --repo repo"]))
+          """)
+    }
+
+    @Argument(help: ArgumentHelp("The snapshot.", valueName: "snap"))
+    var snapshot: String
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var list: ListOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let name = try SnapshotName(snapshot)
+      let stored = try name.find(in: repository.open().repository, console)
+      if output.json {
+        let members = stored.snapshot.json.members ?? []
+        try console.result(.object([JSON.Member("id", .string(stored.id.hex))] + members))
+      } else {
+        for line in Text(stored, listsAll: list.all).lines { try console.result(line) }
+      }
+      return .done
+    }
+  }
+}
+
+extension SnapshotsCommand.Show {
+  /// The text output of `snapshots show`.
+  private struct Text {
+    private let stored: StoredSnapshot
+    private let listsAll: Bool
+    private var snapshot: Snapshot { stored.snapshot }
+
+    init(_ stored: StoredSnapshot, listsAll: Bool) {
+      (self.stored, self.listsAll) = (stored, listsAll)
+    }
+
+    var lines: [String] {
+      head + section("apps", apps) + section("data classes", classes)
+        + section("excluded", excluded)
+        + section("not in the snapshot: could not be read", notes(snapshot.unreadable))
+        + section("warnings", notes(snapshot.warnings))
+        + section("mounts not entered", snapshot.mounts.map(\.description))
+        + section("databases", snapshot.databases.map { "\($0.path): \($0.how.shown)" })
+    }
+
+    private func section(_ title: String, _ lines: [String]) -> [String] {
+      lines.isEmpty ? [] : ["", title] + lines.map { "  " + $0 }
+    }
+
+    private func notes(_ notes: [PathNote]) -> [String] {
+      notes.map { "\($0.path): \($0.note.shown)" }
+    }
+
+    private var head: [String] {
+      var table = Table([("snapshot", .left), (stored.id.hex, .left)])
+      let duration = Times.duration(Double(snapshot.durationMilliseconds) / 1000)
+      table.add([
+        "made",
+        "\(Times.text(snapshot.time)), in \(duration), \(snapshot.reason.rawValue.shown)",
+      ])
+      table.add(["by", "\(snapshot.user)@\(snapshot.host), \(snapshot.program)".shown])
+      table.add(["device", device])
+      table.add(["root", snapshot.device.root.description])
+      if case .apps(let apps) = snapshot.scope {
+        table.add(["scope", apps.joined(separator: ", ").shown])
+      }
+      table.add([
+        "policy", snapshot.policy.name.shown + " " + snapshot.policy.digest.hex.prefix(16),
+      ])
+      if let parent = snapshot.parent { table.add(["parent", parent.hex]) }
+      if !snapshot.tags.isEmpty {
+        table.add(["tags", snapshot.tags.joined(separator: ", ").shown])
+      }
+      if let original = snapshot.original {
+        table.add(["copy of", "\(original.id.hex) in \(original.repository.hex.prefix(8))"])
+      }
+      table.add(["holds", holds])
+      return table.lines
+    }
+
+    private var device: String {
+      let device = snapshot.device
+      let system = device.osVersion.map { " \($0)" } ?? ""
+      return "\(device.identity): \(device.layout), \(device.platform)\(system)".shown
+    }
+
+    private var holds: String {
+      let totals = snapshot.totals
+      return "\(Sizes.text(totals.bytes)) in \(Sizes.count(Int(clamping: totals.files), "file")), "
+        + "\(Sizes.count(Int(clamping: totals.entries), "entry")); "
+        + "\(Sizes.text(totals.stored)) new"
+    }
+
+    private var apps: [String] {
+      let excerpt = ListExcerpt(snapshot.apps, all: listsAll)
+      return excerpt.shown.map { app in
+        let version = [app.version, app.build.map { "(\($0))" }].compactMap { $0 }
+        let words = [app.identifier, app.name ?? "", version.joined(separator: " ")]
+        return words.filter { !$0.isEmpty }.joined(separator: "  ").shown
+      } + [excerpt.remainder].compactMap(\.self)
+    }
+
+    private var classes: [String] {
+      if snapshot.totals.classes.isEmpty { return [] }
+      var table = Table([("class", .left), ("files", .right), ("size", .right)])
+      for total in snapshot.totals.classes {
+        table.add([
+          total.name.shown, Sizes.count(Int(clamping: total.files)), Sizes.text(total.bytes),
+        ])
+      }
+      return table.lines
+    }
+
+    private var excluded: [String] {
+      if snapshot.excluded.isEmpty { return [] }
+      var table = Table([("path", .left), ("files", .right), ("size", .right), ("by", .left)])
+      let excerpt = ListExcerpt(snapshot.excluded, all: listsAll, size: \.bytes)
+      for left in excerpt.shown {
+        table.add([
+          left.path.description, Sizes.count(Int(clamping: left.files)), Sizes.text(left.bytes),
+          left.rule.shown,
+        ])
+      }
+      return table.lines + [excerpt.remainder].compactMap(\.self)
+    }
+  }
+}

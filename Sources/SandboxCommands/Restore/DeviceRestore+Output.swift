@@ -1,0 +1,202 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceTransaction
+internal import PolicyEngine
+internal import Restore
+internal import SandboxModel
+internal import SystemIO
+
+extension RestoreCommand {
+  /// The text output of a restore into a device.
+  struct DeviceText {
+    private let plan: DeviceRestorePlan
+    private let listsAll: Bool
+    private let places: RealPaths
+
+    init(_ plan: DeviceRestorePlan, listsAll: Bool) {
+      (self.plan, self.listsAll) = (plan, listsAll)
+      places = RealPaths(plan)
+    }
+
+    /// Prints the plan: the target of each container, the paths to replace and delete, and totals.
+    func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
+      try tellParts(console)
+      try console.list("replace  ", plan.parts.lazy.flatMap(\.replacedPaths), all: listsAll)
+      try console.list("delete   ", plan.parts.lazy.flatMap(\.deletedPaths), all: listsAll)
+      try console.list("move     ", plan.parts.flatMap(\.displacedPaths), all: listsAll)
+      tellRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
+      tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
+      for process in plan.runningProcesses() {
+        let end =
+          plan.request.isForced
+          ? "'--force' restores anyway" : "refused without '--force'"
+        console.warning("\(process.text): \(end)")
+      }
+      console.warn(ofTooMuch: needs)
+      try console.result("would restore \(plan.total(\.creates).text)")
+      try plan.total(\.replaces).tell("would replace", console)
+      try plan.total(\.leaves).tell("would leave", console)
+      try plan.total(\.deletes).tell("would delete", console)
+      try tellInstalls(console)
+    }
+
+    /// Prints the result and the problems.
+    func tell(_ report: DeviceRestoreReport, _ console: Console, quiet: Bool) throws {
+      tellRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
+      if quiet { return }
+      if let saved = report.saved {
+        let id = saved.id.hex.prefix(8)
+        try console.result(
+          "saved the previous state: snapshot \(id); "
+            + "'sandboxctl restore \(id) --in-place' restores it"
+        )
+      }
+      try tellParts(console)
+      tellNotes(spared: report.remarks(\.spared), isDone: true, console)
+      let id = plan.snapshot.id.hex.prefix(8)
+      try console.result(
+        "restored \(report.total(\.restored).text) from snapshot \(id) to "
+          + "\(plan.request.device.root) in \(Times.duration(report.seconds))")
+      try report.total(\.left).tell("left", console)
+      try report.total(\.deleted).tell("deleted", console)
+      if let trash = report.trash {
+        try console.result(
+          "replaced and removed files were moved to trash \(trash); "
+            + "'sandboxctl trash list' shows them")
+      }
+      try tellInstalls(console)
+    }
+
+    private func tellParts(_ console: Console) throws {
+      let excerpt = ListExcerpt(plan.parts, all: listsAll) { part in
+        [part.plan.creates.bytes, part.plan.replaces.bytes, part.plan.leaves.bytes].clampedSum
+      }
+      for part in excerpt.shown { try console.result(Self.line(part)) }
+      if let remainder = excerpt.remainder { try console.result(remainder) }
+    }
+
+    private static func line(_ part: PlannedPart) -> String {
+      let word =
+        switch part.action {
+        case .merge: "merge"
+        case .make: "create"
+        case .harbor: "keep until the app is installed"
+        }
+      return "\(word)  \(part.path) -> \(part.target)"
+    }
+
+    private func tellRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
+      for remark in damaged { console.warning("damaged: \(places.text(remark))") }
+      for remark in failed { console.warning("not restored: \(places.text(remark))") }
+    }
+
+    private func tellNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
+      for remark in spared { console.note("not deleted: \(places.text(remark))") }
+      for remark in plan.left { console.note("skipped: \(remark.path): \(remark.remark)") }
+      for group in plan.leftGroups {
+        console.note(
+          "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
+      }
+      for remark in plan.remarks(\.relinked) { console.note("\(remark.path): \(remark.remark)") }
+      for remark in plan.remarks(\.foreignLinks) {
+        console.note("\(remark.path): \(remark.remark), outside the snapshot's containers")
+      }
+      console.note(excludedData: plan.excludedData)
+    }
+
+    private func tellInstalls(_ console: Console) throws {
+      if plan.installCommands.isEmpty { return }
+      try console.result("to install the apps:")
+      for command in plan.installCommands { try console.result("  " + command) }
+    }
+  }
+}
+
+extension PlannedPart {
+  /// The logical paths to replace.
+  var replacedPaths: some Collection<ByteString> {
+    plan.replacedPaths.lazy.map { path.appending($0) }
+  }
+
+  /// The logical paths to delete.
+  var deletedPaths: some Collection<ByteString> {
+    plan.deletedPaths.lazy.map { path.appending($0) }
+  }
+
+  /// The logical paths to move aside together with replaced databases.
+  var displacedPaths: [ByteString] { plan.displaced.map { path.appending($0.path) } }
+}
+
+extension DeviceRestorePlan {
+  /// The members that the plan and the report share: the request, and the decisions of the plan.
+  fileprivate var head: [JSON.Member] {
+    [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(request.path)
+      + JSON.path(request.device.root, named: "target")
+      + [
+        JSON.Member("in_place", .bool(request.isInPlace)),
+        JSON.Member("overwrite", .string(request.overwrite.rawValue)),
+        JSON.Member("delete", .bool(request.deletes)),
+        JSON.Member("policy", .string(request.policy.name)),
+        JSON.Member("containers", .array(parts.map(\.json))),
+        JSON.Member("left", .array(left.map(\.json))),
+        JSON.Member("left_groups", .array(leftGroups.map(\.json))),
+        JSON.Member("relinked", .array(remarks(\.relinked).map(\.json))),
+        JSON.Member("foreign_links", .array(remarks(\.foreignLinks).map(\.json))),
+        JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+        JSON.Member("install_commands", .array(installCommands.map { .string($0) })),
+      ]
+  }
+
+  /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
+  /// volume.
+  func json(_ needs: [VolumeNeed]) -> JSON {
+    .object(
+      head + [
+        JSON.Member("restores", total(\.creates).json),
+        JSON.Member("replaces", total(\.replaces).json),
+        JSON.Member("leaves", total(\.leaves).json),
+        JSON.Member("deletes", total(\.deletes).json),
+        JSON.Member(
+          "replaced", .array(parts.flatMap(\.replacedPaths).map { .object(JSON.path($0)) })),
+        JSON.Member(
+          "deleted", .array(parts.flatMap(\.deletedPaths).map { .object(JSON.path($0)) })),
+        JSON.Member("damaged", RealPaths(self).json(damaged)),
+        JSON.Member("failed", RealPaths(self).json(remarks(\.blocked))),
+        JSON.Member("not_deleted", RealPaths(self).json(remarks(\.spared))),
+        JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
+        JSON.Member("running", .array(runningProcesses().map(\.json))),
+        JSON.Member("space", .array(needs.map(\.json))),
+      ])
+  }
+}
+
+extension DeviceRestoreReport {
+  /// Returns the report as `restore --json` prints it.
+  func json(_ plan: DeviceRestorePlan) -> JSON {
+    .object(
+      plan.head + JSON.kept(saved, trash: trash) + [
+        JSON.Member("restored", total(\.restored).json),
+        JSON.Member("left_entries", total(\.left).json),
+        JSON.Member("deleted", total(\.deleted).json),
+        JSON.Member("damaged", RealPaths(plan).json(damaged)),
+        JSON.Member("failed", RealPaths(plan).json(remarks(\.failed))),
+        JSON.Member("not_deleted", RealPaths(plan).json(remarks(\.spared))),
+        JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
+        JSON.Member(
+          "owners_not_set", .integer(Int64(parts.reduce(0) { $0 + $1.report.ownersNotSet }))),
+        JSON.Member("seconds", .double(seconds)),
+      ])
+  }
+}
+
+extension PlannedPart {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path)
+        + [JSON.Member("fate", .string(action.rawValue))] + JSON.path(target, named: "target")
+        + [
+          JSON.Member("restores", plan.creates.json), JSON.Member("replaces", plan.replaces.json),
+          JSON.Member("leaves", plan.leaves.json), JSON.Member("deletes", plan.deletes.json),
+        ])
+  }
+}

@@ -1,0 +1,110 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Restore
+internal import SystemIO
+
+extension RestorePlan {
+  /// Prints the plan: the paths to replace and delete, and totals.
+  func tell(_ console: Console, _ needs: [VolumeNeed], listsAll: Bool) throws {
+    try console.list("replace  ", replacedPaths, all: listsAll)
+    try console.list("delete   ", deletedPaths, all: listsAll)
+    try console.list("rename   ", displaced.map(\.path), all: listsAll)
+    for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
+    for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
+    for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
+    console.note(excludedData: excludedData)
+    console.warn(ofTooMuch: needs)
+    try console.result("would restore \(creates.text)")
+    try replaces.tell("would replace", console)
+    try leaves.tell("would leave", console)
+    try deletes.tell("would delete", console)
+  }
+}
+
+extension RestoreReport {
+  /// Prints the result and the problems.
+  func tell(_ plan: RestorePlan, _ console: Console, quiet: Bool) throws {
+    for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
+    for remark in failed { console.warning("not restored: \(remark.path): \(remark.remark)") }
+    tellLosses(plan, console)
+    if quiet { return }
+    for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
+    for remark in displaced { console.note("renamed: \(remark.path): \(remark.remark)") }
+    let id = plan.snapshot.id.hex.prefix(8)
+    try console.result(
+      "restored \(restored.text) from snapshot \(id) to \(plan.request.target) "
+        + "in \(Times.duration(seconds))")
+    try left.tell("left", console)
+    try deleted.tell("deleted", console)
+    console.note(excludedData: plan.excludedData)
+    if ownersNotSet > 0 {
+      console.note(
+        "you now own \(Sizes.count(ownersNotSet, "entry")) that belonged to another user or group: "
+          + "only root can restore the owner")
+    }
+  }
+
+  private func tellLosses(_ plan: RestorePlan, _ console: Console) {
+    if !damaged.isEmpty {
+      // The names and the number of the entries in a damaged part of the tree are unknown.
+      let (entries, parts) = (damaged.count - plan.damaged.count, plan.damaged.count)
+      var lost = entries > 0 ? [Sizes.count(entries, "entry")] : []
+      if parts > 0 {
+        lost.append("the content of \(Sizes.count(parts, "part")) of the snapshot's tree")
+      }
+      console.warning(
+        "\(lost.joined(separator: " and ")) could not be restored, because the repository is "
+          + "damaged; \(parts > 0 ? "everything else was" : "all others were") restored")
+    }
+    if !failed.isEmpty {
+      console.warning("\(Sizes.count(failed.count, "problem")): not restored exactly as stored")
+    }
+  }
+}
+
+extension RestorePlan {
+  /// The members that the plan and the report share.
+  fileprivate var head: [JSON.Member] {
+    [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(request.path)
+      + JSON.path(request.target, named: "target")
+      + [
+        JSON.Member("overwrite", request.overwrite.map { .string($0.rawValue) } ?? .null),
+        JSON.Member("delete", .bool(request.deletes)),
+        JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+      ]
+  }
+
+  /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
+  /// volume.
+  func json(_ needs: [VolumeNeed]) -> JSON {
+    .object(
+      head + [
+        JSON.Member("restores", creates.json), JSON.Member("replaces", replaces.json),
+        JSON.Member("leaves", leaves.json), JSON.Member("deletes", deletes.json),
+        JSON.Member("replaced", .array(replacedPaths.map { .object(JSON.path($0)) })),
+        JSON.Member("deleted", .array(deletedPaths.map { .object(JSON.path($0)) })),
+        JSON.Member("displaced", .array(displaced.map(\.json))),
+        JSON.Member("damaged", .array(damaged.map(\.json))),
+        JSON.Member("failed", .array(blocked.map(\.json))),
+        JSON.Member("not_deleted", .array(spared.map(\.json))),
+        JSON.Member("space", .array(needs.map(\.json))),
+      ])
+  }
+}
+
+extension RestoreReport {
+  /// Returns the report as `restore --json` prints it.
+  func json(_ plan: RestorePlan) -> JSON {
+    .object(
+      plan.head + [
+        JSON.Member("restored", restored.json), JSON.Member("left", left.json),
+        JSON.Member("deleted", deleted.json),
+        JSON.Member("damaged", .array(damaged.map(\.json))),
+        JSON.Member("failed", .array(failed.map(\.json))),
+        JSON.Member("not_deleted", .array(spared.map(\.json))),
+        JSON.Member("displaced", .array(displaced.map(\.json))),
+        JSON.Member("owners_not_set", .integer(Int64(ownersNotSet))),
+        JSON.Member("seconds", .double(seconds)),
+      ])
+  }
+}

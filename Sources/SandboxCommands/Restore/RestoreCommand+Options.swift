@@ -1,0 +1,193 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import PolicyEngine
+internal import Restore
+internal import SystemIO
+
+extension RestoreCommand {
+  /// The part of a snapshot to restore.
+  struct PartOptions: ParsableArguments {
+    @Option(
+      name: .customLong("app"),
+      help: ArgumentHelp(
+        "Restore only this app: its identifier, the last component of it, or its display "
+          + "name; may be repeated for a device.", valueName: "app"))
+    var apps: [String] = []
+
+    @Option(
+      name: .customLong("class"),
+      help: ArgumentHelp(
+        "Restore only data of this class, for example user-data or preferences; may be "
+          + "repeated.",
+        valueName: "class"))
+    var classes: [String] = []
+
+    /// Returns the classes.
+    ///
+    /// - Throws: `UsageError` for an unknown class.
+    func classNames() throws -> Set<String> {
+      for name in classes where DataClass(rawValue: name) == nil {
+        let all = DataClass.allCases.map(\.rawValue).joined(separator: ", ")
+        throw UsageError(
+          "there is no data class '\(ByteString(name))'", hint: "choose one of \(all)")
+      }
+      return Set(classes)
+    }
+
+    /// Returns the logical path for a restore into a directory: that of the named app, or the one
+    /// after the snapshot.
+    func path(_ path: ByteString, in snapshot: Snapshot) throws -> ByteString {
+      let identifiers = try snapshot.identifiers(of: apps)
+      guard let first = identifiers.first else { return path }
+      guard path.isEmpty, identifiers.count == 1 else {
+        throw UsageError(
+          "'--to' restores one app or one path",
+          hint: "restore them one at a time, or the whole snapshot")
+      }
+      return ByteString("apps").appending(ByteString(first))
+    }
+  }
+
+  /// The treatment of existing files.
+  struct MergeOptions: ParsableArguments {
+    @Option(
+      help: ArgumentHelp(
+        "The existing files to replace: if-changed, if-newer, always or never (default: "
+          + "if-changed on a device; refuse a directory that is not empty).",
+        valueName: "mode"),
+      completion: .list(OverwriteMode.allCases.map(\.rawValue)))
+    var overwrite: String?
+
+    @Flag(help: "Delete existing files that the snapshot lacks.")
+    var delete = false
+
+    func mode() throws -> OverwriteMode? {
+      guard let overwrite else { return nil }
+      guard let mode = OverwriteMode(rawValue: overwrite) else {
+        let modes = OverwriteMode.allCases.map(\.rawValue).joined(separator: ", ")
+        throw UsageError(
+          "there is no mode '\(ByteString(overwrite))'", hint: "choose one of \(modes)")
+      }
+      return mode
+    }
+  }
+
+  /// The target device, and options that apply only to devices.
+  struct TargetOptions: ParsableArguments {
+    @Option(
+      help: ArgumentHelp(
+        "Restore into the containers of the device in this directory.", valueName: "root"))
+    var toDevice: ByteString?
+
+    @Flag(help: "Restore into the device that was backed up.")
+    var inPlace = false
+
+    @Flag(help: "With --delete, also delete files that are excluded from backups.")
+    var deleteExcluded = false
+
+    @Flag(help: "Include the apps' groups that other apps share.")
+    var withGroups = false
+
+    @Flag(help: "Restore even if an app is running.")
+    var force = false
+
+    @Flag(help: "Do not make a snapshot of the current state first.")
+    var noSnapshot = false
+
+    /// Refuses options that have no meaning for a plain directory.
+    func requireFit(isDirectory: Bool) throws {
+      guard isDirectory else { return }
+      let given = [
+        (withGroups, "--with-groups"), (force, "--force"), (noSnapshot, "--no-snapshot"),
+      ]
+      guard let first = given.first(where: \.0)?.1 else { return }
+      throw UsageError(
+        "'\(first)' has no meaning for a plain directory",
+        hint: "use it with '--to-device' or '--in-place'")
+    }
+  }
+
+  /// The source of a restore, as the command line names it.
+  enum Source {
+    case snapshot(SnapshotPath)
+    /// An absolute path of the device, in the latest snapshot that has it.
+    case latest(of: ByteString)
+
+    init(_ path: ByteString) throws {
+      if path.isAbsolute {
+        self = .latest(of: path)
+      } else if path.components.first.map({ $0 == "." || $0 == ".." }) ?? false {
+        self = .latest(of: (Host.workingDirectory() ?? "/").appending(path).plain)
+      } else {
+        do {
+          self = .snapshot(try SnapshotPath(path))
+        } catch let error as UsageError {
+          guard let hint = error.hint, (try? Host.realPath(path)) != nil else { throw error }
+          throw UsageError(
+            error.description,
+            hint: "for the existing file of that name write './\(path)'; otherwise \(hint)")
+        }
+      }
+    }
+
+    /// Returns the snapshot and the logical path in it.
+    func find(
+      in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
+    ) throws -> (StoredSnapshot, ByteString) {
+      switch self {
+      case .snapshot(let place):
+        let stored = try place.find(in: repository, holding: apps, console)
+        return (stored, try place.logicalPath(in: stored.snapshot))
+      case .latest(let path):
+        return try Self.findNewest(of: path, in: repository, reader, console)
+      }
+    }
+
+    /// Searches from the newest snapshot on. Snapshots that cannot be read are skipped, and so are
+    /// those in which a directory on the way to the path is damaged.
+    private static func findNewest(
+      of path: ByteString, in repository: Repository, _ reader: RepositoryReader,
+      _ console: Console
+    ) throws -> (StoredSnapshot, ByteString) {
+      let heads = try repository.hostHeads()
+      let skip = { (error: StoreError) in console.skipped(error.description) }
+      for error in heads.damaged { skip(error) }
+      for head in heads.heads.reversed() where head.reason != .preRestore {
+        guard let stored = repository.snapshot(ifReadable: head.id, skip: skip),
+          let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty
+        else { continue }
+        do throws(StoreError) {
+          if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
+            return (stored, logical)
+          }
+        } catch {
+          guard error.kind == .damaged else { throw error }
+          console.skipped("\(logical)\([stored.id].shortNames): \(error.reason)")
+        }
+      }
+      throw notFound(path, isWhole: !console.hasSkipped)
+    }
+
+    private static func notFound(_ path: ByteString, isWhole: Bool) -> any Error {
+      let hint = "'sandboxctl find' searches all snapshots for a name or a pattern"
+      if isWhole {
+        return OperationError(
+          .notFound, "cannot restore '\(path)': no snapshot has it", hint: hint)
+      }
+      return StoreError(
+        .damaged, "restore", subject: path.description, reason: "no readable snapshot has it",
+        hint: hint)
+    }
+  }
+}
+
+extension ByteString {
+  /// The absolute path without `.` and `..`, resolved lexically.
+  fileprivate var plain: ByteString {
+    var parts: [ByteString] = []
+    for part in components where part != "." {
+      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    return ByteString("/").appending(ByteString(joining: parts))
+  }
+}

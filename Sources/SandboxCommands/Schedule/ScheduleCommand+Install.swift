@@ -1,0 +1,239 @@
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+extension ScheduleCommand {
+  /// `sandboxctl schedule install`: installs a schedule for backups or purges.
+  struct Install: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "install",
+        abstract: "Install a schedule for backups or purges",
+        usage:
+          "sandboxctl schedule install (--systemd | --cron) [--purge] [<options>] "
+          + "[-- <its options>]",
+        discussion: """
+          With --systemd, a service and a timer of this user are written and started; with --cron, \
+          a line is added to the user's crontab. They run 'sandboxctl backup --quiet' with low \
+          priority and the options after --. An existing schedule is replaced; each --profile has \
+          its own.
+
+          Backups run once a day by default. systemd runs a missed backup at the next start, cron \
+          does not. With --purge, systemd runs 'purge --watch' permanently, and cron runs 'purge \
+          --yes --quiet' once an hour by default.
+
+          \(Examples.text([
+            "sandboxctl schedule install --systemd --dry-run",
+            "sandboxctl schedule install --cron --hourly --dry-run -- --tag hourly",
+            "sandboxctl schedule install --systemd --purge --dry-run -- --until-free 10",
+          ]))
+          """)
+    }
+
+    @OptionGroup var scheduler: SchedulerOptions
+
+    @Flag(help: "Schedule purges instead of backups.")
+    var purge = false
+
+    @Flag(help: "Run every hour (default for purges by cron).")
+    var hourly = false
+
+    @Flag(help: "Run every day (default for backups).")
+    var daily = false
+
+    @Flag(help: "Run every week.")
+    var weekly = false
+
+    @Option(
+      help: ArgumentHelp(
+        "The times to run at: 'Mon..Fri 12:30' for systemd, '30 12 * * 1-5' for cron.",
+        valueName: "time"))
+    var calendar: String?
+
+    @Option(
+      help: ArgumentHelp(
+        "The maximum of a random delay, for example 30m (default: no delay).", valueName: "time"))
+    var randomDelay: TimeSpan?
+
+    @Option(
+      help: ArgumentHelp(
+        "Run only if this condition holds: on-ac, the machine has mains power.", valueName: "state")
+    )
+    var when: BackupCommand.PowerState?
+
+    @Option(
+      help: ArgumentHelp(
+        "A shell command to run if a run fails.", valueName: "command"))
+    var onFailure: String?
+
+    @Option(
+      help: ArgumentHelp(
+        "A file that each run writes metrics to, for Prometheus' textfile collector.",
+        valueName: "file"))
+    var metrics: String?
+
+    @Flag(name: .shortAndLong, help: "Print what would be written, without writing.")
+    var dryRun = false
+
+    @Argument(
+      parsing: .postTerminator,
+      help: ArgumentHelp(
+        "Options of 'sandboxctl backup' or 'purge'.", valueName: "its options"))
+    var options: [String] = []
+
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      guard scheduler.systemd != scheduler.cron else {
+        throw UsageError(
+          "exactly one scheduler is required",
+          hint: "give '--systemd' or '--cron'")
+      }
+      let job = try job(of: console.root)
+      return try scheduler.systemd ? installUnits(job, console) : installJob(job, console)
+    }
+
+    // MARK: - The job
+
+    private var work: ScheduledJob.Work { purge ? .purge : .backup }
+
+    /// Whether it runs permanently.
+    private var isWatch: Bool { purge && scheduler.systemd }
+
+    private func job(of root: any ParsableCommand.Type) throws -> ScheduledJob {
+      try checkPurge()
+      if let onFailure { try ScheduledJob.requireShellSyntax(onFailure, of: "'--on-failure'") }
+      let words = try words(of: root)
+      var environment: [(name: String, value: String)] = []
+      for name in ScheduledJob.variables {
+        guard let named = Host.environment(name) else { continue }
+        // A schedule runs in another directory.
+        let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
+        guard let text = value.utf8 else {
+          throw UsageError(
+            "'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it")
+        }
+        environment.append((name, text))
+      }
+      guard let program = try Host.programPath().utf8 else {
+        throw UsageError("the path of this program is not UTF-8", hint: "move the program")
+      }
+      return ScheduledJob(
+        work: work, name: try work.name(profile: output.profile), program: program,
+        words: words,
+        environment: environment, calendar: isWatch ? nil : try time(),
+        randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when == .onMains,
+        onFailure: onFailure)
+    }
+
+    /// Refuses options that have no meaning for a purge.
+    private func checkPurge() throws {
+      guard purge else { return }
+      let misplaced =
+        (metrics != nil ? ["--metrics"] : []) + (when != nil ? ["--when"] : [])
+        + (isWatch && randomDelay != nil ? ["--random-delay"] : [])
+        + (isWatch && (hourly || daily || weekly || calendar != nil) ? ["a time"] : [])
+      guard misplaced.isEmpty else {
+        throw UsageError(
+          "\(misplaced.joined(separator: " and ")) cannot be used with '--purge'",
+          hint: isWatch
+            ? "'-- --interval 5m' sets the interval of the watch" : "remove it")
+      }
+    }
+
+    private func words(of root: any ParsableCommand.Type) throws -> [String] {
+      var words =
+        !purge
+        ? ["backup", "--quiet", "--scheduled"]
+        : isWatch ? ["purge", "--watch", "--yes"] : ["purge", "--yes", "--quiet"]
+      if let profile = output.profile { words += ["--profile", profile] }
+      if let metrics {
+        guard metrics.hasPrefix("/") else {
+          throw UsageError(
+            "'\(ByteString(metrics))' is not an absolute path",
+            hint: "give an absolute path to '--metrics'")
+        }
+        words += ["--metrics", metrics]
+      }
+      words += options
+      let program = KnownCommand(root)
+      let parsed = try program.parse(words)
+      try program.requireOnce(words)
+      try (parsed as? PurgeCommand)?.check()
+      return words
+    }
+
+    private func time() throws -> ScheduledJob.Calendar {
+      let chosen = [hourly, daily, weekly, calendar != nil].count { $0 }
+      guard chosen <= 1 else {
+        throw UsageError(
+          "several schedule times given",
+          hint: "give one of --hourly, --daily, --weekly and --calendar")
+      }
+      if let calendar { return .custom(calendar) }
+      return hourly ? .hourly : weekly ? .weekly : daily || !purge ? .daily : .hourly
+    }
+
+    // MARK: - systemd
+
+    private func installUnits(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
+      let units = try Systemd.Units(job)
+      let directory = try Systemd.UnitDirectory()
+      let unit = job.unit
+      if dryRun {
+        for file in units.files {
+          try console.result("# \(directory.path.appending(ByteString(file.name)))\n\(file.text)")
+        }
+        return .done
+      }
+      try directory.write(units)
+      let failure =
+        Systemd.fails(["daemon-reload"]) ?? Systemd.fails(["enable", "--now", unit])
+      try tell(
+        job, scheduler: "systemd", place: directory.path.appending(ByteString(unit)),
+        isActive: failure == nil, console)
+      guard let failure else {
+        if Systemd.isLingeringOff {
+          console.warning(
+            "it runs only while this user is logged in, because lingering is off: "
+              + "'loginctl enable-linger' turns it on")
+        }
+        return .done
+      }
+      console.warning(
+        "the unit is written but not started: \(failure); when this user's systemd is running, "
+          + "run: systemctl --user daemon-reload; systemctl --user enable --now \(unit)")
+      return .doneInPart
+    }
+
+    // MARK: - cron
+
+    private func installJob(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
+      let line = try job.cronLine(host: Host.machineID ?? Host.name)
+      if dryRun {
+        try console.result(line)
+        return .done
+      }
+      var crontab = try Crontab.read()
+      crontab.put(job.name, line)
+      try crontab.write()
+      try tell(job, scheduler: "cron", place: "the crontab", isActive: true, console)
+      return .done
+    }
+
+    private func tell(
+      _ job: ScheduledJob, scheduler kind: String, place: ByteString, isActive: Bool,
+      _ console: Console
+    ) throws {
+      if output.json {
+        try console.result(
+          [
+            "scheduler": .string(kind), "name": .string(job.name),
+            "place": .string(place.description), "active": .bool(isActive),
+          ])
+      } else if !output.quiet {
+        try console.result("\(job.name) is scheduled by \(kind): \(Paths.text(place))")
+      }
+    }
+  }
+}
