@@ -190,7 +190,10 @@ let package = Package(
       exclude: ["Programs"],
       swiftSettings: common),
     .testTarget(
-      name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],
+      name: "SampleDeviceTests",
+      dependencies: [
+        "Codecs", "DeviceDiscovery", "SampleDevice", "SandboxModel", "SystemIO", "TestSupport",
+      ],
       exclude: ["Golden"], swiftSettings: common),
     .testTarget(
       name: "AppPackagesTests",

@@ -1,4 +1,5 @@
 import Codecs
+import DeviceDiscovery
 import Foundation
 import SandboxModel
 import SystemIO

@@ -1,3 +1,4 @@
+import DeviceDiscovery
 import Foundation
 import SandboxModel
 import SystemIO

@@ -6,6 +6,8 @@ import SystemIO
 import TestSupport
 import Testing
 
+@testable import DeviceTransaction
+
 /// A command on a device that is killed repeatedly: after the recovery, every entry of the device
 /// is as before or as after the command.
 ///

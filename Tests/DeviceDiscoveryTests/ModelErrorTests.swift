@@ -1,4 +1,5 @@
 import Codecs
+import DeviceDiscovery
 import SandboxModel
 import SystemIO
 import Testing

@@ -1,3 +1,4 @@
+import DeviceDiscovery
 import SampleDevice
 import SandboxModel
 import SystemIO

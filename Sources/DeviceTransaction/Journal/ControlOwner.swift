@@ -23,4 +23,4 @@ package enum ControlOwner {
     }
   }
 
-  }
+}

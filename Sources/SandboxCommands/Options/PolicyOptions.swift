@@ -152,7 +152,8 @@ enum PolicyFiles {
     return PolicySource(name: path.description, bytes: bytes, origin: origin)
   }
 
-  private static func directory(_ path: ByteString, _ origin: PolicySource.Origin) throws -> [PolicySource]
+  private static func directory(_ path: ByteString, _ origin: PolicySource.Origin) throws
+    -> [PolicySource]
   {
     let directory: Directory
     do throws(SystemError) {
