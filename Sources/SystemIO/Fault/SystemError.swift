@@ -148,6 +148,23 @@ extension SystemError: CustomStringConvertible {
     SystemError(.trust, path, number: EACCES)
   }
 
+  /// The stable code of the error.
+  package var code: ErrorCode {
+    if operation == .trust { return .notTrusted }
+    return switch number {
+    case ENOENT, ENOTDIR: .notFound
+    case EACCES, EPERM: .permissionDenied
+    case ENOSPC: .noSpace
+    case EDQUOT: .quotaExceeded
+    case EROFS: .readOnly
+    case EMFILE, ENFILE: .tooManyOpenFiles
+    case EIO, EUCLEAN, EBADMSG: .dataLost
+    case ESTALE: .replacedMeanwhile
+    case EFBIG: .tooLarge
+    default: .systemError
+    }
+  }
+
   private var isTaken: Bool { operation == .trust && number == EACCES }
 
   private var isDistrust: Bool { operation == .trust && number == EPERM }

@@ -16,24 +16,43 @@ package struct OperationError: Error, Sendable, CustomStringConvertible {
     case interrupted
     /// The operation was refused or failed.
     case failed
+
+    /// The code of an error without a code of its own.
+    fileprivate var code: ErrorCode {
+      switch self {
+      case .usage: .invalidArguments
+      case .notFound: .notFound
+      case .unclear: .ambiguousApp
+      case .busy: .repositoryLocked
+      case .interrupted: .interrupted
+      case .failed: .systemError
+      }
+    }
   }
 
   package let kind: Kind
+  /// The stable code.
+  package let code: ErrorCode
   /// The message: the action, its subject and the reason, in one sentence.
   package let description: String
   /// The remedy, if there is one.
   package let hint: String?
 
   /// Creates an error with a message and an optional hint.
-  package init(_ kind: Kind, _ description: String, hint: String? = nil) {
+  ///
+  /// - Parameter code: the code (default: the general one of the kind).
+  package init(
+    _ kind: Kind, code: ErrorCode? = nil, _ description: String, hint: String? = nil
+  ) {
     self.kind = kind
+    self.code = code ?? kind.code
     self.description = description
     self.hint = hint
   }
 
   /// Wraps a failed system call.
   package init(_ error: SystemError) {
-    self.init(.failed, error.description, hint: error.hint)
+    self.init(.failed, code: error.code, error.description, hint: error.hint)
   }
 }
 
