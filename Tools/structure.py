@@ -1,21 +1,30 @@
 #!/usr/bin/env python3
 """Measures the structure of the source code.
 
-usage: structure.py [--modules] [--spread] [PACKAGE]
+usage: structure.py [--modules] [--spread] [--way PROGRAM] [PACKAGE]
 
 Prints a table of the Swift files below Sources: files, lines, top-level types, lines for each
 top-level type, types that are spread over more than three files, functions with three or more
 unlabelled parameters, documentation comments that begin with "What", and the longest text that a
 command's help has before its options. `--modules` adds a row for each module, `--spread` lists the
 types over more than three files.
+
+`--way` counts the files of the source code that one small file passes: those with functions that run
+when a directory with the file is backed up (or restored), and not for the same directory without it.
+PROGRAM is a build with coverage: `swift build --product sandboxctl --scratch-path .build-coverage
+-Xswiftc -profile-generate -Xswiftc -profile-coverage-mapping`.
 """
 
 import argparse
 import collections
 import importlib.util
+import json
+import os
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 
 TYPE = re.compile(
     r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private|final|indirect|"
@@ -74,10 +83,58 @@ def longest_help(package):
     return longest
 
 
+class Way:
+    """Runs a program with coverage on a directory with one small file and on an empty one."""
+
+    def __init__(self, program, package):
+        self.program, self.sources = os.path.abspath(program), (package / "Sources").resolve()
+        self.scratch = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.scratch.name)
+
+    def functions(self, *words):
+        """Runs a command; returns the functions that ran, each with its files."""
+        profile, merged = self.root / "raw", self.root / "merged"
+        environment = dict(os.environ, HOME=str(self.root), LLVM_PROFILE_FILE=str(profile))
+        subprocess.run([self.program, *words], check=True, env=environment, cwd=self.root,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run(["llvm-profdata", "merge", profile, "-o", merged], check=True)
+        report = subprocess.run(
+            ["llvm-cov", "export", self.program, f"-instr-profile={merged}", "-skip-expansions"],
+            check=True, capture_output=True)
+        functions = json.loads(report.stdout)["data"][0]["functions"]
+        return {
+            one["name"]: one["filenames"] for one in functions
+            if one["count"] and one["filenames"][0].startswith(str(self.sources))
+        }
+
+    def files(self, first, second):
+        """The files of functions that ran in the first run and not in the second."""
+        names = {name for one in first.keys() - second.keys() for name in first[one]}
+        return sorted(str(pathlib.Path(name).relative_to(self.sources)) for name in names)
+
+    def measure(self):
+        """Returns the files on the way to a pack, and from a pack to a file."""
+        for name in ("full", "empty"):
+            (self.root / name).mkdir()
+        (self.root / "full/letter.txt").write_bytes(os.urandom(3000))
+        runs = {}
+        for name in ("full", "empty"):
+            repository, source = self.root / f"repository-{name}", self.root / name
+            self.functions("init", str(repository), "--plain")
+            backup = self.functions(
+                "backup", "--layout", "folder", "--root", str(source), "--repo", str(repository))
+            restore = self.functions(
+                "restore", f"latest:folders/{name}", "--to", str(self.root / f"restored-{name}"),
+                "--repo", str(repository))
+            runs[name] = (backup, restore)
+        return [self.files(runs["full"][part], runs["empty"][part]) for part in (0, 1)]
+
+
 def main():
     arguments = argparse.ArgumentParser(description="Measures the structure of the source code.")
     arguments.add_argument("--modules", action="store_true", help="a row for each module")
     arguments.add_argument("--spread", action="store_true", help="list the types over many files")
+    arguments.add_argument("--way", metavar="PROGRAM", help="count the files that a file passes")
     arguments.add_argument("package", nargs="?", default=".")
     options = arguments.parse_args()
     package = pathlib.Path(options.package)
@@ -104,6 +161,12 @@ def main():
     longest = longest_help(package)
     if longest:
         print(f"longest help before its usage: {longest} lines")
+    if options.way:
+        ways = ("backup to a pack", "a pack to a file")
+        for name, files in zip(ways, Way(options.way, package).measure()):
+            print(f"files on the way from {name}: {len(files)}")
+            if options.modules:
+                print("".join(f"  {file}\n" for file in files), end="")
     if options.spread:
         for name in sorted(own, key=lambda one: -len(total.places[one])):
             if len(total.places[name]) > SPREAD:
