@@ -50,10 +50,10 @@ import Testing
     #expect(app.extensions.map(\.path) == ["X.app/PlugIns/S.appex"])
     #expect(
       app.groups == [
-        GroupMembership(
+        App.GroupMembership(
           group: try #require(BundleIdentifier("group.com.example.shared")), basis: .known(.section)
         ),
-        GroupMembership(
+        App.GroupMembership(
           group: try #require(BundleIdentifier("group.com.example.x")), basis: .known(.signature)),
       ])
     #expect(app.hasKnownGroups)

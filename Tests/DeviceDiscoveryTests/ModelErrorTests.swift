@@ -36,7 +36,7 @@ import Testing
   /// A property list holds text, so an identifier that is not UTF-8 cannot be written.
   @Test func metadataWithoutUTF8IsRefused() {
     let error = #expect(throws: ModelError.self) {
-      try ContainerMetadataFiles.files(
+      try ContainerMetadata.files(
         of: .data, identifier: ByteString([0xff]), uuid: "x", layout: .coreSimulator, stored: nil,
         isSameDirectory: false)
     }

@@ -61,13 +61,13 @@ struct MemoryPackage: EntrySource {
       shape: shape, identifier: UpdateFixture.id(identifier),
       version: ByteString(version), build: ByteString(build),
       extensions: extensions.map {
-        AppExtension(
+        App.Extension(
           identifier: UpdateFixture.id($0.identifier), displayName: nil,
           version: ByteString(version), build: ByteString($0.build),
           path: "Example.app/PlugIns/x.appex")
       },
       groups: groups.map {
-        GroupMembership(group: UpdateFixture.id($0), basis: .known(.signature))
+        App.GroupMembership(group: UpdateFixture.id($0), basis: .known(.signature))
       }, migration: migration,
       size: size)
   }

@@ -18,9 +18,9 @@ package struct AppPackage: Hashable, Sendable {
   /// The build (`CFBundleVersion`).
   package let build: ByteString?
   /// Its extensions, sorted by identifier, with their paths in the package.
-  package let extensions: [AppExtension]
+  package let extensions: [App.Extension]
   /// The groups that the entitlements of the app or an extension name, sorted; none is guessed.
-  package let groups: [GroupMembership]
+  package let groups: [App.GroupMembership]
   /// Whether the app's own entitlements could be read, so that it has no other groups.
   package let hasKnownGroups: Bool
   /// The data that moves into a container when it is first created.
@@ -34,7 +34,7 @@ package struct AppPackage: Hashable, Sendable {
   package init(
     origin: PackageOrigin, bundleDirectory: ByteString, shape: BundleShape,
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
-    build: ByteString? = nil, extensions: [AppExtension] = [], groups: [GroupMembership] = [],
+    build: ByteString? = nil, extensions: [App.Extension] = [], groups: [App.GroupMembership] = [],
     hasKnownGroups: Bool = false, migration: ContainerMigration? = nil,
     size: PackageSize = PackageSize(), findings: [Finding] = []
   ) {

@@ -9,10 +9,10 @@ extension PackageInspection {
   package consuming func description(size: PackageSize) throws(ModelError) -> AppPackage {
     guard let app = parts.first else { throw fault("its bundle '\(bundle)' was not read") }
     let identifier = try identifier(of: app)
-    var groups: [(group: BundleIdentifier, source: EntitlementSource)] = []
+    var groups: [(group: BundleIdentifier, source: App.EntitlementSource)] = []
     let own = entitlements(of: app)
     take(own, of: app, &groups)
-    var extensions: [AppExtension] = []
+    var extensions: [App.Extension] = []
     for part in parts.dropFirst() {
       extensions.append(try appExtension(part, of: identifier))
       take(entitlements(of: part), of: part, &groups)
@@ -47,14 +47,14 @@ extension PackageInspection {
 
   private mutating func appExtension(
     _ part: Part, of app: BundleIdentifier
-  ) throws(ModelError) -> AppExtension {
+  ) throws(ModelError) -> App.Extension {
     let identifier = try identifier(of: part)
     if !app.isPrefix(of: identifier) {
       survey.warn(
         .contradiction, at: infoPath(of: part),
         because: "the extension's identifier '\(identifier)' does not begin with '\(app).'")
     }
-    return AppExtension(
+    return App.Extension(
       identifier: identifier, displayName: part.info.displayName, version: part.info.version,
       build: part.info.build, path: part.bundle)
   }
@@ -84,7 +84,7 @@ extension PackageInspection {
   /// Adds the groups with valid identifiers: a wildcard in a profile (`TEAM.*`) is not a group.
   private mutating func take(
     _ entitlements: Entitlements, of part: Part,
-    _ groups: inout [(group: BundleIdentifier, source: EntitlementSource)]
+    _ groups: inout [(group: BundleIdentifier, source: App.EntitlementSource)]
   ) {
     for (group, source) in entitlements.groups {
       if let reason = group.fault {

@@ -13,7 +13,7 @@ extension Survey {
       return ContainerDraft(
         kind: kind, path: path, absolutePath: parent.path.appending(name), uuid: name,
         isReadable: false)
-    case .folder(let directory):
+    case .directory(let directory):
       guard take(directory, as: path) else { return nil }
       var draft = ContainerDraft(
         kind: kind, path: path, absolutePath: directory.path, uuid: name)
@@ -45,7 +45,7 @@ extension Survey {
     switch enter(name, in: parent, as: path) {
     case .none: return nil
     case .closed: (isReadable, real) = (false, parent.path.appending(name))
-    case .folder(let directory):
+    case .directory(let directory):
       guard take(directory, as: path) else { return nil }
       (isReadable, real) = (true, directory.path)
     }

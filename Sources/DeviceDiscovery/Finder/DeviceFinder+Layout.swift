@@ -159,8 +159,8 @@ extension DeviceFinder {
     for name in (try? directory.names()) ?? [] {
       guard let snap = try? directory.directory(name) else { continue }
       let hasCommon = has("common", in: snap)
-      let hasCurrent = (try? snap.target(of: SnapHome.current))?.lastComponent.map {
-        SnapHome.isRevision($0)
+      let hasCurrent = (try? snap.target(of: SnapFinder.Home.current))?.lastComponent.map {
+        SnapFinder.Home.isRevision($0)
       }
       if hasCommon && hasCurrent == true || isNamed && (hasCommon || hasCurrent == true) {
         return true

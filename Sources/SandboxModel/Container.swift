@@ -37,7 +37,7 @@ package struct Container: Hashable, Sendable {
   /// The logical path of its root: `apps/com.example.app/data`.
   package let logicalPrefix: ByteString
 
-  /// Creates the value from its parts.
+  /// Creates a container as discovery determined it.
   package init(
     kind: ContainerKind, identifier: BundleIdentifier?, identification: Identification,
     owner: BundleIdentifier?, path: ByteString, absolutePath: ByteString, member: ByteString?,
@@ -95,4 +95,30 @@ extension Container {
   func has(_ inner: ByteString) -> Bool {
     member.map { inner.isWithin($0) } ?? true
   }
+}
+
+/// The purpose of a container, used in `in:` and `containers:` of policies.
+package enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
+  /// The app's own code and resources, as installed.
+  case bundle
+  /// The app's private data.
+  case data
+  /// The private data of one of the app's extensions.
+  case `extension`
+  /// Data that several apps share.
+  case group
+  /// The platform's data about the app outside its containers, such as Flatpak's overrides.
+  case settings
+  /// The user's data for the current revision of a snap.
+  case revision
+  /// The data for another revision of a snap, which a refresh copied or kept for a revert.
+  case oldRevision = "old-revision"
+  /// The system-wide data of a snap, independent of its revision.
+  case systemData = "system-data"
+  /// The system-wide data for the current revision of a snap.
+  case systemRevision = "system-revision"
+  /// A plain directory.
+  case folder
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

@@ -54,7 +54,7 @@ extension DeviceFinder {
     at directory: borrowing Directory, layout: Layout, place: Location
   ) -> DeviceCandidate? {
     guard let root = try? Self.root(of: place, directory.path) else { return nil }
-    var facts = DeviceFacts()
+    var facts = Device.Facts()
     if case .coreSimulator(let place) = place {
       var survey = Survey(root: root)
       facts = survey.simulatorFacts(of: directory, place)

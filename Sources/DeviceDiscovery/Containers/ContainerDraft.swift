@@ -30,26 +30,3 @@ struct ContainerDraft {
   var identification = Container.Identification.none
   var owner: BundleIdentifier?
 }
-
-/// The metadata that the platform's container manager writes into a container.
-struct ContainerMetadata {
-  /// The file name in iOS containers.
-  static let fileName: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
-  /// The file name in macOS containers.
-  static let desktopFile: ByteString = ".com.apple.containermanagerd.metadata.plist"
-
-  var identifier: BundleIdentifier?
-  var uuid: ByteString?
-}
-
-/// The data of the bundle in a container.
-struct BundleFacts {
-  /// The bundle's directory, `Example.app`.
-  let directory: ByteString
-  let info: BundleInfo?
-  let extensions: [AppExtension]
-  /// The groups of the app and its extensions, without duplicates.
-  let groups: [GroupMembership]
-  /// Whether the app's own entitlements could be read. If so, no further groups are guessed.
-  let hasKnownGroups: Bool
-}

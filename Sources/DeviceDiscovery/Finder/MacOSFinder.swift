@@ -17,7 +17,8 @@ struct MacOSFinder {
   /// Scans the containers of a home directory.
   mutating func lookAtContainers(in home: borrowing Directory, _ survey: inout Survey) {
     guard
-      case .folder(let directory) = survey.descend(Self.containers.components, from: home, as: "")
+      case .directory(let directory) = survey.descend(
+        Self.containers.components, from: home, as: "")
     else { return }
     for name in survey.names(in: directory, as: Self.containers) where name != ".DS_Store" {
       look(atContainer: name, in: directory, as: Self.containers.appending(name), &survey)
@@ -38,7 +39,7 @@ struct MacOSFinder {
         isReadable: false)
       draft.named = Self.identifier(ofDirectory: name)
       drafts.append(draft)
-    case .folder(let container):
+    case .directory(let container):
       let metadata = metadata(in: container, name, as: path, of: nil, &survey)
       guard var draft = survey.opened(.data, Self.dataDirectory, in: container, as: data) else {
         return survey.note(.orphan, at: path, because: "it has no directory 'Data' and is excluded")
@@ -52,7 +53,8 @@ struct MacOSFinder {
 
   /// Scans the containers that apps share.
   mutating func lookAtGroups(in home: borrowing Directory, _ survey: inout Survey) {
-    guard case .folder(let directory) = survey.descend(Self.groups.components, from: home, as: "")
+    guard
+      case .directory(let directory) = survey.descend(Self.groups.components, from: home, as: "")
     else { return }
     for name in survey.names(in: directory, as: Self.groups) where name != ".DS_Store" {
       let path = Self.groups.appending(name)
@@ -123,5 +125,35 @@ extension MacOSFinder {
         drafts[place].kind = .extension
       }
     }
+  }
+}
+
+extension DeviceFinder {
+  /// Scans the home directory of a macOS user.
+  func macOS(_ home: borrowing Directory) -> Device {
+    var survey = Survey(root: home.path)
+    var finder = MacOSFinder()
+    finder.lookAtContainers(in: home, &survey)
+    finder.lookAtGroups(in: home, &survey)
+    if case .directory(let directory) = survey.enter("Applications", in: home, as: "Applications") {
+      finder.lookAtBundles(in: directory, as: "Applications", &survey)
+    }
+    var facts = Device.Facts(platform: "macOS")
+    if let system = system(ofHome: home.path, below: "Users") {
+      let path = system.appending("Applications")
+      if system != home.path, let directory = survey.outside(path) {
+        finder.lookAtBundles(in: directory, as: path, &survey)
+      }
+      if let root = survey.outside(system) {
+        facts.version = survey.systemVersion(in: root).version
+      }
+    }
+    var drafts = finder.drafts
+    Identification.identify(&drafts, &survey)
+    let containers = LogicalNaming.containers(of: drafts, &survey)
+    return Device(
+      root: home.path, layout: .macOS, facts: facts, identity: identity(.macOS, home.path),
+      apps: CoreSimulatorFinder.apps(of: drafts, containers), containers: containers,
+      findings: survey.findings.sorted())
   }
 }

@@ -150,7 +150,7 @@ extension Device {
       return try ContainerLocation(in: root, app.identifier, "common", of: container)
     case .revision(let app):
       guard let revision else { return nil }
-      guard SnapHome.isRevision(revision) else {
+      guard SnapFinder.Home.isRevision(revision) else {
         throw .containerName(revision, of: container, "it is not a revision")
       }
       return try ContainerLocation(in: root, app.identifier, revision, of: container)
@@ -183,8 +183,10 @@ extension Device {
       case .flatpak: [root, DeviceFinder.overrides(ofAppsIn: root)]
       case .coreSimulator, .snap, .folder: [root]
       }
-    return directories.compactMap { $0 }.filter { ForeignLink.first(in: $0) == nil }
-      .map(Host.resolved)
+    return directories.compactMap { $0 }.filter {
+      ContainerLocation.ForeignLink.first(in: $0) == nil
+    }
+    .map(Host.resolved)
   }
 }
 
@@ -202,5 +204,31 @@ extension DeviceFinder {
   static func overrides(ofAppsIn root: ByteString) -> ByteString? {
     guard let home = try? DeviceFinder().home(of: root) else { return nil }
     return installation(of: home).appending("overrides")
+  }
+}
+
+extension ContainerLocation {
+  /// Another user's link in a path to a directory. Root does not follow it: the program would read or
+  /// write where the link's owner has no access.
+  struct ForeignLink: Equatable {
+    let path: ByteString
+    let owner: UInt32
+
+    /// Returns the first such link in an absolute path if `user` is root; otherwise nil.
+    static func first(in path: ByteString, for user: UInt32 = Host.userID) -> ForeignLink? {
+      guard user == 0 else { return nil }
+      var above: ByteString = "/"
+      for name in path.components {
+        guard let status = (try? Directory.open(path: above).statusIfPresent(name)) ?? nil else {
+          return nil
+        }
+        let here = above.appending(name)
+        if status.kind == .symlink, status.user != user {
+          return ForeignLink(path: here, owner: status.user)
+        }
+        above = here
+      }
+      return nil
+    }
   }
 }

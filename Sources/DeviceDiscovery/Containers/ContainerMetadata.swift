@@ -2,8 +2,20 @@ internal import Codecs
 package import SandboxModel
 package import SystemIO
 
-/// The metadata files that the platform writes into a container, recreated for a new container.
-package enum ContainerMetadataFiles {
+/// The metadata that the platform's container manager writes into a container.
+package struct ContainerMetadata {
+  /// The file name in iOS containers.
+  static let fileName: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
+  /// The file name in macOS containers.
+  static let desktopFile: ByteString = ".com.apple.containermanagerd.metadata.plist"
+
+  var identifier: BundleIdentifier?
+  var uuid: ByteString?
+}
+
+// MARK: - Writing
+
+extension ContainerMetadata {
   /// Returns the metadata files of a container, by name; empty for layouts without such files.
   ///
   /// A stored file is preserved except for the UUID, which is replaced if the container has a new
@@ -23,7 +35,7 @@ package enum ContainerMetadataFiles {
     if let members = list?.dictionaryValue {
       let others = members.filter { $0.key != "MCMMetadataUUID" }
       let all = others + [PropertyList.Member("MCMMetadataUUID", try string(uuid))]
-      return [ContainerMetadata.fileName: try binary(all)]
+      return [fileName: try binary(all)]
     }
     guard let identifier, !identifier.isEmpty else { return [:] }
     var members = [
@@ -31,7 +43,7 @@ package enum ContainerMetadataFiles {
       PropertyList.Member("MCMMetadataUUID", try string(uuid)),
     ]
     if kind == .data { members.append(PropertyList.Member("MCMMetadataContentClass", .integer(2))) }
-    return [ContainerMetadata.fileName: try binary(members)]
+    return [fileName: try binary(members)]
   }
 
   private static func string(_ text: ByteString) throws(ModelError) -> PropertyList {
@@ -52,6 +64,6 @@ package enum ContainerMetadataFiles {
 
   /// Returns the names of the metadata files of a layout, which snapshots can contain.
   package static func names(of layout: Layout) -> [ByteString] {
-    layout == .coreSimulator ? [ContainerMetadata.fileName] : []
+    layout == .coreSimulator ? [fileName] : []
   }
 }

@@ -25,29 +25,3 @@ package enum Layout: String, CaseIterable, Sendable, Hashable {
     }
   }
 }
-
-/// The purpose of a container, used in `in:` and `containers:` of policies.
-package enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
-  /// The app's own code and resources, as installed.
-  case bundle
-  /// The app's private data.
-  case data
-  /// The private data of one of the app's extensions.
-  case `extension`
-  /// Data that several apps share.
-  case group
-  /// The platform's data about the app outside its containers, such as Flatpak's overrides.
-  case settings
-  /// The user's data for the current revision of a snap.
-  case revision
-  /// The data for another revision of a snap, which a refresh copied or kept for a revert.
-  case oldRevision = "old-revision"
-  /// The system-wide data of a snap, independent of its revision.
-  case systemData = "system-data"
-  /// The system-wide data for the current revision of a snap.
-  case systemRevision = "system-revision"
-  /// A plain directory.
-  case folder
-
-  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-}

@@ -35,7 +35,7 @@ package struct Device: Sendable {
 
   /// Creates a device and the index of its containers.
   package init(
-    root: ByteString, layout: Layout, facts: DeviceFacts = DeviceFacts(),
+    root: ByteString, layout: Layout, facts: Facts = Facts(),
     identity: Identity, apps: [App], containers: [Container],
     systemContainers: [SystemContainers] = [], findings: [Finding]
   ) {
@@ -53,26 +53,26 @@ package struct Device: Sendable {
   }
 }
 
-/// The data of a device's own records; nil if unknown.
-package struct DeviceFacts: Sendable {
-  package var platform: ByteString?
-  package var version: ByteString?
-  package var name: ByteString?
-  package var udid: ByteString?
-
-  /// Creates facts.
-  package init(
-    platform: ByteString? = nil, version: ByteString? = nil, name: ByteString? = nil,
-    udid: ByteString? = nil
-  ) {
-    self.platform = platform
-    self.version = version
-    self.name = name
-    self.udid = udid
-  }
-}
-
 extension Device {
+  /// The data of a device's own records; nil if unknown.
+  package struct Facts: Sendable {
+    package var platform: ByteString?
+    package var version: ByteString?
+    package var name: ByteString?
+    package var udid: ByteString?
+
+    /// Creates facts.
+    package init(
+      platform: ByteString? = nil, version: ByteString? = nil, name: ByteString? = nil,
+      udid: ByteString? = nil
+    ) {
+      self.platform = platform
+      self.version = version
+      self.name = name
+      self.udid = udid
+    }
+  }
+
   /// The identity of a device in a repository.
   package enum Identity: Hashable, Sendable {
     /// The name that the user gave it.
@@ -90,7 +90,7 @@ extension Device {
     /// The number of containers in it.
     package let count: Int
 
-    /// Creates the value from its parts.
+    /// Creates a count.
     package init(path: ByteString, count: Int) {
       self.path = path
       self.count = count
@@ -120,7 +120,7 @@ extension Device {
   }
 
   /// Returns the group containers that an app may use, both known and guessed.
-  package func groups(of app: App) -> [(container: Container, basis: GroupMembership.Basis)] {
+  package func groups(of app: App) -> [(container: Container, basis: App.GroupMembership.Basis)] {
     containers.compactMap { container in
       guard container.kind == .group,
         let found = app.groups.first(where: { $0.group == container.identifier })
@@ -130,7 +130,7 @@ extension Device {
   }
 
   /// Returns the apps that belong to a group's container, with the source of each membership.
-  package func members(of group: Container) -> [(app: App, basis: GroupMembership.Basis)] {
+  package func members(of group: Container) -> [(app: App, basis: App.GroupMembership.Basis)] {
     apps.compactMap { app in
       guard let found = app.groups.first(where: { $0.group == group.identifier }) else {
         return nil
@@ -274,7 +274,7 @@ extension App {
     for (group, apps) in members where apps.contains(identifier.bytes) {
       guard let group = BundleIdentifier(group), !app.groups.contains(where: { $0.group == group })
       else { continue }
-      app.groups.append(GroupMembership(group: group, basis: .stated))
+      app.groups.append(App.GroupMembership(group: group, basis: .stated))
     }
     app.groups.sort { $0.group < $1.group }
     return app
