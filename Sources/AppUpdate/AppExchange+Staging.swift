@@ -13,8 +13,8 @@ extension AppExchange {
   /// - Returns: the entries and bytes written from the package.
   func stage<Source: EntrySource & ~Copyable>(
     _ source: inout Source, isStopping: @escaping @Sendable () -> Bool
-  ) throws -> PackageSize {
-    var written = PackageSize()
+  ) throws -> AppPackage.Size {
+    var written = AppPackage.Size()
     for (number, planned) in plan.containers.enumerated() {
       switch planned.action {
       case .keep, .copy, .restore: break

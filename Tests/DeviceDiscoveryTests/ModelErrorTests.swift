@@ -11,7 +11,7 @@ import Testing
     }
     let shown = error.map { ModelError(reading: $0).on("Info.plist") }
     #expect(shown?.code == .propertyList)
-    #expect(shown?.place == .offset(2))
+    #expect(shown?.location == .offset(2))
     #expect(
       shown?.description.hasPrefix(
         "cannot read the property list 'Info.plist' (byte 2): ") == true)

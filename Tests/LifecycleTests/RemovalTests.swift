@@ -45,7 +45,7 @@ import Testing
     let before = try files(fixture, [.data, .extension, .group])
     let inodes = try fixture.inodes(fixture.data.appending(UpdateFixture.old))
     let report = try run(fixture, .offload)
-    #expect(report.isComplete && report.saved != nil && report.written == PackageSize())
+    #expect(report.isComplete && report.saved != nil && report.written == AppPackage.Size())
     let app = try #require(
       try fixture.device().apps.first { $0.identifier == UpdateFixture.identifier })
     #expect(!app.isInstalled)

@@ -80,7 +80,7 @@ extension Target {
     else { return }
     for path in migration.links + migration.moves.flatMap({ [$0.source, $0.destination] }) {
       require(
-        PackageName.fault(of: path, depth: .max, foreign: false) == nil,
+        PackageEntry.Name.fault(of: path, depth: .max, foreign: false) == nil,
         "an invalid path was accepted")
     }
   }

@@ -5,7 +5,7 @@ package import SystemIO
 /// An app for installation, described by the content of a `.app` directory or an `.ipa`.
 package struct AppPackage: Hashable, Sendable {
   /// The origin of the package.
-  package let origin: PackageOrigin
+  package let origin: Origin
   /// The bundle's directory, `Example.app`.
   package let bundleDirectory: ByteString
   /// The bundle's structure, which distinguishes iOS from macOS.
@@ -26,17 +26,17 @@ package struct AppPackage: Hashable, Sendable {
   /// The data that moves into a container when it is first created.
   package let migration: ContainerMigration?
   /// The size of the content.
-  package let size: PackageSize
+  package let size: Size
   /// Notes and warnings, for example that the executable is encrypted.
   package let findings: [Finding]
 
   /// Creates the description of a package that the caller has read.
   package init(
-    origin: PackageOrigin, bundleDirectory: ByteString, shape: BundleShape,
+    origin: Origin, bundleDirectory: ByteString, shape: BundleShape,
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
     build: ByteString? = nil, extensions: [App.Extension] = [], groups: [App.GroupMembership] = [],
     hasKnownGroups: Bool = false, migration: ContainerMigration? = nil,
-    size: PackageSize = PackageSize(), findings: [Finding] = []
+    size: Size = Size(), findings: [Finding] = []
   ) {
     self.origin = origin
     self.bundleDirectory = bundleDirectory
@@ -54,50 +54,52 @@ package struct AppPackage: Hashable, Sendable {
   }
 }
 
-/// The origin of a package.
-package struct PackageOrigin: Hashable, Sendable {
-  /// The path as given.
-  package let path: ByteString
-  package let form: Form
+extension AppPackage {
+  /// The origin of a package.
+  package struct Origin: Hashable, Sendable {
+    /// The path as given.
+    package let path: ByteString
+    package let form: Form
 
-  /// The form of a package.
-  package enum Form: String, Hashable, Sendable {
-    /// A bundle directory.
-    case folder
-    /// A zip archive: an `.ipa`, or a zipped bundle.
-    case archive
+    /// The form of a package.
+    package enum Form: String, Hashable, Sendable {
+      /// A bundle directory.
+      case directory = "folder"
+      /// A zip archive: an `.ipa`, or a zipped bundle.
+      case archive
+    }
+
+    /// Creates an origin.
+    package init(path: ByteString, form: Form) {
+      self.path = path
+      self.form = form
+    }
   }
 
-  /// Creates an origin.
-  package init(path: ByteString, form: Form) {
-    self.path = path
-    self.form = form
-  }
-}
+  /// The size of a package.
+  package struct Size: Hashable, Sendable {
+    /// The number of directories, files and links, including the bundle's directory.
+    package var entries: Int
+    /// The size of all files in bytes.
+    package var bytes: UInt64
+    /// The space on a volume in bytes: whole blocks of 4 KiB for each file, and one block for each
+    /// directory.
+    package private(set) var allocated: UInt64 = 0
 
-/// The size of a package.
-package struct PackageSize: Hashable, Sendable {
-  /// The number of directories, files and links, including the bundle's directory.
-  package var entries: Int
-  /// The size of all files in bytes.
-  package var bytes: UInt64
-  /// The space on a volume in bytes: whole blocks of 4 KiB for each file, and one block for each
-  /// directory.
-  package private(set) var allocated: UInt64 = 0
+    /// Creates a size; `allocated` is 0.
+    package init(entries: Int = 0, bytes: UInt64 = 0) {
+      self.entries = entries
+      self.bytes = bytes
+    }
 
-  /// Creates a size; `allocated` is 0.
-  package init(entries: Int = 0, bytes: UInt64 = 0) {
-    self.entries = entries
-    self.bytes = bytes
-  }
-
-  /// Adds the space that an entry takes on a volume.
-  package mutating func allocate(_ kind: PackageEntry.Kind) {
-    let block: UInt64 = 4096
-    switch kind {
-    case .folder: allocated += block
-    case .file(let bytes): allocated += bytes / block * block + (bytes % block == 0 ? 0 : block)
-    case .link: break
+    /// Adds the space that an entry takes on a volume.
+    package mutating func allocate(_ kind: PackageEntry.Kind) {
+      let block: UInt64 = 4096
+      switch kind {
+      case .directory: allocated += block
+      case .file(let bytes): allocated += bytes / block * block + (bytes % block == 0 ? 0 : block)
+      case .link: break
+      }
     }
   }
 }

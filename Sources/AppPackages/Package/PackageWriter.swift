@@ -7,7 +7,7 @@ package struct PackageWriter {
   private let ladder: PathLadder
   private let isStopping: @Sendable () -> Bool
   private var directories: [PackageEntry] = []
-  package private(set) var written = PackageSize()
+  package private(set) var written = AppPackage.Size()
   private var buffer = [UInt8](repeating: 0, count: 1 << 18)
 
   /// Prepares to write below a directory.
@@ -43,7 +43,7 @@ package struct PackageWriter {
     }
     guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
       throw OperationError(
-        .failed,
+        .failed, code: .invalidPackage,
         "cannot unpack '\(package.origin.path)': it has \(written.entries) entries and "
           + "\(written.bytes) bytes, expected \(package.size.entries) entries and "
           + "\(package.size.bytes) bytes",
@@ -57,7 +57,7 @@ package struct PackageWriter {
     let name = entry.path.lastComponent ?? ""
     let above = Array(entry.path.components.dropLast())
     switch entry.kind {
-    case .folder:
+    case .directory:
       directories.append(entry)
       try ladder.withDirectory(above) { place throws(SystemError) in
         try place.createDirectory(name, permissions: 0o700)
