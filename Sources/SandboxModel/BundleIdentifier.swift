@@ -8,7 +8,7 @@ package struct BundleIdentifier: Hashable, Comparable, Sendable {
   package let bytes: ByteString
 
   /// The maximum length of an identifier in bytes; Apple's limit for app identifiers is 155.
-  package static let maximumLength = 200
+  static let maximumLength = 200
 
   /// Creates an identifier, or returns nil if `fault(of:)` returns a reason.
   package init?(_ bytes: ByteString) {

@@ -1,10 +1,11 @@
-import AppPackages
 import DeviceDiscovery
 import Foundation
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// Recognition and contents of app packages.
 @Suite struct PackageTests {

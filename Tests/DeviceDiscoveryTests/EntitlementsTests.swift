@@ -1,10 +1,10 @@
 import Codecs
-import DeviceDiscovery
 import Foundation
 import SystemIO
 import TestSupport
 import Testing
 
+@testable import DeviceDiscovery
 @testable import SandboxModel
 
 @Suite struct EntitlementsTests {

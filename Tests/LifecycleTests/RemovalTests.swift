@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import DeviceDiscovery
@@ -10,6 +9,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// How offload, reinstall and uninstall change an app's containers, and when they refuse.
 @Suite(.spreadScans) struct RemovalTests {

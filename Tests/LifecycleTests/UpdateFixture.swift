@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import Backup
@@ -9,6 +8,8 @@ import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
+
+@testable import AppPackages
 
 /// An app's package in memory.
 struct MemoryPackage: EntrySource {

@@ -31,7 +31,7 @@ package struct AppPackage: Hashable, Sendable {
   package let findings: [Finding]
 
   /// Creates the description of a package that the caller has read.
-  package init(
+  init(
     origin: Origin, bundleDirectory: ByteString, shape: BundleShape,
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
     build: ByteString? = nil, extensions: [App.Extension] = [], groups: [App.GroupMembership] = [],
@@ -70,7 +70,7 @@ extension AppPackage {
     }
 
     /// Creates an origin.
-    package init(path: ByteString, form: Form) {
+    init(path: ByteString, form: Form) {
       self.path = path
       self.form = form
     }

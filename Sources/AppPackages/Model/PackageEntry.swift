@@ -23,7 +23,7 @@ package struct PackageEntry: Hashable, Sendable {
   }
 
   /// Creates an entry with a path that the caller has checked.
-  package init(path: ByteString, kind: Kind, permissions: UInt16, modified: Timestamp) {
+  init(path: ByteString, kind: Kind, permissions: UInt16, modified: Timestamp) {
     self.path = path
     self.kind = kind
     self.permissions = permissions

@@ -2,15 +2,15 @@
 // entitlements from all sources. The caller adds the files that `wants` selects, then examines the
 // executables that `programs()` returns, then requests the description. This type opens no files,
 // and its memory use is bounded.
-package import DeviceDiscovery
-package import SandboxModel
-package import SystemIO
+internal import DeviceDiscovery
+internal import SandboxModel
+internal import SystemIO
 
 /// Collects the information about the app in a package.
-package struct PackageInspection {
+struct PackageInspection {
   /// The maximum total size in bytes of the files that `wants` selects; real packages have less
   /// than one megabyte.
-  package static let limit = 64 << 20
+  static let limit = 64 << 20
 
   let origin: AppPackage.Origin
   /// The bundle's directory, `Example.app`.
@@ -38,22 +38,22 @@ package struct PackageInspection {
   }
 
   /// Creates an inspection; `bundle` is the bundle's directory, `Example.app`.
-  package init(of origin: AppPackage.Origin, bundle: ByteString) {
+  init(of origin: AppPackage.Origin, bundle: ByteString) {
     self.origin = origin
     self.bundle = bundle
     survey = Survey(root: origin.path)
   }
 
   /// Whether the inspection needs the content of this file.
-  package func wants(_ path: ByteString) -> Bool { Locations.describesPackage(path) }
+  func wants(_ path: ByteString) -> Bool { Locations.describesPackage(path) }
 
   /// The maximum size of such a file in bytes; larger ones are reported with `skip`.
-  package static var fileLimit: Int { Survey.propertyListLimit }
+  static var fileLimit: Int { Survey.propertyListLimit }
 
   /// Adds the content of a file that `wants` selected.
   ///
   /// - Throws: `package` if these files together exceed `limit` bytes.
-  package mutating func add(_ path: ByteString, _ bytes: [UInt8]) throws(ModelError) {
+  mutating func add(_ path: ByteString, _ bytes: [UInt8]) throws(ModelError) {
     held += bytes.count
     guard held <= Self.limit else {
       throw fault("the files that describe it have more than \(Self.limit) bytes in total")
@@ -64,7 +64,7 @@ package struct PackageInspection {
   /// Reports a file that `wants` selected and that is too large to read.
   ///
   /// - Throws: `package` if the file is the app's Info.plist.
-  package mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
+  mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
     let reason = "it has \(size) bytes, more than the limit of \(Self.fileLimit)"
     survey.warn(.unusableFile, at: path, because: reason)
     let place = Locations.place(of: path)
@@ -76,7 +76,7 @@ package struct PackageInspection {
   /// Evaluates the files and returns the paths of the executables to examine for entitlements.
   ///
   /// - Throws: `package` if the app's Info.plist is missing or invalid.
-  package mutating func programs() throws(ModelError) -> [ByteString] {
+  mutating func programs() throws(ModelError) -> [ByteString] {
     parts = [try app()]
     for path in files.keys.sorted() {
       let place = Locations.place(of: path)
@@ -94,7 +94,7 @@ package struct PackageInspection {
   /// Reads the entitlements of an executable that `programs()` returned.
   ///
   /// - Throws: The errors of the source.
-  package mutating func examine<Source: ByteSource & ~Copyable>(
+  mutating func examine<Source: ByteSource & ~Copyable>(
     _ program: ByteString, _ source: borrowing Source
   ) throws(SystemError) {
     let facts = try MachO.facts(of: source)
@@ -140,7 +140,7 @@ extension PackageInspection {
   /// Returns the description of the package from the files added.
   ///
   /// - Throws: `package` if the app or an extension has no valid identifier.
-  package consuming func description(size: AppPackage.Size) throws(ModelError) -> AppPackage {
+  consuming func description(size: AppPackage.Size) throws(ModelError) -> AppPackage {
     guard let app = parts.first else { throw fault("its bundle '\(bundle)' was not read") }
     let identifier = try identifier(of: app)
     var groups: [(group: BundleIdentifier, source: App.EntitlementSource)] = []
@@ -315,7 +315,7 @@ extension BundleIdentifier {
   ///
   /// Source: Information Property List Key Reference, CFBundleIdentifier; underscores occur in
   /// older apps and in groups. A valid identifier is safe as a directory name.
-  package var fault: String? {
+  var fault: String? {
     if bytes.count > 155 { return "it has \(bytes.count) bytes, and at most 155 are allowed" }
     if bytes.bytes.contains(UInt8(ascii: "$")) {
       return "it contains a variable that the build should have replaced"

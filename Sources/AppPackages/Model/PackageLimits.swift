@@ -3,16 +3,16 @@ package struct PackageLimits: Hashable, Sendable {
   /// The maximum number of directories, files and links; the largest apps have about 100,000.
   package var entries: Int
   /// The maximum total length of all paths in bytes, which are kept in memory.
-  package var pathBytes: Int
+  var pathBytes: Int
   /// The maximum nesting depth of directories.
   package var depth: Int
   /// The maximum ratio of the files' size to the archive's size, applied above `ratioFloor`; apps
   /// compress to a half or a quarter.
   package var ratio: UInt64
   /// The total size of the files in bytes up to which any ratio is permitted.
-  package var ratioFloor: UInt64
+  var ratioFloor: UInt64
   /// The free space of the target volume in bytes, or nil if the package is not extracted.
-  package var availableBytes: UInt64?
+  var availableBytes: UInt64?
 
   /// Creates limits.
   package init(

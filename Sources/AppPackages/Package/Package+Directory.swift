@@ -30,7 +30,7 @@ extension Package {
     for path in try inspection.programs() {
       guard let row = table[path], case .file = row.entry.kind else { continue }
       try reader.open(row)
-      try calling { () throws(SystemError) in try reader.examine(path, &inspection) }
+      try calling { () throws(SystemError) in try inspection.examine(path, reader) }
     }
     let size = table.size
     return Package(
@@ -72,10 +72,8 @@ extension Package {
 
 /// Reads the files of a bundle's directory, and fails for files that changed since they were
 /// listed.
-final class DirectoryReader: PackageReader {
-  private var ladder: DirectoryLadder
-  /// The components of the current directory, relative to the bundle.
-  private var here: [ByteString] = []
+final class DirectoryReader: PackageReader, ByteSource {
+  private let ladder: PathLadder
   private let statuses: [FileStatus]
   private let fault: PackageFault
   private var file: Descriptor?
@@ -86,8 +84,7 @@ final class DirectoryReader: PackageReader {
   init(_ bundle: borrowing Directory, _ statuses: [FileStatus], fault: PackageFault)
     throws(ModelError)
   {
-    ladder = DirectoryLadder(
-      root: try calling { () throws(SystemError) in try bundle.duplicate() })
+    ladder = PathLadder(root: try calling { () throws(SystemError) in try bundle.duplicate() })
     self.statuses = statuses
     self.fault = fault
   }
@@ -129,18 +126,17 @@ final class DirectoryReader: PackageReader {
 
   func finish() throws(ModelError) {}
 
-  /// Opens a file in the bundle, starting at the current directory.
+  /// Reads bytes of the file that is open, to examine an executable.
+  func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
+    try file?.read(count: count, at: offset) ?? []
+  }
+
+  /// Opens a file in the bundle.
   private func open(_ parts: [ByteString]) throws(SystemError) -> Descriptor {
-    let directories = Array(parts.dropLast())
-    let common = zip(here, directories).prefix { $0 == $1 }.count
-    try ladder.ascend(to: common)
-    here.removeLast(here.count - common)
-    for name in directories.dropFirst(common) {
-      try ladder.descend(name)
-      here.append(name)
-    }
     guard let name = parts.last else { throw SystemError.replaced(path) }
-    return try ladder.withDirectory { directory throws(SystemError) in try directory.file(name) }
+    return try ladder.withDirectory(Array(parts.dropLast())) { directory throws(SystemError) in
+      try directory.file(name)
+    }
   }
 
   private static func isSame(_ one: FileStatus, _ other: FileStatus) -> Bool {
@@ -155,30 +151,6 @@ final class DirectoryReader: PackageReader {
 }
 
 extension DirectoryReader {
-  /// Examines the executable that is open.
-  func examine(
-    _ path: ByteString, _ inspection: inout PackageInspection
-  ) throws(SystemError) {
-    try inspection.examine(path, OpenProgram(self))
-  }
-
-  fileprivate func bytes(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
-    try file?.read(count: count, at: offset) ?? []
-  }
-}
-
-extension DirectoryReader {
-  /// The content of the file that a reader has open.
-  private struct OpenProgram: ByteSource {
-    private let reader: DirectoryReader
-
-    init(_ reader: DirectoryReader) { self.reader = reader }
-
-    func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
-      try reader.bytes(count: count, at: offset)
-    }
-  }
-
   /// Lists a bundle's directory: every entry with its status, and the targets of links.
   struct Listing: WalkVisitor {
     let bundle: ByteString

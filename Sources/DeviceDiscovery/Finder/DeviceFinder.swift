@@ -14,12 +14,12 @@ package struct DeviceFinder: Sendable {
   package var machineID: String?
   /// The user's Flatpak installation, or nil for that of the home directory that contains the
   /// device.
-  package var userFlatpak: ByteString?
+  var userFlatpak: ByteString?
   /// The system's Flatpak installation, or nil for none.
-  package var systemFlatpak: ByteString?
+  var systemFlatpak: ByteString?
   /// The root of the system to which the home directory belongs, with snap system data and the
   /// installed apps, or nil to derive it from the path of the home directory.
-  package var systemRoot: ByteString?
+  var systemRoot: ByteString?
 
   /// Creates a finder for this machine.
   package init(

@@ -153,36 +153,84 @@ extension ScannedEntry {
   fileprivate var isFile: Bool { status.kind == .file }
 }
 
-/// Flatpak's register of running instances: one directory for each in `$XDG_RUNTIME_DIR/.flatpak`,
-/// with the app in `info` and the process in `pid` (flatpak-ps(1)).
-enum FlatpakRegister {
-  static func running(among containers: [Container]) -> [RunningApps.Sign] {
-    guard let runtime = Host.environment("XDG_RUNTIME_DIR"), !containers.isEmpty,
-      let directory = try? Directory.open(path: runtime.appending(".flatpak"))
-    else { return [] }
-    let apps = Set(containers.compactMap(\.owner?.bytes))
-    return ((try? directory.names()) ?? []).compactMap { name in
-      guard let instance = try? directory.directory(name), let app = app(of: instance),
-        apps.contains(app), let process = process(of: instance)
-      else { return nil }
-      return RunningApps.Sign(
-        app: app, process: process, program: "flatpak",
-        file: runtime.appending(".flatpak").appending(name))
+// MARK: - The platforms' registers
+
+extension RunningApps {
+  /// The running snaps, determined from control groups. Before it confines a program, snapd starts it
+  /// in a systemd unit of its own: a scope `snap.<name>.<app>-<uuid>.scope` or a service
+  /// `snap.<name>.<app>.service` (snapd's `sandbox/cgroup` and `wrappers`). This detects programs
+  /// without open files as well.
+  private enum SnapControlGroups {
+    private static let prefix = Array("snap.".utf8)
+    private static let suffixes = [".scope", ".service"]
+
+    /// Returns the snap of a control group, from the innermost component of its path that belongs to
+    /// a snap, or nil.
+    ///
+    /// Names of snaps and of their instances contain neither a dot nor a character that systemd
+    /// escapes. The unit of a snap component has the component's name after an escaped `+`.
+    static func snap(of group: ByteString) -> ByteString? {
+      for unit in group.components.reversed() {
+        guard unit.bytes.starts(with: prefix), suffixes.contains(where: unit.hasEnd) else {
+          continue
+        }
+        let inner = unit.bytes.dropFirst(prefix.count)
+        let name = inner.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "\\") }
+        // The name is followed by the app's name and the type of the unit.
+        let rest = inner.dropFirst(name.count).filter { $0 == UInt8(ascii: ".") }
+        if !name.isEmpty, rest.count > 1 { return ByteString(name) }
+      }
+      return nil
+    }
+
+    /// Returns a function that tests whether a control group belongs to a snap of the device, or nil
+    /// if the device has no snaps.
+    static func groups(of scan: DeviceScan) -> ((ByteString) -> Bool)? {
+      if scan.device.layout != .snap { return nil }
+      let apps = Set(scan.containers.compactMap(\.container.owner?.bytes))
+      return { group in snap(of: group).map(apps.contains) ?? false }
     }
   }
 
-  private static func app(of instance: borrowing Directory) -> ByteString? {
-    guard let info = (try? instance.file("info").readAll(limit: 1 << 20)) ?? nil else { return nil }
-    return KeyFile(info).value("name", in: "Application")
-  }
+  /// Flatpak's register of running instances: one directory for each in `$XDG_RUNTIME_DIR/.flatpak`,
+  /// with the app in `info` and the process in `pid` (flatpak-ps(1)).
+  private enum FlatpakRegister {
+    static func running(among containers: [Container]) -> [Sign] {
+      guard let runtime = Host.environment("XDG_RUNTIME_DIR"), !containers.isEmpty,
+        let directory = try? Directory.open(path: runtime.appending(".flatpak"))
+      else { return [] }
+      let apps = Set(containers.compactMap(\.owner?.bytes))
+      return ((try? directory.names()) ?? []).compactMap { name in
+        guard let instance = try? directory.directory(name), let app = app(of: instance),
+          apps.contains(app), let process = process(of: instance)
+        else { return nil }
+        return Sign(
+          app: app, process: process, program: "flatpak",
+          file: runtime.appending(".flatpak").appending(name))
+      }
+    }
 
-  /// Returns the process of an instance, or nil if it has ended.
-  private static func process(of instance: borrowing Directory) -> Int32? {
-    guard let bytes = (try? instance.file("pid").readAll(limit: 64)) ?? nil else { return nil }
-    let digits = bytes.prefix { (0x30...0x39).contains($0) }
-    guard let number = Int32(String(decoding: digits, as: UTF8.self)),
-      (try? Directory.open(path: ByteString("/proc/\(number)"))) != nil
-    else { return nil }
-    return number
+    private static func app(of instance: borrowing Directory) -> ByteString? {
+      guard let info = (try? instance.file("info").readAll(limit: 1 << 20)) ?? nil else {
+        return nil
+      }
+      return KeyFile(info).value("name", in: "Application")
+    }
+
+    /// Returns the process of an instance, or nil if it has ended.
+    private static func process(of instance: borrowing Directory) -> Int32? {
+      guard let bytes = (try? instance.file("pid").readAll(limit: 64)) ?? nil else { return nil }
+      let digits = bytes.prefix { (0x30...0x39).contains($0) }
+      guard let number = Int32(String(decoding: digits, as: UTF8.self)),
+        (try? Directory.open(path: ByteString("/proc/\(number)"))) != nil
+      else { return nil }
+      return number
+    }
+  }
+}
+
+extension ByteString {
+  fileprivate func hasEnd(_ end: String) -> Bool {
+    bytes.suffix(end.utf8.count).elementsEqual(end.utf8)
   }
 }

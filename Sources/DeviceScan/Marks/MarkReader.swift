@@ -42,9 +42,9 @@ struct MarkReader: ~Copyable {
 
   /// Returns the marks of a container's root, which has the given status.
   mutating func marks(
-    onRoot root: borrowing Directory, _ status: FileStatus, _ memory: inout ExclusionMarkCache?
+    onRoot root: borrowing Directory, _ status: FileStatus, _ cache: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
-    try recall(status, in: &memory) { reader throws(SystemError) in
+    try recall(status, in: &cache) { reader throws(SystemError) in
       var found: MarkSet = []
       if !reader.attributes.isEmpty {
         try reader.lookup.list(root)
@@ -59,9 +59,9 @@ struct MarkReader: ~Copyable {
   /// before the return.
   mutating func marks(
     on name: inout NameBuffer, _ status: FileStatus, in directory: borrowing Directory,
-    _ memory: inout ExclusionMarkCache?
+    _ cache: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
-    try recall(status, in: &memory) { reader throws(SystemError) in
+    try recall(status, in: &cache) { reader throws(SystemError) in
       var found: MarkSet = []
       if !reader.attributes.isEmpty {
         try reader.lookup.list(name, in: directory)
@@ -74,16 +74,16 @@ struct MarkReader: ~Copyable {
   /// Returns the marks in the cache, or those that `look` finds, which are cached if they are
   /// lasting.
   private mutating func recall(
-    _ status: FileStatus, in memory: inout ExclusionMarkCache?,
+    _ status: FileStatus, in cache: inout ExclusionMarkCache?,
     or look: (inout MarkReader) throws(SystemError) -> MarkSet
   ) throws(SystemError) -> MarkSet {
     if isIdle { return [] }
-    let fingerprint = memory?.fingerprint(status)
-    if let fingerprint, let known = memory?.marks(fingerprint) { return known }
+    let fingerprint = cache?.fingerprint(status)
+    if let fingerprint, let known = cache?.marks(fingerprint) { return known }
     isLasting = true
     let found = try look(&self)
     if let fingerprint, isLasting, lookup.isAnswered {
-      memory?.remember(fingerprint, status: status, marks: found)
+      cache?.remember(fingerprint, status: status, marks: found)
     }
     return found
   }

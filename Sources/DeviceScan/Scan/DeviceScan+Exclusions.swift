@@ -4,14 +4,16 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The entries that a policy excludes from backups, by rule: each topmost excluded directory, and
-/// the single files of a container together, at the container's root.
-package enum ExclusionSummary {
-  package static func make(_ scan: DeviceScan) -> [Exclusion] {
-    scan.containers.flatMap { make($0, scan.policy) }
+extension DeviceScan {
+  /// Returns the entries that the policy excludes from backups, by rule: each topmost excluded
+  /// directory, and the single files of a container together, at the container's root.
+  package func exclusions() -> [Exclusion] {
+    containers.flatMap { Self.exclusions(in: $0, by: policy) }
   }
 
-  private static func make(_ scan: ContainerScan, _ policy: CompiledPolicy) -> [Exclusion] {
+  private static func exclusions(
+    in scan: ContainerScan, by policy: CompiledPolicy
+  ) -> [Exclusion] {
     let sums = sums(scan)
     var found: [Exclusion] = []
     var files: [String: EntryTotals] = [:]
