@@ -156,22 +156,22 @@ extension ScannedEntry {
 // MARK: - The platforms' registers
 
 extension RunningApps {
-  /// The running snaps, determined from control groups. Before it confines a program, snapd starts it
-  /// in a systemd unit of its own: a scope `snap.<name>.<app>-<uuid>.scope` or a service
+  /// The running snaps, determined from control groups. Before it confines a program, snapd starts
+  /// it in a systemd unit of its own: a scope `snap.<name>.<app>-<uuid>.scope` or a service
   /// `snap.<name>.<app>.service` (snapd's `sandbox/cgroup` and `wrappers`). This detects programs
   /// without open files as well.
   private enum SnapControlGroups {
     private static let prefix = Array("snap.".utf8)
     private static let suffixes = [".scope", ".service"]
 
-    /// Returns the snap of a control group, from the innermost component of its path that belongs to
-    /// a snap, or nil.
+    /// Returns the snap of a control group, from the innermost component of its path that belongs
+    /// to a snap, or nil.
     ///
     /// Names of snaps and of their instances contain neither a dot nor a character that systemd
     /// escapes. The unit of a snap component has the component's name after an escaped `+`.
     static func snap(of group: ByteString) -> ByteString? {
       for unit in group.components.reversed() {
-        guard unit.bytes.starts(with: prefix), suffixes.contains(where: unit.hasEnd) else {
+        guard unit.bytes.starts(with: prefix), suffixes.contains(where: unit.hasSuffix) else {
           continue
         }
         let inner = unit.bytes.dropFirst(prefix.count)
@@ -183,8 +183,8 @@ extension RunningApps {
       return nil
     }
 
-    /// Returns a function that tests whether a control group belongs to a snap of the device, or nil
-    /// if the device has no snaps.
+    /// Returns a function that tests whether a control group belongs to a snap of the device, or
+    /// nil if the device has no snaps.
     static func groups(of scan: DeviceScan) -> ((ByteString) -> Bool)? {
       if scan.device.layout != .snap { return nil }
       let apps = Set(scan.containers.compactMap(\.container.owner?.bytes))
@@ -192,8 +192,8 @@ extension RunningApps {
     }
   }
 
-  /// Flatpak's register of running instances: one directory for each in `$XDG_RUNTIME_DIR/.flatpak`,
-  /// with the app in `info` and the process in `pid` (flatpak-ps(1)).
+  /// Flatpak's register of running instances: one directory for each in
+  /// `$XDG_RUNTIME_DIR/.flatpak`, with the app in `info` and the process in `pid` (flatpak-ps(1)).
   private enum FlatpakRegister {
     static func running(among containers: [Container]) -> [Sign] {
       guard let runtime = Host.environment("XDG_RUNTIME_DIR"), !containers.isEmpty,
@@ -226,11 +226,5 @@ extension RunningApps {
       else { return nil }
       return number
     }
-  }
-}
-
-extension ByteString {
-  fileprivate func hasEnd(_ end: String) -> Bool {
-    bytes.suffix(end.utf8.count).elementsEqual(end.utf8)
   }
 }

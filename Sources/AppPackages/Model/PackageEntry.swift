@@ -36,8 +36,8 @@ extension PackageEntry {
   enum Name {
     /// Returns the reason why a path is not safe to extract, or nil if it is safe.
     ///
-    /// - Parameter foreign: Whether the path comes from an archive, where a backslash can be intended
-    ///   as a separator.
+    /// - Parameter foreign: Whether the path comes from an archive, where a backslash can be
+    ///   intended as a separator.
     static func fault(of path: ByteString, depth: Int, foreign: Bool) -> String? {
       if path.isEmpty { return "the name is empty" }
       if path.isAbsolute { return "the name is absolute" }
@@ -59,7 +59,7 @@ extension PackageEntry {
 
     /// Whether a name is that of an app bundle, `Example.app`.
     static func isBundle(_ name: ByteString) -> Bool {
-      name.count > 4 && name.bytes.suffix(4).elementsEqual(".app".utf8)
+      name.count > 4 && name.hasSuffix(".app")
     }
 
     /// Returns the name as compared by volumes that ignore case and Unicode normalization.

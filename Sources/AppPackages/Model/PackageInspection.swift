@@ -12,17 +12,17 @@ struct PackageInspection {
   /// than one megabyte.
   static let limit = 64 << 20
 
-  let origin: AppPackage.Origin
+  private let origin: AppPackage.Origin
   /// The bundle's directory, `Example.app`.
-  let bundle: ByteString
-  var survey: Survey
-  private(set) var files: [ByteString: [UInt8]] = [:]
+  private let bundle: ByteString
+  private var survey: Survey
+  private var files: [ByteString: [UInt8]] = [:]
   private var held = 0
   /// The bundles: the app's first, then its extensions' sorted by path.
-  private(set) var parts: [Part] = []
+  private var parts: [Part] = []
 
   /// A bundle in the package: that of the app or of an extension.
-  struct Part {
+  private struct Part {
     let bundle: ByteString
     let shape: BundleShape
     let info: BundleInfo
@@ -129,7 +129,7 @@ struct PackageInspection {
     return survey.bundleInfo(of: list, as: path)
   }
 
-  func fault(_ reason: String, hint: String? = nil) -> ModelError {
+  private func fault(_ reason: String, hint: String? = nil) -> ModelError {
     ModelError(.package, "open the package", on: origin.path, reason: reason, hint: hint)
   }
 }
@@ -251,7 +251,7 @@ extension PackageInspection {
 
 extension PackageInspection {
   /// The locations of the files that describe a package.
-  enum Locations {
+  private enum Locations {
     static let info: ByteString = "Info.plist"
     static let archived: ByteString = "archived-expanded-entitlements.xcent"
     static let profile: ByteString = "embedded.mobileprovision"
@@ -304,7 +304,7 @@ extension PackageInspection {
     }
 
     private static func endsInAppex(_ name: ByteString) -> Bool {
-      name.count > 6 && name.bytes.suffix(6).elementsEqual(".appex".utf8)
+      name.count > 6 && name.hasSuffix(".appex")
     }
   }
 }

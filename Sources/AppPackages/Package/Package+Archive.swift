@@ -144,9 +144,9 @@ final class ArchiveReader: PackageReader {
 extension ArchiveReader {
   /// An executable in an archive, of which only some parts are read.
   ///
-  /// It is decompressed from the start, without storing the result. Reading backwards restarts at the
-  /// beginning; the number of restarts is limited to what executables require. Nothing is written,
-  /// and memory use is small.
+  /// It is decompressed from the start, without storing the result. Reading backwards restarts at
+  /// the beginning; the number of restarts is limited to what executables require. Nothing is
+  /// written, and memory use is small.
   final class Executable: ByteSource {
     private let zip: ZipFile
     private let index: Int

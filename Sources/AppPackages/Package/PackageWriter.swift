@@ -86,9 +86,9 @@ package struct PackageWriter {
 
 /// The package of an operation that installs nothing.
 package struct NoPackage: EntrySource {
-
-  /// Creates the value.
+  /// Creates a package without entries.
   package init() {}
+
   package mutating func next() throws(ModelError) -> PackageEntry? { nil }
   package mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int { 0 }
 }

@@ -275,8 +275,8 @@ extension ZipDirectory {
       }
     }
 
-    /// Whether a number of the local header matches the directory. A number that is too large for the
-    /// field is stored as all ones, and a number that follows the data can be 0.
+    /// Whether a number of the local header matches the directory. A number that is too large for
+    /// the field is stored as all ones, and a number that follows the data can be 0.
     private func agrees(_ local: UInt32, with number: UInt64, in entry: ZipEntry) -> Bool {
       UInt64(local) == number || local == 0xffff_ffff || local == 0 && entry.hasDescriptor
     }

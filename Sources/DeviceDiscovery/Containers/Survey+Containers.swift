@@ -103,14 +103,12 @@ extension Survey {
   private mutating func preferences(
     in directory: borrowing Directory, as path: ByteString
   ) -> [ByteString] {
-    let ending = Array(".plist".utf8)
     do {
       guard try directory.statusIfPresent("Library")?.kind == .directory else { return [] }
       let library = try directory.directory("Library")
       guard try library.statusIfPresent("Preferences")?.kind == .directory else { return [] }
       let names = try library.directory("Preferences").names()
-      return names.filter { $0.bytes.suffix(ending.count).elementsEqual(ending) }
-        .map { ByteString($0.bytes.dropLast(ending.count)) }
+      return names.filter { $0.hasSuffix(".plist") }.map { ByteString($0.bytes.dropLast(6)) }
         .filter { $0.bytes.contains(UInt8(ascii: ".")) && $0.bytes.first != UInt8(ascii: ".") }
     } catch {
       warn(

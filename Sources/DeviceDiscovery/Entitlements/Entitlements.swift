@@ -16,13 +16,8 @@ package struct Entitlements {
   /// Whether any entitlements could be read.
   package private(set) var isKnown = false
 
-  /// Creates the value from its parts.
-  package init(
-    groups: [(group: BundleIdentifier, source: App.EntitlementSource)] = [], isKnown: Bool = false
-  ) {
-    self.groups = groups
-    self.isKnown = isKnown
-  }
+  /// Creates entitlements to which the sources are added.
+  package init() {}
 
   /// Adds a property list with entitlements, unless an earlier one named groups.
   mutating func add(_ list: PropertyList, from source: App.EntitlementSource) {

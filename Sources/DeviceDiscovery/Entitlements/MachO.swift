@@ -187,14 +187,16 @@ extension MachO {
     }
   }
 
-  /// The embedded code signature of a Mach-O slice: a "super blob" of blobs with big-endian numbers.
+  /// The embedded code signature of a Mach-O slice: a "super blob" of blobs with big-endian
+  /// numbers.
   enum CodeSignature {
     private static let superBlob: UInt32 = 0xfade_0cc0
     private static let entitlementsBlob: UInt32 = 0xfade_7171
     private static let entitlementsSlot: UInt32 = 5
     private static let maximumBlobs: UInt32 = 256
 
-    /// Returns the property list of the entitlements, or nil if the signature has none or is damaged.
+    /// Returns the property list of the entitlements, or nil if the signature has none or is
+    /// damaged.
     static func entitlements<Source: ByteSource & ~Copyable>(
       in source: borrowing Source, at signature: Extent, from start: UInt64
     ) throws(SystemError) -> [UInt8]? {

@@ -106,13 +106,17 @@ extension CoreSimulatorFinder {
   }
 }
 
-extension DeviceFinder {
+// MARK: - The device
+
+extension CoreSimulatorFinder {
   /// Scans a device with the layout coresimulator.
-  func coreSimulator(_ root: borrowing Directory, _ place: SimulatorLocation) -> Device {
+  static func device(
+    in root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation, for asked: DeviceFinder
+  ) -> Device {
     var survey = Survey(root: root.path)
-    let facts = survey.simulatorFacts(of: root, place)
+    let facts = facts(of: root, place, &survey)
     var finder = CoreSimulatorFinder()
-    for base in Self.bases(of: place) { finder.look(below: base, of: root, &survey) }
+    for base in bases(of: place) { finder.look(below: base, of: root, &survey) }
     if place == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
       survey.warn(
         .unsupported, at: "private/var/mobile/Applications",
@@ -123,13 +127,13 @@ extension DeviceFinder {
     let containers = LogicalNaming.containers(of: drafts, &survey)
     return Device(
       root: root.path, layout: .coreSimulator, facts: facts,
-      identity: identity(.coreSimulator, root.path, udid: facts.udid),
-      apps: CoreSimulatorFinder.apps(of: drafts, containers), containers: containers,
+      identity: asked.identity(.coreSimulator, root.path, udid: facts.udid),
+      apps: apps(of: drafts, containers), containers: containers,
       systemContainers: finder.system.sorted { $0.path < $1.path },
       findings: survey.findings.sorted())
   }
 
-  private static func bases(of place: SimulatorLocation) -> [[ByteString]] {
+  private static func bases(of place: DeviceFinder.SimulatorLocation) -> [[ByteString]] {
     switch place {
     case .device: [["data", "Containers"]]
     case .data: [["Containers"]]
@@ -137,40 +141,40 @@ extension DeviceFinder {
       [["private", "var", "mobile", "Containers"], ["private", "var", "containers"]]
     }
   }
-}
 
-extension Survey {
   /// Reads `device.plist` of a simulator or `SystemVersion.plist` of a device.
-  mutating func simulatorFacts(
-    of root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation
+  static func facts(
+    of root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation, _ survey: inout Survey
   ) -> Device.Facts {
     switch place {
-    case .device: return devicePropertyList(in: root, as: "device.plist")
+    case .device: return devicePropertyList(in: root, as: "device.plist", &survey)
     case .data:
       // The record is beside the data directory, outside the root, and may be missing.
       let parts = root.path.components
-      guard parts.last == "data", let above = outside(root.path.parent) else {
+      guard parts.last == "data", let above = survey.outside(root.path.parent) else {
         return Device.Facts()
       }
-      return devicePropertyList(in: above, as: above.path.appending("device.plist"))
-    case .fileSystem: return systemVersion(in: root)
+      return devicePropertyList(in: above, as: above.path.appending("device.plist"), &survey)
+    case .fileSystem: return systemVersion(in: root, &survey)
     }
   }
 
-  private mutating func devicePropertyList(
-    in directory: borrowing Directory, as path: ByteString
+  private static func devicePropertyList(
+    in directory: borrowing Directory, as path: ByteString, _ survey: inout Survey
   ) -> Device.Facts {
     var facts = Device.Facts()
-    guard let list = dictionary("device.plist", in: directory, as: path) else { return facts }
-    facts.udid = string("UDID", of: list, as: path)
-    facts.name = string("name", of: list, as: path)
-    guard let runtime = string("runtime", of: list, as: path) else { return facts }
+    guard let list = survey.dictionary("device.plist", in: directory, as: path) else {
+      return facts
+    }
+    facts.udid = survey.string("UDID", of: list, as: path)
+    facts.name = survey.string("name", of: list, as: path)
+    guard let runtime = survey.string("runtime", of: list, as: path) else { return facts }
     // com.apple.CoreSimulator.SimRuntime.iOS-16-4
     let last = runtime.bytes.split(separator: UInt8(ascii: ".")).last ?? []
     let parts = last.split(separator: UInt8(ascii: "-"))
     let isNumbered = parts.dropFirst().allSatisfy { $0.allSatisfy { (0x30...0x39).contains($0) } }
     guard let platform = parts.first, parts.count > 1, isNumbered else {
-      warn(
+      survey.warn(
         .wrongValue, at: path,
         because: "its runtime '\(runtime)' does not name a platform and a version")
       return facts
@@ -180,15 +184,18 @@ extension Survey {
     return facts
   }
 
-  mutating func systemVersion(in root: borrowing Directory) -> Device.Facts {
+  /// Reads `SystemVersion.plist` of a device or a Mac.
+  static func systemVersion(
+    in root: borrowing Directory, _ survey: inout Survey
+  ) -> Device.Facts {
     var facts = Device.Facts()
     let place: [ByteString] = ["System", "Library", "CoreServices"]
     let path: ByteString = "System/Library/CoreServices/SystemVersion.plist"
-    guard let directory = inner(place, of: root, as: ""),
-      let list = dictionary("SystemVersion.plist", in: directory, as: path)
+    guard let directory = survey.inner(place, of: root, as: ""),
+      let list = survey.dictionary("SystemVersion.plist", in: directory, as: path)
     else { return facts }
-    facts.version = string("ProductVersion", of: list, as: path)
-    let product = string("ProductName", of: list, as: path)
+    facts.version = survey.string("ProductVersion", of: list, as: path)
+    let product = survey.string("ProductName", of: list, as: path)
     facts.platform = product == "iPhone OS" ? "iOS" : product
     return facts
   }

@@ -16,8 +16,8 @@ package struct DeviceCandidate: Sendable, Hashable {
 
 extension DeviceFinder {
   /// Returns the devices at a location, sorted by path: the directory itself, once for each of its
-  /// layouts; if it has none, the devices among its subdirectories, as with the simulators on a Mac.
-  /// Links in the directory are not followed.
+  /// layouts; if it has none, the devices among its subdirectories, as with the simulators on a
+  /// Mac. Links in the directory are not followed.
   ///
   /// - Throws: `system` if the directory cannot be read.
   package func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
@@ -57,7 +57,7 @@ extension DeviceFinder {
     var facts = Device.Facts()
     if case .coreSimulator(let place) = place {
       var survey = Survey(root: root)
-      facts = survey.simulatorFacts(of: directory, place)
+      facts = CoreSimulatorFinder.facts(of: directory, place, &survey)
     }
     return DeviceCandidate(
       directory: directory.path, root: root, layout: layout, name: facts.name,

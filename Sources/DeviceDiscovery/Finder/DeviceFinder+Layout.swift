@@ -72,7 +72,7 @@ extension DeviceFinder {
       return isFlatpak(directory) ? .flatpakApps : nil
     case .snap:
       if isSnap(directory) || isAsked && isSnapDirectory(parts) { return .snapDirectory }
-      return snapDirectories.first { isSnapHome(directory, $0, isAsked: isAsked) }.map {
+      return SnapFinder.directories.first { isSnapHome(directory, $0, isAsked: isAsked) }.map {
         .snapHome($0)
       }
     case .macOS:
@@ -138,9 +138,9 @@ extension DeviceFinder {
     }
   }
 
-  /// Whether a path ends with one of `snapDirectories`.
+  /// Whether a path ends with one of `SnapFinder.directories`.
   private static func isSnapDirectory(_ parts: [ByteString]) -> Bool {
-    snapDirectories.contains { parts.suffix($0.components.count) == $0.components[...] }
+    SnapFinder.directories.contains { parts.suffix($0.components.count) == $0.components[...] }
   }
 
   /// Whether a home directory has a snap directory with the given name. Unless the layout was

@@ -59,16 +59,18 @@ package struct DeviceFinder: Sendable {
     in directory: borrowing Directory, _ place: Location, asked: ByteString
   ) throws -> Device {
     switch place {
-    case .coreSimulator(let place): coreSimulator(directory, place)
-    case .flatpakApps: flatpak(directory, home: try home(of: asked))
-    case .flatpakHome: try flatpak(home: directory, asked: asked)
+    case .coreSimulator(let place): CoreSimulatorFinder.device(in: directory, place, for: self)
+    case .flatpakApps: FlatpakFinder.device(in: directory, home: try home(of: asked), for: self)
+    case .flatpakHome: try FlatpakFinder.device(inHome: directory, for: self)
     case .snapDirectory:
-      snap(
-        directory,
-        home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]))
-    case .snapHome(let name): try snap(home: directory, name)
-    case .macOSHome: macOS(directory)
-    case .macOSContainers(let home): macOS(try Directory.open(path: home))
+      SnapFinder.device(
+        in: directory,
+        home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]),
+        for: self)
+    case .snapHome(let name): try SnapFinder.device(inHome: directory, name, for: self)
+    case .macOSHome: MacOSFinder.device(in: directory, for: self)
+    case .macOSContainers(let home):
+      MacOSFinder.device(in: try Directory.open(path: home), for: self)
     case .folder: plain(directory.path)
     }
   }
@@ -94,6 +96,43 @@ package struct DeviceFinder: Sendable {
     if let name { return .named(name) }
     if let udid { return .udid(udid) }
     return .place(machine: machineID.map { ByteString($0) }, layout, root: root)
+  }
+
+  /// Returns the home directory that contains a layout's directory, or nil if there is none.
+  ///
+  /// - Parameter directories: The names from the home directory to the layout's directory.
+  func home(
+    of asked: ByteString, above directories: [ByteString] = [".var", "app"]
+  ) throws(SystemError) -> ByteString? {
+    let absolute = asked.isAbsolute ? asked : (Host.workingDirectory() ?? "/").appending(asked)
+    for path in [absolute, try Host.realPath(asked)] {
+      let parts = path.components.filter { $0 != "." }
+      guard parts.suffix(directories.count) == directories[...], !parts.contains("..") else {
+        continue
+      }
+      return try Host.realPath(Self.path(parts.dropLast(directories.count)))
+    }
+    return nil
+  }
+
+  /// Returns the root of the system to which a home directory belongs, or nil if the path does not
+  /// determine it. For `home/<user>` (`Users/<user>`) or `root`, it is the directory above, which
+  /// may be another system's disk; for the current user's home directory it is `/`.
+  func system(ofHome home: ByteString, below users: ByteString) -> ByteString? {
+    if let systemRoot { return systemRoot }
+    let parts = home.components
+    if parts.count > 1, parts[parts.count - 2] == users { return Self.path(parts.dropLast(2)) }
+    if parts.last == "root" { return Self.path(parts.dropLast()) }
+    return home == Self.currentUserHome ? "/" : nil
+  }
+
+  /// The real path of the current user's home directory.
+  static var currentUserHome: ByteString? {
+    Host.environment("HOME").flatMap { try? Host.realPath($0) }
+  }
+
+  static func path(_ parts: some Sequence<ByteString>) -> ByteString {
+    ByteString(joining: parts, isAbsolute: true)
   }
 }
 

@@ -21,7 +21,7 @@ struct FlatpakFinder {
   mutating func lookAtInstallation(
     _ directory: ByteString, scope: App.FlatpakInstallation.Scope, survey: inout Survey
   ) {
-    installed.merge(survey.flatpakApps(of: directory, scope)) { first, _ in first }
+    installed.merge(Self.installedApps(of: directory, scope, &survey)) { first, _ in first }
     guard scope == .user else { return }
     let path = directory.appending("overrides")
     guard let overrides = survey.outside(path) else { return }
@@ -49,9 +49,13 @@ struct FlatpakFinder {
   }
 }
 
-extension DeviceFinder {
+// MARK: - The device
+
+extension FlatpakFinder {
   /// Scans the apps of a home directory; the root is its directory `.var/app`.
-  func flatpak(home: borrowing Directory, asked: ByteString) throws(SystemError) -> Device {
+  static func device(
+    inHome home: borrowing Directory, for asked: DeviceFinder
+  ) throws(SystemError) -> Device {
     let apps = try Directory.open(path: try Host.realPath(home.path.appending(".var/app")))
     var survey = Survey(root: apps.path)
     let named = home.path.appending(".var/app")
@@ -59,104 +63,99 @@ extension DeviceFinder {
       survey.note(
         .linkFollowed, at: named, because: "it is a link to '\(apps.path)' and was followed")
     }
-    return flatpak(apps, home: home.path, survey)
+    return device(in: apps, home: home.path, survey, for: asked)
   }
 
   /// Scans the directory of all apps, with the home directory that contains it, if any.
-  func flatpak(_ apps: borrowing Directory, home: ByteString?) -> Device {
-    flatpak(apps, home: home, Survey(root: apps.path))
+  static func device(
+    in apps: borrowing Directory, home: ByteString?, for asked: DeviceFinder
+  ) -> Device {
+    device(in: apps, home: home, Survey(root: apps.path), for: asked)
   }
 
-  private func flatpak(
-    _ apps: borrowing Directory, home: ByteString?, _ start: Survey
+  private static func device(
+    in apps: borrowing Directory, home: ByteString?, _ start: Survey, for asked: DeviceFinder
   ) -> Device {
     var survey = start
     var finder = FlatpakFinder()
     finder.lookAtData(in: apps, &survey)
-    if let user = userFlatpak ?? home.map({ Self.installation(of: $0) }) {
+    if let user = asked.userFlatpak ?? home.map({ installation(of: $0) }) {
       finder.lookAtInstallation(user, scope: .user, survey: &survey)
     }
-    if let systemFlatpak {
-      finder.lookAtInstallation(systemFlatpak, scope: .system, survey: &survey)
+    if let system = asked.systemFlatpak {
+      finder.lookAtInstallation(system, scope: .system, survey: &survey)
     }
     return Device(
-      root: apps.path, layout: .flatpak, identity: identity(.flatpak, apps.path),
+      root: apps.path, layout: .flatpak, identity: asked.identity(.flatpak, apps.path),
       apps: finder.apps(), containers: LogicalNaming.containers(of: finder.drafts, &survey),
       findings: survey.findings.sorted())
   }
 
-  /// Returns the home directory that contains a layout's directory, or nil if there is none.
-  ///
-  /// - Parameter directories: The names from the home directory to the layout's directory.
-  func home(
-    of asked: ByteString, above directories: [ByteString] = [".var", "app"]
-  ) throws(SystemError) -> ByteString? {
-    let absolute = asked.isAbsolute ? asked : (Host.workingDirectory() ?? "/").appending(asked)
-    for path in [absolute, try Host.realPath(asked)] {
-      let parts = path.components.filter { $0 != "." }
-      guard parts.suffix(directories.count) == directories[...], !parts.contains("..") else {
-        continue
-      }
-      return try Host.realPath(Self.path(parts.dropLast(directories.count)))
-    }
-    return nil
-  }
-
   /// Returns the Flatpak installation of a home directory; for the current user, environment
   /// variables take precedence.
-  static func installation(of home: ByteString) -> ByteString {
-    let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
-    if own == home {
+  private static func installation(of home: ByteString) -> ByteString {
+    if home == DeviceFinder.currentUserHome {
       if let named = Host.environment("FLATPAK_USER_DIR") { return named }
       if let data = Host.environment("XDG_DATA_HOME") { return data.appending("flatpak") }
     }
     return home.appending(".local/share/flatpak")
   }
+
+  /// Returns the directory of a user's overrides, given the directory `.var/app` of the home
+  /// directory, or nil for other directories.
+  static func overrides(ofAppsIn root: ByteString) -> ByteString? {
+    guard let home = try? DeviceFinder().home(of: root) else { return nil }
+    return installation(of: home).appending("overrides")
+  }
 }
 
-extension Survey {
+// MARK: - Installed apps
+
+extension FlatpakFinder {
   /// Returns the apps of a Flatpak installation (`~/.local/share/flatpak`, `/var/lib/flatpak`), by
   /// identifier; empty if the directory does not exist.
-  mutating func flatpakApps(
-    of installation: ByteString, _ scope: App.FlatpakInstallation.Scope
-  ) -> [BundleIdentifier: FlatpakFinder.InstalledApp] {
-    var apps: [BundleIdentifier: FlatpakFinder.InstalledApp] = [:]
+  private static func installedApps(
+    of installation: ByteString, _ scope: App.FlatpakInstallation.Scope, _ survey: inout Survey
+  ) -> [BundleIdentifier: InstalledApp] {
+    var apps: [BundleIdentifier: InstalledApp] = [:]
     let path = installation.appending("app")
-    guard let top = outside(installation), let directory = inner(["app"], of: top, as: installation)
+    guard let top = survey.outside(installation),
+      let directory = survey.inner(["app"], of: top, as: installation)
     else { return apps }
-    let configuration = KeyFile(text("config", ["repo"], of: top, as: installation) ?? [])
-    for name in names(in: directory, as: path) {
+    let configuration = KeyFile(survey.text("config", ["repo"], of: top, as: installation) ?? [])
+    for name in survey.names(in: directory, as: path) {
       guard let identifier = BundleIdentifier(name),
-        let home = inner([name], of: directory, as: path)
+        let home = survey.inner([name], of: directory, as: path)
       else { continue }
-      apps[identifier] = flatpakApp(
-        name, in: home, as: path.appending(name), scope: scope, configuration: configuration)
+      apps[identifier] = installedApp(
+        name, in: home, as: path.appending(name), scope: scope, configuration: configuration,
+        survey: &survey)
     }
     return apps
   }
 
-  private mutating func flatpakApp(
+  private static func installedApp(
     _ name: ByteString, in home: borrowing Directory, as path: ByteString,
-    scope: App.FlatpakInstallation.Scope, configuration: KeyFile
-  ) -> FlatpakFinder.InstalledApp? {
-    guard let branch = linked("current", in: home, as: path, components: 2),
-      let deployments = inner(branch, of: home, as: path)
+    scope: App.FlatpakInstallation.Scope, configuration: KeyFile, survey: inout Survey
+  ) -> InstalledApp? {
+    guard let branch = survey.linked("current", in: home, as: path, components: 2),
+      let deployments = survey.inner(branch, of: home, as: path)
     else { return nil }
     let here = path.appending(branch[0]).appending(branch[1])
-    guard let commit = linked("active", in: deployments, as: here, components: 1)?.first,
-      let deployed = inner([commit], of: deployments, as: here)
+    guard let commit = survey.linked("active", in: deployments, as: here, components: 1)?.first,
+      let deployed = survey.inner([commit], of: deployments, as: here)
     else { return nil }
     let place = here.appending(commit)
-    let record = text("deploy", [], of: deployed, as: place).flatMap {
-      FlatpakFinder.Deployment($0)
+    let record = survey.text("deploy", [], of: deployed, as: place).flatMap {
+      Deployment($0)
     }
-    let metadata = KeyFile(text("metadata", [], of: deployed, as: place) ?? [])
+    let metadata = KeyFile(survey.text("metadata", [], of: deployed, as: place) ?? [])
     let origin = record?.origin
     let url = origin.flatMap {
       configuration.value("url", in: ByteString("remote \"".utf8 + Array($0.bytes) + [0x22]))
     }
-    return FlatpakFinder.InstalledApp(
-      info: flatpakInfo(name, record, in: deployed, as: place),
+    return InstalledApp(
+      info: info(name, record, in: deployed, as: place, survey: &survey),
       installation: App.FlatpakInstallation(
         scope: scope, architecture: branch[0], branch: branch[1], commit: commit, origin: origin,
         remoteURL: url, runtime: metadata.value("runtime", in: "Application")))
@@ -164,23 +163,24 @@ extension Survey {
 
   /// Returns the app's name and version from the deployment record or, if it lacks them, from the
   /// desktop entry and the newest release in the metainfo.
-  private mutating func flatpakInfo(
-    _ name: ByteString, _ record: FlatpakFinder.Deployment?, in deployed: borrowing Directory,
-    as path: ByteString
+  private static func info(
+    _ name: ByteString, _ record: Deployment?, in deployed: borrowing Directory,
+    as path: ByteString, survey: inout Survey
   ) -> BundleInfo {
     var info = BundleInfo(identifier: BundleIdentifier(name))
     info.displayName = record?.text("appdata-name")
     info.version = record?.text("appdata-version")
     if info.displayName == nil {
       let file = ByteString(Array(name.bytes) + ".desktop".utf8)
-      let entry = text(file, ["export", "share", "applications"], of: deployed, as: path)
+      let entry = survey.text(file, ["export", "share", "applications"], of: deployed, as: path)
       info.displayName = entry.flatMap { KeyFile($0).value("Name", in: "Desktop Entry") }
     }
     for (directory, ending) in [("metainfo", ".metainfo.xml"), ("appdata", ".appdata.xml")]
     where info.version == nil {
       let file = ByteString(Array(name.bytes) + ending.utf8)
-      let list = text(file, ["files", "share", ByteString(directory)], of: deployed, as: path)
-      info.version = list.flatMap { FlatpakFinder.Metainfo.newestRelease(in: $0) }
+      let list = survey.text(
+        file, ["files", "share", ByteString(directory)], of: deployed, as: path)
+      info.version = list.flatMap { Metainfo.newestRelease(in: $0) }
     }
     return info
   }

@@ -128,9 +128,11 @@ extension MacOSFinder {
   }
 }
 
-extension DeviceFinder {
+// MARK: - The device
+
+extension MacOSFinder {
   /// Scans the home directory of a macOS user.
-  func macOS(_ home: borrowing Directory) -> Device {
+  static func device(in home: borrowing Directory, for asked: DeviceFinder) -> Device {
     var survey = Survey(root: home.path)
     var finder = MacOSFinder()
     finder.lookAtContainers(in: home, &survey)
@@ -139,20 +141,20 @@ extension DeviceFinder {
       finder.lookAtBundles(in: directory, as: "Applications", &survey)
     }
     var facts = Device.Facts(platform: "macOS")
-    if let system = system(ofHome: home.path, below: "Users") {
+    if let system = asked.system(ofHome: home.path, below: "Users") {
       let path = system.appending("Applications")
       if system != home.path, let directory = survey.outside(path) {
         finder.lookAtBundles(in: directory, as: path, &survey)
       }
       if let root = survey.outside(system) {
-        facts.version = survey.systemVersion(in: root).version
+        facts.version = CoreSimulatorFinder.systemVersion(in: root, &survey).version
       }
     }
     var drafts = finder.drafts
     Identification.identify(&drafts, &survey)
     let containers = LogicalNaming.containers(of: drafts, &survey)
     return Device(
-      root: home.path, layout: .macOS, facts: facts, identity: identity(.macOS, home.path),
+      root: home.path, layout: .macOS, facts: facts, identity: asked.identity(.macOS, home.path),
       apps: CoreSimulatorFinder.apps(of: drafts, containers), containers: containers,
       findings: survey.findings.sorted())
   }

@@ -59,7 +59,7 @@ struct SnapFinder {
     at home: Home, in directory: borrowing Directory, _ survey: inout Survey
   ) {
     let revisions = home.revisions(in: directory, &survey)
-    let used = survey.currentRevision(of: home, in: directory, among: revisions)
+    let used = home.currentRevision(in: directory, among: revisions, &survey)
     for name in survey.names(in: directory, as: home.path) {
       let isRevision = revisions.contains(name)
       if name == Self.common {
@@ -85,7 +85,7 @@ struct SnapFinder {
     in directory: borrowing Directory, survey: inout Survey
   ) {
     let path = home.path.appending(name)
-    if name == Home.current, !survey.targetIsOutside(name, of: directory) { return }
+    if name == Home.current, !Self.targetIsOutside(name, of: directory, survey) { return }
     guard var draft = survey.container(kind, name, of: home.name, in: directory, as: path) else {
       return
     }
@@ -93,6 +93,16 @@ struct SnapFinder {
     if case .named(name, let since) = used { draft.inUseSince = since }
     draft.isOfSystem = home.isOfSystem
     drafts.append(draft)
+  }
+
+  /// Whether a name is not a link, or is a link that leads out of the device. A target in the
+  /// device is a container of its own or has already been reported, as has a dangling link.
+  private static func targetIsOutside(
+    _ name: ByteString, of directory: borrowing Directory, _ survey: Survey
+  ) -> Bool {
+    guard (try? directory.status(name))?.kind == .symlink else { return true }
+    guard let real = try? Host.realPath(directory.path.appending(name)) else { return false }
+    return !real.isWithin(survey.root) && !real.isWithin(directory.path)
   }
 }
 
@@ -106,9 +116,9 @@ extension SnapFinder {
     let path: ByteString
     let isOfSystem: Bool
 
-    /// Returns the names of revisions in the directory: numbers, or `x` and a number for a snap that
-    /// was not installed from the store, with the suffix `.old` if a refresh moved it aside (snapd,
-    /// snap.Revision and backend/snapdata.go).
+    /// Returns the names of revisions in the directory: numbers, or `x` and a number for a snap
+    /// that was not installed from the store, with the suffix `.old` if a refresh moved it aside
+    /// (snapd, snap.Revision and backend/snapdata.go).
     func revisions(in directory: borrowing Directory, _ survey: inout Survey) -> Set<ByteString> {
       Set(
         survey.names(in: directory, as: path).filter {
@@ -123,9 +133,7 @@ extension SnapFinder {
 
     /// Whether a name is the name of a revision that a refresh moved aside.
     static func isMovedAside(_ name: ByteString) -> Bool {
-      let ending = Array(".old".utf8)
-      return name.bytes.suffix(ending.count).elementsEqual(ending)
-        && isRevision(ByteString(name.bytes.dropLast(ending.count)))
+      name.hasSuffix(".old") && isRevision(ByteString(name.bytes.dropLast(4)))
     }
   }
 
@@ -152,75 +160,6 @@ extension SnapFinder {
   }
 }
 
-extension Survey {
-  /// Whether a name is not a link, or is a link that leads out of the device. A target in the
-  /// device is a container of its own or has already been reported, as has a dangling link.
-  fileprivate func targetIsOutside(_ name: ByteString, of directory: borrowing Directory) -> Bool {
-    guard (try? directory.status(name))?.kind == .symlink else { return true }
-    guard let real = try? Host.realPath(directory.path.appending(name)) else { return false }
-    return !real.isWithin(root) && !real.isWithin(directory.path)
-  }
-
-  /// Returns the revision that `current` names among the existing ones.
-  mutating func currentRevision(
-    of home: SnapFinder.Home, in directory: borrowing Directory, among revisions: Set<ByteString>
-  ) -> SnapFinder.UsedRevision {
-    let path = home.path.appending(SnapFinder.Home.current)
-    do {
-      guard let status = try directory.statusIfPresent(SnapFinder.Home.current) else {
-        if !revisions.isEmpty {
-          warn(.contradiction, at: path, because: "it is missing, so no revision is treated as old")
-        }
-        return .unknown
-      }
-      guard status.kind == .symlink else {
-        warn(
-          .contradiction, at: path,
-          because: "it is not a link to the current revision, so no revision is treated as old")
-        return .unknown
-      }
-      let target = try directory.target(of: SnapFinder.Home.current)
-      if let used = revision(target, of: home, in: directory, among: revisions) {
-        return .named(used, since: min(status.modified, status.changed))
-      }
-      warn(
-        .danglingLink, at: path,
-        because:
-          "it is a link to '\(target)', which is not a revision here, so none is treated as old")
-    } catch {
-      warn(.unreadable, at: path, because: "it cannot be read: \(error.reason)")
-    }
-    return .unknown
-  }
-
-  /// Returns the revision that the target of `current` identifies: a directory beside it, by name
-  /// or real path; or, in a copy of another home directory, the revision of the same snap that
-  /// exists here.
-  private mutating func revision(
-    _ target: ByteString, of home: SnapFinder.Home, in directory: borrowing Directory,
-    among revisions: Set<ByteString>
-  ) -> ByteString? {
-    let parts = target.components.filter { $0 != "." }
-    guard let last = parts.last, revisions.contains(last), SnapFinder.Home.isRevision(last),
-      (try? directory.statusFollowing(last))?.kind == .directory
-    else { return nil }
-    if !target.isAbsolute, parts.count == 1 { return last }
-    let path = home.path.appending(SnapFinder.Home.current)
-    if (try? Host.realPath(directory.path.appending(SnapFinder.Home.current)))
-      == (try? Host.realPath(directory.path.appending(last)))
-    {
-      return last
-    }
-    guard parts.count > 1, parts[parts.count - 2] == home.name,
-      (try? directory.statusFollowing(SnapFinder.Home.current)) == nil
-    else { return nil }
-    note(
-      .linkFollowed, at: path,
-      because: "it is a link to '\(target)', which does not exist; the revision beside it is used")
-    return last
-  }
-}
-
 extension ByteString {
   /// Whether it is the name of a snap revision: digits, or `x` and digits if the snap was not
   /// installed from the store.
@@ -230,15 +169,83 @@ extension ByteString {
   }
 }
 
-extension DeviceFinder {
+// MARK: - The current revision
+
+extension SnapFinder.Home {
+  /// Returns the revision that `current` names among the existing ones.
+  func currentRevision(
+    in directory: borrowing Directory, among revisions: Set<ByteString>, _ survey: inout Survey
+  ) -> SnapFinder.UsedRevision {
+    let link = path.appending(Self.current)
+    do {
+      guard let status = try directory.statusIfPresent(Self.current) else {
+        if !revisions.isEmpty {
+          survey.warn(
+            .contradiction, at: link, because: "it is missing, so no revision is treated as old")
+        }
+        return .unknown
+      }
+      guard status.kind == .symlink else {
+        survey.warn(
+          .contradiction, at: link,
+          because: "it is not a link to the current revision, so no revision is treated as old")
+        return .unknown
+      }
+      let target = try directory.target(of: Self.current)
+      if let used = revision(target, in: directory, among: revisions, &survey) {
+        return .named(used, since: min(status.modified, status.changed))
+      }
+      survey.warn(
+        .danglingLink, at: link,
+        because:
+          "it is a link to '\(target)', which is not a revision here, so none is treated as old")
+    } catch {
+      survey.warn(.unreadable, at: link, because: "it cannot be read: \(error.reason)")
+    }
+    return .unknown
+  }
+
+  /// Returns the revision that the target of `current` identifies: a directory beside it, by name
+  /// or real path; or, in a copy of another home directory, the revision of the same snap that
+  /// exists here.
+  private func revision(
+    _ target: ByteString, in directory: borrowing Directory, among revisions: Set<ByteString>,
+    _ survey: inout Survey
+  ) -> ByteString? {
+    let parts = target.components.filter { $0 != "." }
+    guard let last = parts.last, revisions.contains(last), Self.isRevision(last),
+      (try? directory.statusFollowing(last))?.kind == .directory
+    else { return nil }
+    if !target.isAbsolute, parts.count == 1 { return last }
+    let link = path.appending(Self.current)
+    if (try? Host.realPath(directory.path.appending(Self.current)))
+      == (try? Host.realPath(directory.path.appending(last)))
+    {
+      return last
+    }
+    guard parts.count > 1, parts[parts.count - 2] == name,
+      (try? directory.statusFollowing(Self.current)) == nil
+    else { return nil }
+    survey.note(
+      .linkFollowed, at: link,
+      because: "it is a link to '\(target)', which does not exist; the revision beside it is used")
+    return last
+  }
+}
+
+// MARK: - The device
+
+extension SnapFinder {
   /// The locations of a user's snap data below the home directory: the default, and the hidden one
   /// (snapd, dirs.UserHomeSnapDir and HiddenSnapDataHomeDir).
-  static let snapDirectories: [ByteString] = ["snap", ".snap/data"]
+  static let directories: [ByteString] = ["snap", ".snap/data"]
   /// The mount points of installed snaps below the system's root (snapd, dirs.SnapMountDir).
-  private static let snapMounts: [ByteString] = ["snap", "var/lib/snapd/snap"]
+  private static let mounts: [ByteString] = ["snap", "var/lib/snapd/snap"]
 
   /// Scans the directory of all snaps' data in a home directory, which becomes the root.
-  func snap(home: borrowing Directory, _ name: ByteString) throws(SystemError) -> Device {
+  static func device(
+    inHome home: borrowing Directory, _ name: ByteString, for asked: DeviceFinder
+  ) throws(SystemError) -> Device {
     let named = home.path.appending(name)
     let snaps = try Directory.open(path: try Host.realPath(named))
     var survey = Survey(root: snaps.path)
@@ -246,42 +253,46 @@ extension DeviceFinder {
       survey.note(
         .linkFollowed, at: named, because: "it is a link to '\(snaps.path)' and was followed")
     }
-    return snap(snaps, system: system(ofHome: home.path, below: "home"), survey)
+    return device(
+      in: snaps, system: asked.system(ofHome: home.path, below: "home"), survey, for: asked)
   }
 
   /// Scans the directory of all snaps' data.
-  func snap(_ snaps: borrowing Directory, home: ByteString?) -> Device {
-    snap(
-      snaps, system: home.flatMap { system(ofHome: $0, below: "home") } ?? systemRoot,
-      Survey(root: snaps.path))
+  static func device(
+    in snaps: borrowing Directory, home: ByteString?, for asked: DeviceFinder
+  ) -> Device {
+    device(
+      in: snaps,
+      system: home.flatMap { asked.system(ofHome: $0, below: "home") } ?? asked.systemRoot,
+      Survey(root: snaps.path), for: asked)
   }
 
-  private func snap(
-    _ snaps: borrowing Directory, system: ByteString?, _ start: Survey
+  private static func device(
+    in snaps: borrowing Directory, system: ByteString?, _ start: Survey, for asked: DeviceFinder
   ) -> Device {
     var survey = start
     var finder = SnapFinder()
     finder.look(in: snaps, as: "", isOfSystem: false, &survey)
-    var installed: [BundleIdentifier: SnapFinder.InstalledApp] = [:]
+    var installed: [BundleIdentifier: InstalledApp] = [:]
     if let system {
       let data = system.appending("var/snap")
       if let directory = survey.outside(data) {
         finder.look(in: directory, as: data, isOfSystem: true, &survey)
       }
-      for mounts in Self.snapMounts {
-        installed.merge(survey.snaps(in: system.appending(mounts))) { first, _ in first }
+      for mounts in mounts {
+        installed.merge(Self.installed(in: system.appending(mounts), &survey)) { first, _ in first }
       }
     }
     return Device(
-      root: snaps.path, layout: .snap, identity: identity(.snap, snaps.path),
-      apps: Self.apps(finder.drafts, installed),
+      root: snaps.path, layout: .snap, identity: asked.identity(.snap, snaps.path),
+      apps: apps(finder.drafts, installed),
       containers: LogicalNaming.containers(of: finder.drafts, &survey),
       findings: survey.findings.sorted())
   }
 
   /// Returns all snaps that have data, or that are installed and provide programs.
   private static func apps(
-    _ drafts: [ContainerDraft], _ installed: [BundleIdentifier: SnapFinder.InstalledApp]
+    _ drafts: [ContainerDraft], _ installed: [BundleIdentifier: InstalledApp]
   ) -> [App] {
     let programs = installed.filter { $0.value.hasPrograms }.keys
     return Set(drafts.compactMap(\.identifier)).union(programs).sorted().map { identifier in
@@ -290,59 +301,44 @@ extension DeviceFinder {
     }
   }
 
-  /// Returns the root of the system to which a home directory belongs, or nil if the path does not
-  /// determine it. For `home/<user>` (`Users/<user>`) or `root`, it is the directory above, which
-  /// may be another system's disk; for the current user's home directory it is `/`.
-  func system(ofHome home: ByteString, below users: ByteString) -> ByteString? {
-    if let systemRoot { return systemRoot }
-    let parts = home.components
-    if parts.count > 1, parts[parts.count - 2] == users { return Self.path(parts.dropLast(2)) }
-    if parts.last == "root" { return Self.path(parts.dropLast()) }
-    let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
-    return own == home ? "/" : nil
-  }
-
-  static func path(_ parts: some Sequence<ByteString>) -> ByteString {
-    ByteString(joining: parts, isAbsolute: true)
-  }
-}
-
-extension Survey {
   /// Returns the snaps mounted below a directory (`/snap`), by name; empty if the directory does
   /// not exist.
-  mutating func snaps(in mounts: ByteString) -> [BundleIdentifier: SnapFinder.InstalledApp] {
-    guard let directory = outside(mounts) else { return [:] }
-    var snaps: [BundleIdentifier: SnapFinder.InstalledApp] = [:]
-    for name in names(in: directory, as: mounts) {
+  private static func installed(
+    in mounts: ByteString, _ survey: inout Survey
+  ) -> [BundleIdentifier: InstalledApp] {
+    guard let directory = survey.outside(mounts) else { return [:] }
+    var snaps: [BundleIdentifier: InstalledApp] = [:]
+    for name in survey.names(in: directory, as: mounts) {
       guard let identifier = BundleIdentifier(name),
-        let home = inner([name], of: directory, as: mounts)
+        let home = survey.inner([name], of: directory, as: mounts)
       else { continue }
-      snaps[identifier] = snap(identifier, in: home, as: mounts.appending(name))
+      snaps[identifier] = installedApp(identifier, in: home, as: mounts.appending(name), &survey)
     }
     return snaps
   }
 
   /// Reads `meta/snap.yaml` of the current revision (snapcraft.io, The snap format).
-  private mutating func snap(
-    _ identifier: BundleIdentifier, in home: borrowing Directory, as path: ByteString
-  ) -> SnapFinder.InstalledApp? {
+  private static func installedApp(
+    _ identifier: BundleIdentifier, in home: borrowing Directory, as path: ByteString,
+    _ survey: inout Survey
+  ) -> InstalledApp? {
     guard
-      let revision = linked(SnapFinder.Home.current, in: home, as: path, components: 1)?.first,
-      let bytes = text(
+      let revision = survey.linked(Home.current, in: home, as: path, components: 1)?.first,
+      let bytes = survey.text(
         "snap.yaml", [revision, "meta"], of: home, as: path)
     else { return nil }
     let file = path.appending(revision).appending("meta/snap.yaml")
     do {
       let node = try YAML.parse(bytes)
       var info = BundleInfo(identifier: identifier)
-      info.displayName = Self.text("title", of: node) ?? Self.text("name", of: node)
-      info.version = Self.text("version", of: node)
+      info.displayName = text("title", of: node) ?? text("name", of: node)
+      info.version = text("version", of: node)
       info.build = revision
-      return SnapFinder.InstalledApp(
+      return InstalledApp(
         info: info, hasPrograms: node["apps"]?.mapping?.isEmpty == false)
     } catch {
-      warn(.unusableFile, at: file, because: "it is not usable YAML: \(error.reason)")
-      return SnapFinder.InstalledApp(info: BundleInfo(identifier: identifier), hasPrograms: false)
+      survey.warn(.unusableFile, at: file, because: "it is not usable YAML: \(error.reason)")
+      return InstalledApp(info: BundleInfo(identifier: identifier), hasPrograms: false)
     }
   }
 

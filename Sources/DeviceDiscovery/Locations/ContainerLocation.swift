@@ -43,7 +43,7 @@ package struct ContainerLocation: Hashable, Sendable {
 }
 
 extension ModelError {
-  static func containerName(
+  fileprivate static func containerName(
     _ name: ByteString, of container: LogicalContainer, _ fault: String
   ) -> ModelError {
     ModelError(
@@ -164,7 +164,7 @@ extension Device {
     switch container {
     case .data(let app): return try ContainerLocation(in: root, app.identifier, of: container)
     case .settings(let app):
-      guard let overrides = DeviceFinder.overrides(ofAppsIn: root) else { return nil }
+      guard let overrides = FlatpakFinder.overrides(ofAppsIn: root) else { return nil }
       return try ContainerLocation(in: overrides, app.identifier, of: container)
     default: return nil
     }
@@ -180,7 +180,7 @@ extension Device {
         ["Library/Containers", "Library/Group Containers", "Applications"].map {
           root.appending($0)
         }
-      case .flatpak: [root, DeviceFinder.overrides(ofAppsIn: root)]
+      case .flatpak: [root, FlatpakFinder.overrides(ofAppsIn: root)]
       case .coreSimulator, .snap, .folder: [root]
       }
     return directories.compactMap { $0 }.filter {
@@ -198,18 +198,9 @@ extension LogicalName {
   }
 }
 
-extension DeviceFinder {
-  /// Returns the directory of a user's overrides, given the directory `.var/app` of the home
-  /// directory, or nil for other directories.
-  static func overrides(ofAppsIn root: ByteString) -> ByteString? {
-    guard let home = try? DeviceFinder().home(of: root) else { return nil }
-    return installation(of: home).appending("overrides")
-  }
-}
-
 extension ContainerLocation {
-  /// Another user's link in a path to a directory. Root does not follow it: the program would read or
-  /// write where the link's owner has no access.
+  /// Another user's link in a path to a directory. Root does not follow it: the program would read
+  /// or write where the link's owner has no access.
   struct ForeignLink: Equatable {
     let path: ByteString
     let owner: UInt32

@@ -84,12 +84,11 @@ extension Survey {
 
   /// Returns the subdirectories with a name extension, sorted.
   mutating func directories(
-    ending: StaticString, in directory: borrowing Directory, as path: ByteString
+    ending: String, in directory: borrowing Directory, as path: ByteString
   ) -> [ByteString] {
-    let ending = ending.withUTF8Buffer { Array($0) }
     var found: [ByteString] = []
-    for name in names(in: directory, as: path) where name.count > ending.count {
-      guard name.bytes.suffix(ending.count).elementsEqual(ending) else { continue }
+    for name in names(in: directory, as: path)
+    where name.count > ending.utf8.count && name.hasSuffix(ending) {
       if kind(of: name, in: directory, as: path.appending(name)) == .directory {
         found.append(name)
       }

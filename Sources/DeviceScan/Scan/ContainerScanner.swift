@@ -245,8 +245,8 @@ extension ContainerScanner {
 }
 
 extension ContainerScanner {
-  /// The maximum depth of a container's directories and the maximum length of their paths, so that a
-  /// snapshot can hold their entries (docs/repository-format.md, "What a reader refuses").
+  /// The maximum depth of a container's directories and the maximum length of their paths, so that
+  /// a snapshot can hold their entries (docs/repository-format.md, "What a reader refuses").
   private struct Limits {
     private let depth: Int
     private let bytes: Int
@@ -259,8 +259,8 @@ extension ContainerScanner {
       bytes = FormatLimit.path - prefix.count - 2 - Int(UInt8.max)
     }
 
-    /// Returns the reason why no snapshot can hold an entry, or a directory with all its entries; nil
-    /// if one can.
+    /// Returns the reason why no snapshot can hold an entry, or a directory with all its entries;
+    /// nil if one can.
     func fault(of entry: WalkBatch.Entry, in directory: borrowing WalkDirectory) -> String? {
       // Linux defines NAME_MAX as 255, but not all of its file systems observe it.
       if entry.nameRange.count > Int(UInt8.max) {

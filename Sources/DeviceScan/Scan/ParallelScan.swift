@@ -99,8 +99,8 @@ struct ParallelScan {
 // MARK: - Assembly
 
 extension ParallelScan {
-  /// Assembles the parts of containers' scans. The order depends only on the tree and the share of a
-  /// job, never on the speed of the threads.
+  /// Assembles the parts of containers' scans. The order depends only on the tree and the share of
+  /// a job, never on the speed of the threads.
   private struct Assembly {
     private var parts: [Int: ScanJob.Part] = [:]
     /// The jobs that each job left, in the order of the walk.

@@ -34,8 +34,8 @@ extension ScanJob {
     }
   }
 
-  /// Directories from a container's root down, each in the one before: the ancestors that a job needs
-  /// of the directories at which it begins. Directories with the same parent share a chain.
+  /// Directories from a container's root down, each in the one before: the ancestors that a job
+  /// needs of the directories at which it begins. Directories with the same parent share a chain.
   final class Ancestors: Sendable {
     let links: [Link]
 
