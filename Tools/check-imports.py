@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that imports follow the module order of docs/design.md.
+"""Checks that imports follow the module order of docs/design.md, and folders an order of their own.
 
 usage: check-imports.py [PACKAGE]
 
 Each directory below Sources is a module; policies/ and Tools/ are modules by their Swift files. A
 module that is missing in the table and an import that its row does not allow are errors, reported
-with file, line and the allowed imports; the exit status is then 1.
+with file, line and the allowed imports; the exit status is then 1. The folders of a module must not
+refer to each other in a circle: a folder refers to another if it names a type declared there.
 """
 
 import pathlib
@@ -19,6 +20,10 @@ LIBC = {"Glibc", "Musl", "CLinux"}
 C_LIBRARIES = {"CArchive", "CSodium", "CYAML", "CZstd"}
 OWN_C = {"CBlake2b"}
 
+VALUES = {"Codecs", "SandboxModel", "SystemIO"}
+# What a module that works on scanned devices builds on.
+SCANNED = VALUES | {"ArchiveStore", "DatabaseCapture", "DeviceDiscovery", "PolicyEngine"}
+
 # Each module with the modules that it may import. A row never names a module of a later row.
 ALLOWED = {
     "SystemIO": LIBC,
@@ -30,13 +35,19 @@ ALLOWED = {
     "ArchiveStore": {"Codecs", "RecoverScript", "SystemIO"},
     "DatabaseCapture": {"Codecs", "SystemIO"},
     "SampleDevice": {"Codecs", "SandboxModel", "SystemIO"},
-    "Lifecycle": {
-        "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",
-    },
-    "Interchange": {"CArchive", "Codecs", "SandboxModel", "SystemIO"},
-    "SandboxCommands": {
-        "ArchiveStore", "ArgumentParser", "BuiltinPolicies", "Codecs", "FoundationEssentials",
-        "Interchange", "Lifecycle", "PolicyEngine", "SampleDevice", "SandboxModel", "SystemIO",
+    "DeviceDiscovery": VALUES,
+    "AppPackages": VALUES | {"CArchive", "DeviceDiscovery"},
+    "SnapshotQueries": VALUES | {"ArchiveStore", "DatabaseCapture", "PolicyEngine"},
+    "DeviceScan": SCANNED,
+    "DeviceTransaction": SCANNED | {"DeviceScan"},
+    "Backup": SCANNED | {"DeviceScan", "DeviceTransaction"},
+    "Purge": SCANNED | {"DeviceScan", "DeviceTransaction"},
+    "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
+    "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
+    "SandboxCommands": SCANNED | {
+        "AppPackages", "AppUpdate", "ArgumentParser", "Backup", "BuiltinPolicies", "DeviceScan",
+        "DeviceTransaction", "FoundationEssentials", "Purge", "Restore", "SampleDevice",
+        "SnapshotQueries",
     },
     "sandboxctl": {"SandboxCommands"},
 }
@@ -93,6 +104,54 @@ def module_folders(package):
             yield module, package / name
 
 
+TYPE = re.compile(
+    r"^(?:@\w+(?:\([^)]*\))?\s+)*(?P<access>(?:(?:package|internal|fileprivate|private|final|"
+    r"indirect|nonisolated)\s+)*)(?:struct|class|enum|protocol|actor|typealias)\s+(?P<name>\w+)",
+    re.MULTILINE,
+)
+
+
+def references(files, module):
+    """Returns for each folder of a module the folders whose types it names, with one example.
+
+    Files outside a folder are a folder of their own, named "".
+    """
+    texts, owners = {}, {}
+    for file in files:
+        folder = file.relative_to(module).parts[0] if file.parent != module else ""
+        texts.setdefault(folder, []).append((file, without_comments(file.read_text(encoding="utf-8"))))
+    for folder, sources in texts.items():
+        for _, text in sources:
+            for found in TYPE.finditer(text):
+                if "private" not in found["access"]:
+                    owners.setdefault(found["name"], set()).add(folder)
+    edges = {folder: {} for folder in texts}
+    for folder, sources in texts.items():
+        for file, text in sources:
+            for word in set(re.findall(r"\b[A-Z]\w*", text)):
+                owner = owners.get(word, ())
+                if len(owner) == 1 and folder not in owner:
+                    edges[folder].setdefault(next(iter(owner)), (file, word))
+    return edges
+
+
+def circles(edges):
+    """Yields each pair of folders that reach each other, with the example of the direct reference."""
+    reached = {}
+    for start in edges:
+        seen, queue = set(), list(edges[start])
+        while queue:
+            folder = queue.pop()
+            if folder not in seen:
+                seen.add(folder)
+                queue += edges[folder]
+        reached[start] = seen
+    for folder in sorted(edges):
+        for other, (file, word) in sorted(edges[folder].items()):
+            if folder in reached[other]:
+                yield folder, other, file, word
+
+
 def problems(package):
     """Yields each problem of a package as one line."""
     for module, folder in module_folders(package):
@@ -105,6 +164,11 @@ def problems(package):
             known = ", ".join(sorted(ALLOWED))
             yield f"{folder}:1: the module {module} is not in the table of Tools/check-imports.py ({known})"
             continue
+        for source, target, file, word in circles(references(files, folder)):
+            yield (
+                f"{file}:1: a circle of folders in {module}: '{source or '.'}' refers to "
+                f"'{target or '.'}' ({word})"
+            )
         allowed = ALLOWED[module] | EVERYWHERE | {module}
         for file in files:
             text = file.read_text(encoding="utf-8")

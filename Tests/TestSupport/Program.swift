@@ -83,8 +83,10 @@ package enum Program {
 
   private static func locate(_ name: String) throws -> URL {
     if name.contains("/") { return URL(fileURLWithPath: name) }
-    let directories = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-    for directory in directories.components(separatedBy: ":") + ["/usr/sbin", "/sbin"] {
+    // The system's programs first: a wrapper in a user's PATH may start several shells each time.
+    let directories = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    let system = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+    for directory in system + directories.components(separatedBy: ":") {
       let url = URL(fileURLWithPath: directory).appendingPathComponent(name)
       if FileManager.default.isExecutableFile(atPath: url.path) { return url }
     }

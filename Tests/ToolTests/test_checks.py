@@ -43,8 +43,8 @@ class CheckImports(Checks):
     def test_allowed_imports_are_accepted(self):
         self.write("Sources/SystemIO/A.swift", "internal import CLinux\nimport Glibc\n")
         self.write("Sources/Codecs/A.swift", "internal import CZstd\n")
-        self.write("Sources/ArchiveStore/Pack/A.swift", "public import SystemIO\nimport Codecs\n")
-        self.write("Sources/SandboxCommands/A.swift", "import ArgumentParser; import Lifecycle\n")
+        self.write("Sources/ArchiveStore/Pack/A.swift", "package import SystemIO\nimport Codecs\n")
+        self.write("Sources/SandboxCommands/A.swift", "import ArgumentParser; import Restore\n")
         self.write("Sources/CZstd/shim.h", "#include <zstd.h>\n")
         self.accepted()
 
@@ -93,6 +93,16 @@ class CheckImports(Checks):
 
     def test_a_module_missing_in_the_table_is_refused(self):
         self.refused("Sources/Utils/A.swift", "", "the module Utils is not in the table")
+
+    def test_folders_in_a_circle_are_refused(self):
+        self.write("Sources/SystemIO/File/A.swift", "struct File { var lock: Lock? }\n")
+        self.write("Sources/SystemIO/Lock/B.swift", "package struct Lock { let path: Path }\n")
+        self.write("Sources/SystemIO/Path.swift", "/// Like a File.\nstruct Path {}\n")
+        self.accepted()
+        self.refused(
+            "Sources/SystemIO/Path.swift", "struct Path { let file: File }\n",
+            "Sources/SystemIO/Path.swift:1: a circle of folders in SystemIO: '.' refers to 'File' (File)",
+            "'File' refers to 'Lock' (Lock)", "'Lock' refers to '.' (Path)")
 
     def test_policies_are_checked_as_a_module(self):
         self.write("Sources/SystemIO/A.swift", "")
