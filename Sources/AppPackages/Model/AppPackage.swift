@@ -5,14 +5,14 @@ package import SystemIO
 /// An app for installation, described by the content of a `.app` directory or an `.ipa`.
 package struct AppPackage: Hashable, Sendable {
   /// The origin of the package.
-  package let origin: Origin
+  let origin: Origin
   /// The bundle's directory, `Example.app`.
   package let bundleDirectory: ByteString
   /// The bundle's structure, which distinguishes iOS from macOS.
   package let shape: BundleShape
   package let identifier: BundleIdentifier
   /// The display name.
-  package let displayName: ByteString?
+  let displayName: ByteString?
   /// The displayed version (`CFBundleShortVersionString`).
   package let version: ByteString?
   /// The build (`CFBundleVersion`).
@@ -22,7 +22,7 @@ package struct AppPackage: Hashable, Sendable {
   /// The groups that the entitlements of the app or an extension name, sorted; none is guessed.
   package let groups: [App.GroupMembership]
   /// Whether the app's own entitlements could be read, so that it has no other groups.
-  package let hasKnownGroups: Bool
+  let hasKnownGroups: Bool
   /// The data that moves into a container when it is first created.
   package let migration: ContainerMigration?
   /// The size of the content.
@@ -56,13 +56,13 @@ package struct AppPackage: Hashable, Sendable {
 
 extension AppPackage {
   /// The origin of a package.
-  package struct Origin: Hashable, Sendable {
+  struct Origin: Hashable, Sendable {
     /// The path as given.
-    package let path: ByteString
-    package let form: Form
+    let path: ByteString
+    let form: Form
 
     /// The form of a package.
-    package enum Form: String, Hashable, Sendable {
+    enum Form: String, Hashable, Sendable {
       /// A bundle directory.
       case directory = "folder"
       /// A zip archive: an `.ipa`, or a zipped bundle.
@@ -93,7 +93,7 @@ extension AppPackage {
     }
 
     /// Adds the space that an entry takes on a volume.
-    package mutating func allocate(_ kind: PackageEntry.Kind) {
+    mutating func allocate(_ kind: PackageEntry.Kind) {
       let block: UInt64 = 4096
       switch kind {
       case .directory: allocated += block

@@ -8,7 +8,7 @@ package struct PackageLimits: Hashable, Sendable {
   package var depth: Int
   /// The maximum ratio of the files' size to the archive's size, applied above `ratioFloor`; apps
   /// compress to a half or a quarter.
-  package var ratio: UInt64
+  var ratio: UInt64
   /// The total size of the files in bytes up to which any ratio is permitted.
   var ratioFloor: UInt64
   /// The free space of the target volume in bytes, or nil if the package is not extracted.

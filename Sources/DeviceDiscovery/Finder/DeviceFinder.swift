@@ -11,7 +11,7 @@ package struct DeviceFinder: Sendable {
   /// The name that the user gives the device, which becomes its identity.
   package var name: ByteString?
   /// The machine ID, part of the identity of devices without an identity of their own.
-  package var machineID: String?
+  var machineID: String?
   /// The user's Flatpak installation, or nil for that of the home directory that contains the
   /// device.
   var userFlatpak: ByteString?

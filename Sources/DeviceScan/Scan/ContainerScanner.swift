@@ -244,6 +244,8 @@ extension ContainerScanner {
   }
 }
 
+// MARK: - Limits
+
 extension ContainerScanner {
   /// The maximum depth of a container's directories and the maximum length of their paths, so that
   /// a snapshot can hold their entries (docs/repository-format.md, "What a reader refuses").

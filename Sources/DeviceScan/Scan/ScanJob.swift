@@ -102,9 +102,9 @@ extension ContainerScanner {
     }
   }
 
-  private mutating func walk(_ root: consuming Directory, _ part: inout ScanJob.Part)
-    -> ScanJob.Part
-  {
+  private mutating func walk(
+    _ root: consuming Directory, _ part: inout ScanJob.Part
+  ) -> ScanJob.Part {
     var walk = Walk(root)
     var above: ScanJob.Ancestors?
     for (number, start) in part.job.starts.enumerated() {
