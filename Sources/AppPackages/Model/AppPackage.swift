@@ -68,12 +68,6 @@ extension AppPackage {
       /// A zip archive: an `.ipa`, or a zipped bundle.
       case archive
     }
-
-    /// Creates an origin.
-    init(path: ByteString, form: Form) {
-      self.path = path
-      self.form = form
-    }
   }
 
   /// The size of a package.

@@ -21,14 +21,6 @@ package struct PackageEntry: Hashable, Sendable {
     /// A symbolic link to a target in the bundle.
     case link(target: ByteString)
   }
-
-  /// Creates an entry with a path that the caller has checked.
-  init(path: ByteString, kind: Kind, permissions: UInt16, modified: Timestamp) {
-    self.path = path
-    self.kind = kind
-    self.permissions = permissions
-    self.modified = modified
-  }
 }
 
 extension PackageEntry {
