@@ -179,7 +179,7 @@ extension AppChangePlanner {
       container.logical, .move, from: container.absolutePath, to: to)
     planned.scanned = number
     let outcomes = DataOutcomes(
-      found, isStrict: request.isStrict, replaced: ContainerMetadataFiles.names(of: device.layout))
+      found, isStrict: request.isStrict, replaced: ContainerMetadata.names(of: device.layout))
     planned.paths = outcomes.paths
     planned.drops = outcomes.drops
     return planned

@@ -28,7 +28,7 @@ extension AppChangePlanner {
         guard let trash = try? Directory.open(resolved: directory.appending(planned.path)) else {
           continue
         }
-        returns.look(in: trash, leaving: ContainerMetadataFiles.names(of: device.layout))
+        returns.look(in: trash, leaving: ContainerMetadata.names(of: device.layout))
       }
       plan.containers[place].returns = returns.returns
       plan.containers[place].links = returns.links.sorted { $0.path < $1.path }

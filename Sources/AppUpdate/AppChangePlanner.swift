@@ -41,7 +41,7 @@ package struct AppChangePlanner {
 
   func plan() -> AppChangePlan {
     var plan = AppChangePlan(request: request, present: present, scan: scan)
-    plan.excludedData = ExclusionSummary.make(scan)
+    plan.excludedData = scan.exclusions()
     if device.layout == .folder {
       plan.refusals.append(Refusal(.layout, "a plain directory has no apps"))
       return plan

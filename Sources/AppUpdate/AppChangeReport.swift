@@ -16,7 +16,7 @@ package struct AppChangeReport: Sendable {
   /// The logical paths of changes that failed.
   package internal(set) var failed: [PathRemark] = []
   /// The entries and bytes written from the package.
-  package internal(set) var written = PackageSize()
+  package internal(set) var written = AppPackage.Size()
   /// The duration of the exchange in seconds, from the first rename to the last.
   package internal(set) var exchangeSeconds = 0.0
   /// The total duration in seconds.

@@ -13,8 +13,8 @@ extension AppExchange {
   /// - Returns: the entries and bytes written from the package.
   func stage<Source: EntrySource & ~Copyable>(
     _ source: inout Source, isStopping: @escaping @Sendable () -> Bool
-  ) throws -> PackageSize {
-    var written = PackageSize()
+  ) throws -> AppPackage.Size {
+    var written = AppPackage.Size()
     for (number, planned) in plan.containers.enumerated() {
       switch planned.action {
       case .keep, .copy, .restore: break
@@ -248,11 +248,11 @@ extension AppExchange {
   ) throws -> [ByteString: [UInt8]] {
     var stored: [UInt8]?
     if let from = planned.from, let old = try? Directory.open(resolved: from) {
-      for name in ContainerMetadataFiles.names(of: plan.device.layout) {
+      for name in ContainerMetadata.names(of: plan.device.layout) {
         stored = (try? old.fileUntouched(name).readAll(limit: 1 << 20)) ?? nil
       }
     }
-    return try ContainerMetadataFiles.files(
+    return try ContainerMetadata.files(
       of: planned.logical.kind, identifier: planned.logical.name.identifier,
       uuid: to.lastComponent ?? "", layout: plan.device.layout, stored: stored,
       isSameDirectory: planned.from == to)

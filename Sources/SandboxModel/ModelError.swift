@@ -40,7 +40,7 @@ package struct ModelError: Error, Hashable, Sendable {
   package let attempt: String
   /// The path or name on which it was attempted, if known.
   package let subject: ByteString?
-  package let place: Location?
+  package let location: Location?
   /// The reason.
   package let reason: String
   /// The suggested remedy, if any.
@@ -48,13 +48,13 @@ package struct ModelError: Error, Hashable, Sendable {
 
   /// Creates an error.
   package init(
-    _ code: Code, _ attempt: String, on subject: ByteString? = nil, at place: Location? = nil,
+    _ code: Code, _ attempt: String, on subject: ByteString? = nil, at location: Location? = nil,
     reason: String, hint: String? = nil
   ) {
     self.code = code
     self.attempt = attempt
     self.subject = subject
-    self.place = place
+    self.location = location
     self.reason = reason
     self.hint = hint
   }
@@ -74,7 +74,7 @@ package struct ModelError: Error, Hashable, Sendable {
   package static let writingPropertyList = "write the property list"
 
   private init(_ error: CodecError, _ attempt: String) {
-    let place: Location? =
+    let location: Location? =
       switch error.position {
       case .mark(let mark): .line(mark.line, column: mark.column)
       case .offset(let offset): .offset(offset)
@@ -82,13 +82,13 @@ package struct ModelError: Error, Hashable, Sendable {
       }
     // The reason may quote the list: escaped, it cannot break a line of output.
     self.init(
-      error.kind == .limit ? .limit : .propertyList, attempt, at: place,
+      error.kind == .limit ? .limit : .propertyList, attempt, at: location,
       reason: ByteString(error.reason).description)
   }
 
   /// Returns the error with a subject that was not known where it was thrown.
   package func on(_ subject: ByteString) -> ModelError {
-    ModelError(code, attempt, on: subject, at: place, reason: reason, hint: hint)
+    ModelError(code, attempt, on: subject, at: location, reason: reason, hint: hint)
   }
 }
 
@@ -97,7 +97,7 @@ extension ModelError: CustomStringConvertible {
   package var description: String {
     var text = "cannot " + attempt
     if let subject { text += " '\(subject)'" }
-    if let place { text += " (\(place))" }
+    if let location { text += " (\(location))" }
     return text + ": " + reason
   }
 }

@@ -87,7 +87,8 @@ package struct MergedDump {
 
   private static func cannotMerge(_ log: ByteString, _ refusal: LogRefusal) -> OperationError {
     OperationError(
-      .failed, "cannot merge the log '\(log)' into its database: \(refusal.reason)",
+      .failed, code: .cannotMergeLog,
+      "cannot merge the log '\(log)' into its database: \(refusal.reason)",
       hint: "use '--tar' to write the database and its logs unchanged")
   }
 

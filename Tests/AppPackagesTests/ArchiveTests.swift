@@ -1,8 +1,9 @@
-import AppPackages
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// Damaged and ambiguous archives are refused.
 @Suite struct ArchiveTests {

@@ -1,10 +1,11 @@
-import AppPackages
 import DeviceDiscovery
 import Foundation
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// Recognition and contents of app packages.
 @Suite struct PackageTests {
@@ -39,7 +40,7 @@ import Testing
     return app
   }
 
-  private func check(_ app: AppPackage, _ form: PackageOrigin.Form) throws {
+  private func check(_ app: AppPackage, _ form: AppPackage.Origin.Form) throws {
     #expect(app.origin.form == form)
     #expect(app.identifier == BundleIdentifier("com.example.x"))
     #expect(app.bundleDirectory == "X.app")
@@ -50,10 +51,10 @@ import Testing
     #expect(app.extensions.map(\.path) == ["X.app/PlugIns/S.appex"])
     #expect(
       app.groups == [
-        GroupMembership(
+        App.GroupMembership(
           group: try #require(BundleIdentifier("group.com.example.shared")), basis: .known(.section)
         ),
-        GroupMembership(
+        App.GroupMembership(
           group: try #require(BundleIdentifier("group.com.example.x")), basis: .known(.signature)),
       ])
     #expect(app.hasKnownGroups)
@@ -65,7 +66,7 @@ import Testing
     let directory = try TemporaryDirectory("app")
     let name = try makeApp(in: directory)
     let package = try Package(opening: directory.path(name))
-    try check(package.app, .folder)
+    try check(package.app, .directory)
     let contents = try package.contents()
     let paths = contents.map(\.entry.path)
     #expect(paths == paths.sorted())
@@ -73,7 +74,7 @@ import Testing
     let link = try #require(contents.first { $0.entry.path == "X.app/link" })
     #expect(link.entry.kind == .link(target: "a b/../X"))
     let void = try #require(contents.first { $0.entry.path == "X.app/void" })
-    #expect(void.entry.kind == .folder && void.entry.permissions == 0o750)
+    #expect(void.entry.kind == .directory && void.entry.permissions == 0o750)
     let bytes = contents.reduce(0) { $0 + $1.content.count }
     #expect(package.app.size.bytes == UInt64(bytes))
     // Through a link it is the same package under its own name.
@@ -123,7 +124,7 @@ import Testing
     var above: Set<ByteString> = [""]
     for entry in try package.contents().map(\.entry) {
       #expect(above.contains(entry.path.parent))
-      if entry.kind == .folder { above.insert(entry.path) }
+      if entry.kind == .directory { above.insert(entry.path) }
     }
   }
 

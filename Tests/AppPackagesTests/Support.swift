@@ -1,8 +1,9 @@
-import AppPackages
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 extension Package {
   /// Opens a package in a directory.

@@ -1,9 +1,9 @@
-import AppPackages
 import Codecs
 import SystemIO
 import TestSupport
 import Testing
 
+@testable import AppPackages
 @testable import SandboxModel
 
 @Suite struct ContainerMigrationTests {

@@ -1,10 +1,10 @@
 import Codecs
-import DeviceDiscovery
 import Foundation
 import SystemIO
 import TestSupport
 import Testing
 
+@testable import DeviceDiscovery
 @testable import SandboxModel
 
 @Suite struct EntitlementsTests {
@@ -65,10 +65,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (EntitlementSource.signature, true), (.section, true), (.archivedEntitlements, true),
+    (App.EntitlementSource.signature, true), (.section, true), (.archivedEntitlements, true),
     (.provisioningProfile, true), (.signature, false),
   ])
-  func groupsAreReadFromEverySource(source: EntitlementSource, isThere: Bool) throws {
+  func groupsAreReadFromEverySource(source: App.EntitlementSource, isThere: Bool) throws {
     let device = try SimulatorDevice()
     let bundle = try device.bundle(
       "B1", "com.example.a", name: "A", more: [("CFBundleExecutable", .string("prog"))])

@@ -11,7 +11,7 @@ import Testing
     }
     let shown = error.map { ModelError(reading: $0).on("Info.plist") }
     #expect(shown?.code == .propertyList)
-    #expect(shown?.place == .offset(2))
+    #expect(shown?.location == .offset(2))
     #expect(
       shown?.description.hasPrefix(
         "cannot read the property list 'Info.plist' (byte 2): ") == true)
@@ -36,7 +36,7 @@ import Testing
   /// A property list holds text, so an identifier that is not UTF-8 cannot be written.
   @Test func metadataWithoutUTF8IsRefused() {
     let error = #expect(throws: ModelError.self) {
-      try ContainerMetadataFiles.files(
+      try ContainerMetadata.files(
         of: .data, identifier: ByteString([0xff]), uuid: "x", layout: .coreSimulator, stored: nil,
         isSameDirectory: false)
     }

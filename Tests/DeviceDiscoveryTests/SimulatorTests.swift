@@ -87,7 +87,7 @@ import Testing
       ])
     #expect(
       app.groups == [
-        GroupMembership(
+        App.GroupMembership(
           group: try #require(BundleIdentifier("group.com.example.notes")), basis: .guessed)
       ])
     let gone = try device.app("com.example.gone")

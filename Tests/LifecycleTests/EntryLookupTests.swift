@@ -1,10 +1,11 @@
-import DeviceScan
 import PolicyEngine
 import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceScan
 
 /// Lookups by path among the entries of a scan.
 @Suite(.spreadScans) struct EntryLookupTests {

@@ -2,12 +2,13 @@ import ArchiveStore
 import Backup
 import BuiltinPolicies
 import DeviceDiscovery
-import DeviceScan
 import PolicyEngine
 import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
+
+@testable import DeviceScan
 
 /// A directory to back up, a repository, and the built-in policies.
 struct Fixture {

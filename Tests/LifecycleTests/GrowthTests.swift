@@ -2,7 +2,6 @@ import AppUpdate
 import ArchiveStore
 import Codecs
 import DeviceDiscovery
-import DeviceScan
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -10,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import Backup
+@testable import DeviceScan
 @testable import Restore
 
 /// Work for each of many entries, packs or exclusions takes n log n steps in total, so that a

@@ -1,11 +1,12 @@
 import DeviceDiscovery
-import DeviceScan
 import PolicyEngine
 import SandboxModel
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceScan
 
 /// A scan with several threads finds the same as a scan with one.
 @Suite(.spreadScans) struct ParallelScanTests {

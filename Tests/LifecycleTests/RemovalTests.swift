@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import DeviceDiscovery
@@ -10,6 +9,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// How offload, reinstall and uninstall change an app's containers, and when they refuse.
 @Suite(.spreadScans) struct RemovalTests {
@@ -45,7 +46,7 @@ import Testing
     let before = try files(fixture, [.data, .extension, .group])
     let inodes = try fixture.inodes(fixture.data.appending(UpdateFixture.old))
     let report = try run(fixture, .offload)
-    #expect(report.isComplete && report.saved != nil && report.written == PackageSize())
+    #expect(report.isComplete && report.saved != nil && report.written == AppPackage.Size())
     let app = try #require(
       try fixture.device().apps.first { $0.identifier == UpdateFixture.identifier })
     #expect(!app.isInstalled)

@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import Backup
@@ -11,6 +10,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// A crash during the rollback of an operation on a platform where containers keep their places: an
 /// update that renames the bundle, or an installation that creates a container and moves data of

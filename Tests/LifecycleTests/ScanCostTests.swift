@@ -1,11 +1,12 @@
 import AllocationCount
 import DeviceDiscovery
-import DeviceScan
 import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceScan
 
 /// The memory that a scan may take, whatever the tree and the policy are.
 @Suite(.spreadScans) struct ScanCostTests {

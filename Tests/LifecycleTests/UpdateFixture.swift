@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import Backup
@@ -9,6 +8,8 @@ import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
+
+@testable import AppPackages
 
 /// An app's package in memory.
 struct MemoryPackage: EntrySource {
@@ -40,7 +41,7 @@ struct MemoryPackage: EntrySource {
         let directory = parts.prefix(count).joined(separator: "/")
         entries[directory] = (
           PackageEntry(
-            path: ByteString(directory), kind: .folder, permissions: 0o755, modified: time),
+            path: ByteString(directory), kind: .directory, permissions: 0o755, modified: time),
           []
         )
       }
@@ -52,22 +53,22 @@ struct MemoryPackage: EntrySource {
       )
     }
     self.entries = entries.sorted { $0.key < $1.key }.map { ($0.value.0, $0.value.1) }
-    var size = PackageSize(
+    var size = AppPackage.Size(
       entries: entries.count, bytes: all.values.reduce(0) { $0 + UInt64($1.utf8.count) })
     for entry in entries.values { size.allocate(entry.0.kind) }
     app = AppPackage(
-      origin: PackageOrigin(path: "/new/Example.app", form: .folder),
+      origin: AppPackage.Origin(path: "/new/Example.app", form: .directory),
       bundleDirectory: "Example.app",
       shape: shape, identifier: UpdateFixture.id(identifier),
       version: ByteString(version), build: ByteString(build),
       extensions: extensions.map {
-        AppExtension(
+        App.Extension(
           identifier: UpdateFixture.id($0.identifier), displayName: nil,
           version: ByteString(version), build: ByteString($0.build),
           path: "Example.app/PlugIns/x.appex")
       },
       groups: groups.map {
-        GroupMembership(group: UpdateFixture.id($0), basis: .known(.signature))
+        App.GroupMembership(group: UpdateFixture.id($0), basis: .known(.signature))
       }, migration: migration,
       size: size)
   }

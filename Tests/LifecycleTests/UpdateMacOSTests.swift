@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import Backup
@@ -10,6 +9,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// Installation and update on a platform that leaves the data in place: the home of a macOS user.
 @Suite(.spreadScans) struct UpdateMacOSTests {

@@ -1,4 +1,3 @@
-import AppPackages
 import AppUpdate
 import ArchiveStore
 import Foundation
@@ -6,6 +5,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppPackages
 
 /// An update and an installation on a volume that has no space, or loses it during the operation:
 /// in bytes, and in files.

@@ -1,8 +1,9 @@
-import DeviceScan
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceScan
 
 extension ContainerScan {
   /// A scan of one directory with `count` files, which would take long to scan on a device.

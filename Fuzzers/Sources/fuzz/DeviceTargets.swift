@@ -1,10 +1,12 @@
 import BuiltinPolicies
 import Codecs
+import DeviceDiscovery
 import PolicyEngine
 import SandboxModel
 import SystemIO
 
 @testable import ArchiveStore
+@testable import Restore
 
 extension Target {
   /// The device record of a snapshot and the restore targets of its containers.

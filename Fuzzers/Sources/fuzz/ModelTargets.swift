@@ -2,6 +2,8 @@ import Codecs
 import PolicyEngine
 import SystemIO
 
+@testable import AppPackages
+@testable import DeviceDiscovery
 @testable import PolicyEngine
 @testable import SandboxModel
 
@@ -30,7 +32,7 @@ extension Target {
   /// Flatpak's metadata and related files.
   @Sendable private static func keyFile(_ bytes: [UInt8]) {
     _ = KeyFile(bytes).value("Name", in: "Desktop Entry")
-    _ = Metainfo.newestRelease(in: bytes)
+    _ = FlatpakFinder.Metainfo.newestRelease(in: bytes)
     _ = Entitlements.propertyList(inProfile: bytes)
   }
 
@@ -61,7 +63,7 @@ extension Target {
       require(
         directories.contains(entry.path.parent), "an entry has no parent directory")
       switch entry.kind {
-      case .folder: directories.insert(entry.path)
+      case .directory: directories.insert(entry.path)
       case .link(let target): require(!target.isAbsolute, "a link outside was accepted")
       case .file(let size):
         var read = 0
@@ -80,7 +82,7 @@ extension Target {
     else { return }
     for path in migration.links + migration.moves.flatMap({ [$0.source, $0.destination] }) {
       require(
-        PackageName.fault(of: path, depth: .max, foreign: false) == nil,
+        PackageEntry.Name.fault(of: path, depth: .max, foreign: false) == nil,
         "an invalid path was accepted")
     }
   }

@@ -1,1 +1,1 @@
-../../../Tests/InterchangeTests/ZipBuilder.swift
+../../../Tests/AppPackagesTests/ZipBuilder.swift

@@ -5,38 +5,38 @@ package import SystemIO
 /// An app for installation, described by the content of a `.app` directory or an `.ipa`.
 package struct AppPackage: Hashable, Sendable {
   /// The origin of the package.
-  package let origin: PackageOrigin
+  let origin: Origin
   /// The bundle's directory, `Example.app`.
   package let bundleDirectory: ByteString
   /// The bundle's structure, which distinguishes iOS from macOS.
   package let shape: BundleShape
   package let identifier: BundleIdentifier
   /// The display name.
-  package let displayName: ByteString?
+  let displayName: ByteString?
   /// The displayed version (`CFBundleShortVersionString`).
   package let version: ByteString?
   /// The build (`CFBundleVersion`).
   package let build: ByteString?
   /// Its extensions, sorted by identifier, with their paths in the package.
-  package let extensions: [AppExtension]
+  package let extensions: [App.Extension]
   /// The groups that the entitlements of the app or an extension name, sorted; none is guessed.
-  package let groups: [GroupMembership]
+  package let groups: [App.GroupMembership]
   /// Whether the app's own entitlements could be read, so that it has no other groups.
-  package let hasKnownGroups: Bool
+  let hasKnownGroups: Bool
   /// The data that moves into a container when it is first created.
   package let migration: ContainerMigration?
   /// The size of the content.
-  package let size: PackageSize
+  package let size: Size
   /// Notes and warnings, for example that the executable is encrypted.
   package let findings: [Finding]
 
   /// Creates the description of a package that the caller has read.
-  package init(
-    origin: PackageOrigin, bundleDirectory: ByteString, shape: BundleShape,
+  init(
+    origin: Origin, bundleDirectory: ByteString, shape: BundleShape,
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
-    build: ByteString? = nil, extensions: [AppExtension] = [], groups: [GroupMembership] = [],
+    build: ByteString? = nil, extensions: [App.Extension] = [], groups: [App.GroupMembership] = [],
     hasKnownGroups: Bool = false, migration: ContainerMigration? = nil,
-    size: PackageSize = PackageSize(), findings: [Finding] = []
+    size: Size = Size(), findings: [Finding] = []
   ) {
     self.origin = origin
     self.bundleDirectory = bundleDirectory
@@ -54,50 +54,46 @@ package struct AppPackage: Hashable, Sendable {
   }
 }
 
-/// The origin of a package.
-package struct PackageOrigin: Hashable, Sendable {
-  /// The path as given.
-  package let path: ByteString
-  package let form: Form
+extension AppPackage {
+  /// The origin of a package.
+  struct Origin: Hashable, Sendable {
+    /// The path as given.
+    let path: ByteString
+    let form: Form
 
-  /// The form of a package.
-  package enum Form: String, Hashable, Sendable {
-    /// A bundle directory.
-    case folder
-    /// A zip archive: an `.ipa`, or a zipped bundle.
-    case archive
+    /// The form of a package.
+    enum Form: String, Hashable, Sendable {
+      /// A bundle directory.
+      case directory = "folder"
+      /// A zip archive: an `.ipa`, or a zipped bundle.
+      case archive
+    }
   }
 
-  /// Creates an origin.
-  package init(path: ByteString, form: Form) {
-    self.path = path
-    self.form = form
-  }
-}
+  /// The size of a package.
+  package struct Size: Hashable, Sendable {
+    /// The number of directories, files and links, including the bundle's directory.
+    package var entries: Int
+    /// The size of all files in bytes.
+    package var bytes: UInt64
+    /// The space on a volume in bytes: whole blocks of 4 KiB for each file, and one block for each
+    /// directory.
+    package private(set) var allocated: UInt64 = 0
 
-/// The size of a package.
-package struct PackageSize: Hashable, Sendable {
-  /// The number of directories, files and links, including the bundle's directory.
-  package var entries: Int
-  /// The size of all files in bytes.
-  package var bytes: UInt64
-  /// The space on a volume in bytes: whole blocks of 4 KiB for each file, and one block for each
-  /// directory.
-  package private(set) var allocated: UInt64 = 0
+    /// Creates a size; `allocated` is 0.
+    package init(entries: Int = 0, bytes: UInt64 = 0) {
+      self.entries = entries
+      self.bytes = bytes
+    }
 
-  /// Creates a size; `allocated` is 0.
-  package init(entries: Int = 0, bytes: UInt64 = 0) {
-    self.entries = entries
-    self.bytes = bytes
-  }
-
-  /// Adds the space that an entry takes on a volume.
-  package mutating func allocate(_ kind: PackageEntry.Kind) {
-    let block: UInt64 = 4096
-    switch kind {
-    case .folder: allocated += block
-    case .file(let bytes): allocated += bytes / block * block + (bytes % block == 0 ? 0 : block)
-    case .link: break
+    /// Adds the space that an entry takes on a volume.
+    mutating func allocate(_ kind: PackageEntry.Kind) {
+      let block: UInt64 = 4096
+      switch kind {
+      case .directory: allocated += block
+      case .file(let bytes): allocated += bytes / block * block + (bytes % block == 0 ? 0 : block)
+      case .link: break
+      }
     }
   }
 }

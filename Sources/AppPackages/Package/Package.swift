@@ -20,7 +20,7 @@ package struct Package: ~Copyable {
 
   /// The source of the content.
   enum Content {
-    case folder(BundleDirectory)
+    case directory(BundleDirectory)
     case archive(ZipFile)
   }
 
@@ -57,14 +57,14 @@ package struct Package: ~Copyable {
   }
 
   /// Returns the entries, starting at the first one. Can be called repeatedly.
-  package func entries() throws(ModelError) -> PackageEntries {
+  package func entries() throws(ModelError) -> Entries {
     switch content {
-    case .folder(let bundle):
-      PackageEntries(
+    case .directory(let bundle):
+      Entries(
         table.rows,
         directory: try DirectoryReader(bundle.directory, bundle.statuses, fault: table.fault))
     case .archive(let zip):
-      PackageEntries(table.rows, archive: try ArchiveReader(zip))
+      Entries(table.rows, archive: try ArchiveReader(zip))
     }
   }
 
@@ -86,4 +86,72 @@ package struct Package: ~Copyable {
     }
     return (real.parent, name)
   }
+}
+
+// MARK: - Entries
+
+extension Package {
+  /// The entries of a package, in extraction order.
+  package struct Entries: EntrySource, ~Copyable {
+    /// The reader for the form of the package.
+    private enum Reader {
+      case directory(DirectoryReader)
+      case archive(ArchiveReader)
+    }
+
+    private let rows: [PackageTable.Row]
+    private let reader: Reader
+    private var position = 0
+    private var isInFile = false
+
+    init(_ rows: [PackageTable.Row], directory: DirectoryReader) {
+      self.rows = rows
+      reader = .directory(directory)
+    }
+
+    init(_ rows: [PackageTable.Row], archive: ArchiveReader) {
+      self.rows = rows
+      reader = .archive(archive)
+    }
+
+    package mutating func next() throws(ModelError) -> PackageEntry? {
+      isInFile = false
+      guard position < rows.count else {
+        switch reader {
+        case .directory(let reader): try reader.finish()
+        case .archive(let reader): try reader.finish()
+        }
+        return nil
+      }
+      let row = rows[position]
+      position += 1
+      if case .file = row.entry.kind {
+        switch reader {
+        case .directory(let reader): try reader.open(row)
+        case .archive(let reader): try reader.open(row)
+        }
+        isInFile = true
+      }
+      return row.entry
+    }
+
+    package mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int {
+      guard isInFile else { return 0 }
+      return switch reader {
+      case .directory(let reader): try reader.read(into: &buffer)
+      case .archive(let reader): try reader.read(into: &buffer)
+      }
+    }
+  }
+}
+
+/// Reads the files of a package by ticket, in the order of the package's table.
+protocol PackageReader: AnyObject {
+  /// Opens a file.
+  func open(_ row: PackageTable.Row) throws(ModelError)
+  /// Reads into the buffer and returns the number of bytes: less than the buffer's size only at the
+  /// end of the file, and 0 after it.
+  func read(into buffer: inout [UInt8]) throws(ModelError) -> Int
+  /// Checks after the last entry that the package has not changed.
+  func finish() throws(ModelError)
 }

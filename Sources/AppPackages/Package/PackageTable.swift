@@ -16,7 +16,7 @@ struct PackageTable {
   /// The indexes of the paths in `rows`.
   private(set) var places: [ByteString: Int] = [:]
   private var pathBytes = 0
-  private(set) var size = PackageSize()
+  private(set) var size = AppPackage.Size()
 
   /// Creates the table of the bundle `Example.app`.
   init(bundle: ByteString, limits: PackageLimits, fault: PackageFault) {
@@ -64,7 +64,7 @@ struct PackageTable {
         "its files have \(size.bytes) bytes, and the volume has \(free) bytes free")
     }
     try putDirectoriesFirst()
-    guard let root = self[bundle], root.entry.kind == .folder else {
+    guard let root = self[bundle], root.entry.kind == .directory else {
       throw fault.damaged("its '\(bundle)' is not a directory")
     }
     try checkLinks()
@@ -99,7 +99,7 @@ struct PackageTable {
       } else {
         found.append(implied(path, by: entry))
         size.entries += 1
-        size.allocate(.folder)
+        size.allocate(.directory)
       }
       path = path.parent
     }
@@ -112,7 +112,7 @@ struct PackageTable {
   private func implied(_ path: ByteString, by entry: PackageEntry) -> Row {
     Row(
       entry: PackageEntry(
-        path: path, kind: .folder, permissions: 0o755, modified: entry.modified),
+        path: path, kind: .directory, permissions: 0o755, modified: entry.modified),
       ticket: nil)
   }
 
@@ -123,7 +123,7 @@ struct PackageTable {
 
   private func check(_ above: PackageEntry, holds entry: PackageEntry) throws(ModelError) {
     switch above.kind {
-    case .folder: return
+    case .directory: return
     case .file:
       throw fault.unsafe("it contains '\(entry.path)' below '\(above.path)', which is a file")
     case .link:
@@ -140,11 +140,64 @@ struct PackageTable {
     else { return }
     var seen: [String: ByteString] = [:]
     for row in rows {
-      guard let folded = PackageName.folded(row.entry.path) else { continue }
+      guard let folded = PackageEntry.Name.folded(row.entry.path) else { continue }
       if let other = seen.updateValue(row.entry.path, forKey: folded) {
         throw fault.unsafe(
           "it contains '\(other)' and '\(row.entry.path)', which are the same name on a Mac volume")
       }
     }
+  }
+}
+
+// MARK: - Links
+
+extension PackageTable {
+  /// The maximum number of links in a chain, as on Linux.
+  private static let maximumHops = 40
+
+  /// Resolves each link in the package as the kernel would, and refuses a link that leaves the
+  /// bundle at any step. Dangling links within the bundle are permitted.
+  func checkLinks() throws(ModelError) {
+    for row in rows {
+      guard case .link(let target) = row.entry.kind else { continue }
+      if let reason = escapeReason(of: row.entry.path, target) {
+        throw fault.unsafe("its link '\(row.entry.path)' leads to '\(target)', \(reason)")
+      }
+    }
+  }
+
+  /// Returns the reason why a link is refused, or nil if it stays in the bundle.
+  private func escapeReason(of link: ByteString, _ target: ByteString) -> String? {
+    var here = Array(link.components.dropLast())
+    var ahead: [ByteString] = []
+    if let reason = push(target, &ahead) { return reason }
+    var hops = 1
+    while let name = ahead.popLast() {
+      if name == "." { continue }
+      if name == ".." {
+        here.removeLast()
+        if here.isEmpty { return "which is outside the bundle" }
+        continue
+      }
+      let path = ByteString(joining: here + [name])
+      guard case .link(let next)? = self[path]?.entry.kind else {
+        here.append(name)
+        continue
+      }
+      hops += 1
+      if hops > Self.maximumHops { return "which leads through more than 40 links" }
+      if let reason = push(next, &ahead) { return reason }
+    }
+    return nil
+  }
+
+  /// Adds the components of a target before the remaining ones; the next component is last.
+  private func push(_ target: ByteString, _ ahead: inout [ByteString]) -> String? {
+    if target.isEmpty { return "which is empty" }
+    if target.hasNUL { return "which contains a NUL byte" }
+    if target.count > 4095 { return "which has more than 4,095 bytes" }
+    if target.isAbsolute { return "which is outside the bundle" }
+    ahead += target.components.reversed()
+    return nil
   }
 }

@@ -7,7 +7,7 @@ package struct PackageWriter {
   private let ladder: PathLadder
   private let isStopping: @Sendable () -> Bool
   private var directories: [PackageEntry] = []
-  package private(set) var written = PackageSize()
+  package private(set) var written = AppPackage.Size()
   private var buffer = [UInt8](repeating: 0, count: 1 << 18)
 
   /// Prepares to write below a directory.
@@ -43,7 +43,7 @@ package struct PackageWriter {
     }
     guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
       throw OperationError(
-        .failed,
+        .failed, code: .invalidPackage,
         "cannot unpack '\(package.origin.path)': it has \(written.entries) entries and "
           + "\(written.bytes) bytes, expected \(package.size.entries) entries and "
           + "\(package.size.bytes) bytes",
@@ -57,7 +57,7 @@ package struct PackageWriter {
     let name = entry.path.lastComponent ?? ""
     let above = Array(entry.path.components.dropLast())
     switch entry.kind {
-    case .folder:
+    case .directory:
       directories.append(entry)
       try ladder.withDirectory(above) { place throws(SystemError) in
         try place.createDirectory(name, permissions: 0o700)
@@ -86,9 +86,9 @@ package struct PackageWriter {
 
 /// The package of an operation that installs nothing.
 package struct NoPackage: EntrySource {
-
-  /// Creates the value.
+  /// Creates a package without entries.
   package init() {}
+
   package mutating func next() throws(ModelError) -> PackageEntry? { nil }
   package mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int { 0 }
 }

@@ -98,7 +98,7 @@ extension BackupOperation {
 }
 
 extension AppRecord.Flatpak {
-  fileprivate init(_ installation: FlatpakInstallation) {
+  fileprivate init(_ installation: App.FlatpakInstallation) {
     self.init(
       scope: installation.scope.rawValue, architecture: installation.architecture.description,
       branch: installation.branch.description, commit: installation.commit.description,

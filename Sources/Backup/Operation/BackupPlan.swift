@@ -25,7 +25,7 @@ package struct BackupPlan: Sendable {
     BackupPlan(
       device: scan.device, began: scan.began, scans: scan.containers,
       policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
-      summaries: OwnerSummary.make(scan), excluded: ExclusionSummary.make(scan), rescan: scan.rescan
+      summaries: OwnerSummary.make(scan), excluded: scan.exclusions(), rescan: scan.rescan
     )
   }
 

@@ -39,7 +39,7 @@ final class BackupRun: Sendable {
       request.now.map { RunClock(start: $0()) } ?? source.clock.starting(noLaterThan: began)
     clocks = trees.map { tree in
       if known[tree.number].root != nil { return clock }
-      return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan)
+      return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan.volumes)
     }
     queue = WorkQueue(trees, known: known, links: links)
     assembly = TreeSaver(trees, known: known, session: session, source: source, clocks: clocks)

@@ -12,20 +12,15 @@ package struct Entitlements {
   /// The maximum size of a property list with entitlements or of a provisioning profile, in bytes.
   package static let limit = 1 << 20
 
-  package private(set) var groups: [(group: BundleIdentifier, source: EntitlementSource)] = []
+  package private(set) var groups: [(group: BundleIdentifier, source: App.EntitlementSource)] = []
   /// Whether any entitlements could be read.
   package private(set) var isKnown = false
 
-  /// Creates the value from its parts.
-  package init(
-    groups: [(group: BundleIdentifier, source: EntitlementSource)] = [], isKnown: Bool = false
-  ) {
-    self.groups = groups
-    self.isKnown = isKnown
-  }
+  /// Creates entitlements to which the sources are added.
+  package init() {}
 
   /// Adds a property list with entitlements, unless an earlier one named groups.
-  mutating func add(_ list: PropertyList, from source: EntitlementSource) {
+  mutating func add(_ list: PropertyList, from source: App.EntitlementSource) {
     isKnown = true
     guard groups.isEmpty, let named = list["com.apple.security.application-groups"] else { return }
     let values = named.arrayValue ?? [named]

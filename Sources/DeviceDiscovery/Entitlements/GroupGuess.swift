@@ -1,4 +1,4 @@
-package import SandboxModel
+internal import SandboxModel
 internal import SystemIO
 
 /// Guesses the apps of a group from identifiers if no entitlements could be read.
@@ -8,13 +8,13 @@ internal import SystemIO
 /// component, ignoring ASCII case. The apps that share the most leading components are taken as
 /// members, if there are at least two such components and not only a prefix shared by unrelated
 /// apps, such as `com.apple` or `io.github`. A guess never removes anything.
-package enum GroupGuess {
+enum GroupGuess {
   private static let shared: [[String]] = [
     ["com", "apple"], ["io", "github"], ["com", "github"], ["io", "gitlab"], ["com", "gitlab"],
   ]
 
   /// Returns the apps that are probably members of the group.
-  package static func members(
+  static func members(
     of group: BundleIdentifier, among apps: [BundleIdentifier]
   ) -> [BundleIdentifier] {
     let wanted = name(of: group)

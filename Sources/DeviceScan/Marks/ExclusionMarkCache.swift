@@ -15,7 +15,7 @@ package struct ExclusionMarkCache: Sendable {
   /// The marks that this scan found.
   package private(set) var found = MarkTable()
   /// Whether this scan found marks that were not recorded.
-  private(set) var hasNews = false
+  private(set) var hasNewMarks = false
   /// The start of the scan, by the clock of the file system that holds the state.
   private let clock: RunClock
   /// The program and its version, as other versions may look for marks differently.
@@ -71,19 +71,19 @@ package struct ExclusionMarkCache: Sendable {
   mutating func remember(_ fingerprint: UInt64, status: FileStatus, marks: MarkSet) {
     guard clock.hasSettled(status.changed) else { return }
     found.add(fingerprint, marks)
-    hasNews = true
+    hasNewMarks = true
   }
 
   /// Adds the marks that another thread of the same scan found.
   mutating func add(_ other: ExclusionMarkCache) {
     found.add(other.found)
-    hasNews = hasNews || other.hasNews
+    hasNewMarks = hasNewMarks || other.hasNewMarks
   }
 
   /// Returns all marks known now, or nil if they are the ones known before. If only a part of the
   /// source was scanned, the marks of the rest are included.
   package func table(isPart: Bool) -> MarkTable? {
-    let isSame = !hasNews && (isPart || found.count == known.count)
+    let isSame = !hasNewMarks && (isPart || found.count == known.count)
     if isSame { return nil }
     let joined = isPart ? found.joined(with: known) : found.sorted
     return joined.count <= MarkTable.limit ? joined : found.sorted

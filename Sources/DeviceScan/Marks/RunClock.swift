@@ -1,4 +1,3 @@
-internal import SandboxModel
 package import SystemIO
 
 /// The start of a run by the clock of the file system that it reads, and the reliability of the
@@ -11,7 +10,7 @@ package struct RunClock: Sendable, Hashable {
 
   /// The minimum number of seconds between a change and the start of a run, on a local volume. With
   /// less, the run may have read the file before a second change with the same time.
-  package static let localMargin = 2.0
+  static let localMargin = 2.0
 
   /// Creates a clock.
   package init(
@@ -34,14 +33,7 @@ package struct RunClock: Sendable, Hashable {
     RunClock(start: min(start, moment), times: times, mappingDelay: mappingDelay)
   }
 
-  /// Returns the clock for the entries of a scan; the least reliable of its volumes decides.
-  package func reading(_ scan: ContainerScan) -> RunClock {
-    let root = scan.container.absolutePath
-    let paths = [root] + scan.crossedMounts.map(root.appending)
-    return reading(paths.map { (try? Directory.open(path: $0).volumeTimes()) ?? .loose })
-  }
-
-  /// Returns the clock for entries on volumes with these times.
+  /// Returns the clock for entries on volumes with these times; the least reliable one decides.
   package func reading(_ volumes: [VolumeTimes]) -> RunClock {
     let worst = [VolumeTimes.loose, .remote].first { volumes.contains($0) } ?? .exact
     return RunClock(start: start, times: worst, mappingDelay: mappingDelay)

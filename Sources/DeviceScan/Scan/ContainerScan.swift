@@ -19,7 +19,7 @@ package struct ContainerScan: Sendable {
   /// container.
   package var repositories: [ByteString] = []
   /// Mounts below the root that were entered because of an option, by their paths in the container.
-  package internal(set) var crossedMounts: [ByteString] = []
+  var crossedMounts: [ByteString] = []
 
   /// The access time of each entry.
   package private(set) var accessTimes: AccessTimes
@@ -32,7 +32,7 @@ package struct ContainerScan: Sendable {
 
   /// - Parameter notesAccess: whether the scan records access times; the same for all parts of one
   ///   container's scan.
-  package init(_ container: Container, notesAccess: Bool = false) {
+  init(_ container: Container, notesAccess: Bool = false) {
     self.container = container
     accessTimes = AccessTimes(isRecorded: notesAccess)
   }
@@ -101,6 +101,13 @@ package struct ContainerScan: Sendable {
     }
   }
 
+  /// The reliability of the times of the volumes with the scanned entries.
+  package var volumes: [VolumeTimes] {
+    let root = container.absolutePath
+    let paths = [root] + crossedMounts.map(root.appending)
+    return paths.map { (try? Directory.open(path: $0).volumeTimes()) ?? .loose }
+  }
+
   /// Returns the policy query for an entry.
   package func query(_ index: Int) -> EntryQuery {
     var way = [index]
@@ -143,25 +150,27 @@ package struct ContainerScan: Sendable {
   }
 }
 
-/// The access times of a scan's entries by index: of all entries, or of none.
-package struct AccessTimes: Sendable {
-  /// Whether the scan records access times.
-  let isRecorded: Bool
-  private var seconds = SpillableArray<Int64>()
+extension ContainerScan {
+  /// The access times of a scan's entries by index: of all entries, or of none.
+  package struct AccessTimes: Sendable {
+    /// Whether the scan records access times.
+    let isRecorded: Bool
+    private var seconds = SpillableArray<Int64>()
 
-  init(isRecorded: Bool) { self.isRecorded = isRecorded }
+    init(isRecorded: Bool) { self.isRecorded = isRecorded }
 
-  /// The access time of an entry in seconds since 1970, or nil if none are recorded.
-  package subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
+    /// The access time of an entry in seconds since 1970, or nil if none are recorded.
+    package subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
 
-  fileprivate mutating func reserve(_ more: Int) {
-    if isRecorded { seconds.reserve(seconds.count + more) }
-  }
+    fileprivate mutating func reserve(_ more: Int) {
+      if isRecorded { seconds.reserve(seconds.count + more) }
+    }
 
-  fileprivate mutating func makeSpillable() { seconds.makeSpillable() }
+    fileprivate mutating func makeSpillable() { seconds.makeSpillable() }
 
-  fileprivate mutating func append(_ accessed: Int64) {
-    if isRecorded { seconds.append(accessed) }
+    fileprivate mutating func append(_ accessed: Int64) {
+      if isRecorded { seconds.append(accessed) }
+    }
   }
 }
 
@@ -181,7 +190,7 @@ package struct ScannedEntry: Sendable, BitwiseCopyable {
   /// The type of the entry, as far as rules distinguish types.
   package let type: EntryType
 
-  package init(
+  init(
     parent: Int32, nameStart: UInt32, nameLength: UInt16, selection: Selection, status: FileStatus,
     verdicts: Verdicts, type: EntryType
   ) {

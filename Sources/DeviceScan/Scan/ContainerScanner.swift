@@ -1,14 +1,15 @@
-package import PolicyEngine
-package import SandboxModel
-package import SystemIO
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
 
 /// Walks containers, classifies each entry, and determines which entries are stored.
 ///
 /// The classifier's state is passed down the tree with the walk, so that the cost of an entry is
 /// that of its own name, without an allocation. States are kept from one container to the next,
 /// unless a policy produces too many of them.
-package struct ContainerScanner: ~Copyable, WalkVisitor {
-  package struct State {
+struct ContainerScanner: ~Copyable, WalkVisitor {
+  struct State {
     let directory: Int
     /// The classifier's state of the directory, valid until the classifier forgets it.
     let policy: Classifier.State
@@ -16,36 +17,36 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   var scan: ContainerScan
-  package var classifier: Classifier
+  var classifier: Classifier
   let options: ScanOptions
   private var marks: MarkReader
-  private var bounds: ScanLimits
+  private var limits: Limits
   /// The marks that earlier scans found, if they are known.
-  var memory: ExclusionMarkCache?
+  var markCache: ExclusionMarkCache?
   /// The number of times that the classifier has forgotten its states.
-  package var generation = 0
+  var generation = 0
   /// Whether the scan was asked to stop and examines nothing more.
-  package private(set) var isDone = false
+  private(set) var isDone = false
   /// The number of entries from which the remaining directories are left to another scanner.
   var share = Int.max
-  package var isYielding: Bool { scan.entries.count >= share }
+  var isYielding: Bool { scan.entries.count >= share }
   /// The index of the copy of the directory above the current start.
   var chainEnd = 0
   /// The buffer for the names to look up.
   var name = NameBuffer()
 
-  package init(
+  init(
     _ policy: CompiledPolicy, at start: Timestamp, first: Container, options: ScanOptions
   ) {
     classifier = Classifier(policy, scanStart: start.seconds)
     scan = ContainerScan(first)
     marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
-    bounds = ScanLimits(first)
+    limits = Limits(first)
     self.options = options
   }
 
   /// Scans a container; reports errors as unreadable entries of the scan.
-  package mutating func run(_ container: Container) -> ContainerScan {
+  mutating func run(_ container: Container) -> ContainerScan {
     _ = begin(container)
     scan.findBareDirectories()
     return scan
@@ -65,13 +66,13 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Prepares for a container, or for a part of one.
   mutating func prepare(_ container: Container, notesAccess: Bool) {
     scan = ContainerScan(container, notesAccess: notesAccess)
-    bounds = ScanLimits(container)
+    limits = Limits(container)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
   }
 
   /// Tells the cache of marks which container is scanned next.
   mutating func remind(_ container: Container, _ root: borrowing Directory) {
-    memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
+    markCache?.begin(container, by: classifier.policy, searching: marks.search, in: root)
   }
 
   private mutating func walk(_ container: Container) throws(SystemError) -> [WalkStart<State>] {
@@ -83,7 +84,7 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
     var policy = classifier.root(
       container.kind, app: container.policyApp, group: container.policyGroup)
     remind(container, root)
-    let found = try marks.marks(onRoot: root, status, &memory)
+    let found = try marks.marks(onRoot: root, status, &markCache)
     name.set([UInt8]().span)
     policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
@@ -98,7 +99,7 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
     return walk.run(&self, from: WalkStart(path: [], state: state))
   }
 
-  package mutating func visit(
+  mutating func visit(
     _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: State,
     descent: inout WalkDescent<State>
   ) {
@@ -117,7 +118,7 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
       let entry = batch.entries[number]
       guard isWanted(entry, bytes: bytes, state: state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
-      if let fault = bounds.fault(of: entry, in: directory) {
+      if let fault = limits.fault(of: entry, in: directory) {
         miss(entry, bytes: bytes, above: above, in: directory, fault: fault)
         continue
       }
@@ -158,7 +159,7 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
     scan.unreadable.append(PathRemark(path: path, remark: fault))
   }
 
-  package mutating func failed(_ problem: WalkProblem, state: State) {
+  mutating func failed(_ problem: WalkProblem, state: State) {
     let isKept = scan.entries[state.directory].selection != .excluded
     guard
       isKept
@@ -181,7 +182,7 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
     if marks.isIdle, !isDirectory { return policy }
     name.set(bytes.span.extracting(entry.nameRange))
     do throws(SystemError) {
-      let found = try marks.marks(on: &name, entry.status, in: directory.directory, &memory)
+      let found = try marks.marks(on: &name, entry.status, in: directory.directory, &markCache)
       note(found, at: scan.entries.count)
       let marked = classifier.marking(policy, found)
       return isDirectory ? hold(marked, directory.directory) : marked
@@ -218,5 +219,61 @@ package struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Records an entry's marks for explanations.
   private mutating func note(_ found: MarkSet, at index: Int) {
     if !found.isEmpty { scan.marks[index] = found }
+  }
+}
+
+// MARK: - States of the classifier
+
+/// A policy can have more states than fit in memory. The classifier then forgets them, and
+/// determines the state of a directory again from the names in its path when the walk reaches it.
+extension ContainerScanner {
+  /// Returns the classifier's state of a directory in the walk.
+  mutating func policy(of state: State) -> Classifier.State {
+    if state.generation == generation { return state.policy }
+    let found = classifier.state(scan.query(state.directory))
+    return scan.siblings[state.directory].map { classifier.holding(found, $0) } ?? found
+  }
+
+  /// Makes the classifier forget its states except that of the current directory; returns its new
+  /// state.
+  mutating func forgetAll(but state: Classifier.State) -> Classifier.State {
+    var kept = [state]
+    classifier.compact(keeping: &kept)
+    generation += 1
+    return kept[0]
+  }
+}
+
+// MARK: - Limits
+
+extension ContainerScanner {
+  /// The maximum depth of a container's directories and the maximum length of their paths, so that
+  /// a snapshot can hold their entries (docs/repository-format.md, "What a reader refuses").
+  private struct Limits {
+    private let depth: Int
+    private let bytes: Int
+
+    init(_ container: Container) {
+      let prefix = container.logicalPrefix
+      // The snapshot's root is one of the directories.
+      depth = FormatLimit.depth - 1 - prefix.components.count
+      // Leaves room for a slash and the longest name.
+      bytes = FormatLimit.path - prefix.count - 2 - Int(UInt8.max)
+    }
+
+    /// Returns the reason why no snapshot can hold an entry, or a directory with all its entries;
+    /// nil if one can.
+    func fault(of entry: WalkBatch.Entry, in directory: borrowing WalkDirectory) -> String? {
+      // Linux defines NAME_MAX as 255, but not all of its file systems observe it.
+      if entry.nameRange.count > Int(UInt8.max) {
+        return "no snapshot can hold it: its name has \(entry.nameRange.count) bytes, more than 255"
+      }
+      guard entry.status.kind == .directory else { return nil }
+      if directory.depth >= depth {
+        return "no snapshot can hold it: it is nested in more than \(depth) directories"
+      }
+      let count = directory.relativePath.count + 1 + entry.nameRange.count
+      return count > bytes ? "no snapshot can hold it: its path has more than \(bytes) bytes" : nil
+    }
   }
 }

@@ -19,7 +19,7 @@ package struct DeviceScan: Sendable {
   package let marks: ExclusionMarkCache?
   package let options: ScanOptions
 
-  /// Creates the value from its parts.
+  /// Creates a scan with the given results.
   package init(
     device: Device, policy: CompiledPolicy, began: Timestamp, containers: [ContainerScan],
     isInterrupted: Bool, marks: ExclusionMarkCache?, options: ScanOptions
@@ -55,12 +55,12 @@ package struct DeviceScan: Sendable {
         marks: marks, options: options)
     }
     var scanner = ContainerScanner(policy, at: began, first: first, options: options)
-    scanner.memory = marks
+    scanner.markCache = marks
     var containers: [ContainerScan] = []
     for container in wanted where !scanner.isDone { containers.append(scanner.run(container)) }
     return DeviceScan(
       device: device, policy: policy, began: began, containers: containers,
-      isInterrupted: scanner.isDone, marks: scanner.memory, options: options)
+      isInterrupted: scanner.isDone, marks: scanner.markCache, options: options)
   }
 
   /// Scans with several threads; returns nil if they cannot be started.

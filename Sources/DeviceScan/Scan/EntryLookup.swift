@@ -14,7 +14,7 @@ package final class EntryLookup {
   /// The directory of the last lookup and its path: the next lookup is mostly in the same one.
   private var last: (path: ByteString, directory: Int)?
   /// The number of name comparisons, for tests.
-  package private(set) var comparisons = 0
+  private(set) var comparisons = 0
 
   package init(_ scan: ContainerScan) { self.scan = scan }
 

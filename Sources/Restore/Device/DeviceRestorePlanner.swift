@@ -308,7 +308,7 @@ struct DeviceRestorePlanner {
     let layout = request.device.layout
     var classifier = Classifier(rules.policy)
     var stored: [UInt8]?
-    for name in ContainerMetadataFiles.names(of: layout) {
+    for name in ContainerMetadata.names(of: layout) {
       let query = EntryQuery(
         rules.kind, app: rules.app, group: rules.group, path: [Array(name.bytes)])
       guard classifier.verdicts(query).keep.restore == .regenerate else { return [:] }
@@ -320,7 +320,7 @@ struct DeviceRestorePlanner {
         stored = try? reader.bytes(of: content)
       }
     }
-    return try ContainerMetadataFiles.files(
+    return try ContainerMetadata.files(
       of: item.logical.kind, identifier: item.logical.name.identifier,
       uuid: target.path.lastComponent ?? "", layout: layout, stored: stored,
       isSameDirectory: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)

@@ -36,9 +36,6 @@ extension ByteString: ExpressibleByArgument {
     }
     self.init(bytes)
   }
-
-  /// Whether the bytes end with those of a text.
-  func hasSuffix(_ text: String) -> Bool { bytes.suffix(text.utf8.count).elementsEqual(text.utf8) }
 }
 
 extension String {

@@ -58,7 +58,7 @@ extension Container {
   }
 }
 
-extension AppExtension {
+extension App.Extension {
   var json: JSON {
     .object(
       [
@@ -68,7 +68,7 @@ extension AppExtension {
   }
 }
 
-extension GroupMembership {
+extension App.GroupMembership {
   var json: JSON {
     let source =
       switch basis {
@@ -82,7 +82,7 @@ extension GroupMembership {
   }
 }
 
-extension FlatpakInstallation {
+extension App.FlatpakInstallation {
   var json: JSON {
     [
       "scope": .string(scope.rawValue), "arch": .text(architecture), "branch": .text(branch),

@@ -83,6 +83,11 @@ extension ByteString {
     self.init(terminated: path)
   }
 
+  /// Whether the bytes end with those of a text.
+  package func hasSuffix(_ text: String) -> Bool {
+    bytes.suffix(text.utf8.count).elementsEqual(text.utf8)
+  }
+
   /// Whether the path begins with a slash.
   package var isAbsolute: Bool { storage[0] == Self.slash }
 

@@ -1,0 +1,120 @@
+internal import Codecs
+internal import SandboxModel
+internal import SystemIO
+
+extension Survey {
+  /// Reads a container, or returns nil if the entry cannot be one.
+  mutating func container(
+    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Directory, as path: ByteString
+  ) -> ContainerDraft? {
+    switch enter(name, in: parent, as: path) {
+    case .none: return nil
+    case .closed:
+      return ContainerDraft(
+        kind: kind, path: path, absolutePath: parent.path.appending(name), uuid: name,
+        isReadable: false)
+    case .directory(let directory):
+      guard take(directory, as: path) else { return nil }
+      var draft = ContainerDraft(
+        kind: kind, path: path, absolutePath: directory.path, uuid: name)
+      draft.metadata = metadata(ContainerMetadata.fileName, of: kind, in: directory, as: path)
+      if kind == .bundle {
+        draft.bundle = bundle(in: directory, as: path)
+      } else if draft.metadata?.identifier == nil {
+        draft.preferences = preferences(in: directory, as: path)
+      }
+      return draft
+    }
+  }
+
+  /// Reads a container that the layout names after its app, or returns nil if the entry cannot be
+  /// one.
+  mutating func container(
+    _ kind: ContainerKind, _ name: ByteString, of app: ByteString, in parent: borrowing Directory,
+    as path: ByteString
+  ) -> ContainerDraft? {
+    opened(kind, name, in: parent, as: path).map { named($0, after: app) }
+  }
+
+  /// Opens a possible container that is not identified yet.
+  mutating func opened(
+    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Directory, as path: ByteString
+  ) -> ContainerDraft? {
+    let isReadable: Bool
+    let real: ByteString
+    switch enter(name, in: parent, as: path) {
+    case .none: return nil
+    case .closed: (isReadable, real) = (false, parent.path.appending(name))
+    case .directory(let directory):
+      guard take(directory, as: path) else { return nil }
+      (isReadable, real) = (true, directory.path)
+    }
+    return ContainerDraft(
+      kind: kind, path: path, absolutePath: real, uuid: name, isReadable: isReadable)
+  }
+
+  /// Returns the draft with the app that its location identifies.
+  mutating func named(_ draft: ContainerDraft, after app: ByteString) -> ContainerDraft {
+    var draft = draft
+    draft.identifier = BundleIdentifier(app)
+    draft.owner = draft.identifier
+    draft.identification = draft.identifier == nil ? .none : .layout
+    if draft.identifier == nil {
+      note(.unidentified, at: draft.path, because: "its name is too long for an app's identifier")
+    }
+    return draft
+  }
+
+  /// Reads the container manager's metadata, or returns nil, with a warning if the file is not
+  /// usable.
+  ///
+  /// - Parameter kind: The container kind according to the location, or nil if the location does
+  ///   not determine it.
+  mutating func metadata(
+    _ name: ByteString, of kind: ContainerKind?, in directory: borrowing Directory,
+    as path: ByteString
+  ) -> ContainerMetadata? {
+    let file = path.appending(name)
+    guard let list = dictionary(name, in: directory, as: file) else { return nil }
+    if let kind { checkContentClass(list, of: kind, as: file) }
+    let identifier = identifier("MCMMetadataIdentifier", of: list, as: file)
+    if identifier == nil, list["MCMMetadataIdentifier"] == nil {
+      warn(.wrongValue, at: file, because: "it has no MCMMetadataIdentifier")
+    }
+    return ContainerMetadata(
+      identifier: identifier, uuid: string("MCMMetadataUUID", of: list, as: file))
+  }
+
+  /// Compares the content class with the location. The platform guide documents only the number 2,
+  /// an app's data; the numbers of other classes are not used.
+  private mutating func checkContentClass(
+    _ list: PropertyList, of kind: ContainerKind, as file: ByteString
+  ) {
+    guard let number = list["MCMMetadataContentClass"]?.integerValue else { return }
+    if (number == 2) != (kind == .data) {
+      warn(
+        .contradiction, at: file,
+        because:
+          "MCMMetadataContentClass is \(number), but its location is that of kind "
+          + "\(kind.rawValue), which takes precedence")
+    }
+  }
+
+  private mutating func preferences(
+    in directory: borrowing Directory, as path: ByteString
+  ) -> [ByteString] {
+    do {
+      guard try directory.statusIfPresent("Library")?.kind == .directory else { return [] }
+      let library = try directory.directory("Library")
+      guard try library.statusIfPresent("Preferences")?.kind == .directory else { return [] }
+      let names = try library.directory("Preferences").names()
+      return names.filter { $0.hasSuffix(".plist") }.map { ByteString($0.bytes.dropLast(6)) }
+        .filter { $0.bytes.contains(UInt8(ascii: ".")) && $0.bytes.first != UInt8(ascii: ".") }
+    } catch {
+      warn(
+        .unreadable, at: path.appending("Library/Preferences"),
+        because: "it cannot be read: \(error.reason)")
+      return []
+    }
+  }
+}

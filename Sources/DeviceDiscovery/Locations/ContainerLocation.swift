@@ -1,0 +1,225 @@
+package import SandboxModel
+package import SystemIO
+
+/// The location of a container to create: names of one component each below one of the layout's
+/// directories. All new containers are created with this type, so that no identifier, UUID or
+/// revision from an app, a snapshot or a package can lead out of that directory (SECURITY.md).
+package struct ContainerLocation: Hashable, Sendable {
+  /// The directory that contains the container's own directory or, for a single-file container, the
+  /// file. Absolute, with links in the layout's directories resolved.
+  package let parent: ByteString
+  /// The name in `parent`.
+  package let name: ByteString
+
+  /// The absolute path.
+  package var path: ByteString { parent.appending(name) }
+
+  /// - Parameters:
+  ///   - directory: The layout's directory.
+  ///   - names: The components of the path below it.
+  /// - Throws: `containerName` if a name is not a plain component or is one of this program's own,
+  ///   and if the directory is reached through another user's link, which root does not follow.
+  init(
+    in directory: ByteString, _ names: ByteString..., of container: LogicalContainer
+  ) throws(ModelError) {
+    for name in names {
+      if let fault = name.nameFault { throw .containerName(name, of: container, fault) }
+      if OwnNames.has(name) {
+        throw .containerName(
+          name, of: container, "it is the name of one of this program's own directories")
+      }
+    }
+    if let link = ForeignLink.first(in: directory) {
+      throw ModelError(
+        .containerName, "use the container", on: container.prefix,
+        reason:
+          "'\(link.path)' is a link of user \(link.owner); root does not follow links of "
+          + "other users",
+        hint: "run the command as the owner of the device")
+    }
+    let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
+    (parent, name) = (path.parent, names.last ?? "")
+  }
+}
+
+extension ModelError {
+  fileprivate static func containerName(
+    _ name: ByteString, of container: LogicalContainer, _ fault: String
+  ) -> ModelError {
+    ModelError(
+      .containerName, "use the container", on: container.prefix,
+      reason: "its name '\(name)' is not a valid platform name: \(fault)",
+      hint: "its files can be restored to a directory: 'sandboxctl restore SNAP:PATH --to DIR'")
+  }
+}
+
+extension Device {
+  /// Returns the location for a container that the device lacks, or nil if the layout has no
+  /// containers of that kind.
+  ///
+  /// - Parameter name: The UUID of its directory, if the layout names directories by UUID (default:
+  ///   a new one), or the number of a snap's revision.
+  /// - Throws: `containerName` if the directory's name would not be a plain component, a UUID or a
+  ///   revision, as the layout requires.
+  package func place(
+    forNew container: LogicalContainer, named name: ByteString? = nil
+  ) throws(ModelError) -> ContainerLocation? {
+    switch layout {
+    case .coreSimulator: try simulatorLocation(forNew: container, name ?? Self.newUUID())
+    case .flatpak: try flatpakLocation(forNew: container)
+    case .macOS: try desktopLocation(forNew: container)
+    case .snap: try snapLocation(forNew: container, revision: name)
+    case .folder: nil
+    }
+  }
+
+  /// Returns a new UUID in the form used for container names: version 4 of RFC 9562, in capital
+  /// letters.
+  static func newUUID() -> ByteString { uuid(ofDigits: Host.randomHex(bytes: 16)) }
+
+  /// Returns a UUID in that form from the first 16 bytes of a sequence, which must have at least
+  /// 16.
+  package static func uuid(of bytes: some Sequence<UInt8>) -> ByteString {
+    let digits = bytes.prefix(16).map { byte in
+      let text = String(byte, radix: 16)
+      return byte < 16 ? "0" + text : text
+    }
+    return uuid(ofDigits: digits.joined())
+  }
+
+  private static func uuid(ofDigits hex: String) -> ByteString {
+    var digits = Array(hex.uppercased())
+    digits[12] = "4"
+    let variant: [Character] = ["8", "9", "A", "B"]
+    digits[16] = variant[(digits[16].hexDigitValue ?? 0) % 4]
+    for place in [20, 16, 12, 8] { digits.insert("-", at: place) }
+    return ByteString(String(digits))
+  }
+
+  private func simulatorLocation(
+    forNew container: LogicalContainer, _ name: ByteString
+  ) throws(ModelError) -> ContainerLocation? {
+    guard name.isUUID else { throw .containerName(name, of: container, "it is not a UUID") }
+    let kind = container.kind
+    guard let directory = try? Directory.open(path: root),
+      let place = DeviceFinder.simulatorLocation(of: directory)
+    else { return nil }
+    let base: ByteString =
+      switch (place, kind) {
+      case (.device, _): "data/Containers"
+      case (.data, _): "Containers"
+      case (.fileSystem, .bundle): "private/var/containers"
+      case (.fileSystem, _): "private/var/mobile/Containers"
+      }
+    let family: ByteString? =
+      switch kind {
+      case .bundle: "Bundle/Application"
+      case .data: "Data/Application"
+      case .extension: "Data/PluginKitPlugin"
+      case .group: "Shared/AppGroup"
+      default: nil
+      }
+    guard let family else { return nil }
+    return try ContainerLocation(
+      in: root.appending(base).appending(family), name, of: container)
+  }
+
+  /// Containers of macOS are named by identifier; bundles are installed separately.
+  private func desktopLocation(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerLocation? {
+    let library = root.appending("Library")
+    switch container {
+    case .data(let name), .extension(let name, _):
+      return try ContainerLocation(
+        in: library.appending("Containers"), name.ownDirectory, "Data", of: container)
+    case .group(let name):
+      return try ContainerLocation(
+        in: library.appending("Group Containers"), name.ownDirectory, of: container)
+    default: return nil
+    }
+  }
+
+  /// Returns the location of a snap's user data. System data is restored by snapd, and old
+  /// revisions are not backed up.
+  private func snapLocation(
+    forNew container: LogicalContainer, revision: ByteString?
+  ) throws(ModelError) -> ContainerLocation? {
+    switch container {
+    case .data(let app):
+      return try ContainerLocation(in: root, app.identifier, "common", of: container)
+    case .revision(let app):
+      guard let revision else { return nil }
+      guard SnapFinder.Home.isRevision(revision) else {
+        throw .containerName(revision, of: container, "it is not a revision")
+      }
+      return try ContainerLocation(in: root, app.identifier, revision, of: container)
+    default: return nil
+    }
+  }
+
+  private func flatpakLocation(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerLocation? {
+    switch container {
+    case .data(let app): return try ContainerLocation(in: root, app.identifier, of: container)
+    case .settings(let app):
+      guard let overrides = FlatpakFinder.overrides(ofAppsIn: root) else { return nil }
+      return try ContainerLocation(in: overrides, app.identifier, of: container)
+    default: return nil
+    }
+  }
+}
+
+extension Device {
+  /// The directories in which the layout has containers, with links resolved.
+  package var containerDirectories: [ByteString] {
+    let directories: [ByteString?] =
+      switch layout {
+      case .macOS:
+        ["Library/Containers", "Library/Group Containers", "Applications"].map {
+          root.appending($0)
+        }
+      case .flatpak: [root, FlatpakFinder.overrides(ofAppsIn: root)]
+      case .coreSimulator, .snap, .folder: [root]
+      }
+    return directories.compactMap { $0 }.filter {
+      ContainerLocation.ForeignLink.first(in: $0) == nil
+    }
+    .map(Host.resolved)
+  }
+}
+
+extension LogicalName {
+  /// The name of a directory that the platform names by identifier; for an unidentified container,
+  /// the UUID stored as its instance.
+  fileprivate var ownDirectory: ByteString {
+    identifier.isEmpty && instance?.isUUID == true ? instance ?? "" : identifier
+  }
+}
+
+extension ContainerLocation {
+  /// Another user's link in a path to a directory. Root does not follow it: the program would read
+  /// or write where the link's owner has no access.
+  struct ForeignLink: Equatable {
+    let path: ByteString
+    let owner: UInt32
+
+    /// Returns the first such link in an absolute path if `user` is root; otherwise nil.
+    static func first(in path: ByteString, for user: UInt32 = Host.userID) -> ForeignLink? {
+      guard user == 0 else { return nil }
+      var above: ByteString = "/"
+      for name in path.components {
+        guard let status = (try? Directory.open(path: above).statusIfPresent(name)) ?? nil else {
+          return nil
+        }
+        let here = above.appending(name)
+        if status.kind == .symlink, status.user != user {
+          return ForeignLink(path: here, owner: status.user)
+        }
+        above = here
+      }
+      return nil
+    }
+  }
+}

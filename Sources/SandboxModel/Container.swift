@@ -1,0 +1,124 @@
+package import SystemIO
+
+/// A container of an app on a device, or a directory that is backed up as a whole.
+package struct Container: Hashable, Sendable {
+  package let kind: ContainerKind
+  /// The identifier of the app, extension or group, or nil if it is unknown.
+  package let identifier: BundleIdentifier?
+  package let identification: Identification
+  /// The app to which it belongs, or nil for groups, directories and containers without a known
+  /// app.
+  package let owner: BundleIdentifier?
+  /// The path relative to the device's root, as named by the layout; absolute for containers
+  /// outside the root, such as Flatpak's settings.
+  package let path: ByteString
+  /// The real path, with all links resolved.
+  package let absolutePath: ByteString
+  /// The entry that belongs to the container, or nil if the whole directory does: a Flatpak app's
+  /// settings are one file in a directory shared with other apps.
+  package let member: ByteString?
+  /// The name of its own directory, a UUID if the platform created it, or nil for layouts that name
+  /// containers by identifier.
+  package let uuid: ByteString?
+  /// The name of a snap's revision: `42`, or `x1` for a snap that was not installed from the store.
+  package let revision: ByteString?
+  /// The time since which this revision is current, at the latest before the app could change its
+  /// data: the older of the times of the link `current`. Nil if there is no such link.
+  package let inUseSince: Timestamp?
+  /// The UUID in its metadata, which can differ from the directory's name.
+  package let metadataUUID: ByteString?
+  /// The app's directory in a bundle container: `Example.app`.
+  package let bundleDirectory: ByteString?
+  /// The name in logical paths, unique in the device.
+  package let logical: LogicalContainer
+  /// Whether its root could be opened.
+  package let isReadable: Bool
+
+  /// The logical path of its root: `apps/com.example.app/data`.
+  package let logicalPrefix: ByteString
+
+  /// Creates a container as discovery determined it.
+  package init(
+    kind: ContainerKind, identifier: BundleIdentifier?, identification: Identification,
+    owner: BundleIdentifier?, path: ByteString, absolutePath: ByteString, member: ByteString?,
+    uuid: ByteString?, revision: ByteString?, inUseSince: Timestamp?, metadataUUID: ByteString?,
+    bundleDirectory: ByteString?, logical: LogicalContainer, isReadable: Bool,
+    logicalPrefix: ByteString
+  ) {
+    self.kind = kind
+    self.identifier = identifier
+    self.identification = identification
+    self.owner = owner
+    self.path = path
+    self.absolutePath = absolutePath
+    self.member = member
+    self.uuid = uuid
+    self.revision = revision
+    self.inUseSince = inUseSince
+    self.metadataUUID = metadataUUID
+    self.bundleDirectory = bundleDirectory
+    self.logical = logical
+    self.isReadable = isReadable
+    self.logicalPrefix = logicalPrefix
+  }
+
+  /// The source of a container's identification.
+  package enum Identification: String, Hashable, Sendable, Comparable {
+    /// The container's own metadata.
+    case metadata
+    /// The Info.plist of the bundle in it.
+    case infoPlist = "info-plist"
+    /// Its location: the layout names containers by identifier.
+    case layout
+    /// The name of a property list in its `Library/Preferences`, a guess.
+    case preferences
+    /// The container is not identified.
+    case none
+
+    /// Orders by reliability, the most reliable first.
+    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+      switch self {
+      case .infoPlist, .layout: 0
+      case .metadata: 1
+      case .preferences: 2
+      case .none: 3
+      }
+    }
+  }
+}
+
+extension Container {
+  /// Whether a path below its directory belongs to the container; false only for entries other than
+  /// `member`.
+  func has(_ inner: ByteString) -> Bool {
+    member.map { inner.isWithin($0) } ?? true
+  }
+}
+
+/// The purpose of a container, used in `in:` and `containers:` of policies.
+package enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
+  /// The app's own code and resources, as installed.
+  case bundle
+  /// The app's private data.
+  case data
+  /// The private data of one of the app's extensions.
+  case `extension`
+  /// Data that several apps share.
+  case group
+  /// The platform's data about the app outside its containers, such as Flatpak's overrides.
+  case settings
+  /// The user's data for the current revision of a snap.
+  case revision
+  /// The data for another revision of a snap, which a refresh copied or kept for a revert.
+  case oldRevision = "old-revision"
+  /// The system-wide data of a snap, independent of its revision.
+  case systemData = "system-data"
+  /// The system-wide data for the current revision of a snap.
+  case systemRevision = "system-revision"
+  /// A plain directory.
+  case folder
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
