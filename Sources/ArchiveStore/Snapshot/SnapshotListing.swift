@@ -85,7 +85,8 @@ extension Repository {
     guard let id = ids.first else { throw .noSnapshot(text, "no snapshot id begins with it") }
     guard ids.count == 1 else {
       let names = ids.map { $0.hex.prefix(12) }.joined(separator: ", ")
-      throw .noSnapshot(text, "several snapshot ids begin with it: \(names)")
+      throw .noSnapshot(
+        text, "several snapshot ids begin with it: \(names)", isAmbiguous: true)
     }
     return try snapshot(id)
   }
