@@ -164,6 +164,15 @@ import Testing
     #expect(cause["reason"] as? String == "permission denied")
   }
 
+  @Test func policyErrorNamesThePlaceOfTheMistake() throws {
+    let cli = try Self.fixture()
+    let failure = try expect(
+      .invalidPattern, 2, of: cli.run("classify --root device --exclude a//b --json"))
+    #expect(failure["action"] as? String == "use the policy 'ios'")
+    #expect(failure["subject"] as? String == "--exclude:1:3")
+    #expect(failure["reason"] as? String == "a component is empty in 'a//b'")
+  }
+
   // MARK: - The documentation
 
   /// Returns the exit statuses of each code in the table of docs/json/README.md.

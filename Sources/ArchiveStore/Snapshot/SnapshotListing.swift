@@ -65,8 +65,8 @@ extension Repository {
   /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among
   /// those that match `isMeant`), or at least four hexadecimal digits of an id.
   ///
-  /// - Throws: `noSnapshot` if none or more than one matches; `damaged` if the matching one may be
-  ///   among those that cannot be read.
+  /// - Throws: `noSnapshot` if none matches; `ambiguousSnapshot` if several ids match; `damaged` if
+  ///   the matching one may be among those that cannot be read.
   package func snapshot(
     matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {

@@ -55,7 +55,10 @@ struct Failure {
       parts = Parts(action: error.attempt, subject: error.subject, reason: error.reason)
     case let error as PolicyError:
       self.init(error.description, status: error.status, code: error.code, hint: error.hint)
-      parts.action = error.action
+      let issue = error.issues.first { $0.severity == .error }
+      parts = Parts(
+        action: error.action, subject: issue.map { ByteString("\($0.location)") },
+        reason: issue?.problem)
     case let error as SampleError:
       self.init(
         error.description, status: error.code == .noSuchDay ? .wrongUsage : .failed,
