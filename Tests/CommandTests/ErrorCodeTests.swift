@@ -39,7 +39,7 @@ import Testing
     ("classify --root device nobody/Documents --json", .noApp, 1),
     ("classify --root device --stdin0 apps --json", .optionsConflict, 2),
     ("classify --root device --policy nosuch --json", .noPolicy, 2),
-    ("classify --root device --policy bad.yaml --json", .invalidPolicy, 1),
+    ("classify --root device --policy site.yaml --json", .invalidPolicy, 1),
     ("classify --root device --exclude a//b --json", .invalidPattern, 2),
     ("explain --root device /etc/passwd --json", .notInContainer, 1),
     ("policy show nosuch --json", .noPolicy, 2),
@@ -77,6 +77,9 @@ import Testing
     try cli.directory.write(
       "policy: bad\nschema: 1\nextends: [common]\nrules:\n  - {id: a, match: [x]}\n",
       at: "bad.yaml")
+    try cli.directory.write(
+      "overlay: all\nschema: 1\nrules:\n  - {id: one, match: Documents/**, clas: cache}\n",
+      at: "site.yaml")
     return cli
   }
 
