@@ -3,7 +3,7 @@ package import SystemIO
 
 /// A failed operation of a repository or its storage.
 package struct StoreError: Error, Hashable, Sendable {
-  /// The machine-readable code.
+  /// The kind of failure, for callers that handle it.
   package let code: Code
   /// The action that failed, as the words after "cannot".
   package let action: String
@@ -34,7 +34,7 @@ package struct StoreError: Error, Hashable, Sendable {
     StoreError(code, action, subject: subject, reason: reason, hint: hint, cause: cause)
   }
 
-  /// The code of an error.
+  /// The kinds of failure that callers distinguish.
   package enum Code: String, Sendable, CaseIterable {
     /// There is no repository at the location.
     case noRepository
@@ -52,8 +52,10 @@ package struct StoreError: Error, Hashable, Sendable {
     case leaseLost
     /// Another program is working on the repository.
     case busy
-    /// No snapshot matches, or more than one does.
+    /// No snapshot matches.
     case noSnapshot
+    /// Several snapshots match.
+    case ambiguousSnapshot
     /// The caller's input cannot be stored.
     case invalid
     /// The operation was interrupted on request.
@@ -86,9 +88,31 @@ package struct StoreError: Error, Hashable, Sendable {
     case .noRepository: .noRepository
     case .busy: .busy
     case .damaged, .missing: .damaged
-    case .notEmpty, .unsupported, .unknownFeature, .noSnapshot, .invalid: .refused
+    case .notEmpty, .unsupported, .unknownFeature, .noSnapshot, .ambiguousSnapshot, .invalid:
+      .refused
     case .interrupted: .interrupted
     case .leaseLost, .notDurable, .system: .failed
+    }
+  }
+
+  /// The stable code; that of the system call if one failed for another reason than a missing
+  /// object.
+  package var errorCode: ErrorCode {
+    switch code {
+    case .noRepository: .noRepository
+    case .notEmpty: .notEmpty
+    case .unsupported: .unsupportedFormat
+    case .unknownFeature: .unknownFeature
+    case .missing: .objectMissing
+    case .damaged: .damaged
+    case .leaseLost: .leaseLost
+    case .busy: .repositoryLocked
+    case .noSnapshot: .snapshotNotFound
+    case .ambiguousSnapshot: .snapshotAmbiguous
+    case .invalid: .invalidInput
+    case .interrupted: .interrupted
+    case .notDurable: .notDurable
+    case .system: cause?.code ?? .systemError
     }
   }
 }
@@ -142,10 +166,13 @@ extension StoreError {
     StoreError(.invalid, "store", subject: subject, reason: reason)
   }
 
-  /// Returns the error for a name of a snapshot that selects none.
-  static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+  /// Returns the error for a name of a snapshot that selects none, or several.
+  static func noSnapshot(
+    _ text: String, _ reason: String, isAmbiguous: Bool = false
+  ) -> StoreError {
     StoreError(
-      .noSnapshot, "find the snapshot", subject: text, reason: reason,
+      isAmbiguous ? .ambiguousSnapshot : .noSnapshot, "find the snapshot", subject: text,
+      reason: reason,
       hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 

@@ -154,6 +154,7 @@ import Testing
     #expect(failure["exit_status"] as? Int == Int(code))
     #expect((failure["error"] as? String)?.isEmpty == false)
     #expect(failure["hint"] == nil || failure["hint"] is String)
+    #expect((failure["code"] as? String)?.isEmpty == false)
   }
 
   /// A failed write of the output is an error.

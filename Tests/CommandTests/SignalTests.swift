@@ -111,8 +111,10 @@ import Testing
     let outcome = try signalled("kill -INT $P", arguments: "--json")
     #expect(outcome.code == 130)
     let line = try #require(outcome.errors.split(separator: "\n").last)
-    let error = try #require(try CommandLine.object(line)["error"])
+    let failure = try CommandLine.object(line)
+    let error = try #require(failure["error"])
     #expect("\(error)".contains("interrupted"))
+    #expect(failure["code"] as? String == "interrupted")
   }
 
   @Test func secondSignalEndsAtOnce() throws {

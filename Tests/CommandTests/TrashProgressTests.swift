@@ -79,6 +79,7 @@ import Testing
       """
     let outcome = try cli.run([], under: ["bash", "-c", text])
     #expect(outcome.code == 130, "\(outcome.output) \(outcome.errors)")
+    #expect(outcome.errors.contains("trash empty was interrupted: the remaining files stay"))
     let items = try cli.jsonLines("trash list --layout folder --root tree --json")
     #expect(items.map { $0["operation"] as? String } == ["restore"])
     let left = try #require((items.first?["holds"] as? [String: Any])?["files"] as? Int)

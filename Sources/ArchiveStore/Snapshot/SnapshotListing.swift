@@ -65,8 +65,8 @@ extension Repository {
   /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among
   /// those that match `isMeant`), or at least four hexadecimal digits of an id.
   ///
-  /// - Throws: `noSnapshot` if none or more than one matches; `damaged` if the matching one may be
-  ///   among those that cannot be read.
+  /// - Throws: `noSnapshot` if none matches; `ambiguousSnapshot` if several ids match; `damaged` if
+  ///   the matching one may be among those that cannot be read.
   package func snapshot(
     matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
@@ -85,7 +85,8 @@ extension Repository {
     guard let id = ids.first else { throw .noSnapshot(text, "no snapshot id begins with it") }
     guard ids.count == 1 else {
       let names = ids.map { $0.hex.prefix(12) }.joined(separator: ", ")
-      throw .noSnapshot(text, "several snapshot ids begin with it: \(names)")
+      throw .noSnapshot(
+        text, "several snapshot ids begin with it: \(names)", isAmbiguous: true)
     }
     return try snapshot(id)
   }

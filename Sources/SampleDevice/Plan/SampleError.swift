@@ -26,28 +26,45 @@ package struct SampleError: Error, Hashable, Sendable {
   package let reason: String
   /// The remedy, or nil if there is none to suggest.
   package let hint: String?
+  /// The failed system call, if there is one.
+  package let cause: SystemError?
 
   /// Creates an error.
   package init(
-    _ code: Code, _ attempt: String, on subject: ByteString, reason: String, hint: String? = nil
+    _ code: Code, _ attempt: String, on subject: ByteString, reason: String, hint: String? = nil,
+    cause: SystemError? = nil
   ) {
     self.code = code
     self.attempt = attempt
     self.subject = subject
     self.reason = reason
     self.hint = hint
+    self.cause = cause
   }
 
   /// Creates an error of a failed system call. `hint` is used if the error has none.
   init(_ error: SystemError, hint: String? = nil) {
     self.init(
       .system, error.operation.rawValue, on: error.path, reason: error.reason,
-      hint: error.hint ?? hint)
+      hint: error.hint ?? hint, cause: error)
   }
 
   /// Creates an error of a property list that cannot be written.
   init(_ error: ModelError, at path: ByteString) {
     self.init(.content, error.attempt, on: path, reason: error.reason, hint: error.hint)
+  }
+}
+
+extension SampleError {
+  /// The stable code.
+  package var errorCode: ErrorCode {
+    switch code {
+    case .notEmpty: .notEmpty
+    case .notASample: .notASample
+    case .noSuchDay: .invalidValue
+    case .content: .invalidPropertyList
+    case .system: cause?.code ?? .systemError
+    }
   }
 }
 

@@ -41,7 +41,7 @@ extension AppChangeCommand {
   fileprivate func find() throws -> Device {
     guard device.isNamed else {
       throw UsageError(
-        "no device given",
+        .deviceRequired, "no device given",
         hint: "name it with '--root DIR' or '--device NAME'")
     }
     return try device.find()
@@ -194,6 +194,7 @@ extension AppChangeRun {
   private func identifier(of name: ByteString, for change: AppChange) throws -> BundleIdentifier {
     if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
       throw UsageError(
+        .invalidValue,
         "cannot use the package '\(name)': \(device.layout.rawValue) installs apps itself",
         hint: "give the app's name to see the effect on its data")
     }

@@ -266,7 +266,8 @@ struct BackupCommand: SandboxCommand {
   private static func checked(_ jobs: Int) throws -> Int {
     guard (1...256).contains(jobs) else {
       throw UsageError(
-        "'\(jobs)' is not a valid number of jobs", hint: "give a number from 1 to 256")
+        .invalidValue, "'\(jobs)' is not a valid number of jobs",
+        hint: "give a number from 1 to 256")
     }
     return jobs
   }

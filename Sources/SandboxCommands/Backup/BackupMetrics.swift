@@ -37,7 +37,8 @@ struct BackupMetrics {
     let text = bytes.map { String(decoding: $0, as: UTF8.self) }
     guard let text, text.isEmpty || text.hasPrefix("# HELP \(prefix)") else {
       throw OperationError(
-        .failed, "'\(directory.path.appending(name))' is not a file of these metrics")
+        .failed, code: .notOurFile,
+        "'\(directory.path.appending(name))' is not a file of these metrics")
     }
     return text
   }

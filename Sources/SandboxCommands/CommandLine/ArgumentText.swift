@@ -81,7 +81,7 @@ extension ParsableCommand {
       let text = Self.texts(in: self).first(where: \.hasEscapedBytes)
     else { return }
     throw UsageError(
-      "'\(ByteString(argument: text))' is not valid text",
+      .invalidInput, "'\(ByteString(argument: text))' is not valid text",
       hint:
         "only paths, patterns and names may contain bytes that are not UTF-8, or U+10FF00 and above"
     )
@@ -104,7 +104,16 @@ extension UsageError {
     let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
     let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
     let advice = parts.count > 1 ? parts[1] + (parts[1].hasSuffix("?") ? " " : "; ") : ""
-    self.init(parts.first ?? message.showingBytes, hint: advice + help)
+    self.init(
+      Self.code(ofParser: message), parts.first ?? message.showingBytes, hint: advice + help)
+  }
+
+  /// Returns the code for a message of the parser, whose errors have no other public properties.
+  private static func code(ofParser message: String) -> ErrorCode {
+    if message.hasPrefix("The value '") { return .invalidValue }
+    let conflict = message.contains(" had already been set with ")
+    return conflict || message.hasSuffix(" cannot be given together.")
+      ? .optionsConflict : .invalidArguments
   }
 
   private static func begunSmall(_ sentence: Substring) -> String {

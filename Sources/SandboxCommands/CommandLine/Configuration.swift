@@ -107,6 +107,7 @@ extension Configuration {
 
   static func noFile(_ profile: String) -> UsageError {
     UsageError(
+      .unknownProfile,
       "there is no profile '\(ByteString(argument: profile))': there is no configuration file",
       hint: path.map { "create '\($0)'; 'man sandboxctl-config' describes it" })
   }
@@ -115,7 +116,7 @@ extension Configuration {
     let nearest = Resemblance.nearest(to: name, among: Array(profiles.keys))
     let known = profiles.keys.sorted().map { "'\(ByteString($0))'" }.joined(separator: ", ")
     return UsageError(
-      "there is no profile '\(ByteString(argument: name))' in '\(file)'",
+      .unknownProfile, "there is no profile '\(ByteString(argument: name))' in '\(file)'",
       hint: nearest.map { "did you mean '\($0)'?" }
         ?? (known.isEmpty ? "add it below 'profiles'" : "its profiles are \(known)"))
   }

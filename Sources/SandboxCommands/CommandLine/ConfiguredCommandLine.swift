@@ -129,8 +129,7 @@ extension ConfiguredCommandLine {
       addition.value.map { failure.message.contains("'\($0)'") } ?? false
     }
     guard let culprit, !failure.message.contains(culprit.place) else { return failure }
-    return Failure(
-      failure.status, "\(failure.message) (set in \(culprit.place))", hint: failure.hint)
+    return failure.set(in: culprit.place)
   }
 }
 

@@ -119,6 +119,7 @@ extension KnownCommand {
     let nearest = Resemblance.nearest(to: words.last ?? "", among: known)
     let above = (["sandboxctl"] + words.dropLast()).joined(separator: " ")
     return UsageError(
+      .unknownCommand,
       "there is no command '\(ByteString(argument: words.joined(separator: " ")))'",
       hint: (nearest.map { "did you mean '\($0)'? " } ?? "")
         + "'\(ByteString(above)) --help' lists the commands")
@@ -135,7 +136,8 @@ extension KnownCommand {
     guard let command = (named + (named.last?.meant ?? [])).last else { return }
     for option in repeated.compactMap(command.option) where !option.isFlag && !option.isRepeating {
       throw UsageError(
-        "'--\(option.name)' is given more than once", hint: "it takes one value: give it once")
+        .optionRepeated, "'--\(option.name)' is given more than once",
+        hint: "it takes one value: give it once")
     }
   }
 }

@@ -92,7 +92,7 @@ extension ClassifyCommand {
     func run(_ console: Console) throws {
       guard let input = try StandardStream.readInput(limit: Self.limit) else {
         throw UsageError(
-          "standard input has more than \(Self.limit >> 20) MiB of paths",
+          .limitExceeded, "standard input has more than \(Self.limit >> 20) MiB of paths",
           hint: "split them into several runs")
       }
       let layout = try command.device.chosenLayout() ?? .coreSimulator
@@ -113,7 +113,7 @@ extension ClassifyCommand {
       let path = ByteString(joining: given.components)
       guard let (container, inner) = try LogicalPath(path).place else {
         throw UsageError(
-          "'\(given)' is not a logical path in a container",
+          .invalidPath, "'\(given)' is not a logical path in a container",
           hint: "write it like 'apps/com.example.app/data/Documents/x'")
       }
       let state = container.state(&classifier)
@@ -173,7 +173,8 @@ struct VerdictOptions: ParsableArguments {
         case "unencrypted": destination.isUnencrypted = true
         default:
           throw UsageError(
-            "there is no destination '\(word)'", hint: "choose 'cloud' or 'unencrypted'")
+            .invalidValue, "there is no destination '\(word)'",
+            hint: "choose 'cloud' or 'unencrypted'")
         }
       }
       return destination

@@ -79,7 +79,7 @@ extension PolicyCommand {
       let library = try PolicyFiles.library(extra: [])
       guard let document = library.policy(name) else {
         throw UsageError(
-          "there is no policy '\(ByteString(name))'",
+          .noPolicy, "there is no policy '\(ByteString(name))'",
           hint: "choose one of \(library.policyNames.joined(separator: ", "))")
       }
       let text = String(decoding: document.source.bytes, as: UTF8.self)
@@ -170,7 +170,7 @@ extension PolicyCommand {
         let broken = library.lint(source).filter { $0.severity == .error && $0.kind != .example }
         if let first = broken.first {
           throw UsageError(
-            "cannot run the examples: \(first.location): \(first.problem)",
+            .invalidPolicy, "cannot run the examples: \(first.location): \(first.problem)",
             hint: "'sandboxctl policy lint' lists all mistakes")
         }
         let result = library.test(source)

@@ -36,7 +36,7 @@ struct DeviceOptions: ParsableArguments {
     guard choices.count == 1 else {
       let layouts = choices.compactMap(\.layout).map { "'--layout \($0.rawValue)'" }
       throw UsageError(
-        "you have \(choices.count) devices, and none is selected",
+        .deviceRequired, "you have \(choices.count) devices, and none is selected",
         hint: "select one with \(layouts.joined(separator: " or ")), '--device NAME' or "
           + "'--root DIR'")
     }
@@ -62,7 +62,8 @@ struct DeviceOptions: ParsableArguments {
     guard let layout else { return nil }
     guard let known = Layout(rawValue: layout) else {
       let names = Layout.allCases.map(\.rawValue).joined(separator: ", ")
-      throw UsageError("there is no layout '\(layout)'", hint: "choose one of \(names)")
+      throw UsageError(
+        .unknownLayout, "there is no layout '\(layout)'", hint: "choose one of \(names)")
     }
     return known
   }
@@ -88,12 +89,12 @@ extension DeviceOptions {
     /// - Throws: `failed` if there is none, with a hint.
     static func present(layout: Layout?) throws -> [Choice] {
       guard let home = Host.environment("HOME") else {
-        throw UsageError("no device found: HOME is not set", hint: hint)
+        throw UsageError(.environmentMissing, "no device found: HOME is not set", hint: hint)
       }
       let wanted = all.filter { layout == nil || $0.layout == layout }
       if wanted.isEmpty, let layout {
         throw UsageError(
-          "no device found: the layout '\(layout.rawValue)' has no default device",
+          .deviceRequired, "no device found: the layout '\(layout.rawValue)' has no default device",
           hint: hint)
       }
       let present = wanted.map { Choice(root: home.appending($0.place), layout: $0.layout) }
@@ -101,7 +102,7 @@ extension DeviceOptions {
       guard !present.isEmpty else {
         let places = wanted.map { "'\($0.place)'" }.joined(separator: ", ")
         throw OperationError(
-          .failed, "no device found: '\(home)' has no \(places)", hint: hint)
+          .failed, code: .noDevice, "no device found: '\(home)' has no \(places)", hint: hint)
       }
       return present
     }

@@ -89,7 +89,8 @@ struct PolicyOptions: ParsableArguments {
   private static func parsed(_ text: String) throws -> OSVersion {
     guard let version = OSVersion(text) else {
       throw UsageError(
-        "'\(ByteString(text))' is not a version", hint: "write numbers with dots, for example 16.4")
+        .invalidValue, "'\(ByteString(text))' is not a version",
+        hint: "write numbers with dots, for example 16.4")
     }
     return version
   }

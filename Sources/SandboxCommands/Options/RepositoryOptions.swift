@@ -25,7 +25,8 @@ struct RepositoryOptions: ParsableArguments {
     }
     if let configuredRepo { return Location(path: configuredRepo, isStandard: false) }
     guard let standard = Location.standard else {
-      throw UsageError("no repository given", hint: "name one with '--repo DIR'")
+      throw UsageError(
+        .repositoryRequired, "no repository given", hint: "name one with '--repo DIR'")
     }
     return standard
   }

@@ -101,7 +101,7 @@ final class SnapshotFinder {
     if apps.isEmpty || isThere { return }
     let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
     throw OperationError(
-      .notFound, "cannot find \(names): no snapshot has an app of that name",
+      .notFound, code: .noApp, "cannot find \(names): no snapshot has an app of that name",
       hint: "'sandboxctl snapshots show latest' lists its apps")
   }
 }

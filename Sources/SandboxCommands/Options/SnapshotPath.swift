@@ -22,7 +22,7 @@ struct SnapshotPath {
       separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, let text = ByteString(first).utf8, !text.isEmpty else {
       throw UsageError(
-        "'\(word)' does not name a snapshot",
+        .invalidValue, "'\(word)' does not name a snapshot",
         hint: "write 'latest:apps/com.example.app/data', or 'latest'")
     }
     name = try SnapshotName(text)
@@ -64,7 +64,7 @@ enum SnapshotName: Equatable {
       self = .before(end, text: text)
     } else {
       throw UsageError(
-        "'\(ByteString(text))' does not name a snapshot",
+        .invalidValue, "'\(ByteString(text))' does not name a snapshot",
         hint: """
           give 'latest', 'latest~2', at least four characters of an id, or a time such as \
           '2026-11-01' or '2026-11-01T10.30'
@@ -153,7 +153,7 @@ extension Snapshot {
       if candidate == device.root { return "" }
     }
     throw OperationError(
-      .notFound,
+      .notFound, code: .notInContainer,
       "cannot find '\(path)' in the snapshot: it is not in a container of the device "
         + "'\(device.root)'",
       hint: "'sandboxctl ls' shows logical paths, which do not begin with a slash")
@@ -180,11 +180,12 @@ extension Snapshot {
         : "logical paths begin with 'apps', 'groups' or 'folders'; the snapshot's apps are "
           + Self.listed(apps.map(\.identifier))
       throw OperationError(
-        .notFound, "cannot find '\(name)' in the snapshot: it is not one of its apps", hint: hint)
+        .notFound, code: .noApp, "cannot find '\(name)' in the snapshot: it is not one of its apps",
+        hint: hint)
     }
     guard found.count == 1 else {
       throw OperationError(
-        .unclear,
+        .unclear, code: .ambiguousApp,
         "'\(name)' is ambiguous: it matches several apps: "
           + Self.listed(found.map(\.identifier)), hint: "give the full identifier")
     }

@@ -254,6 +254,16 @@ extension PurgeReport {
           JSON.Member("interrupted", .bool(isInterrupted)),
         ])
   }
+
+  /// The error of a purge that was interrupted.
+  var interruption: OperationError {
+    let units = volumes.reduce(0) { $0 + $1.units }
+    if units == 0 { return PurgeRequest.interrupted }
+    return OperationError(
+      .interrupted,
+      "the purge was interrupted: \(Sizes.count(units, "unit")) deleted, all others are unchanged",
+      hint: "run it again to continue")
+  }
 }
 
 extension PurgeReport.Volume {

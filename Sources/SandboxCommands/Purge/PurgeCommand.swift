@@ -88,29 +88,31 @@ struct PurgeCommand: SandboxCommand {
     let goal = try goal.goal
     guard watch else {
       if interval != nil {
-        throw UsageError("'--interval' requires '--watch'", hint: "add '--watch'")
+        throw UsageError(.optionRequired, "'--interval' requires '--watch'", hint: "add '--watch'")
       }
       return
     }
     if query || dryRun {
       throw UsageError(
-        "'--watch' cannot be used with '--query' or '--dry-run'",
+        .optionsConflict, "'--watch' cannot be used with '--query' or '--dry-run'",
         hint: "use them without '--watch' first")
     }
     guard yes else {
       throw UsageError(
-        "'--watch' requires '--yes'", hint: "add '--yes', or list the candidates with '--dry-run'")
+        .optionRequired, "'--watch' requires '--yes'",
+        hint: "add '--yes', or list the candidates with '--dry-run'")
     }
     switch goal {
     case .byPressure, .untilFree: break
     case .free, .everything:
       throw UsageError(
-        "'--watch' cannot be used with '--free', or with '--level' alone",
+        .optionsConflict, "'--watch' cannot be used with '--free', or with '--level' alone",
         hint: "use '--until-free', or neither to follow the policy's levels")
     }
     if let interval, interval.seconds < Watch.leastInterval {
       throw UsageError(
-        "the interval of \(Int(interval.seconds)) s is too short", hint: "give 30s or more")
+        .invalidValue, "the interval of \(Int(interval.seconds)) s is too short",
+        hint: "give 30s or more")
     }
   }
 
@@ -183,7 +185,7 @@ struct PurgeCommand: SandboxCommand {
     let isNothing = plan.volumes.allSatisfy(\.chosen.isEmpty)
     guard isNothing || console.canAsk else {
       throw UsageError(
-        "cannot ask before deleting: there is no terminal",
+        .terminalRequired, "cannot ask before deleting: there is no terminal",
         hint: "add '--yes', or list the candidates with '--dry-run'")
     }
     try text.plan(listing: false)
@@ -199,7 +201,7 @@ struct PurgeCommand: SandboxCommand {
     } else {
       try text.report(report)
     }
-    if report.isInterrupted { return .interrupted }
+    if report.isInterrupted { throw report.interruption }
     if !report.meetsGoal {
       if !output.json { try text.tellMissing(after: report) }
       return .goalNotMet
@@ -257,18 +259,21 @@ extension PurgeCommand {
       get throws {
         if free != nil, untilFree != nil {
           throw UsageError(
-            "'--free' and '--until-free' exclude each other", hint: "give one of them")
+            .optionsConflict, "'--free' and '--until-free' exclude each other",
+            hint: "give one of them")
         }
         if let free {
           guard free.bytes > 0 else {
-            throw UsageError("'--free' must be more than 0", hint: "give a size, for example 500M")
+            throw UsageError(
+              .invalidValue, "'--free' must be more than 0", hint: "give a size, for example 500M")
           }
           return .free(UInt64(free.bytes))
         }
         if let untilFree {
           guard (1...99).contains(untilFree) else {
             throw UsageError(
-              "'\(untilFree)' is not a valid percentage", hint: "give a number from 1 to 99")
+              .invalidValue, "'\(untilFree)' is not a valid percentage",
+              hint: "give a number from 1 to 99")
           }
           return .untilFree(percent: untilFree)
         }

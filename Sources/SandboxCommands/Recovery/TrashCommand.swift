@@ -111,9 +111,13 @@ extension TrashCommand {
         try empty(counters, isStopping)
       }
       for outcome in outcomes { try tell(outcome, console) }
-      if outcomes.contains(where: \.isInterrupted) { return .interrupted }
+      if outcomes.contains(where: \.isInterrupted) { throw Self.interrupted }
       return outcomes.allSatisfy(\.failed.isEmpty) ? .done : .doneInPart
     }
+
+    private static let interrupted = OperationError(
+      .interrupted, "trash empty was interrupted: the remaining files stay in the trash",
+      hint: "run it again to continue")
 
     private func empty(
       _ counters: ProgressCounters, _ isStopping: @escaping @Sendable () -> Bool
@@ -145,7 +149,8 @@ extension TrashCommand {
     private func requireKnown(_ known: Set<ByteString>) throws {
       guard let missing = Set(operations).subtracting(known).sorted().first else { return }
       throw OperationError(
-        .notFound, "cannot empty the trash of '\(missing)': there is no such operation",
+        .notFound, code: .noTrashOperation,
+        "cannot empty the trash of '\(missing)': there is no such operation",
         hint: "'sandboxctl trash list' lists the operations")
     }
 

@@ -94,7 +94,8 @@ struct CheckCommand: SandboxCommand {
     guard let part = readDataSubset else { return readData ? .everything : .trees }
     if readData {
       throw UsageError(
-        "'--read-data' and '--read-data-subset' exclude each other", hint: "give one of them")
+        .optionsConflict, "'--read-data' and '--read-data-subset' exclude each other",
+        hint: "give one of them")
     }
     let numbers = part.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
     if numbers.count == 2, let group = numbers[0], let count = numbers[1],
@@ -106,7 +107,7 @@ struct CheckCommand: SandboxCommand {
       return .fraction(percent / 100)
     }
     throw UsageError(
-      "'\(ByteString(part))' is not a part of the data",
+      .invalidValue, "'\(ByteString(part))' is not a part of the data",
       hint: "write '10%', or '2/7' for the second of seven groups")
   }
 }

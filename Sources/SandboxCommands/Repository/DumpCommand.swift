@@ -70,6 +70,7 @@ struct DumpCommand: SandboxCommand {
       return try writeMerged(content, at: top, in: stored, from: reader, console, to: sink)
     case .folder where mergeLog:
       throw UsageError(
+        .notAFile,
         "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': "
           + "it is a directory",
         hint: "give the path of the database")
@@ -111,14 +112,14 @@ struct DumpCommand: SandboxCommand {
   private func refuseTerminal(_ console: Console) throws {
     guard console.isTerminal else { return }
     throw UsageError(
-      "cannot write an archive to a terminal",
+      .outputIsTerminal, "cannot write an archive to a terminal",
       hint: "redirect it: 'sandboxctl dump … | tar -t', or '> archive.tar'")
   }
 
   private func content(of entry: TreeEntry, at path: ByteString) throws -> Content {
     if case .file(let content) = entry.node { return content }
     throw OperationError(
-      .failed, "cannot write the bytes of '\(path)': it is a \(entry.kindName)",
+      .failed, code: .notAFile, "cannot write the bytes of '\(path)': it is a \(entry.kindName)",
       hint: "'--tar' writes it as an archive")
   }
 

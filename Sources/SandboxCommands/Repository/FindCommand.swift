@@ -83,7 +83,7 @@ struct FindCommand: SandboxCommand {
       return try Pattern(parsing: Pattern.Text(pattern), ignoringCase: ignoreCase)
     } catch {
       throw UsageError(
-        "cannot search for '\(pattern)': \(error)",
+        .invalidPattern, "cannot search for '\(pattern)': \(error)",
         hint: "write '*.md' for names, or 'apps/*/data/**/*.md' for logical paths")
     }
   }

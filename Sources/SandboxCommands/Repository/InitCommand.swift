@@ -74,7 +74,7 @@ struct InitCommand: SandboxCommand {
     if plain { return }
     guard console.canAsk, !output.quiet else {
       throw UsageError(
-        "cannot create the repository '\(place.path)': '--plain' is not given",
+        .optionRequired, "cannot create the repository '\(place.path)': '--plain' is not given",
         hint: "add '--plain' to store without encryption")
     }
     console.note(
@@ -82,7 +82,7 @@ struct InitCommand: SandboxCommand {
         + "to read all data in it")
     if try console.ask("Create a repository without encryption?") { return }
     throw OperationError(
-      .failed,
+      .failed, code: .declined,
       "the repository '\(place.path)' was not created: storing without encryption was declined",
       hint: "use '--plain' on a disk that is encrypted as a whole")
   }
@@ -91,7 +91,7 @@ struct InitCommand: SandboxCommand {
     if let repository { return RepositoryOptions.Location(path: repository, isStandard: false) }
     guard let standard = RepositoryOptions.Location.standard else {
       throw UsageError(
-        "cannot find the user's data directory: HOME is not set",
+        .environmentMissing, "cannot find the user's data directory: HOME is not set",
         hint: "give a directory for the repository")
     }
     return standard

@@ -71,7 +71,8 @@ extension SnapshotsCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       if let last, last < 1 {
-        throw UsageError("'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
+        throw UsageError(
+          .invalidValue, "'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
       }
       let listing = try repository.open().repository.hostHeads()
       let meant = listing.heads.filter(isMeant)

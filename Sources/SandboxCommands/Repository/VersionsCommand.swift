@@ -35,7 +35,7 @@ struct VersionsCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     if path.components.isEmpty {
       throw UsageError(
-        "no path given",
+        .invalidPath, "no path given",
         hint: "give a logical path, for example 'apps/com.example.app/data/Documents'")
     }
     let repository = try repository.open().repository
@@ -79,7 +79,7 @@ struct VersionsCommand: SandboxCommand {
 
   private static func notFound(_ path: ByteString) -> OperationError {
     OperationError(
-      .notFound, "cannot find '\(path)': no snapshot has it",
+      .notFound, code: .pathNotInSnapshot, "cannot find '\(path)': no snapshot has it",
       hint: "'sandboxctl find' searches all snapshots for a name or a pattern")
   }
 

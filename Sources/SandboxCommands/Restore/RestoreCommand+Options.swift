@@ -29,7 +29,8 @@ extension RestoreCommand {
       for name in classes where DataClass(rawValue: name) == nil {
         let all = DataClass.allCases.map(\.rawValue).joined(separator: ", ")
         throw UsageError(
-          "there is no data class '\(ByteString(name))'", hint: "choose one of \(all)")
+          .invalidValue, "there is no data class '\(ByteString(name))'",
+          hint: "choose one of \(all)")
       }
       return Set(classes)
     }
@@ -41,7 +42,7 @@ extension RestoreCommand {
       guard let first = identifiers.first else { return path }
       guard path.isEmpty, identifiers.count == 1 else {
         throw UsageError(
-          "'--to' restores one app or one path",
+          .optionsConflict, "'--to' restores one app or one path",
           hint: "restore them one at a time, or the whole snapshot")
       }
       return ByteString("apps").appending(ByteString(first))
@@ -66,7 +67,8 @@ extension RestoreCommand {
       guard let mode = OverwriteMode(rawValue: overwrite) else {
         let modes = OverwriteMode.allCases.map(\.rawValue).joined(separator: ", ")
         throw UsageError(
-          "there is no mode '\(ByteString(overwrite))'", hint: "choose one of \(modes)")
+          .invalidValue, "there is no mode '\(ByteString(overwrite))'",
+          hint: "choose one of \(modes)")
       }
       return mode
     }
@@ -102,7 +104,7 @@ extension RestoreCommand {
       ]
       guard let first = given.first(where: \.0)?.1 else { return }
       throw UsageError(
-        "'\(first)' has no meaning for a plain directory",
+        .optionsConflict, "'\(first)' has no meaning for a plain directory",
         hint: "use it with '--to-device' or '--in-place'")
     }
   }
@@ -124,7 +126,7 @@ extension RestoreCommand {
         } catch let error as UsageError {
           guard let hint = error.hint, (try? Host.realPath(path)) != nil else { throw error }
           throw UsageError(
-            error.description,
+            error.code, error.description,
             hint: "for the existing file of that name write './\(path)'; otherwise \(hint)")
         }
       }
@@ -172,7 +174,8 @@ extension RestoreCommand {
       let hint = "'sandboxctl find' searches all snapshots for a name or a pattern"
       if isWhole {
         return OperationError(
-          .notFound, "cannot restore '\(path)': no snapshot has it", hint: hint)
+          .notFound, code: .pathNotInSnapshot, "cannot restore '\(path)': no snapshot has it",
+          hint: hint)
       }
       return StoreError(
         .damaged, "restore", subject: path.description, reason: "no readable snapshot has it",

@@ -69,6 +69,7 @@ struct RestoreCommand: SandboxCommand {
     let what = try Source(self.what)
     if merging.delete, !part.classes.isEmpty {
       throw UsageError(
+        .optionsConflict,
         "'--delete' cannot be used with '--class': files that the snapshot lacks have no class")
     }
     if to == nil { return try restoreIntoDevice(what, console) }
@@ -79,6 +80,7 @@ struct RestoreCommand: SandboxCommand {
     let places = [to != nil, place.toDevice != nil, place.inPlace].count { $0 }
     if places == 1 { return try place.requireFit(isDirectory: to != nil) }
     throw UsageError(
+      places == 0 ? .targetRequired : .optionsConflict,
       places == 0 ? "no restore target given" : "several restore targets given",
       hint:
         "use '--to DIR' for a plain directory, '--to-device ROOT' for another device, or "
@@ -91,7 +93,7 @@ struct RestoreCommand: SandboxCommand {
     let mode = try merging.mode()
     if merging.delete, mode == nil {
       throw UsageError(
-        "'--delete' requires '--overwrite'",
+        .optionRequired, "'--delete' requires '--overwrite'",
         hint: "add '--overwrite if-changed', or another mode")
     }
     let (repository, storage) = try repository.open()
@@ -209,7 +211,7 @@ extension RestoreCommand {
     request.apps = try input.stored.snapshot.identifiers(of: part.apps)
     if !request.apps.isEmpty, !input.path.isEmpty {
       throw UsageError(
-        "'--app' and a path cannot be used together",
+        .optionsConflict, "'--app' and a path cannot be used together",
         hint: "write a path in an app as 'SNAP:app/Documents'")
     }
     request.withGroups = place.withGroups
@@ -254,7 +256,7 @@ extension RestoreCommand {
     if dryRun, let missing = input.missing { return missing.device }
     guard let layout = Layout(rawValue: snapshot.device.layout) else {
       throw OperationError(
-        .failed,
+        .failed, code: .unknownLayout,
         "cannot restore into a device: the snapshot's layout "
           + "'\(ByteString(snapshot.device.layout))' is unknown",
         hint: "'--to DIR' restores it into a plain directory")
@@ -262,7 +264,8 @@ extension RestoreCommand {
     if let root = place.toDevice {
       if layout == .folder {
         throw OperationError(
-          .failed, "cannot restore into a device: the snapshot is of a plain directory",
+          .failed, code: .notADeviceSnapshot,
+          "cannot restore into a device: the snapshot is of a plain directory",
           hint: "'--to DIR' restores it into a directory")
       }
       try makeRoot(root, layout)
@@ -273,7 +276,7 @@ extension RestoreCommand {
     let identity = snapshot.device.identity
     guard device.identity.description == identity || identity.hasPrefix("name:") else {
       throw OperationError(
-        .failed,
+        .failed, code: .deviceMismatch,
         "'\(snapshot.device.root)' is not the device of the snapshot: its identity is "
           + "\(device.identity), not \(ByteString(identity))",
         hint: "'--to-device \(ShellWord.text(snapshot.device.root))' restores into it anyway")

@@ -74,14 +74,15 @@ struct Crontab {
     } catch {
       guard error.isMissing else { throw error }
       throw OperationError(
-        .failed, "cannot use cron: the program 'crontab' is not installed",
+        .failed, code: .programMissing, "cannot use cron: the program 'crontab' is not installed",
         hint: "install cron, or use '--systemd'")
     }
   }
 
   private static func failure(_ verb: String, _ said: String) -> OperationError {
     let reason = said.split(separator: "\n").first.map(String.init) ?? "crontab failed"
-    return OperationError(.failed, "cannot \(verb) the crontab: \(ByteString(reason))")
+    return OperationError(
+      .failed, code: .programFailed, "cannot \(verb) the crontab: \(ByteString(reason))")
   }
 }
 
@@ -97,7 +98,8 @@ extension ScheduledJob {
     // line.
     if let onFailure { command += " || sh -c \(ShellWord.text(onFailure))" }
     guard !command.contains("\n"), !command.utf8.contains(0) else {
-      throw UsageError("a crontab line cannot contain a newline", hint: "remove the newline")
+      throw UsageError(
+        .invalidShellText, "a crontab line cannot contain a newline", hint: "remove the newline")
     }
     try Self.requireShellSyntax(command, of: "the line of the crontab")
     let time = try (calendar ?? .hourly).cron(spreadBy: "\(host) \(name)")

@@ -86,7 +86,7 @@ extension ScheduleCommand {
     func run(_ console: Console) throws -> ExitStatus {
       guard scheduler.systemd != scheduler.cron else {
         throw UsageError(
-          "exactly one scheduler is required",
+          .optionRequired, "exactly one scheduler is required",
           hint: "give '--systemd' or '--cron'")
       }
       let job = try job(of: console.root)
@@ -111,12 +111,14 @@ extension ScheduleCommand {
         let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
         guard let text = value.utf8 else {
           throw UsageError(
-            "'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it")
+            .invalidInput, "'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it"
+          )
         }
         environment.append((name, text))
       }
       guard let program = try Host.programPath().utf8 else {
-        throw UsageError("the path of this program is not UTF-8", hint: "move the program")
+        throw UsageError(
+          .invalidInput, "the path of this program is not UTF-8", hint: "move the program")
       }
       return ScheduledJob(
         work: work, name: try work.name(profile: output.profile), program: program,
@@ -135,7 +137,7 @@ extension ScheduleCommand {
         + (isWatch && (hourly || daily || weekly || calendar != nil) ? ["a time"] : [])
       guard misplaced.isEmpty else {
         throw UsageError(
-          "\(misplaced.joined(separator: " and ")) cannot be used with '--purge'",
+          .optionsConflict, "\(misplaced.joined(separator: " and ")) cannot be used with '--purge'",
           hint: isWatch
             ? "'-- --interval 5m' sets the interval of the watch" : "remove it")
       }
@@ -150,7 +152,7 @@ extension ScheduleCommand {
       if let metrics {
         guard metrics.hasPrefix("/") else {
           throw UsageError(
-            "'\(ByteString(metrics))' is not an absolute path",
+            .invalidValue, "'\(ByteString(metrics))' is not an absolute path",
             hint: "give an absolute path to '--metrics'")
         }
         words += ["--metrics", metrics]
@@ -167,7 +169,7 @@ extension ScheduleCommand {
       let chosen = [hourly, daily, weekly, calendar != nil].count { $0 }
       guard chosen <= 1 else {
         throw UsageError(
-          "several schedule times given",
+          .optionsConflict, "several schedule times given",
           hint: "give one of --hourly, --daily, --weekly and --calendar")
       }
       if let calendar { return .custom(calendar) }

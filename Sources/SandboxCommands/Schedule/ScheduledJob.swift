@@ -76,7 +76,7 @@ extension ScheduledJob {
       let isPlain = fields.allSatisfy { $0.wholeMatch(of: /[0-9A-Za-z*\/,-]+/) != nil }
       guard isWord != nil || fields.count == 5 && isPlain else {
         throw UsageError(
-          "'\(ByteString(text))' is not a time for cron",
+          .invalidValue, "'\(ByteString(text))' is not a time for cron",
           hint:
             "give five fields: minute, hour, day, month, day of the week, for example '30 2 * * *'")
       }
@@ -91,7 +91,7 @@ extension ScheduledJob.Work {
     guard let profile else { return prefix }
     guard profile.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil else {
       throw UsageError(
-        "the profile '\(ByteString(profile))' cannot name a schedule",
+        .invalidValue, "the profile '\(ByteString(profile))' cannot name a schedule",
         hint: "use letters, digits, '_', '.' and '-'")
     }
     return "\(prefix)-\(profile)"
@@ -109,7 +109,7 @@ extension ScheduledJob {
     else { return }
     let said = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first ?? ""
     throw UsageError(
-      "the shell cannot parse \(subject): \(ByteString(String(said)))",
+      .invalidShellText, "the shell cannot parse \(subject): \(ByteString(String(said)))",
       hint: "try it with 'sh -n', and quote special characters")
   }
 }

@@ -54,7 +54,8 @@ extension Systemd {
     init(_ job: ScheduledJob) throws {
       let lines = [job.program, job.onFailure ?? "", job.calendar?.systemd ?? ""] + job.words
       guard !lines.contains(where: { $0.contains("\n") }) else {
-        throw UsageError("a unit line cannot contain a newline", hint: "remove the newline")
+        throw UsageError(
+          .invalidShellText, "a unit line cannot contain a newline", hint: "remove the newline")
       }
       var files = [(job.name + ".service", Self.service(job))]
       if let calendar = job.calendar { files.append((job.unit, Self.timer(job, calendar))) }
@@ -166,7 +167,8 @@ extension Systemd {
     init() throws {
       guard let configuration = Host.configurationDirectory else {
         throw UsageError(
-          "cannot find the directory of systemd's units: HOME is not set", hint: "set HOME")
+          .environmentMissing, "cannot find the directory of systemd's units: HOME is not set",
+          hint: "set HOME")
       }
       path = configuration.appending("systemd/user")
     }
@@ -254,7 +256,7 @@ extension Systemd {
       guard try directory.statusIfPresent(name) != nil else { return false }
       guard try text(name, in: directory)?.hasPrefix(Units.mark) == true else {
         throw OperationError(
-          .failed,
+          .failed, code: .notOurFile,
           "cannot change '\(path.appending(name))': it was not written by this program",
           hint: "move it away, or choose another name with '--profile'")
       }

@@ -1,4 +1,4 @@
-/// The stable codes of errors, as `--json` prints them (sandboxctl-json(7), "Errors").
+/// The stable codes of errors, as `--json` prints them (docs/json/README.md, "Errors").
 ///
 /// A code is never renamed and never gets another meaning; a message may change with any version.
 package enum ErrorCode: String, Sendable, Hashable, CaseIterable {
@@ -33,6 +33,7 @@ package enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   case objectMissing = "object_missing"
   case damaged
   case snapshotNotFound = "snapshot_not_found"
+  case snapshotAmbiguous = "snapshot_ambiguous"
   case notDurable = "not_durable"
 
   // MARK: Devices, apps and paths

@@ -37,6 +37,8 @@ package struct OperationError: Error, Sendable, CustomStringConvertible {
   package let description: String
   /// The remedy, if there is one.
   package let hint: String?
+  /// The failed system call that the error reports, if it is one.
+  package let cause: SystemError?
 
   /// Creates an error with a message and an optional hint.
   ///
@@ -48,11 +50,16 @@ package struct OperationError: Error, Sendable, CustomStringConvertible {
     self.code = code ?? kind.code
     self.description = description
     self.hint = hint
+    cause = nil
   }
 
   /// Wraps a failed system call.
   package init(_ error: SystemError) {
-    self.init(.failed, code: error.code, error.description, hint: error.hint)
+    kind = .failed
+    code = error.code
+    description = error.description
+    hint = error.hint
+    cause = error
   }
 }
 
