@@ -1,5 +1,5 @@
 import ArchiveStore
-import Backup
+@testable import Backup
 import Codecs
 import PolicyEngine
 import SystemIO
@@ -89,9 +89,9 @@ struct StateFixture {
 
   static func container(
     _ path: ByteString, _ place: RecordPointer?
-  ) throws -> RecordedContainer {
+  ) throws -> SourceState.RecordedContainer {
     let entry = TreeEntry(name: "root", node: .directory(tree(1)))
-    return RecordedContainer(
+    return SourceState.RecordedContainer(
       path: path, status: status(77, .directory), isStable: true, encoded: try entry.encoded(),
       directory: place)
   }

@@ -1,5 +1,5 @@
 import ArchiveStore
-import Backup
+@testable import Backup
 import Codecs
 import DeviceScan
 import SystemIO

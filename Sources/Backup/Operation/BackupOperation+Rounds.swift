@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import DeviceDiscovery
 internal import DeviceScan
 internal import SandboxModel
 internal import SystemIO
@@ -70,6 +71,43 @@ extension BackupOperation {
   }
 }
 
+/// Containers whose directories disappeared between the discovery of the device and the reading.
+///
+/// The removal of an app is the user's decision. An app whose containers moved to other directories
+/// still exists (an update or a restart of a simulator assigns new UUIDs), but the snapshot lacks
+/// its data, so it is reported as unreadable.
+struct VanishedContainers {
+  private let moved: [Container]
+
+  /// - Parameter earlier: the containers that were removed before the last scan of the run.
+  init(_ plan: BackupPlan, _ run: BackupRun, earlier: [Container]) {
+    let missing = run.findings.missing
+    let gone =
+      earlier + run.trees.filter { missing.contains($0.id(0)) }.map(\.scan.container)
+    guard !gone.isEmpty,
+      let device = try? Device.find(root: plan.device.root, layout: plan.device.layout)
+    else {
+      moved = []
+      return
+    }
+    moved = gone.filter { container in
+      device.container(container.logical).map { $0.absolutePath != container.absolutePath } ?? false
+    }
+  }
+
+  /// Reports each container as missing from the snapshot.
+  func tell(_ report: inout BackupReport) {
+    for container in moved {
+      let path = container.logicalPrefix
+      report.warnings.removeAll { $0.path == path }
+      report.unreadable.append(
+        PathRemark(
+          path: path,
+          remark: "its directory was renamed during the backup: run the backup again"))
+    }
+  }
+}
+
 extension BackupPlan {
   /// Whether the scan found an entry at a logical path.
   fileprivate func holds(_ path: ByteString) -> Bool {
@@ -79,5 +117,67 @@ extension BackupPlan {
       let rest = path.components.dropFirst(prefix.components.count)
       return scan.index(of: ByteString(joining: rest)) != nil
     }
+  }
+}
+
+/// Entries that the run did not find where the scan had found them.
+///
+/// A renamed or moved entry keeps its inode, so a second scan finds it; a replaced entry is found
+/// by its path. Entries that a second scan does not find were deleted.
+struct VanishedEntries {
+  private let trees: [SelectedTree]
+  /// The topmost vanished entries.
+  private let entries: Set<EntryID>
+  /// The identities of the topmost entries and of all included entries below them.
+  private var identities: Set<FileIdentity> = []
+
+  init(_ run: BackupRun) {
+    trees = run.trees
+    entries = run.findings.vanished
+    if entries.isEmpty { return }
+    for tree in trees where entries.contains(where: { $0.container == tree.number }) {
+      var isMissing = SelectedTree.MissingEntries(tree, entries)
+      for (index, entry) in tree.scan.entries.enumerated()
+      where isMissing.check(index) && entry.selection != .excluded {
+        identities.insert(entry.status.identity)
+      }
+    }
+  }
+
+  var isEmpty: Bool { entries.isEmpty }
+
+  /// Whether the directory of a container has vanished.
+  func hasRoot(of container: Container) -> Bool {
+    trees.contains { $0.scan.container == container && entries.contains($0.id(0)) }
+  }
+
+  /// Returns the logical paths at which a second scan found the entries; only the topmost ones.
+  func paths(in scan: DeviceScan) -> [ByteString] {
+    scan.containers.flatMap { container in
+      found(in: container).map { container.logicalPath($0) }
+    }
+  }
+
+  private func found(in scan: ContainerScan) -> [Int] {
+    guard let tree = trees.first(where: { $0.scan.container == scan.container }) else { return [] }
+    var found = Set(
+      entries.lazy.filter { $0.container == tree.number }
+        .compactMap { scan.index(of: tree.scan.path(Int($0.index))) }
+        .filter { scan.entries[$0].selection != .excluded })
+    for (index, entry) in scan.entries.enumerated()
+    where entry.selection != .excluded && identities.contains(entry.status.identity) {
+      if !isOtherLink(index, scan, of: tree) { found.insert(index) }
+    }
+    return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
+  }
+
+  /// Whether an entry is a hard link that already had this name, under which it is read.
+  private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: SelectedTree) -> Bool {
+    let status = scan.entries[index].status
+    guard status.kind == .file, let earlier = tree.scan.index(of: scan.path(index)) else {
+      return false
+    }
+    return tree.scan.entries[earlier].status.identity == status.identity
+      && !entries.contains(tree.id(earlier))
   }
 }

@@ -12,7 +12,7 @@ extension BackupCommand {
   struct Text {
     private let plan: BackupPlan
     private let report: BackupReport?
-    private let owners: ListExcerpt<OwnerSummary>
+    private let owners: ListExcerpt<BackupPlan.OwnerSummary>
     private let places: RealPaths
 
     init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
@@ -133,7 +133,7 @@ extension BackupPlan {
   /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
   /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
   /// device's directory.
-  func reasonText(_ owner: OwnerSummary) -> String {
+  func reasonText(_ owner: BackupPlan.OwnerSummary) -> String {
     var parts: [String] = []
     let left = owner.excluded.filter { $0.totals.bytes > 0 }
     if let largest = left.first {
@@ -242,7 +242,7 @@ extension BackupPlan {
   }
 }
 
-extension OwnerSummary {
+extension BackupPlan.OwnerSummary {
   var json: JSON {
     var members = JSON.path(path)
     members.append(JSON.Member("keeps", kept.json))

@@ -9,12 +9,12 @@ struct UnchangedEntries: Sendable {
   struct DirectoryFacts: Sendable {
     let key: DirectoryKey
     /// The location of the directory's record.
-    let place: RecordPointer?
+    let record: RecordPointer?
     /// Its attributes and flags, if they are unchanged.
     var metadata: StoredMetadata?
 
-    init(key: DirectoryKey, place: RecordPointer?) {
-      (self.key, self.place) = (key, place)
+    init(key: DirectoryKey, record: RecordPointer?) {
+      (self.key, self.record) = (key, record)
     }
   }
 
@@ -32,7 +32,7 @@ struct UnchangedEntries: Sendable {
   /// Files whose content is stored but whose hard link group has another name now.
   var renamedLinks: [Int32: TreeEntry] = [:]
   /// Files of a copied revision, as copies of the stored originals.
-  var copies: [Int32: CopiedFile] = [:]
+  var copies: [Int32: RevisionCopy.File] = [:]
   /// Files that are databases by their names, of which at least one file must be read.
   var databases: [Int32: DatabaseFiles] = [:]
   /// The logs and journals of these databases, which are read with them.
@@ -50,12 +50,14 @@ struct UnchangedEntries: Sendable {
   func isKnown(_ index: Int) -> Bool { !flags[index].isEmpty }
 }
 
-/// The files of a database besides its main file.
-struct DatabaseFiles: Sendable {
-  /// The log and the journal that the scan found.
-  var companions: [Int32] = []
-  /// The recorded entries of its files that were still valid at the scan.
-  var known: [Int32: KnownEntry] = [:]
+extension UnchangedEntries {
+  /// The files of a database besides its main file.
+  struct DatabaseFiles: Sendable {
+    /// The log and the journal that the scan found.
+    var companions: [Int32] = []
+    /// The recorded entries of its files that were still valid at the scan.
+    var known: [Int32: KnownEntry] = [:]
+  }
 }
 
 extension SelectedTree {
@@ -71,4 +73,12 @@ extension SelectedTree {
     for child in children(of: directory) where !known.isKnown(Int(child)) { count += 1 }
     return count
   }
+}
+
+/// The extended attributes and flags of an entry.
+struct StoredMetadata: Sendable {
+  var attributes: [Attribute] = []
+  var flags: UInt32 = 0
+  /// Whether all of them could be read. If not, the next run must read them again.
+  var isWhole = true
 }

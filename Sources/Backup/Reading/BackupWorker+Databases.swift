@@ -1,13 +1,21 @@
 internal import ArchiveStore
+internal import Codecs
 internal import DatabaseCapture
 internal import DeviceScan
 internal import SystemIO
 
-/// Thrown if a file that is read as an ordinary file begins like a database.
-struct DatabaseFound: Error {}
+extension BackupWorker {
+  /// Thrown if a file that is read as an ordinary file begins like a database.
+  struct DatabaseFound: Error {
+    /// Throws if a file that begins with these bytes is a database.
+    static func check(_ bytes: Span<UInt8>) throws {
+      if DatabaseHead.begins(bytes) { throw DatabaseFound() }
+    }
+  }
 
-/// Thrown if a database is busy. It is tried once more at the end of the run.
-struct Deferred: Error {}
+  /// Thrown if a database is busy. It is tried once more at the end of the run.
+  struct Deferred: Error {}
+}
 
 extension BackupWorker {
   /// Stores a database with its log and its journal in one consistent state; returns the entry of
@@ -15,7 +23,7 @@ extension BackupWorker {
   ///
   /// - Throws: `Deferred` if the database is busy, unless the work item is late.
   mutating func capture(
-    _ index: Int, _ files: DatabaseFiles, in context: WorkItemContext
+    _ index: Int, _ files: UnchangedEntries.DatabaseFiles, in context: WorkItemContext
   ) throws -> ReadEntry? {
     let directory = context.directory
     let unit = DatabaseUnit(directory.scan.name(index))
@@ -24,7 +32,7 @@ extension BackupWorker {
       capture = try inDirectory(directory) { worker, opened in
         try worker.isDatabase(unit, files: files, of: directory, in: opened)
           ? worker.capture(
-            unit, files: files, of: directory, in: opened, isLate: context.unit.isLate) : nil
+            unit, files: files, of: directory, in: opened, isLate: context.item.isLate) : nil
       }
     } catch let error as SystemError {
       run.miss(directory.id(index), at: directory.path.appending(unit.name), error: error)
@@ -49,7 +57,7 @@ extension BackupWorker {
 
   /// Whether a file is a database: it has a log, or begins like a database.
   private borrowing func isDatabase(
-    _ unit: DatabaseUnit, files: DatabaseFiles, of directory: DirectoryContext,
+    _ unit: DatabaseUnit, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext,
     in opened: borrowing Directory
   ) throws -> Bool {
     let log = unit.name(of: .log)
@@ -58,14 +66,14 @@ extension BackupWorker {
   }
 
   private borrowing func capture(
-    _ unit: DatabaseUnit, files: DatabaseFiles, of directory: DirectoryContext,
+    _ unit: DatabaseUnit, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext,
     in opened: borrowing Directory, isLate: Bool
   ) throws -> Captured {
     var entries: [ByteString: ReadEntry] = [:]
     let whenBusy =
       isLate ? DatabaseCapture.WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
     let result = try DatabaseCapture.capture(
-      unit, in: opened, spool: run.request.openSpool(), whenBusy: whenBusy
+      unit, in: opened, spool: SpoolDirectory.open(cache: run.request.cache), whenBusy: whenBusy
     ) { reader in
       guard !directory.isExcluded(reader.name) else { return }
       entries[reader.name] = try read(reader, files: files, of: directory)
@@ -79,7 +87,7 @@ extension BackupWorker {
 
   /// Reads a file of a database, unless it is unchanged since an earlier run stored it.
   private borrowing func read(
-    _ reader: MemberReader, files: DatabaseFiles, of directory: DirectoryContext
+    _ reader: MemberReader, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext
   ) throws -> ReadEntry {
     // The time at which the reader opened the file: a copy made under locks may be stored later.
     var time = run.now
@@ -107,7 +115,7 @@ extension BackupWorker {
 
   /// Returns the content that an earlier run stored, or nil if the file has changed.
   private borrowing func known(
-    _ reader: MemberReader, files: DatabaseFiles, of directory: DirectoryContext
+    _ reader: MemberReader, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext
   ) -> Content? {
     guard let index = directory.child(reader.name), let known = files.known[Int32(index)],
       ChangeRules.isUnchanged(known, reader.status), case .file(let content)? = known.entry?.node
@@ -139,7 +147,7 @@ extension BackupWorker {
   /// Adds the entries of a database's log and journal. A file removed since the scan is recorded as
   /// missing; a file created since then is added.
   private borrowing func add(
-    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in context: WorkItemContext
+    _ capture: Captured, to index: Int, _ files: UnchangedEntries.DatabaseFiles, in context: WorkItemContext
   ) throws {
     let directory = context.directory
     var rest = capture.entries
@@ -155,7 +163,7 @@ extension BackupWorker {
     }
     for (name, read) in rest {
       context.results.add(
-        ItemResults.Extra(
+        WorkItem.Results.Extra(
           name: name, encoded: try read.entry.encoded(), status: read.status,
           isStable: read.isStable))
       run.note { $0.addExtra(of: directory.id(index), size: read.status.size) }
@@ -192,22 +200,4 @@ extension BackupWorker {
       }
     }
   }
-}
-
-extension DirectoryContext {
-  /// Returns the stored child with a name, or nil if there is none.
-  func child(_ name: ByteString) -> Int? {
-    name.withSpan { tree.child($0, of: Int(id.index)) }
-  }
-
-  /// Whether the scan found a child with this name that is not stored.
-  func isExcluded(_ name: ByteString) -> Bool {
-    child(name) == nil
-      && scan.entries[Int(id.index)].children.contains { scan.name($0) == name }
-  }
-}
-
-extension BackupRequest {
-  /// Opens the directory for copies of databases that are made while the databases are locked.
-  func openSpool() throws(SystemError) -> Directory { try SpoolDirectory.open(cache: cache) }
 }

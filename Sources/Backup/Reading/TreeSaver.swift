@@ -50,7 +50,7 @@ final class TreeSaver: Sendable {
   func root(_ container: Int) -> Root? { state.withLock { $0.roots[Int32(container)] } }
 
   /// Adds the results of a directory. `isVisit` is true if the directory itself was processed.
-  func deliver(_ results: consuming ItemResults, to directory: EntryID, isVisit: Bool) throws {
+  func deliver(_ results: consuming WorkItem.Results, to directory: EntryID, isVisit: Bool) throws {
     var (directory, results, isVisit) = (directory, results, isVisit)
     while let complete = try take(results, of: directory, isVisit: isVisit) {
       let (entry, record) = try store(directory, complete)
@@ -60,7 +60,7 @@ final class TreeSaver: Sendable {
         return state.withLock { $0.roots[directory.container] = root }
       }
       if let record { state.withLock { $0.records[directory] = record } }
-      results = ItemResults()
+      results = WorkItem.Results()
       let status = trees[Int(directory.container)].scan.entries[Int(directory.index)].status
       results.add(
         Int(directory.index), try entry.encoded(),
@@ -76,7 +76,7 @@ final class TreeSaver: Sendable {
     // The directory has its result from here on. Later results in it, such as of a hard link to be
     // read for others, must not complete it a second time.
     state.withLock { _ = $0.mismatches.insert(directory) }
-    var results = ItemResults()
+    var results = WorkItem.Results()
     results.miss(Int(directory.index))
     try deliver(results, to: parent(of: directory), isVisit: false)
   }
@@ -93,7 +93,7 @@ final class TreeSaver: Sendable {
 
   /// Adds results; returns the directory if it is complete and not omitted.
   private func take(
-    _ results: borrowing ItemResults, of directory: EntryID, isVisit: Bool
+    _ results: borrowing WorkItem.Results, of directory: EntryID, isVisit: Bool
   ) throws -> OpenDirectory? {
     let (container, index) = (Int(directory.container), Int(directory.index))
     let tree = trees[container]
@@ -126,7 +126,7 @@ extension TreeSaver {
     }
     var entries = EncodedDirectory()
     var record = source.makeRecord()
-    var earlier = source.directory(at: facts.place, key: facts.key)
+    var earlier = source.directory(at: facts.record, key: facts.key)
     var extras = open.extras[...]
     for child in tree.children(of: index) {
       while let extra = extras.first, extra.name < tree.scan.name(Int(child)) {
@@ -161,14 +161,14 @@ extension TreeSaver {
     in open: borrowing OpenDirectory, record: inout DirectoryRecord
   ) {
     let status = open.statuses[Int32(child)] ?? tree.scan.entries[child].status
-    let place = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
+    let pointer = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
     record.add(
-      name, status, isStable: open.isStable(child), encoded: encoded, directory: place)
+      name, status, isStable: open.isStable(child), encoded: encoded, directory: pointer)
   }
 
   /// Adds a file that the scan did not find.
   private func add(
-    _ extra: ItemResults.Extra, to entries: inout EncodedDirectory, record: inout DirectoryRecord
+    _ extra: WorkItem.Results.Extra, to entries: inout EncodedDirectory, record: inout DirectoryRecord
   ) throws(StoreError) {
     try extra.name.withSpan { name throws(StoreError) in
       try entries.append(name, extra.encoded)
@@ -187,12 +187,81 @@ extension TreeSaver {
   }
 }
 
+extension TreeSaver {
+  /// A directory that awaits the results for some of its entries.
+  struct OpenDirectory: Sendable {
+    /// The number of results awaited: for entries, for directories in it, and for the directory
+    /// itself.
+    private var remaining: Int
+    /// The index of the directory's first child in its scan.
+    private let first: Int
+    private var slots: SpillableArray<Slot>
+    private var bytes = SpillableArray<UInt8>()
+    private(set) var metadata: StoredMetadata?
+    /// Files that the scan did not find, in the order of their names.
+    private(set) var extras: [WorkItem.Results.Extra] = []
+    /// Whether a result arrived twice: then it is unknown which ones are still missing.
+    private(set) var hasSurplus = false
+    private var isVisited = false
+    /// The statuses after reading that differ from the scanned ones.
+    private(set) var statuses: [Int32: FileStatus] = [:]
+
+    private struct Slot: Sendable, BitwiseCopyable {
+      var start = 0
+      var length: UInt32 = 0
+      var isStable = false
+      /// Whether a result arrived, even if only that the entry is missing.
+      var isDealtWith = false
+    }
+
+    /// Opens a directory that awaits `remaining` results.
+    init(children: Range<Int>, awaiting remaining: Int) {
+      self.remaining = remaining
+      first = children.lowerBound
+      slots = SpillableArray(repeating: Slot(), count: children.count)
+    }
+
+    /// Whether all results have arrived.
+    var isComplete: Bool { remaining == 0 }
+
+    /// Adds results. `isVisit` is true if the directory itself was processed.
+    mutating func take(_ results: borrowing WorkItem.Results, isVisit: Bool) {
+      remaining -= results.entries.count + (isVisit ? 1 : 0)
+      hasSurplus = hasSurplus || (isVisit && isVisited)
+      isVisited = isVisited || isVisit
+      if let metadata = results.metadata { self.metadata = metadata }
+      if !results.extras.isEmpty {
+        extras = (extras + results.extras).sorted { $0.name < $1.name }
+      }
+      let start = bytes.count
+      bytes.append(contentsOf: results.bytes)
+      for entry in results.entries {
+        let slot = Int(entry.index) - first
+        hasSurplus = hasSurplus || slots[slot].isDealtWith
+        slots[slot] = Slot(
+          start: start + entry.range.lowerBound, length: UInt32(entry.range.count),
+          isStable: entry.isStable, isDealtWith: true)
+        if let status = entry.status { statuses[entry.index] = status }
+      }
+    }
+
+    /// Returns the encoded entry of a child, or nil if none arrived.
+    func encoded(_ child: Int) -> ArraySlice<UInt8>? {
+      let slot = slots[child - first]
+      return slot.length == 0 ? nil : bytes.copy(slot.start..<(slot.start + Int(slot.length)))
+    }
+
+    /// Whether the next run can rely on the result for a child.
+    func isStable(_ child: Int) -> Bool { slots[child - first].isStable }
+  }
+}
+
 extension OperationError {
   /// The number of results for a directory is wrong, so it is unknown which entries would be
   /// missing.
   static func uncertain(_ path: ByteString) -> OperationError {
     OperationError(
-      .failed, "cannot back up '\(path)': some of its entries may not have been read",
+      .failed, code: .internalError, "cannot back up '\(path)': some of its entries may not have been read",
       hint: "this is a bug, please report it; no snapshot was created, and earlier snapshots are "
         + "unchanged")
   }
@@ -200,7 +269,7 @@ extension OperationError {
   /// The state file returned other data than before.
   static func lostRecord(_ path: ByteString) -> OperationError {
     OperationError(
-      .failed, "cannot back up '\(path)': its record in the state can no longer be read",
+      .failed, code: .stateLost, "cannot back up '\(path)': its record in the state can no longer be read",
       hint: "run the command again: files without a record are read again")
   }
 }

@@ -42,7 +42,7 @@ struct RevisionCopy {
   /// Returns the original of a file, or nil unless the file looks like an unchanged copy.
   func file(
     _ index: Int, of directory: Int, in scan: borrowing ContainerScan, _ known: KnownEntry
-  ) -> CopiedFile? {
+  ) -> File? {
     guard let found = child(index, of: directory, in: scan), let stored = known.entry else {
       return nil
     }
@@ -50,7 +50,7 @@ struct RevisionCopy {
     guard ChangeRules.looksCopied(status, from: original, known, inUseSince: start) else {
       return nil
     }
-    return CopiedFile(stored: stored, original: original)
+    return File(stored: stored, original: original)
   }
 
   private func child(
@@ -65,11 +65,13 @@ struct RevisionCopy {
   }
 }
 
-/// The original of a copied file.
-struct CopiedFile: Sendable {
-  /// The stored entry of the original.
-  let stored: TreeEntry
-  let original: FileStatus
+extension RevisionCopy {
+  /// The original of a copied file.
+  struct File: Sendable {
+    /// The stored entry of the original.
+    let stored: TreeEntry
+    let original: FileStatus
+  }
 }
 
 extension SelectedTree {
@@ -82,45 +84,5 @@ extension SelectedTree {
       let own = scan.entries.first?.status.identity
     else { return false }
     return own.inode == known.entry.inode && own.device == root.identity.device
-  }
-}
-
-extension BackupWorker {
-  /// Returns the entry of a file that a refresh copied: the stored content of the original with the
-  /// copy's own metadata. Returns nil if the file must be read: it was replaced since the scan, or
-  /// the copy was begun before the original's last change.
-  mutating func readCopy(
-    _ index: Int, _ copied: CopiedFile, in directory: DirectoryContext
-  ) throws -> ReadEntry? {
-    let path = directory.path.appending(directory.scan.name(index))
-    do {
-      return try inDirectory(directory) { worker, opened in
-        try worker.makeCopy(index, at: path, from: copied, of: directory, in: opened)
-      }
-    } catch is SystemError {
-      // Reading the file reports the error.
-      return nil
-    }
-  }
-
-  private borrowing func makeCopy(
-    _ index: Int, at path: ByteString, from copied: CopiedFile, of directory: DirectoryContext,
-    in opened: borrowing Directory
-  ) throws -> ReadEntry? {
-    let name = directory.scan.name(index)
-    let scanned = directory.scan.entries[index].status
-    let status = try opened.status(name)
-    // A new file inherits the flags of its directory; a copy does not get those of the original.
-    guard status.isSameContent(as: scanned), status.identity == scanned.identity,
-      ChangeRules.wasBegun(status, after: copied.original), copied.stored.flags == 0,
-      try opened.flags() ?? 0 == 0
-    else { return nil }
-    let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
-    let entry = TreeEntry(
-      name: name, node: copied.stored.node, status: status, attributes: metadata.attributes)
-    return ReadEntry(
-      entry: entry, status: status,
-      isStable: metadata.isWhole
-        && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
   }
 }

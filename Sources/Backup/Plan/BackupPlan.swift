@@ -87,7 +87,7 @@ package struct BackupPlan: Sendable {
       return
     }
     throw OperationError(
-      .failed,
+      .failed, code: .sourceIsRepository,
       """
       cannot back up '\(first.container.absolutePath)': it is a sandboxctl repository or the \
       program's own directory
@@ -105,39 +105,41 @@ package struct BackupPlan: Sendable {
   }
 }
 
-/// The included and excluded totals of one app, group or directory.
-package struct OwnerSummary: Sendable {
-  /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
-  package let path: ByteString
-  package internal(set) var kept = EntryTotals()
-  /// The excluded totals by data class, the largest first.
-  package internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
+extension BackupPlan {
+  /// The included and excluded totals of one app, group or directory.
+  package struct OwnerSummary: Sendable {
+    /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
+    package let path: ByteString
+    package internal(set) var kept = EntryTotals()
+    /// The excluded totals by data class, the largest first.
+    package internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
 
-  static func make(_ scan: DeviceScan) -> [OwnerSummary] {
-    var order: [ByteString] = []
-    var kept: [ByteString: EntryTotals] = [:]
-    var left: [ByteString: [DataClass: EntryTotals]] = [:]
-    for container in scan.containers {
-      let owner = container.container.ownerPath
-      if kept[owner] == nil { order.append(owner) }
-      var totals = kept[owner] ?? EntryTotals()
-      var classes = left.removeValue(forKey: owner) ?? [:]
-      for entry in container.entries where entry.status.kind == .file {
-        if entry.selection == .excluded {
-          classes[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
-        } else {
-          totals.add(entry.status)
+    static func make(_ scan: DeviceScan) -> [OwnerSummary] {
+      var order: [ByteString] = []
+      var kept: [ByteString: EntryTotals] = [:]
+      var left: [ByteString: [DataClass: EntryTotals]] = [:]
+      for container in scan.containers {
+        let owner = container.container.ownerPath
+        if kept[owner] == nil { order.append(owner) }
+        var totals = kept[owner] ?? EntryTotals()
+        var classes = left.removeValue(forKey: owner) ?? [:]
+        for entry in container.entries where entry.status.kind == .file {
+          if entry.selection == .excluded {
+            classes[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
+          } else {
+            totals.add(entry.status)
+          }
         }
+        (kept[owner], left[owner]) = (totals, classes)
       }
-      (kept[owner], left[owner]) = (totals, classes)
-    }
-    return order.map { owner in
-      OwnerSummary(
-        path: owner, kept: kept[owner] ?? EntryTotals(),
-        excluded: (left[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
-          .sorted {
-            ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
-          })
+      return order.map { owner in
+        OwnerSummary(
+          path: owner, kept: kept[owner] ?? EntryTotals(),
+          excluded: (left[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
+            .sorted {
+              ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
+            })
+      }
     }
   }
 }

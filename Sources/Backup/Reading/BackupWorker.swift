@@ -18,9 +18,9 @@ struct BackupWorker: ~Copyable {
   /// Processes work items until none are left or the work is ended, then helps the other threads.
   mutating func work() throws {
     do {
-      while let unit = run.queue.next() {
+      while let item = run.queue.next() {
         defer { run.queue.finish() }
-        try store(unit)
+        try store(item)
         try run.checkpointIfDue { try flush() }
       }
     } catch let error as OperationError where error.kind == .interrupted {
@@ -36,13 +36,13 @@ struct BackupWorker: ~Copyable {
     try writer.flush()
   }
 
-  private mutating func store(_ unit: WorkItem) throws {
-    if run.isClosed(unit.directory) { return try passOn(unit.entries[...], of: unit) }
-    var rest = unit.entries[...]
-    let context = WorkItemContext(unit, run)
-    defer { context.notes.flush() }
+  private mutating func store(_ item: WorkItem) throws {
+    if run.isClosed(item.directory) { return try passOn(item.entries[...], of: item) }
+    var rest = item.entries[...]
+    let context = WorkItemContext(item, run)
+    defer { context.checkpoint.flush() }
     do {
-      if unit.isVisit, context.directory.facts.metadata == nil {
+      if item.isVisit, context.directory.facts.metadata == nil {
         context.results.metadata = try readMetadata(context.directory)
       }
       while let index = rest.first {
@@ -51,17 +51,17 @@ struct BackupWorker: ~Copyable {
         rest.removeFirst()
       }
     } catch let failure as DirectoryPosition.Failure {
-      try run.close(EntryID(Int(unit.directory.container), failure.directory), failure.error)
-      return try passOn(rest, of: unit)
+      try run.close(EntryID(Int(item.directory.container), failure.directory), failure.error)
+      return try passOn(rest, of: item)
     }
     if !held.keep(context) { try deliver(context) }
   }
 
   /// Delivers the results of a work item.
   func deliver(_ context: WorkItemContext) throws {
-    context.notes.flush()
+    context.checkpoint.flush()
     try run.assembly.deliver(
-      context.results, to: context.unit.directory, isVisit: context.unit.isVisit)
+      context.results, to: context.item.directory, isVisit: context.item.isVisit)
   }
 
   /// Reads an entry, then adds the other hard links to the same file.
@@ -91,7 +91,7 @@ struct BackupWorker: ~Copyable {
       context.results.miss(index)
       return try lead(followers[...])
     }
-    if let place = read.heldAt { return held.add(index, read, at: place, of: context) }
+    if let range = read.heldAt { return held.add(index, read, at: range, of: context) }
     try context.add(index, read)
     try follow(
       followers[...], with: read, identity: directory.scan.entries[index].status.identity)
@@ -101,14 +101,14 @@ struct BackupWorker: ~Copyable {
   private mutating func read(_ index: Int, in context: WorkItemContext) throws -> ReadEntry? {
     let files = context.directory.known.databases[Int32(index)]
     // Only databases are deferred.
-    if files == nil, !context.unit.isLate {
+    if files == nil, !context.item.isLate {
       try makeRoom(for: index, in: context.directory)
       do {
         return try read(
           index, in: context.directory, context.directory.mayHold(index) ? .holding : .wary)
       } catch is DatabaseFound {}
     }
-    return try capture(index, files ?? DatabaseFiles(), in: context)
+    return try capture(index, files ?? UnchangedEntries.DatabaseFiles(), in: context)
   }
 
   /// Reads an entry; returns nil and records the problem if that fails.
@@ -173,7 +173,7 @@ struct BackupWorker: ~Copyable {
     let context = WorkItemContext(parentOf: name, run)
     var read: ReadEntry?
     do {
-      if !run.isClosed(context.unit.directory) {
+      if !run.isClosed(context.item.directory) {
         read = try self.read(Int(name.index), in: context.directory, .plain)
       }
     } catch let failure as DirectoryPosition.Failure {
@@ -181,7 +181,7 @@ struct BackupWorker: ~Copyable {
     }
     if let read {
       try context.add(Int(name.index), read)
-      context.notes.flush()
+      context.checkpoint.flush()
       let identity = context.directory.scan.entries[Int(name.index)].status.identity
       try follow(names.dropFirst(), with: read, identity: identity)
     } else {
@@ -192,10 +192,59 @@ struct BackupWorker: ~Copyable {
   }
 
   /// Reads the files of unreadable entries by their other names.
-  private mutating func passOn(_ entries: ArraySlice<Int32>, of unit: WorkItem) throws {
+  private mutating func passOn(_ entries: ArraySlice<Int32>, of item: WorkItem) throws {
     for index in entries {
-      let id = EntryID(Int(unit.directory.container), Int(index))
+      let id = EntryID(Int(item.directory.container), Int(index))
       try lead(run.links.followers(of: id)[...])
     }
+  }
+}
+
+extension BackupWorker {
+  /// An entry that was read.
+  struct ReadEntry {
+    var entry: TreeEntry
+    /// The status after reading.
+    let status: FileStatus
+    var isStable: Bool
+    /// The range of the file's bytes in the batch of small files. If set, the entry has no content
+    /// yet.
+    var heldAt: Range<Int>?
+  }
+}
+
+extension BackupWorker {
+  /// Stores the held files if the next file does not fit beside them.
+  func makeRoom(for index: Int, in directory: DirectoryContext) throws {
+    guard directory.mayHold(index), !held.hasRoom(for: directory.scan.entries[index].status.size)
+    else { return }
+    try storeHeld()
+  }
+
+  /// Stores the held files and delivers the work items that waited for them.
+  func storeHeld() throws {
+    let contents = try held.contents { files, bytes in
+      try writer.storeFiles(files, of: bytes)
+    }
+    precondition(contents.count == held.files.count, "each file has its content")
+    for (file, content) in zip(held.files, contents) {
+      var read = file.read
+      read.entry.node = .file(content)
+      read.heldAt = nil
+      try file.context.add(file.index, read)
+    }
+    // Abandoned work items, and those of a run that ended, do not wait: record what was read of
+    // them.
+    for file in held.files { file.context.checkpoint.flush() }
+    for context in held.removeAll() { try deliver(context) }
+  }
+}
+
+extension DirectoryContext {
+  /// Whether a file may be held until it is stored together with others, by its scanned status: it
+  /// is small and has no other hard links.
+  func mayHold(_ index: Int) -> Bool {
+    let status = scan.entries[index].status
+    return status.kind == .file && status.links == 1 && SmallFileBatch.sizes ~= status.size
   }
 }

@@ -16,7 +16,7 @@ struct SameBundle {
 
   /// Returns nil if the container is not a bundle, is in the recorded directory, or has another
   /// version.
-  init?(_ tree: SelectedTree, known: KnownContainer?, versions: BundleVersions) {
+  init?(_ tree: SelectedTree, known: KnownContainer?, versions: Versions) {
     guard tree.scan.container.kind == .bundle, let known, let root = tree.scan.entries.first,
       root.status.identity.inode != known.entry.inode,
       versions.areSame(tree.scan.container, in: known.snapshot)
@@ -42,30 +42,32 @@ struct SameBundle {
   mutating func differ() { isSame = false }
 }
 
-/// The apps whose version on the device is the one in a snapshot.
-struct BundleVersions: Sendable {
-  private let snapshot: Digest?
-  private var same: Set<ByteString> = []
+extension SameBundle {
+  /// The apps whose version on the device is the one in a snapshot.
+  struct Versions: Sendable {
+    private let snapshot: Digest?
+    private var same: Set<ByteString> = []
 
-  /// No versions, so that every bundle is read.
-  static let unknown = BundleVersions()
+    /// No versions, so that every bundle is read.
+    static let unknown = Versions()
 
-  private init() { snapshot = nil }
+    private init() { snapshot = nil }
 
-  init(_ device: Device, _ earlier: StoredSnapshot?) {
-    snapshot = earlier?.id
-    let stored = Dictionary(
-      (earlier?.snapshot.apps ?? []).map { ($0.identifier, $0) }, uniquingKeysWith: { $1 })
-    for app in device.apps {
-      guard let record = stored[app.identifier.description], record.version != nil,
-        record.version == app.version?.description, record.build == app.build?.description
-      else { continue }
-      same.insert(app.identifier.bytes)
+    init(_ device: Device, _ earlier: StoredSnapshot?) {
+      snapshot = earlier?.id
+      let stored = Dictionary(
+        (earlier?.snapshot.apps ?? []).map { ($0.identifier, $0) }, uniquingKeysWith: { $1 })
+      for app in device.apps {
+        guard let record = stored[app.identifier.description], record.version != nil,
+          record.version == app.version?.description, record.build == app.build?.description
+        else { continue }
+        same.insert(app.identifier.bytes)
+      }
     }
-  }
 
-  /// Whether a bundle has the version recorded in the snapshot.
-  func areSame(_ bundle: Container, in snapshot: Digest) -> Bool {
-    snapshot == self.snapshot && bundle.owner.map { same.contains($0.bytes) } ?? false
+    /// Whether a bundle has the version recorded in the snapshot.
+    func areSame(_ bundle: Container, in snapshot: Digest) -> Bool {
+      snapshot == self.snapshot && bundle.owner.map { same.contains($0.bytes) } ?? false
+    }
   }
 }

@@ -20,8 +20,8 @@ final class SmallFileBatch {
   struct File {
     let context: WorkItemContext
     let index: Int
-    let read: ReadEntry
-    let place: Range<Int>
+    let read: BackupWorker.ReadEntry
+    let range: Range<Int>
   }
 
   private(set) var files: [File] = []
@@ -41,18 +41,18 @@ final class SmallFileBatch {
   /// Reads a file's bytes and returns their range. They are held only once the file is added,
   /// before the next one is read.
   ///
-  /// - Throws: `DatabaseFound` if the file begins like a database.
+  /// - Throws: `BackupWorker.DatabaseFound` if the file begins like a database.
   func read(_ size: Int, of file: borrowing Descriptor) throws -> Range<Int> {
     bytes.removeLast(bytes.count - end)
     try file.read(count: size, at: 0, appendingTo: &bytes)
     let bytes = bytes
-    try DatabaseFound.check(bytes.span.extracting(end..<bytes.count))
+    try BackupWorker.DatabaseFound.check(bytes.span.extracting(end..<bytes.count))
     return end..<bytes.count
   }
 
   /// Holds the file that was read last.
-  func add(_ index: Int, _ read: ReadEntry, at place: Range<Int>, of context: WorkItemContext) {
-    files.append(File(context: context, index: index, read: read, place: place))
+  func add(_ index: Int, _ read: BackupWorker.ReadEntry, at range: Range<Int>, of context: WorkItemContext) {
+    files.append(File(context: context, index: index, read: read, range: range))
     end = bytes.count
   }
 
@@ -84,7 +84,7 @@ final class SmallFileBatch {
 extension SmallFileBatch.File {
   fileprivate var small: ContentWriter.SmallFile {
     ContentWriter.SmallFile(
-      logicalPath: context.directory.path.appending(read.entry.name), place: place,
+      logicalPath: context.directory.path.appending(read.entry.name), place: range,
       hints: FileHints(read.status))
   }
 }

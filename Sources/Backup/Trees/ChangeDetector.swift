@@ -12,7 +12,7 @@ struct ChangeDetector {
   private let tree: SelectedTree
   private let state: SourceState
   private let links: HardLinks
-  private let contents: StoredContents
+  private let contents: Contents
   /// The revision that a refresh copied, if the tree is such a copy.
   private var original: RevisionCopy?
   private var known: UnchangedEntries
@@ -28,7 +28,7 @@ struct ChangeDetector {
   /// - Parameter trees: all trees of the plan, including old revisions.
   static func make(
     _ tree: SelectedTree, among trees: [SelectedTree], state: SourceState, links: HardLinks,
-    contents: StoredContents
+    contents: Contents
   ) -> UnchangedEntries {
     var comparison = ChangeDetector(
       tree: tree, state: state, links: links, contents: contents,
@@ -57,7 +57,7 @@ struct ChangeDetector {
 
   /// Adds the recorded facts of a directory.
   private mutating func add(_ directory: Int, entry: KnownEntry?, key: DirectoryKey) {
-    var facts = UnchangedEntries.DirectoryFacts(key: key, place: entry?.directory)
+    var facts = UnchangedEntries.DirectoryFacts(key: key, record: entry?.directory)
     if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[directory].status),
       let stored = entry.entry, contents.holdsAttributes(of: stored)
     {
@@ -67,9 +67,9 @@ struct ChangeDetector {
   }
 
   /// Joins a directory's record with its children.
-  private mutating func join(_ directory: Int, _ trust: ContentTrust) {
+  private mutating func join(_ directory: Int, _ trust: ChangeRules.Trust) {
     guard let facts = known.directories[Int32(directory)] else { return }
-    var record = state.directory(at: facts.place, key: facts.key)
+    var record = state.directory(at: facts.record, key: facts.key)
     let children = tree.children(of: directory)
     var found = 0
     for child in children {
@@ -95,7 +95,7 @@ struct ChangeDetector {
   }
 
   /// Accepts the recorded entry of a file, link or special file if it is still valid.
-  private mutating func accept(_ index: Int, entry: KnownEntry, trust: ContentTrust) {
+  private mutating func accept(_ index: Int, entry: KnownEntry, trust: ChangeRules.Trust) {
     let status = tree.scan.entries[index].status
     guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
     let isListed = trust == .asListed && !entry.isOfInterruptedRun
@@ -111,7 +111,7 @@ struct ChangeDetector {
   /// Accepts the recorded entry of the file that this one was copied from, if neither can have
   /// changed since.
   private mutating func acceptCopy(
-    _ index: Int, of directory: Int, entry: KnownEntry, trust: ContentTrust
+    _ index: Int, of directory: Int, entry: KnownEntry, trust: ChangeRules.Trust
   ) {
     guard let original, !known.isKnown(index), entry.isStored,
       let copied = original.file(index, of: directory, in: tree.scan, entry),
@@ -121,7 +121,7 @@ struct ChangeDetector {
   }
 
   /// Compares an entry of a bundle that is in a new directory.
-  private mutating func carry(_ index: Int, entry: KnownEntry?, trust: ContentTrust) {
+  private mutating func carry(_ index: Int, entry: KnownEntry?, trust: ChangeRules.Trust) {
     guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
     let isStored =
       entry.map { known in
@@ -150,7 +150,7 @@ struct ChangeDetector {
       }
       known.companions.formUnion(companions)
       let files = files.filter { members.contains($0.key) }
-      known.databases[database] = DatabaseFiles(companions: companions, known: files)
+      known.databases[database] = UnchangedEntries.DatabaseFiles(companions: companions, known: files)
     }
   }
 
@@ -164,54 +164,58 @@ struct ChangeDetector {
   }
 }
 
-/// Answers whether a repository holds the contents that a state names.
-struct StoredContents {
-  let session: WritingSession
-  let lists: StoredLists
-  private let packs: ListedPacks
-  /// The bundles that have the stored version.
-  var versions = BundleVersions.unknown
+extension ChangeDetector {
+  /// Answers whether a repository holds the contents that a state names.
+  struct Contents {
+    let session: WritingSession
+    let lists: Lists
+    private let packs: ListedPacks
+    /// The bundles that have the stored version.
+    var versions = SameBundle.Versions.unknown
 
-  init(_ session: WritingSession) {
-    self.session = session
-    lists = StoredLists(session)
-    packs = ListedPacks(session.indexedPacks)
-  }
-
-  /// Returns how far a container's record can be relied on.
-  func trust(in container: KnownContainer?, of state: SourceState) -> ContentTrust {
-    guard let container else { return .afterLookup }
-    return ChangeRules.trust(
-      snapshotIsHeld: session.holds(snapshot: container.snapshot),
-      canRelyOnLists: session.canRelyOnLists,
-      arePacksThere: state.arePacksThere(packs, for: container))
-  }
-
-  /// Whether every blob of an entry is stored.
-  func holds(_ entry: TreeEntry) -> Bool {
-    ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
-      lists.pieces(of: digest, level: level, length: length)
+    init(_ session: WritingSession) {
+      self.session = session
+      lists = Lists(session)
+      packs = ListedPacks(session.indexedPacks)
     }
-  }
 
-  /// Whether every attribute of an entry is stored.
-  func holdsAttributes(of entry: TreeEntry) -> Bool {
-    entry.attributes.allSatisfy { attribute in
-      guard case .blob(let digest, _) = attribute.value else { return true }
-      return session.contains(BlobID(kind: .data, digest: digest))
+    /// Returns how far a container's record can be relied on.
+    func trust(in container: KnownContainer?, of state: SourceState) -> ChangeRules.Trust {
+      guard let container else { return .afterLookup }
+      return ChangeRules.trust(
+        snapshotIsHeld: session.holds(snapshot: container.snapshot),
+        canRelyOnLists: session.canRelyOnLists,
+        arePacksThere: state.arePacksThere(packs, for: container))
+    }
+
+    /// Whether every blob of an entry is stored.
+    func holds(_ entry: TreeEntry) -> Bool {
+      ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
+        lists.pieces(of: digest, level: level, length: length)
+      }
+    }
+
+    /// Whether every attribute of an entry is stored.
+    func holdsAttributes(of entry: TreeEntry) -> Bool {
+      entry.attributes.allSatisfy { attribute in
+        guard case .blob(let digest, _) = attribute.value else { return true }
+        return session.contains(BlobID(kind: .data, digest: digest))
+      }
     }
   }
 }
 
-/// Reads lists of pieces if the repository can be read. The reader is opened on first use, as that
-/// reads the index again. For use by one thread.
-final class StoredLists {
-  private let session: WritingSession
-  private lazy var reader = try? session.beginReading()
+extension ChangeDetector {
+  /// Reads lists of pieces if the repository can be read. The reader is opened on first use, as that
+  /// reads the index again. For use by one thread.
+  final class Lists {
+    private let session: WritingSession
+    private lazy var reader = try? session.beginReading()
 
-  init(_ session: WritingSession) { self.session = session }
+    init(_ session: WritingSession) { self.session = session }
 
-  func pieces(of list: Digest, level: UInt8, length: UInt64) -> [Piece]? {
-    try? reader?.pieces(ofList: list, level: level, length: length)
+    func pieces(of list: Digest, level: UInt8, length: UInt64) -> [Piece]? {
+      try? reader?.pieces(ofList: list, level: level, length: length)
+    }
   }
 }

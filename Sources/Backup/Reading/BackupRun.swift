@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import DeviceScan
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// The state that the threads of a backup share.
 final class BackupRun: Sendable {
@@ -18,7 +18,7 @@ final class BackupRun: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    var findings = BackupFindings()
+    var findings = Findings()
     /// Directories that could not be entered.
     var closed: Set<EntryID> = []
     /// The error that ended the work.
@@ -47,7 +47,7 @@ final class BackupRun: Sendable {
   }
 
   /// The problems found so far.
-  var findings: BackupFindings { state.withLock { $0.findings } }
+  var findings: Findings { state.withLock { $0.findings } }
 
   /// Returns the start of the run by the clock that sets the times of a container's files.
   func clock(of container: Int) -> RunClock { clocks[container] }
@@ -93,7 +93,7 @@ final class BackupRun: Sendable {
   }
 
   /// Updates the findings.
-  func note(_ note: (inout BackupFindings) -> Void) { state.withLock { note(&$0.findings) } }
+  func note(_ note: (inout Findings) -> Void) { state.withLock { note(&$0.findings) } }
 
   /// Omits a directory that could not be entered. Only the first call has an effect.
   func close(_ directory: EntryID, _ error: SystemError) throws {
@@ -181,9 +181,65 @@ final class BackupRun: Sendable {
   }
 }
 
-extension OperationError {
-  /// The backup was asked to stop before it created its snapshot.
-  package static let interrupted = OperationError(
-    .interrupted, "the backup was interrupted: no snapshot was created",
-    hint: "run it again to continue: data that is already stored is not stored again")
+extension BackupRun {
+  /// The problems that a backup found, and the differences between its scan and the stored data.
+  struct Findings: Sendable {
+    /// Entries included by the policy that could not be read.
+    private(set) var unreadable: [PathRemark] = []
+    /// Entries in the snapshot that have a warning.
+    private(set) var warnings: [PathRemark] = []
+    /// Remarks that concern no single path.
+    private(set) var remarks: [String] = []
+    /// Entries missing from the snapshot, with everything below them.
+    var missing: Set<EntryID> = []
+    /// Missing entries that were removed or replaced after the scan.
+    private(set) var vanished: Set<EntryID> = []
+    /// The sizes of files whose size at reading differs from the scanned one.
+    var sizes: [EntryID: UInt64] = [:]
+
+    /// The capture method of each database.
+    private(set) var databases: [DatabaseRecord] = []
+    /// Files created after the scan, each with the entry whose data class it has.
+    private(set) var extras: [(owner: EntryID, size: UInt64)] = []
+
+    /// Records how a database was captured.
+    mutating func note(_ database: DatabaseRecord) { databases.append(database) }
+
+    /// Records a file created after the scan.
+    mutating func addExtra(of owner: EntryID, size: UInt64) { extras.append((owner, size)) }
+
+    /// Records an entry that could not be read. An entry removed since the scan is only a warning.
+    mutating func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
+      missing.insert(entry)
+      if error.isGoneOrReplaced { vanished.insert(entry) }
+      missPart(path, error)
+    }
+
+    /// Records data of an entry that could not be read. Data removed since the scan is only a
+    /// warning.
+    mutating func missPart(_ path: ByteString, _ error: SystemError) {
+      if error.isMissing {
+        warn(path, "it was removed during the backup")
+      } else {
+        unreadable.append(PathRemark(path: path, remark: error.reason))
+      }
+    }
+
+    /// Records an entry that was moved or replaced in every round.
+    mutating func noteMoved(_ path: ByteString) {
+      warnings.removeAll { $0.path == path }
+      unreadable.removeAll { $0.path == path }
+      unreadable.append(
+        PathRemark(
+          path: path,
+          remark: "it was moved or replaced repeatedly during the backup: run the backup again"
+        ))
+    }
+
+    mutating func warn(_ path: ByteString, _ remark: String) {
+      warnings.append(PathRemark(path: path, remark: remark))
+    }
+
+    mutating func note(_ remark: String) { remarks.append(remark) }
+  }
 }

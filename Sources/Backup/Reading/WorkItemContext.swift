@@ -1,19 +1,20 @@
 internal import ArchiveStore
+internal import DatabaseCapture
 internal import DeviceScan
 internal import SystemIO
 
 /// A work item in progress: its directory and the results so far.
 final class WorkItemContext {
-  let unit: WorkItem
+  let item: WorkItem
   let directory: DirectoryContext
-  var results = ItemResults()
+  var results = WorkItem.Results()
   /// The entries recorded for the next run, in case this one is interrupted.
-  var notes: DirectoryCheckpoint
+  var checkpoint: DirectoryCheckpoint
 
-  init(_ unit: WorkItem, _ run: BackupRun) {
-    self.unit = unit
-    directory = DirectoryContext(unit.directory, run)
-    notes = run.source.makeCheckpoint(directory.facts.key)
+  init(_ item: WorkItem, _ run: BackupRun) {
+    self.item = item
+    directory = DirectoryContext(item.directory, run)
+    checkpoint = run.source.makeCheckpoint(directory.facts.key)
   }
 
   /// Creates a context without entries, for the directory of an entry.
@@ -23,26 +24,15 @@ final class WorkItemContext {
   }
 
   /// Adds an entry that was read, and records it in the checkpoint.
-  func add(_ index: Int, _ read: ReadEntry) throws(StoreError) {
+  func add(_ index: Int, _ read: BackupWorker.ReadEntry) throws(StoreError) {
     precondition(read.heldAt == nil, "the file has no content yet")
     let encoded = try read.entry.encoded()
-    notes.add(read.entry.name, read.status, isStable: read.isStable, encoded: encoded)
+    checkpoint.add(read.entry.name, read.status, isStable: read.isStable, encoded: encoded)
     let scanned = directory.scan.entries[index].status
     results.add(
       index, encoded, status: read.status.isRecorded(as: scanned) ? nil : read.status,
       isStable: read.isStable)
   }
-}
-
-/// An entry that was read.
-struct ReadEntry {
-  var entry: TreeEntry
-  /// The status after reading.
-  let status: FileStatus
-  var isStable: Bool
-  /// The range of the file's bytes in the batch of small files. If set, the entry has no content
-  /// yet.
-  var heldAt: Range<Int>?
 }
 
 /// The directory of a work item: its position in the scan, and the recorded facts.
@@ -63,7 +53,7 @@ struct DirectoryContext {
     // Directories without facts are unchanged as a whole and never processed.
     facts =
       known.directories[id.index]
-      ?? UnchangedEntries.DirectoryFacts(key: DirectoryKey(container: path), place: nil)
+      ?? UnchangedEntries.DirectoryFacts(key: DirectoryKey(container: path), record: nil)
     links = run.links
   }
 
@@ -76,5 +66,18 @@ struct DirectoryContext {
     guard var entry = known.renamedLinks[Int32(index)] else { return nil }
     entry.linkGroup = links.name(of: scan.entries[index].status.identity)
     return entry
+  }
+}
+
+extension DirectoryContext {
+  /// Returns the stored child with a name, or nil if there is none.
+  func child(_ name: ByteString) -> Int? {
+    name.withSpan { tree.child($0, of: Int(id.index)) }
+  }
+
+  /// Whether the scan found a child with this name that is not stored.
+  func isExcluded(_ name: ByteString) -> Bool {
+    child(name) == nil
+      && scan.entries[Int(id.index)].children.contains { scan.name($0) == name }
   }
 }

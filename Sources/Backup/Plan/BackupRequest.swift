@@ -51,7 +51,7 @@ package struct BackupRequest: Sendable {
   /// The counters that report the progress.
   package var counters: ProgressCounters
   /// The maximum number of data classes that the snapshot can record.
-  package var classLimit = ClassLimit()
+  var classLimit = ClassLimit()
 
   /// Creates a request.
   package init(

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import DeviceScan
 internal import Synchronization
 internal import SystemIO
@@ -34,9 +35,9 @@ final class WorkQueue: Sendable {
   /// followed by a call of `finish()`.
   func next() -> WorkItem? {
     state.withLock { state in
-      guard !state.isStopped, let unit = make(&state) else { return nil }
+      guard !state.isStopped, let item = make(&state) else { return nil }
       state.active += 1
-      return unit
+      return item
     }
   }
 
@@ -45,8 +46,8 @@ final class WorkQueue: Sendable {
 
   /// Defers an entry until all others were handed out.
   func deferred(_ entry: EntryID, in directory: EntryID) {
-    let unit = WorkItem(directory: directory, entries: [entry.index], isVisit: false, isLate: true)
-    state.withLock { $0.late.append(unit) }
+    let item = WorkItem(directory: directory, entries: [entry.index], isVisit: false, isLate: true)
+    state.withLock { $0.late.append(item) }
   }
 
   /// Stops handing out items.
@@ -116,5 +117,72 @@ final class WorkQueue: Sendable {
     if entries.isEmpty, !isVisit { return make(&state) }
     return WorkItem(
       directory: tree.id(state.directory), entries: entries, isVisit: isVisit)
+  }
+}
+
+/// The entries of one directory that one thread reads together.
+struct WorkItem: Sendable {
+  let directory: EntryID
+  /// Entries to read, in the order of their names.
+  let entries: [Int32]
+  /// Whether the directory itself is processed: one of its work items does that.
+  let isVisit: Bool
+  /// Whether the item was deferred. It must be read now.
+  var isLate = false
+
+  /// The maximum size of an item's files in bytes. A larger file is an item by itself: its frames
+  /// keep all threads busy.
+  static let largeFile: UInt64 = 4 << 20
+  /// The maximum number of entries: about a millisecond of reading, so that the cost of taking an
+  /// item is negligible and no thread waits long for the last one.
+  static let entryLimit = 128
+}
+
+extension WorkItem {
+  /// The results of a thread for some entries of one directory. One buffer holds the encoded entries.
+  struct Results: Sendable {
+    /// The processed entries, including the missing ones.
+    private(set) var entries: [Entry] = []
+    private(set) var bytes: [UInt8] = []
+    /// Files created after the scan that are stored with a scanned one, for example a database's log.
+    private(set) var extras: [Extra] = []
+    /// The directory's own attributes and flags, if they were read.
+    var metadata: StoredMetadata?
+
+    struct Entry: Sendable {
+      let index: Int32
+      /// The range of the encoded entry; empty if the entry is missing.
+      let range: Range<Int>
+      /// The status after reading, or nil if it equals the scanned one.
+      let status: FileStatus?
+      /// Whether the next run can rely on the content.
+      let isStable: Bool
+    }
+
+    /// Adds an encoded entry.
+    mutating func add(
+      _ index: Int, _ encoded: some Collection<UInt8>, status: FileStatus? = nil, isStable: Bool
+    ) {
+      let start = bytes.count
+      bytes.append(contentsOf: encoded)
+      entries.append(
+        Entry(
+          index: Int32(index), range: start..<bytes.count, status: status, isStable: isStable))
+    }
+
+    struct Extra: Sendable {
+      let name: ByteString
+      let encoded: [UInt8]
+      let status: FileStatus
+      let isStable: Bool
+    }
+
+    /// Adds a file that the scan did not find.
+    mutating func add(_ extra: Extra) { extras.append(extra) }
+
+    /// Adds an entry that is missing from the snapshot.
+    mutating func miss(_ index: Int) {
+      entries.append(Entry(index: Int32(index), range: 0..<0, status: nil, isStable: false))
+    }
   }
 }

@@ -1,63 +1,81 @@
 internal import ArchiveStore
 internal import Codecs
 internal import DeviceScan
+internal import SandboxModel
 internal import SystemIO
 
-/// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
-/// a larger file is read.
-final class ReadBuffer {
-  private var bytes = [UInt8](repeating: 0, count: size)
+extension BackupWorker {
+  /// The way in which the bytes of a file are handled.
+  enum ReadMode {
+    /// The bytes are stored without a check.
+    case plain
+    /// The bytes are stored, unless they are a database's.
+    case wary
+    /// The bytes of a small file are held (`SmallFileBatch`), others are stored, unless they are a
+    /// database's.
+    case holding
 
-  /// The initial size in bytes: large enough that the cost of a call is small, small enough for the
-  /// CPU cache.
-  static let size = 1 << 20
-
-  /// Reads a file and passes its bytes to `store`; returns the content.
-  ///
-  /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
-  func store(
-    _ size: UInt64, of file: borrowing Descriptor, mode: ReadMode,
-    with store: (Span<UInt8>) throws -> Content
-  ) throws -> Content {
-    try Self.store(&bytes, size: Int(size), of: file, mode: mode, with: store)
-  }
-
-  private static func store(
-    _ bytes: inout [UInt8], size: Int, of file: borrowing Descriptor, mode: ReadMode,
-    with store: (Span<UInt8>) throws -> Content
-  ) throws -> Content {
-    if bytes.count < size {
-      bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
+    /// Checks the first bytes of a file.
+    ///
+    /// - Throws: `DatabaseFound` for a database, except in the mode `plain`.
+    func check(_ bytes: Span<UInt8>) throws {
+      if self != .plain { try DatabaseFound.check(bytes) }
     }
-    let count = try file.read(into: &bytes, from: 0, to: size, at: 0)
-    let content = bytes.span.extracting(0..<count)
-    try mode.check(content)
-    return try store(content)
   }
 }
 
-/// The way in which the bytes of a file are handled.
-enum ReadMode {
-  /// The bytes are stored without a check.
-  case plain
-  /// The bytes are stored, unless they are a database's.
-  case wary
-  /// The bytes of a small file are held (`SmallFileBatch`), others are stored, unless they are a
-  /// database's.
-  case holding
+extension BackupWorker {
+  /// The content of a file after reading.
+  enum ReadContent {
+    case stored(Content)
+    /// The range of the bytes in the batch of small files.
+    case held(Range<Int>)
 
-  /// Checks the first bytes of a file.
-  ///
-  /// - Throws: `DatabaseFound` for a database, except in the mode `plain`.
-  func check(_ bytes: Span<UInt8>) throws {
-    if self != .plain { try DatabaseFound.check(bytes) }
+    /// The size in bytes.
+    var size: UInt64 {
+      switch self {
+      case .stored(let content): content.size
+      case .held(let range): UInt64(range.count)
+      }
+    }
+
+    var stored: Content? { if case .stored(let content) = self { content } else { nil } }
+    var heldAt: Range<Int>? { if case .held(let range) = self { range } else { nil } }
   }
 }
 
-extension DatabaseFound {
-  /// Throws if a file that begins with these bytes is a database.
-  static func check(_ bytes: Span<UInt8>) throws {
-    if DatabaseHead.begins(bytes) { throw DatabaseFound() }
+extension BackupWorker {
+  /// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
+  /// a larger file is read.
+  final class ReadBuffer {
+    private var bytes = [UInt8](repeating: 0, count: size)
+
+    /// The initial size in bytes: large enough that the cost of a call is small, small enough for the
+    /// CPU cache.
+    static let size = 1 << 20
+
+    /// Reads a file and passes its bytes to `store`; returns the content.
+    ///
+    /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
+    func store(
+      _ size: UInt64, of file: borrowing Descriptor, mode: ReadMode,
+      with store: (Span<UInt8>) throws -> Content
+    ) throws -> Content {
+      try Self.store(&bytes, size: Int(size), of: file, mode: mode, with: store)
+    }
+
+    private static func store(
+      _ bytes: inout [UInt8], size: Int, of file: borrowing Descriptor, mode: ReadMode,
+      with store: (Span<UInt8>) throws -> Content
+    ) throws -> Content {
+      if bytes.count < size {
+        bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
+      }
+      let count = try file.read(into: &bytes, from: 0, to: size, at: 0)
+      let content = bytes.span.extracting(0..<count)
+      try mode.check(content)
+      return try store(content)
+    }
   }
 }
 
@@ -207,9 +225,9 @@ extension BackupWorker {
   ) throws -> ReadContent {
     let mayHaveHoles = status.allocated < status.size
     if !mayHaveHoles, mode == .holding, SmallFileBatch.sizes ~= status.size {
-      let place = try held.read(Int(status.size), of: file)
-      run.request.counters.didHandle(bytes: UInt64(place.count))
-      return .held(place)
+      let range = try held.read(Int(status.size), of: file)
+      run.request.counters.didHandle(bytes: UInt64(range.count))
+      return .held(range)
     }
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
       return .stored(try readWhole(file, at: path, hints: FileHints(status), mode: mode))
@@ -252,6 +270,46 @@ extension BackupWorker {
       run.note { $0.missPart(path, error) }
     }
     return metadata
+  }
+}
+
+extension BackupWorker {
+  /// Returns the entry of a file that a refresh copied: the stored content of the original with the
+  /// copy's own metadata. Returns nil if the file must be read: it was replaced since the scan, or
+  /// the copy was begun before the original's last change.
+  mutating func readCopy(
+    _ index: Int, _ copied: RevisionCopy.File, in directory: DirectoryContext
+  ) throws -> ReadEntry? {
+    let path = directory.path.appending(directory.scan.name(index))
+    do {
+      return try inDirectory(directory) { worker, opened in
+        try worker.makeCopy(index, at: path, from: copied, of: directory, in: opened)
+      }
+    } catch is SystemError {
+      // Reading the file reports the error.
+      return nil
+    }
+  }
+
+  private borrowing func makeCopy(
+    _ index: Int, at path: ByteString, from copied: RevisionCopy.File, of directory: DirectoryContext,
+    in opened: borrowing Directory
+  ) throws -> ReadEntry? {
+    let name = directory.scan.name(index)
+    let scanned = directory.scan.entries[index].status
+    let status = try opened.status(name)
+    // A new file inherits the flags of its directory; a copy does not get those of the original.
+    guard status.isSameContent(as: scanned), status.identity == scanned.identity,
+      ChangeRules.wasBegun(status, after: copied.original), copied.stored.flags == 0,
+      try opened.flags() ?? 0 == 0
+    else { return nil }
+    let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
+    let entry = TreeEntry(
+      name: name, node: copied.stored.node, status: status, attributes: metadata.attributes)
+    return ReadEntry(
+      entry: entry, status: status,
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
   }
 }
 
