@@ -65,57 +65,44 @@ extension BackupOperation {
   /// Keeps the records of databases that earlier rounds captured and this one did not read again.
   private func keep(_ databases: [DatabaseRecord], in run: BackupRun) {
     let read = Set(run.findings.databases.map(\.path))
-    for record in databases where !read.contains(record.path) && plan.holds(record.path) {
+    for record in databases where !read.contains(record.path) && contains(record.path) {
       run.note { $0.note(record) }
     }
   }
-}
 
-/// Containers whose directories disappeared between the discovery of the device and the reading.
-///
-/// The removal of an app is the user's decision. An app whose containers moved to other directories
-/// still exists (an update or a restart of a simulator assigns new UUIDs), but the snapshot lacks
-/// its data, so it is reported as unreadable.
-struct VanishedContainers {
-  private let moved: [Container]
-
-  /// - Parameter earlier: the containers that were removed before the last scan of the run.
-  init(_ plan: BackupPlan, _ run: BackupRun, earlier: [Container]) {
-    let missing = run.findings.missing
-    let gone =
-      earlier + run.trees.filter { missing.contains($0.id(0)) }.map(\.scan.container)
-    guard !gone.isEmpty,
-      let device = try? Device.find(root: plan.device.root, layout: plan.device.layout)
-    else {
-      moved = []
-      return
-    }
-    moved = gone.filter { container in
-      device.container(container.logical).map { $0.absolutePath != container.absolutePath } ?? false
+  /// Whether the scan found an entry at a logical path.
+  private func contains(_ path: ByteString) -> Bool {
+    plan.scans.contains { scan in
+      let prefix = scan.container.logicalPrefix
+      guard path.isWithin(prefix) else { return false }
+      let rest = path.components.dropFirst(prefix.components.count)
+      return scan.index(of: ByteString(joining: rest)) != nil
     }
   }
 
-  /// Reports each container as missing from the snapshot.
-  func tell(_ report: inout BackupReport) {
-    for container in moved {
+  /// Reports containers as unreadable whose directories disappeared between the discovery of the
+  /// device and the reading, but are elsewhere now.
+  ///
+  /// The removal of an app is the user's decision. An app whose containers moved to other
+  /// directories still exists (an update or a restart of a simulator assigns new UUIDs), but the
+  /// snapshot lacks its data.
+  func reportMovedContainers(of run: BackupRun, in report: inout BackupReport) {
+    let missing = run.findings.missing
+    let vanished =
+      removed + run.trees.filter { missing.contains($0.id(0)) }.map(\.scan.container)
+    guard !vanished.isEmpty,
+      let device = try? Device.find(root: plan.device.root, layout: plan.device.layout)
+    else { return }
+    for container in vanished {
+      guard let found = device.container(container.logical),
+        found.absolutePath != container.absolutePath
+      else { continue }
       let path = container.logicalPrefix
       report.warnings.removeAll { $0.path == path }
       report.unreadable.append(
         PathRemark(
           path: path,
           remark: "its directory was renamed during the backup: run the backup again"))
-    }
-  }
-}
-
-extension BackupPlan {
-  /// Whether the scan found an entry at a logical path.
-  fileprivate func holds(_ path: ByteString) -> Bool {
-    scans.contains { scan in
-      let prefix = scan.container.logicalPrefix
-      guard path.isWithin(prefix) else { return false }
-      let rest = path.components.dropFirst(prefix.components.count)
-      return scan.index(of: ByteString(joining: rest)) != nil
     }
   }
 }

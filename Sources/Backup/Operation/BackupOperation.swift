@@ -131,7 +131,7 @@ package struct BackupOperation {
     var isNothing =
       run.trees.contains { !$0.isEmpty } || !(plan.unreadable + run.findings.unreadable).isEmpty
     for (number, known) in run.known.enumerated() {
-      let root = run.assembly.root(number)?.entry ?? known.root?.entry.entry
+      let root = run.saver.root(number)?.entry ?? known.root?.entry.entry
       guard let root else { continue }
       tree.add(root, at: run.trees[number].scan.container.logicalPrefix)
       isNothing = false
@@ -144,7 +144,8 @@ package struct BackupOperation {
     let findings = run.findings
     let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
     return OperationError(
-      .failed, code: .nothingReadable, "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
+      .failed, code: .nothingReadable,
+      "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
       hint: "no snapshot was created; earlier snapshots are unchanged")
   }
 
@@ -154,7 +155,7 @@ package struct BackupOperation {
     report.warnings = plan.warnings
     report.add(findings)
     report.addRemoved(removed)
-    VanishedContainers(plan, run, earlier: removed).tell(&report)
+    reportMovedContainers(of: run, in: &report)
     report.count(run.trees, findings)
     report.opened = request.counters.progress.opened
     report.seconds = Host.monotonicSeconds() - start
@@ -202,7 +203,7 @@ package struct BackupOperation {
       guard let status = tree.scan.entries.first?.status, let name = path.lastComponent else {
         return nil
       }
-      if let root = run.assembly.root(tree.number) {
+      if let root = run.saver.root(tree.number) {
         let clock = run.clock(of: tree.number)
         let isStable =
           root.isWhole && ChangeRules.isStable(status, readAt: clock.start, in: clock)

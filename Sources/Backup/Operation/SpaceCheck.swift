@@ -30,7 +30,7 @@ struct SpaceCheck {
         totals.add(entry.status)
         if !seen.isFirst(entry.status) { continue }
         var stored = entry.status.storedBytes
-        if entry.status.size >= BackupWorker.LargeFile.least {
+        if entry.status.size >= BackupWorker.LargeFile.minimumSize {
           stored -= min(stored, resumed(tree, known, index))
         }
         bytes += stored

@@ -29,6 +29,9 @@ package struct BackupPlan: Sendable {
     )
   }
 
+  /// The data classes that the snapshot records.
+  var classRuns: [ClassRun] { scans.flatMap(\.classRuns) }
+
   /// Directories of the layout that could not be read, with any containers in them. The scan of a
   /// container reports the unreadable entries in it. Absolute paths lie outside the device, except
   /// for the settings of Flatpak apps.
@@ -95,10 +98,12 @@ package struct BackupPlan: Sendable {
   }
 
   /// The totals of all included entries.
-  package var kept: EntryTotals { summaries.reduce(into: EntryTotals()) { $0.add($1.kept) } }
+  package var includedTotals: EntryTotals {
+    summaries.reduce(into: EntryTotals()) { $0.add($1.included) }
+  }
 
   /// The totals of all excluded entries.
-  package var left: EntryTotals {
+  package var excludedTotals: EntryTotals {
     summaries.reduce(into: EntryTotals()) { sum, owner in
       for total in owner.excluded { sum.add(total.totals) }
     }
@@ -110,19 +115,19 @@ extension BackupPlan {
   package struct OwnerSummary: Sendable {
     /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
     package let path: ByteString
-    package internal(set) var kept = EntryTotals()
+    package internal(set) var included = EntryTotals()
     /// The excluded totals by data class, the largest first.
     package internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
 
     static func make(_ scan: DeviceScan) -> [OwnerSummary] {
       var order: [ByteString] = []
-      var kept: [ByteString: EntryTotals] = [:]
-      var left: [ByteString: [DataClass: EntryTotals]] = [:]
+      var included: [ByteString: EntryTotals] = [:]
+      var excluded: [ByteString: [DataClass: EntryTotals]] = [:]
       for container in scan.containers {
         let owner = container.container.ownerPath
-        if kept[owner] == nil { order.append(owner) }
-        var totals = kept[owner] ?? EntryTotals()
-        var classes = left.removeValue(forKey: owner) ?? [:]
+        if included[owner] == nil { order.append(owner) }
+        var totals = included[owner] ?? EntryTotals()
+        var classes = excluded.removeValue(forKey: owner) ?? [:]
         for entry in container.entries where entry.status.kind == .file {
           if entry.selection == .excluded {
             classes[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
@@ -130,12 +135,12 @@ extension BackupPlan {
             totals.add(entry.status)
           }
         }
-        (kept[owner], left[owner]) = (totals, classes)
+        (included[owner], excluded[owner]) = (totals, classes)
       }
       return order.map { owner in
         OwnerSummary(
-          path: owner, kept: kept[owner] ?? EntryTotals(),
-          excluded: (left[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
+          path: owner, included: included[owner] ?? EntryTotals(),
+          excluded: (excluded[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
             .sorted {
               ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
             })

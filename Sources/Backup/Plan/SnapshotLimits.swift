@@ -43,11 +43,6 @@ struct ClassLimit: Sendable {
   }
 }
 
-extension BackupPlan {
-  /// The data classes that the snapshot records.
-  var classRuns: [ClassRun] { scans.flatMap(\.classRuns) }
-}
-
 extension ContainerScan {
   /// The paths at which the data class changes. A path has the class of the nearest of these paths
   /// that contains it.

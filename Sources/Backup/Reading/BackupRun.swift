@@ -12,7 +12,7 @@ final class BackupRun: Sendable {
   let source: SourceState
   let request: BackupRequest
   let queue: WorkQueue
-  let assembly: TreeSaver
+  let saver: TreeSaver
   /// The start of the run for each container, by the clock of the container's files.
   private let clocks: [RunClock]
   private let state: Mutex<State>
@@ -42,7 +42,7 @@ final class BackupRun: Sendable {
       return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan)
     }
     queue = WorkQueue(trees, known: known, links: links)
-    assembly = TreeSaver(trees, known: known, session: session, source: source, clocks: clocks)
+    saver = TreeSaver(trees, known: known, session: session, source: source, clocks: clocks)
     state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
   }
 
@@ -105,7 +105,7 @@ final class BackupRun: Sendable {
     } else {
       miss(directory, at: scan.logicalPath(Int(directory.index)), error: error)
     }
-    try assembly.miss(directory)
+    try saver.miss(directory)
   }
 
   /// Whether a directory or one above it could not be entered.
@@ -135,12 +135,12 @@ final class BackupRun: Sendable {
   /// Checks that every directory that was begun is complete or reported as missing. A bug must not
   /// produce a snapshot with unreported gaps.
   func requireWhole() throws {
-    for directory in assembly.begun where !isClosed(directory) {
+    for directory in saver.begun where !isClosed(directory) {
       throw OperationError.uncertain(
         trees[Int(directory.container)].scan.logicalPath(Int(directory.index)))
     }
     for tree in trees where !tree.isEmpty {
-      let isThere = assembly.root(tree.number) != nil || known[tree.number].root != nil
+      let isThere = saver.root(tree.number) != nil || known[tree.number].root != nil
       guard isThere || isClosed(tree.id(0)) else {
         throw OperationError.uncertain(tree.scan.logicalPath(0))
       }

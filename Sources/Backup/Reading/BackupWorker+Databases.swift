@@ -147,7 +147,8 @@ extension BackupWorker {
   /// Adds the entries of a database's log and journal. A file removed since the scan is recorded as
   /// missing; a file created since then is added.
   private borrowing func add(
-    _ capture: Captured, to index: Int, _ files: UnchangedEntries.DatabaseFiles, in context: WorkItemContext
+    _ capture: Captured, to index: Int, _ files: UnchangedEntries.DatabaseFiles,
+    in context: WorkItemContext
   ) throws {
     let directory = context.directory
     var rest = capture.entries

@@ -54,19 +54,19 @@ extension BackupWorker {
   borrowing func store(
     _ file: LargeFile, _ body: (inout ResumedContent) throws -> Void
   ) throws -> Content {
-    guard file.isNoted else { return try store(file, known: nil, body: body) { _ in } }
+    guard file.hasCheckpoint else { return try store(file, known: nil, body: body) { _ in } }
     let known = run.source.pieces(of: file.key, file.status)
-    return try run.source.recordingPieces(of: file.key, file.status) { notes in
-      try store(file, known: known, body: body) { notes.add($0) }
+    return try run.source.recordingPieces(of: file.key, file.status) { checkpoint in
+      try store(file, known: known, body: body) { checkpoint.add($0) }
     }
   }
 
   private borrowing func store(
     _ file: LargeFile, known: ResumableChunks?, body: (inout ResumedContent) throws -> Void,
-    note: @escaping (ChunkCheckpoint.Piece) -> Void
+    record: @escaping (ChunkCheckpoint.Piece) -> Void
   ) throws -> Content {
     try writer.storeFile(logicalPath: file.path, hints: file.hints) { content in
-      content.onPiece = { note(ChunkCheckpoint.Piece(offset: $0, length: $1, digest: $2)) }
+      content.onPiece = { record(ChunkCheckpoint.Piece(offset: $0, length: $1, digest: $2)) }
       var resumed = ResumedContent(content, pieces: known, counters: run.request.counters)
       try body(&resumed)
     }
@@ -85,10 +85,10 @@ extension BackupWorker {
 
     /// The minimum size in bytes. After an interruption, smaller files are read again from the
     /// beginning, which takes seconds.
-    static let least: UInt64 = 16 << 20
+    static let minimumSize: UInt64 = 16 << 20
 
     /// Whether the pieces of the file are recorded in a checkpoint.
-    var isNoted: Bool { isStable && status.size >= Self.least }
+    var hasCheckpoint: Bool { isStable && status.size >= Self.minimumSize }
   }
 }
 

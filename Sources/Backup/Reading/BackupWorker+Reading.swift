@@ -292,7 +292,8 @@ extension BackupWorker {
   }
 
   private borrowing func makeCopy(
-    _ index: Int, at path: ByteString, from copied: RevisionCopy.File, of directory: DirectoryContext,
+    _ index: Int, at path: ByteString, from copied: RevisionCopy.File,
+    of directory: DirectoryContext,
     in opened: borrowing Directory
   ) throws -> ReadEntry? {
     let name = directory.scan.name(index)

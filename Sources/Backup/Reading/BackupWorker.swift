@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import DeviceScan
+internal import SandboxModel
 internal import SystemIO
 
 /// One thread of a backup: takes work items, reads their entries and delivers the results.
@@ -8,7 +9,7 @@ struct BackupWorker: ~Copyable {
   let writer: ContentWriter
   let buffer = ReadBuffer()
   let held = SmallFileBatch()
-  private var position = DirectoryPosition()
+  private var position = Position()
 
   init(_ run: BackupRun) throws(StoreError) {
     self.run = run
@@ -50,7 +51,7 @@ struct BackupWorker: ~Copyable {
         try store(Int(index), in: context)
         rest.removeFirst()
       }
-    } catch let failure as DirectoryPosition.Failure {
+    } catch let failure as Position.Failure {
       try run.close(EntryID(Int(item.directory.container), failure.directory), failure.error)
       return try passOn(rest, of: item)
     }
@@ -60,7 +61,7 @@ struct BackupWorker: ~Copyable {
   /// Delivers the results of a work item.
   func deliver(_ context: WorkItemContext) throws {
     context.checkpoint.flush()
-    try run.assembly.deliver(
+    try run.saver.deliver(
       context.results, to: context.item.directory, isVisit: context.item.isVisit)
   }
 
@@ -176,7 +177,7 @@ struct BackupWorker: ~Copyable {
       if !run.isClosed(context.item.directory) {
         read = try self.read(Int(name.index), in: context.directory, .plain)
       }
-    } catch let failure as DirectoryPosition.Failure {
+    } catch let failure as Position.Failure {
       try run.close(EntryID(Int(name.container), failure.directory), failure.error)
     }
     if let read {
@@ -246,5 +247,100 @@ extension DirectoryContext {
   func mayHold(_ index: Int) -> Bool {
     let status = scan.entries[index].status
     return status.kind == .file && status.links == 1 && SmallFileBatch.sizes ~= status.size
+  }
+}
+
+extension BackupWorker {
+  /// A thread's position in the source of a backup: the current directory and, if that is cheap, its
+  /// ancestors, open. A directory is accepted only if it is the one that the scan found.
+  struct Position: ~Copyable {
+    private var ladder: DirectoryLadder?
+    private var container = -1
+    /// The directories from the container's root down to the current one.
+    private var path: [Int32] = []
+    /// The pathText of the current directory, for messages.
+    private var pathText: ByteString = ""
+
+    /// Thrown if a directory on the pathText could not be entered.
+    struct Failure: Error {
+      let directory: Int
+      let error: SystemError
+    }
+
+    /// Moves to a directory.
+    mutating func go(to directory: Int, in tree: borrowing SelectedTree) throws(Failure) {
+      if isIn(directory, tree) { return }
+      if container != tree.number || ladder == nil { try enter(tree) }
+      guard var ladder = ladder.take() else { return }
+      do throws(Failure) {
+        try Self.move(&ladder, &path, to: directory, in: tree.scan)
+        pathText = ladder.path
+        self.ladder = consume ladder
+      } catch {
+        // The position of the ladder is unknown now: the next move begins at the root.
+        path = []
+        throw error
+      }
+    }
+
+    private func isIn(_ directory: Int, _ tree: borrowing SelectedTree) -> Bool {
+      container == tree.number && ladder != nil && !path.isEmpty && path.last == Int32(directory)
+    }
+
+    /// Calls `body` with the current directory.
+    func withDirectory<Result: ~Copyable>(
+      _ body: (borrowing Directory) throws -> Result
+    ) throws -> Result {
+      switch ladder {
+      case .some(let ladder): return try ladder.withDirectory(pathText, body)
+      case .none: throw SystemError.replaced("")
+      }
+    }
+
+    private mutating func enter(_ tree: borrowing SelectedTree) throws(Failure) {
+      (container, path) = (tree.number, [])
+      do throws(SystemError) {
+        let root = try Directory.open(resolved: tree.scan.container.absolutePath)
+        guard try root.status().identity == tree.scan.entries[0].status.identity else {
+          throw SystemError.replaced(tree.scan.container.absolutePath)
+        }
+        ladder = DirectoryLadder(root: root)
+      } catch { throw Failure(directory: 0, error: error) }
+    }
+
+    private static func move(
+      _ ladder: inout DirectoryLadder, _ path: inout [Int32], to directory: Int,
+      in scan: borrowing ContainerScan
+    ) throws(Failure) {
+      let wanted = scan.ancestors(of: directory)
+      let common = zip(path, wanted).prefix { $0 == $1 }.count
+      if ladder.depth > common {
+        do throws(SystemError) {
+          try ladder.ascend(to: common)
+        } catch {
+          throw Failure(directory: common == 0 ? 0 : Int(wanted[common - 1]), error: error)
+        }
+      }
+      for index in wanted[common...] {
+        do throws(SystemError) {
+          try ladder.descend(scan.name(Int(index)), scan.entries[Int(index)].status.identity)
+        } catch { throw Failure(directory: Int(index), error: error) }
+      }
+      path = wanted
+    }
+  }
+}
+
+extension ContainerScan {
+  /// Returns the directories below the root down to the given one, which is the last.
+  fileprivate func ancestors(of directory: Int) -> [Int32] {
+    var path: [Int32] = []
+    var at = directory
+    while at > 0 {
+      path.append(Int32(at))
+      at = Int(entries[at].parent)
+    }
+    path.reverse()
+    return path
   }
 }

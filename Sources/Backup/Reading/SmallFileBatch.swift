@@ -4,7 +4,7 @@ internal import SystemIO
 /// Small files that a thread has read but not stored yet. Hashing them together takes a fraction of
 /// the time of hashing them one by one.
 ///
-/// Their work items wait with them. The batch holds at most `room` bytes, and the bytes by which a
+/// Their work items wait with them. The batch holds at countLimit `capacity` bytes, and the bytes by which a
 /// file has grown since the scan. While the thread reads a large file, the batch waits for its end,
 /// as does the current frame; after a crash its files are read again.
 final class SmallFileBatch {
@@ -12,9 +12,9 @@ final class SmallFileBatch {
   /// larger one are hashed together.
   static let sizes: ClosedRange<UInt64> = 1...UInt64(ContentWriter.smallFile)
   /// The capacity in bytes.
-  static let room = 1 << 20
+  static let capacity = 1 << 20
   /// The maximum number of files: holding more tiny files gains nothing.
-  static let most = 256
+  static let countLimit = 256
 
   /// A held file and the range of its bytes in the batch.
   struct File {
@@ -31,11 +31,11 @@ final class SmallFileBatch {
   /// Work items that wait only for the contents of their files.
   private var waiting: [WorkItemContext] = []
 
-  init() { bytes.reserveCapacity(Self.room) }
+  init() { bytes.reserveCapacity(Self.capacity) }
 
   /// Whether a file of `size` bytes fits.
   func hasRoom(for size: UInt64) -> Bool {
-    files.count < Self.most && UInt64(end) + size <= UInt64(Self.room)
+    files.count < Self.countLimit && UInt64(end) + size <= UInt64(Self.capacity)
   }
 
   /// Reads a file's bytes and returns their range. They are held only once the file is added,
@@ -51,7 +51,9 @@ final class SmallFileBatch {
   }
 
   /// Holds the file that was read last.
-  func add(_ index: Int, _ read: BackupWorker.ReadEntry, at range: Range<Int>, of context: WorkItemContext) {
+  func add(
+    _ index: Int, _ read: BackupWorker.ReadEntry, at range: Range<Int>, of context: WorkItemContext
+  ) {
     files.append(File(context: context, index: index, read: read, range: range))
     end = bytes.count
   }

@@ -168,7 +168,8 @@ extension TreeSaver {
 
   /// Adds a file that the scan did not find.
   private func add(
-    _ extra: WorkItem.Results.Extra, to entries: inout EncodedDirectory, record: inout DirectoryRecord
+    _ extra: WorkItem.Results.Extra, to entries: inout EncodedDirectory,
+    record: inout DirectoryRecord
   ) throws(StoreError) {
     try extra.name.withSpan { name throws(StoreError) in
       try entries.append(name, extra.encoded)
@@ -261,7 +262,8 @@ extension OperationError {
   /// missing.
   static func uncertain(_ path: ByteString) -> OperationError {
     OperationError(
-      .failed, code: .internalError, "cannot back up '\(path)': some of its entries may not have been read",
+      .failed, code: .internalError,
+      "cannot back up '\(path)': some of its entries may not have been read",
       hint: "this is a bug, please report it; no snapshot was created, and earlier snapshots are "
         + "unchanged")
   }
@@ -269,7 +271,8 @@ extension OperationError {
   /// The state file returned other data than before.
   static func lostRecord(_ path: ByteString) -> OperationError {
     OperationError(
-      .failed, code: .stateLost, "cannot back up '\(path)': its record in the state can no longer be read",
+      .failed, code: .stateLost,
+      "cannot back up '\(path)': its record in the state can no longer be read",
       hint: "run the command again: files without a record are read again")
   }
 }

@@ -19,7 +19,7 @@ final class WorkItemContext {
 
   /// Creates a context without entries, for the directory of an entry.
   convenience init(parentOf entry: EntryID, _ run: BackupRun) {
-    let directory = run.assembly.parent(of: entry)
+    let directory = run.saver.parent(of: entry)
     self.init(WorkItem(directory: directory, entries: [], isVisit: false), run)
   }
 

@@ -79,12 +79,15 @@ final class ResumeFile: Sendable {
   func batches(of key: DirectoryKey) -> [RecordPointer] { batches[key] ?? [] }
 
   /// Returns the version of a large file and its pieces, or nil if the batch is a directory's.
-  func filePart(at pointer: RecordPointer) -> (file: ChunkCheckpoint.FileVersion, pieces: [ChunkCheckpoint.Piece])? {
+  func filePart(at pointer: RecordPointer) -> (
+    file: ChunkCheckpoint.FileVersion, pieces: [ChunkCheckpoint.Piece]
+  )? {
     let start = Self.headerSize + ChunkCheckpoint.FileVersion.size
     guard let bytes = file?.read(pointer), bytes.count >= start else { return nil }
     let span = bytes.span
     let file = ChunkCheckpoint.FileVersion(span.extracting(Self.headerSize..<start))
-    let pieces = ChunkCheckpoint.Piece.read(span.extracting(start..<span.count), ofSize: file.fileSize)
+    let pieces = ChunkCheckpoint.Piece.read(
+      span.extracting(start..<span.count), ofSize: file.fileSize)
     return pieces.map { (file, $0) }
   }
 

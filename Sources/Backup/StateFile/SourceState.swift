@@ -202,7 +202,8 @@ extension SourceState {
   ) -> ResumeFile {
     do throws(SystemError) {
       if case .open(let file) = try directory.open(key.partial),
-        let head = KnownState.Head(try file.read(count: KnownState.Head.size, at: 0)), head.key == key
+        let head = KnownState.Head(try file.read(count: KnownState.Head.size, at: 0)),
+        head.key == key
       {
         return ResumeFile(file)
       }

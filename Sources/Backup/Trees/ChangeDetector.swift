@@ -30,13 +30,13 @@ struct ChangeDetector {
     _ tree: SelectedTree, among trees: [SelectedTree], state: SourceState, links: HardLinks,
     contents: Contents
   ) -> UnchangedEntries {
-    var comparison = ChangeDetector(
+    var detector = ChangeDetector(
       tree: tree, state: state, links: links, contents: contents,
       original: RevisionCopy(
         tree, among: trees, state.container(tree.scan.container.logicalPrefix)),
       known: UnchangedEntries(entries: tree.scan.entries.count))
-    if !tree.isEmpty { comparison.run() }
-    return comparison.known
+    if !tree.isEmpty { detector.run() }
+    return detector.known
   }
 
   private mutating func run() {
@@ -150,7 +150,8 @@ struct ChangeDetector {
       }
       known.companions.formUnion(companions)
       let files = files.filter { members.contains($0.key) }
-      known.databases[database] = UnchangedEntries.DatabaseFiles(companions: companions, known: files)
+      known.databases[database] = UnchangedEntries.DatabaseFiles(
+        companions: companions, known: files)
     }
   }
 
