@@ -95,9 +95,7 @@ extension BackupOperation {
       groups.sorted().compactMap { id in Host.groupName(id).map { NameRecord(id: id, name: $0) } }
     )
   }
-}
 
-extension BackupOperation {
   /// The snapshots that earlier runs of a source made.
   struct EarlierSnapshot {
     /// The last snapshot of the same scope.
@@ -105,9 +103,7 @@ extension BackupOperation {
     /// The greatest sequence number of the source's snapshots, 0 if there are none.
     let sequence: UInt64
   }
-}
 
-extension BackupOperation {
   /// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`,
   /// …
   ///

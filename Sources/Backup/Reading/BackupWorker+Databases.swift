@@ -15,9 +15,7 @@ extension BackupWorker {
 
   /// Thrown if a database is busy. It is tried once more at the end of the run.
   struct Deferred: Error {}
-}
 
-extension BackupWorker {
   /// Stores a database with its log and its journal in one consistent state; returns the entry of
   /// the database file and adds those of the others.
   ///

@@ -71,9 +71,7 @@ extension BackupWorker {
       try body(&resumed)
     }
   }
-}
 
-extension BackupWorker {
   /// A large file that is being read, with the identity of its checkpoint.
   struct LargeFile {
     let path: ByteString
@@ -90,9 +88,7 @@ extension BackupWorker {
     /// Whether the pieces of the file are recorded in a checkpoint.
     var hasCheckpoint: Bool { isStable && status.size >= Self.minimumSize }
   }
-}
 
-extension BackupWorker {
   /// The content of a large file during a backup. Pieces that an interrupted run stored are used in
   /// place of the bytes that it read.
   ///

@@ -22,9 +22,7 @@ extension BackupWorker {
       if self != .plain { try DatabaseFound.check(bytes) }
     }
   }
-}
 
-extension BackupWorker {
   /// The content of a file after reading.
   enum ReadContent {
     case stored(Content)
@@ -42,9 +40,7 @@ extension BackupWorker {
     var stored: Content? { if case .stored(let content) = self { content } else { nil } }
     var heldAt: Range<Int>? { if case .held(let range) = self { range } else { nil } }
   }
-}
 
-extension BackupWorker {
   /// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
   /// a larger file is read.
   final class ReadBuffer {
@@ -77,9 +73,7 @@ extension BackupWorker {
       return try store(content)
     }
   }
-}
 
-extension BackupWorker {
   /// The number of times a changing file is read before the last version read is stored.
   private static let readings = 3
 
@@ -271,9 +265,7 @@ extension BackupWorker {
     }
     return metadata
   }
-}
 
-extension BackupWorker {
   /// Returns the entry of a file that a refresh copied: the stored content of the original with the
   /// copy's own metadata. Returns nil if the file must be read: it was replaced since the scan, or
   /// the copy was begun before the original's last change.

@@ -212,9 +212,7 @@ extension BackupWorker {
     /// yet.
     var heldAt: Range<Int>?
   }
-}
 
-extension BackupWorker {
   /// Stores the held files if the next file does not fit beside them.
   func makeRoom(for index: Int, in directory: DirectoryContext) throws {
     guard directory.mayHold(index), !held.hasRoom(for: directory.scan.entries[index].status.size)

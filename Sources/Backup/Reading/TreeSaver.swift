@@ -186,9 +186,7 @@ extension TreeSaver {
       status: tree.scan.entries[index].status, attributes: metadata?.attributes ?? [],
       flags: metadata?.flags ?? 0)
   }
-}
 
-extension TreeSaver {
   /// A directory that awaits the results for some of its entries.
   struct OpenDirectory: Sendable {
     /// The number of results awaited: for entries, for directories in it, and for the directory

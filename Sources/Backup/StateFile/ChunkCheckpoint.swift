@@ -143,9 +143,7 @@ extension ChunkCheckpoint {
       return pieces
     }
   }
-}
 
-extension ChunkCheckpoint {
   /// The version of a file whose pieces were read, stored before them in a batch: its inode, its
   /// size, and its modification and change times.
   struct FileVersion: Equatable {

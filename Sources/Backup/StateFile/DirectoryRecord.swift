@@ -110,9 +110,7 @@ extension DirectoryRecord {
       }
     }
   }
-}
 
-extension DirectoryRecord {
   /// The contents of a directory's record.
   struct Contents {
     let bytes: [UInt8]

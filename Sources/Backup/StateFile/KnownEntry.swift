@@ -129,9 +129,7 @@ extension KnownEntry {
       return true
     }
   }
-}
 
-extension KnownEntry {
   /// The flags of an entry.
   struct Flags: OptionSet {
     let rawValue: UInt8

@@ -48,9 +48,7 @@ extension KnownState {
 
     init(_ reason: String) { self.reason = reason }
   }
-}
 
-extension KnownState {
   /// The head of a state file (docs/state-file.md, "Head").
   ///
   /// A state file has two positions for it, written in turn, so that one head is valid at every

@@ -98,9 +98,7 @@ extension SourceState {
     try directory.directory.rename(key.replacement, to: key.state, in: directory.directory)
     try directory.directory.sync()
   }
-}
 
-extension SourceState {
   /// Copies directories' records from one file to another, with everything below them.
   ///
   /// A damaged record is not copied; the entry that names it then has no record.

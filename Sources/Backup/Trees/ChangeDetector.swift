@@ -204,9 +204,7 @@ extension ChangeDetector {
       }
     }
   }
-}
 
-extension ChangeDetector {
   /// Reads lists of pieces if the repository can be read. The reader is opened on first use, as that
   /// reads the index again. For use by one thread.
   final class Lists {

@@ -125,9 +125,7 @@ extension SelectedTree {
     /// Whether a file is a database, a log or a journal by its name.
     func isMember(_ index: Int) -> Bool { !members.isEmpty && members.contains(Int32(index)) }
   }
-}
 
-extension SelectedTree {
   /// The missing entries of a container, including all below them. `check` must be called in the
   /// order of the scan.
   struct MissingEntries {
