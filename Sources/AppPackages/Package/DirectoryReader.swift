@@ -5,7 +5,7 @@ internal import SystemIO
 /// Reads the files of a bundle's directory, and fails for files that changed since they were
 /// listed.
 final class DirectoryReader: PackageReader {
-  private var ladder: DirectoryLadder
+  private var ladder: DirectoryCursor
   /// The components of the current directory, relative to the bundle.
   private var here: [ByteString] = []
   private let statuses: [FileStatus]
@@ -18,7 +18,7 @@ final class DirectoryReader: PackageReader {
   init(_ bundle: borrowing Directory, _ statuses: [FileStatus], fault: PackageFault)
     throws(ModelError)
   {
-    ladder = DirectoryLadder(
+    ladder = DirectoryCursor(
       root: try calling { () throws(SystemError) in try bundle.duplicate() })
     self.statuses = statuses
     self.fault = fault

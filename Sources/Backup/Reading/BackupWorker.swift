@@ -252,7 +252,7 @@ extension BackupWorker {
   /// A thread's position in the source of a backup: the current directory and, if that is cheap, its
   /// ancestors, open. A directory is accepted only if it is the one that the scan found.
   struct Position: ~Copyable {
-    private var ladder: DirectoryLadder?
+    private var cursor: DirectoryCursor?
     private var container = -1
     /// The directories from the container's root down to the current one.
     private var path: [Int32] = []
@@ -268,29 +268,29 @@ extension BackupWorker {
     /// Moves to a directory.
     mutating func go(to directory: Int, in tree: borrowing SelectedTree) throws(Failure) {
       if isIn(directory, tree) { return }
-      if container != tree.number || ladder == nil { try enter(tree) }
-      guard var ladder = ladder.take() else { return }
+      if container != tree.number || cursor == nil { try enter(tree) }
+      guard var cursor = cursor.take() else { return }
       do throws(Failure) {
-        try Self.move(&ladder, &path, to: directory, in: tree.scan)
-        pathText = ladder.path
-        self.ladder = consume ladder
+        try Self.move(&cursor, &path, to: directory, in: tree.scan)
+        pathText = cursor.path
+        self.cursor = consume cursor
       } catch {
-        // The position of the ladder is unknown now: the next move begins at the root.
+        // The position of the cursor is unknown now: the next move begins at the root.
         path = []
         throw error
       }
     }
 
     private func isIn(_ directory: Int, _ tree: borrowing SelectedTree) -> Bool {
-      container == tree.number && ladder != nil && !path.isEmpty && path.last == Int32(directory)
+      container == tree.number && cursor != nil && !path.isEmpty && path.last == Int32(directory)
     }
 
     /// Calls `body` with the current directory.
     func withDirectory<Result: ~Copyable>(
       _ body: (borrowing Directory) throws -> Result
     ) throws -> Result {
-      switch ladder {
-      case .some(let ladder): return try ladder.withDirectory(pathText, body)
+      switch cursor {
+      case .some(let cursor): return try cursor.withDirectory(named: pathText, body)
       case .none: throw SystemError.replaced("")
       }
     }
@@ -302,26 +302,26 @@ extension BackupWorker {
         guard try root.status().identity == tree.scan.entries[0].status.identity else {
           throw SystemError.replaced(tree.scan.container.absolutePath)
         }
-        ladder = DirectoryLadder(root: root)
+        cursor = DirectoryCursor(root: root)
       } catch { throw Failure(directory: 0, error: error) }
     }
 
     private static func move(
-      _ ladder: inout DirectoryLadder, _ path: inout [Int32], to directory: Int,
+      _ cursor: inout DirectoryCursor, _ path: inout [Int32], to directory: Int,
       in scan: borrowing ContainerScan
     ) throws(Failure) {
       let wanted = scan.ancestors(of: directory)
       let common = zip(path, wanted).prefix { $0 == $1 }.count
-      if ladder.depth > common {
+      if cursor.depth > common {
         do throws(SystemError) {
-          try ladder.ascend(to: common)
+          try cursor.ascend(to: common)
         } catch {
           throw Failure(directory: common == 0 ? 0 : Int(wanted[common - 1]), error: error)
         }
       }
       for index in wanted[common...] {
         do throws(SystemError) {
-          try ladder.descend(scan.name(Int(index)), scan.entries[Int(index)].status.identity)
+          try cursor.descend(scan.name(Int(index)), scan.entries[Int(index)].status.identity)
         } catch { throw Failure(directory: Int(index), error: error) }
       }
       path = wanted

@@ -1,13 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// The directories from the root of a walk to the current one.
+/// A cursor over the directories below a root, with the directories down to the current one open.
+/// Symbolic links are not followed.
 ///
 /// A tree may be deeper than the limit of open files, and its paths longer than the kernel accepts.
 /// At most `limit` of the deepest directories are open. One further up is opened again by `..` from
 /// its child, or from the root if that child was moved, and is accepted only if it is still the
 /// same directory.
-package struct DirectoryLadder: ~Copyable {
+package struct DirectoryCursor: ~Copyable {
   private struct Level {
     let name: ByteString
     /// The length of `relative` without this directory's name.
@@ -20,7 +21,7 @@ package struct DirectoryLadder: ~Copyable {
 
   /// The directory at which the walk begins.
   package let root: Directory
-  private var rungs: [Level] = []
+  private var levels: [Level] = []
   private var relative: [UInt8] = []
   /// The first directory that may be open; all after it are.
   private var firstOpen = 0
@@ -33,20 +34,20 @@ package struct DirectoryLadder: ~Copyable {
   }
 
   deinit {
-    for rung in rungs where rung.raw >= 0 { _ = cl_close(rung.raw) }
+    for level in levels where level.raw >= 0 { _ = cl_close(level.raw) }
   }
 
   /// The number of levels below the root: 0 for the root.
-  package var depth: Int { rungs.count }
+  package var depth: Int { levels.count }
 
   /// The descriptor of the current directory.
-  var raw: Int32 { rungs.last?.raw ?? root.raw }
+  var raw: Int32 { levels.last?.raw ?? root.raw }
 
   /// The path of the current directory, relative to the root.
   package var relativePath: ByteString { ByteString(relative) }
 
   /// The names from the root to the current directory.
-  var names: [ByteString] { rungs.map(\.name) }
+  var names: [ByteString] { levels.map(\.name) }
 
   /// The path of the current directory, for messages.
   package var path: ByteString { root.path.appending(relativePath) }
@@ -58,7 +59,7 @@ package struct DirectoryLadder: ~Copyable {
   ) throws(SystemError) {
     try openAgain()
     let opened = try open(name, in: raw, expected)
-    rungs.append(Level(name: name, above: relative.count, raw: opened))
+    levels.append(Level(name: name, above: relative.count, raw: opened))
     if !relative.isEmpty { relative.append(ByteString.slash) }
     relative.append(contentsOf: name.bytes)
     closeFirst()
@@ -67,13 +68,13 @@ package struct DirectoryLadder: ~Copyable {
   /// Goes up to the directory at `depth`. After an error the current directory cannot be used, but
   /// going further up may succeed.
   package mutating func ascend(to depth: Int) throws(SystemError) {
-    while let left = rungs.last, rungs.count > max(depth, 0) {
-      rungs.removeLast()
+    while let left = levels.last, levels.count > max(depth, 0) {
+      levels.removeLast()
       relative.removeLast(relative.count - left.above)
       openByParent(of: left.raw)
       if left.raw >= 0 { _ = cl_close(left.raw) }
     }
-    firstOpen = min(firstOpen, max(rungs.count - 1, 0))
+    firstOpen = min(firstOpen, max(levels.count - 1, 0))
     try openAgain()
   }
 
@@ -81,12 +82,44 @@ package struct DirectoryLadder: ~Copyable {
   package func withDirectory<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try withDirectory(path, body)
+    try withDirectory(named: path, body)
+  }
+
+  /// Goes to the directory at a path, through the nearest common ancestor with the current one.
+  /// With `making`, missing directories are created, accessible only to the owner of the directory
+  /// above.
+  package mutating func go(to path: [ByteString], making: Bool = false) throws(SystemError) {
+    var common = 0
+    while common < min(path.count, levels.count), path[common] == levels[common].name {
+      common += 1
+    }
+    try ascend(to: common)
+    for name in path.dropFirst(common) {
+      do throws(SystemError) {
+        try descend(name)
+      } catch {
+        guard making, error.isAbsent else { throw error }
+        try withDirectory { directory throws(SystemError) in
+          try directory.createDirectory(name, permissions: 0o700)
+          try directory.inheritOwner(name)
+        }
+        try descend(name)
+      }
+    }
+  }
+
+  /// Goes to the directory at a path and calls `body` with it.
+  package mutating func withDirectory<Result: ~Copyable>(
+    at path: [ByteString], making: Bool = false,
+    _ body: (borrowing Directory) throws(SystemError) -> Result
+  ) throws(SystemError) -> Result {
+    try go(to: path, making: making)
+    return try withDirectory(body)
   }
 
   /// Calls `body` with the current directory, whose path the caller already has.
   package func withDirectory<Result: ~Copyable, Failure: Error>(
-    _ path: ByteString, _ body: (borrowing Directory) throws(Failure) -> Result
+    named path: ByteString, _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let directory = Directory(adopting: raw, path: path)
     do throws(Failure) {
@@ -102,11 +135,11 @@ package struct DirectoryLadder: ~Copyable {
   /// Closes the uppermost open directories beyond the limit and records their identities. A
   /// directory whose identity cannot be read stays open.
   private mutating func closeFirst() {
-    while rungs.count - firstOpen > limit {
-      guard let identity = try? identity(of: rungs[firstOpen].raw, "") else { return }
-      rungs[firstOpen].identity = identity
-      _ = cl_close(rungs[firstOpen].raw)
-      rungs[firstOpen].raw = -1
+    while levels.count - firstOpen > limit {
+      guard let identity = try? identity(of: levels[firstOpen].raw, "") else { return }
+      levels[firstOpen].identity = identity
+      _ = cl_close(levels[firstOpen].raw)
+      levels[firstOpen].raw = -1
       firstOpen += 1
     }
   }
@@ -114,22 +147,22 @@ package struct DirectoryLadder: ~Copyable {
   /// Opens the last directory, if it is closed, by `..` from its former child. Leaves it closed if
   /// that child was moved.
   private mutating func openByParent(of below: Int32) {
-    guard below >= 0, let rung = rungs.last, rung.raw < 0,
-      let opened = try? open("..", in: below, rung.identity)
+    guard below >= 0, let level = levels.last, level.raw < 0,
+      let opened = try? open("..", in: below, level.identity)
     else { return }
-    rungs[rungs.count - 1].raw = opened
+    levels[levels.count - 1].raw = opened
   }
 
   /// Opens the last directory, if it is closed, by name from the root.
   private mutating func openAgain() throws(SystemError) {
     guard raw < 0 else { return }
     var current: Int32 = -1
-    for rung in rungs {
+    for level in levels {
       let above = current
       defer { if above >= 0 { _ = cl_close(above) } }
-      current = try open(rung.name, in: above >= 0 ? above : root.raw, rung.identity)
+      current = try open(level.name, in: above >= 0 ? above : root.raw, level.identity)
     }
-    rungs[rungs.count - 1].raw = current
+    levels[levels.count - 1].raw = current
   }
 
   /// Opens a directory and refuses any other than the expected one.
