@@ -1,8 +1,9 @@
-@testable import Backup
 import Codecs
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// The next run knows how far an interrupted run has read a large file.
 @Suite(.spreadScans) struct ChunkCheckpointTests {
@@ -39,7 +40,8 @@ import Testing
     }
   }
 
-  private func known(_ status: FileStatus = status(), key: DirectoryKey = key) throws -> [ChunkCheckpoint.Piece]
+  private func known(_ status: FileStatus = status(), key: DirectoryKey = key) throws
+    -> [ChunkCheckpoint.Piece]
   {
     var pieces = try fixture.open().pieces(of: key, status)
     var (found, end) = ([ChunkCheckpoint.Piece](), UInt64(0))
@@ -117,7 +119,9 @@ import Testing
     ] as [[(UInt64, Int)]])
   func invalidBatchesAreRefused(_ pieces: [(offset: UInt64, length: Int)]) throws {
     try note(
-      pieces.map { ChunkCheckpoint.Piece(offset: $0.offset, length: $0.length, digest: StateFixture.snapshot) })
+      pieces.map {
+        ChunkCheckpoint.Piece(offset: $0.offset, length: $0.length, digest: StateFixture.snapshot)
+      })
     #expect(try fixture.directory.read(fixture.path(".partial")).count > 512)
     #expect(try known().isEmpty)
   }

@@ -1,11 +1,12 @@
 import ArchiveStore
-import Backup
 import DeviceScan
 import DeviceTransaction
 import Restore
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Rare metadata: flags, inherited access control lists, devices, foreign owners. Each test needs a
 /// file system or privileges that support it, and prints if they are missing.

@@ -1,11 +1,12 @@
 import ArchiveStore
-@testable import Backup
 import DeviceDiscovery
 import DeviceScan
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Scanned entries count as read when the scan began, however much later the backup follows.
 @Suite(.spreadScans) struct ScanClockTests {

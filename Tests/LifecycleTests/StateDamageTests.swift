@@ -1,10 +1,11 @@
 import ArchiveStore
-@testable import Backup
 import Codecs
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Whatever a state file holds, its entries are either as written or absent.
 @Suite(.spreadScans) struct StateDamageTests {
@@ -151,7 +152,8 @@ import Testing
       let state = try fixture.open()
       let directory = state.directory(state.containers[0].entry, key: root)
       try state.finish(
-        [try StateFixture.container("folders/tree", directory.pointer)], snapshot: Blake2b.hash([50]),
+        [try StateFixture.container("folders/tree", directory.pointer)],
+        snapshot: Blake2b.hash([50]),
         packs: [])
     }
     var bytes = try fixture.bytes()

@@ -1,10 +1,11 @@
 import ArchiveStore
-@testable import Backup
 import Codecs
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// A cache directory, and generated files for a state file.
 struct StateFixture {
@@ -103,6 +104,14 @@ struct StateFixture {
     let inner = try Self.record(state, [10, 11, 12], tree: 0)
     let outer = try Self.record(state, [0, 2, 4], directories: [("sub", inner)])
     try state.finish([try Self.container(path, outer)], snapshot: Self.snapshot, packs: [])
+  }
+}
+
+extension SourceState {
+  /// The recorded entries of a directory: `entry` is its entry in its parent, or that of a
+  /// container's root.
+  func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
+    directory(at: entry?.directory, key: key)
   }
 }
 

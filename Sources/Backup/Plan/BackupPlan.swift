@@ -8,7 +8,7 @@ package import SystemIO
 package struct BackupPlan: Sendable {
   package let device: Device
   /// When the scan began. Later changes may or may not be in the backup.
-  package let began: Timestamp
+  let began: Timestamp
   /// The scanned containers, in the order of their logical paths.
   package let scans: [ContainerScan]
   /// The policy that the scan applied.

@@ -30,11 +30,11 @@ package struct BackupRequest: Sendable {
   package var checksSpace = true
   /// The number of bytes that the caller will write to the repository's volume afterwards, which
   /// must also fit.
-  package var neededAfterwards: UInt64 = 0
+  var neededAfterwards: UInt64 = 0
   /// Whether no snapshot is written if it would equal the source's last one.
   package var skipsUnchanged: Bool
   /// The maximum number of seconds between checkpoints.
-  package var checkpointSeconds: Double
+  var checkpointSeconds: Double
   /// The number of seconds to wait for busy databases at the end of the run, for all of them
   /// together.
   package var databaseTimeout: Double

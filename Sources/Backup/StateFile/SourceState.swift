@@ -65,14 +65,6 @@ final class SourceState: Sendable {
     return packs.hold(container.packs, in: file)
   }
 
-  /// Returns the recorded entries of a directory.
-  ///
-  /// - Parameter entry: the directory's recorded entry in its parent, or that of a container's
-  ///   root.
-  func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
-    directory(at: entry?.directory, key: key)
-  }
-
   /// Returns the recorded entries of a directory whose record is at a location, or that has none.
   func directory(at record: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
     KnownDirectory(known?.file, at: record, parts: interrupted.entries(of: key))
