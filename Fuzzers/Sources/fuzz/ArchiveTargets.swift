@@ -2,6 +2,7 @@ import Codecs
 import SystemIO
 
 @testable import ArchiveStore
+@testable import Backup
 
 extension Target {
   /// The objects of a repository and the state file.

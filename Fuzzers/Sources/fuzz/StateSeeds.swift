@@ -2,6 +2,7 @@ import ArchiveStore
 import Codecs
 import SystemIO
 
+@testable import Backup
 
 /// A state file, the file of an interrupted run, and their records, as a run writes them.
 enum StateSeeds {

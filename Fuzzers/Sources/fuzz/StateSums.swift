@@ -1,6 +1,7 @@
 import Codecs
 import SystemIO
 
+@testable import Backup
 
 /// Corrects the checksums of a state file and of the file of an interrupted run.
 enum StateSums {

@@ -255,11 +255,11 @@ extension BackupWorker {
     private var cursor: DirectoryCursor?
     private var container = -1
     /// The directories from the container's root down to the current one.
-    private var path: [Int32] = []
-    /// The pathText of the current directory, for messages.
-    private var pathText: ByteString = ""
+    private var chain: [Int32] = []
+    /// The path of the current directory, for messages.
+    private var path: ByteString = ""
 
-    /// Thrown if a directory on the pathText could not be entered.
+    /// Thrown if a directory on the path could not be entered.
     struct Failure: Error {
       let directory: Int
       let error: SystemError
@@ -271,18 +271,18 @@ extension BackupWorker {
       if container != tree.number || cursor == nil { try enter(tree) }
       guard var cursor = cursor.take() else { return }
       do throws(Failure) {
-        try Self.move(&cursor, &path, to: directory, in: tree.scan)
-        pathText = cursor.path
+        try Self.move(&cursor, &chain, to: directory, in: tree.scan)
+        path = cursor.path
         self.cursor = consume cursor
       } catch {
         // The position of the cursor is unknown now: the next move begins at the root.
-        path = []
+        chain = []
         throw error
       }
     }
 
     private func isIn(_ directory: Int, _ tree: borrowing SelectedTree) -> Bool {
-      container == tree.number && cursor != nil && !path.isEmpty && path.last == Int32(directory)
+      container == tree.number && cursor != nil && !chain.isEmpty && chain.last == Int32(directory)
     }
 
     /// Calls `body` with the current directory.
@@ -290,13 +290,13 @@ extension BackupWorker {
       _ body: (borrowing Directory) throws -> Result
     ) throws -> Result {
       switch cursor {
-      case .some(let cursor): return try cursor.withDirectory(named: pathText, body)
+      case .some(let cursor): return try cursor.withDirectory(named: path, body)
       case .none: throw SystemError.replaced("")
       }
     }
 
     private mutating func enter(_ tree: borrowing SelectedTree) throws(Failure) {
-      (container, path) = (tree.number, [])
+      (container, chain) = (tree.number, [])
       do throws(SystemError) {
         let root = try Directory.open(resolved: tree.scan.container.absolutePath)
         guard try root.status().identity == tree.scan.entries[0].status.identity else {
@@ -307,11 +307,11 @@ extension BackupWorker {
     }
 
     private static func move(
-      _ cursor: inout DirectoryCursor, _ path: inout [Int32], to directory: Int,
+      _ cursor: inout DirectoryCursor, _ chain: inout [Int32], to directory: Int,
       in scan: borrowing ContainerScan
     ) throws(Failure) {
       let wanted = scan.ancestors(of: directory)
-      let common = zip(path, wanted).prefix { $0 == $1 }.count
+      let common = zip(chain, wanted).prefix { $0 == $1 }.count
       if cursor.depth > common {
         do throws(SystemError) {
           try cursor.ascend(to: common)
@@ -324,7 +324,7 @@ extension BackupWorker {
           try cursor.descend(scan.name(Int(index)), scan.entries[Int(index)].status.identity)
         } catch { throw Failure(directory: Int(index), error: error) }
       }
-      path = wanted
+      chain = wanted
     }
   }
 }
@@ -332,13 +332,13 @@ extension BackupWorker {
 extension ContainerScan {
   /// Returns the directories below the root down to the given one, which is the last.
   fileprivate func ancestors(of directory: Int) -> [Int32] {
-    var path: [Int32] = []
+    var chain: [Int32] = []
     var at = directory
     while at > 0 {
-      path.append(Int32(at))
+      chain.append(Int32(at))
       at = Int(entries[at].parent)
     }
-    path.reverse()
-    return path
+    chain.reverse()
+    return chain
   }
 }

@@ -138,14 +138,14 @@ extension KnownEntry {
     static let hasDirectory = Flags(rawValue: 4)
 
     static let all = Flags(rawValue: 7)
-  }
-}
 
-extension KnownEntry.Flags {
-  init(isStable: Bool, isStored: Bool, hasDirectory: Bool) {
-    self = []
-    if isStable { insert(.isStable) }
-    if isStored { insert(.isStored) }
-    if hasDirectory { insert(.hasDirectory) }
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(isStable: Bool, isStored: Bool, hasDirectory: Bool) {
+      self = []
+      if isStable { insert(.isStable) }
+      if isStored { insert(.isStored) }
+      if hasDirectory { insert(.hasDirectory) }
+    }
   }
 }

@@ -58,10 +58,10 @@ extension MarkTable {
   private static let version: UInt64 = 1
   private static let head = 96
   /// The maximum size of a file in bytes.
-  package static let sizeLimit = head + 16 * limit + 8
+  static let sizeLimit = head + 16 * limit + 8
 
   /// Returns the bytes of a file for a sorted table, or nil if there are too many entries.
-  package func encoded(_ key: StateKey) -> [UInt8]? {
+  func encoded(_ key: StateKey) -> [UInt8]? {
     guard count <= Self.limit else { return nil }
     var bytes = Self.magic
     bytes.reserveCapacity(Self.head + 8 * plain.count + 16 * marked.count + 8)
@@ -80,7 +80,7 @@ extension MarkTable {
   }
 
   /// Reads a file; returns nil if it is damaged or belongs to another version or source.
-  package init?(_ bytes: [UInt8], _ key: StateKey) {
+  init?(_ bytes: [UInt8], _ key: StateKey) {
     let (span, end) = (bytes.span, bytes.count - 8)
     guard end >= Self.head, bytes.starts(with: Self.magic),
       LittleEndian.integer(span, at: 8) == Self.version,

@@ -1,5 +1,5 @@
 package import ArchiveStore
-package import Codecs
+internal import Codecs
 package import SystemIO
 
 /// The directory of a source's state files, with the source's lock held.
@@ -64,17 +64,11 @@ extension StateDirectory {
 }
 
 /// The identity of a state file: one source of backups in one repository.
-package struct StateKey: Hashable, Sendable {
+struct StateKey: Hashable, Sendable {
   /// The repository's id.
-  package let repository: Digest
+  let repository: Digest
   /// The identity of the source (docs/state-file.md, "Names").
-  package let source: Digest
-
-  /// Creates a key.
-  package init(repository: Digest, source: Digest) {
-    self.repository = repository
-    self.source = source
-  }
+  let source: Digest
 
   /// Returns the directory of the repository's files, below the cache directory.
   func directory(in cache: ByteString) -> ByteString { Self.directory(of: repository, in: cache) }
