@@ -22,24 +22,10 @@ extension SourceState {
     let path: ByteString
     let status: FileStatus
     let isStable: Bool
+    /// The result of `TreeEntry.encoded()` for the root.
     let encoded: [UInt8]?
+    /// The result of `SourceState.write(_:tree:)` for the root.
     let directory: RecordPointer?
-
-    /// Creates the record of a container's root.
-    ///
-    /// - Parameters:
-    ///   - encoded: the result of `TreeEntry.encoded()` for the root.
-    ///   - directory: the result of `SourceState.write(_:tree:)` for the root.
-    init(
-      path: ByteString, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
-      directory: RecordPointer?
-    ) {
-      self.path = path
-      self.status = status
-      self.isStable = isStable
-      self.encoded = encoded
-      self.directory = directory
-    }
   }
 }
 
