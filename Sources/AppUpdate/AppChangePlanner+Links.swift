@@ -27,11 +27,11 @@ extension AppChangePlanner {
   ) {
     let dropped = planned.drops.map(\.inner)
     guard let root = try? Directory.open(resolved: found.container.absolutePath) else { return }
-    let ladder = PathLadder(root: root)
+    var ladder = DirectoryCursor(root: root)
     for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
       let inner = found.path(index)
       if dropped.contains(where: { inner.isWithin($0) }) { continue }
-      let before = try? ladder.withDirectory(inner.components.dropLast()) {
+      let before = try? ladder.withDirectory(at: inner.components.dropLast()) {
         directory throws(SystemError) in try directory.target(of: inner.lastComponent ?? "")
       }
       guard let before else { continue }

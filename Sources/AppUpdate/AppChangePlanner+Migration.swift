@@ -27,10 +27,10 @@ extension AppChangePlanner {
   /// path that exists and cannot be moved is reported.
   private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
     do throws(SystemError) {
-      let ladder = PathLadder(root: try Directory.open(resolved: device.root))
+      var ladder = DirectoryCursor(root: try Directory.open(resolved: device.root))
       let parts = path.components
       for depth in parts.indices {
-        let found = try ladder.withDirectory(Array(parts[..<depth])) {
+        let found = try ladder.withDirectory(at: Array(parts[..<depth])) {
           directory throws(SystemError) in
           try directory.statusIfPresent(parts[depth])
         }

@@ -119,11 +119,11 @@ extension AppExchange {
     at place: StagedLocation
   ) throws {
     if planned.links.isEmpty { return }
-    let ladder = PathLadder(root: try staged.duplicate())
+    var ladder = DirectoryCursor(root: try staged.duplicate())
     let trash = try trash(for: planned.path, from: place)
     for link in planned.links {
       let name = link.inner.lastComponent ?? ""
-      try ladder.withDirectory(Array(link.inner.components.dropLast()), making: true) {
+      try ladder.withDirectory(at: Array(link.inner.components.dropLast()), making: true) {
         directory throws(SystemError) in
         try directory.createLink(name, to: link.after)
         try? directory.setOwner(user: link.status.user, group: link.status.group, of: name)
@@ -140,13 +140,14 @@ extension AppExchange {
     in staged: borrowing Directory
   ) throws(SystemError) {
     // Attributes that cannot be read remain with the directory in the trash.
-    let old = PathLadder(root: try Directory.open(resolved: container))
-    let attributes = try? old.withDirectory(drop.inner.components) {
+    var old = DirectoryCursor(root: try Directory.open(resolved: container))
+    let attributes = try? old.withDirectory(at: drop.inner.components) {
       directory throws(SystemError) in
       try directory.attributes.all()
     }
-    let ladder = PathLadder(root: try staged.duplicate())
-    try ladder.withDirectory(drop.inner.components, making: true) { directory throws(SystemError) in
+    var ladder = DirectoryCursor(root: try staged.duplicate())
+    try ladder.withDirectory(at: drop.inner.components, making: true) {
+      directory throws(SystemError) in
       try? directory.setOwner(user: status.user, group: status.group)
       // Only privileged users can set attributes of the system and the kernel.
       for (name, value) in attributes ?? [] { try? directory.attributes.set(name, to: value) }
@@ -198,11 +199,11 @@ extension AppExchange {
     guard let to = planned.to, let top = planned.top ?? planned.to, let name = top.lastComponent
     else { return }
     let place = try place(around: top)
-    let ladder = PathLadder(root: try place.staging.tree.duplicate())
+    var ladder = DirectoryCursor(root: try place.staging.tree.duplicate())
     let home = [name] + to.components.dropFirst(top.components.count)
     func make(_ path: [ByteString]) throws(SystemError) {
       for depth in 1...path.count {
-        try ladder.withDirectory(Array(path.prefix(depth)), making: true) {
+        try ladder.withDirectory(at: Array(path.prefix(depth)), making: true) {
           directory throws(SystemError) in try directory.setPermissions(0o755)
         }
       }
@@ -214,12 +215,12 @@ extension AppExchange {
     for link in planned.ownLinks {
       let above = home + link.components.dropLast()
       try make(above)
-      try ladder.withDirectory(above) { directory throws(SystemError) in
+      try ladder.withDirectory(at: above) { directory throws(SystemError) in
         try directory.createLink(
           link.lastComponent ?? "", to: plan.device.root.appending(link))
       }
     }
-    let staged = try ladder.withDirectory(home) { directory throws(SystemError) in
+    let staged = try ladder.withDirectory(at: home) { directory throws(SystemError) in
       try directory.duplicate()
     }
     try write(metadata(of: planned, at: to), into: staged, like: nil)
@@ -229,7 +230,7 @@ extension AppExchange {
     for move in planned.moves {
       let above = home + move.inner.components.dropLast()
       try make(above)
-      let inode = try ladder.withDirectory(above) { directory throws(SystemError) in
+      let inode = try ladder.withDirectory(at: above) { directory throws(SystemError) in
         try directory.status().identity.inode
       }
       add(

@@ -104,8 +104,8 @@ struct TrashRestores: ~Copyable {
       totals.add(all.totals)
       for (path, status) in all.links {
         guard let root = try? trash.directory(name) else { continue }
-        let ladder = PathLadder(root: root)
-        try? ladder.withDirectory(path.components.dropLast()) { directory throws(SystemError) in
+        var ladder = DirectoryCursor(root: root)
+        try? ladder.withDirectory(at: path.components.dropLast()) { directory throws(SystemError) in
           note(
             path.lastComponent ?? "", status: status, in: directory, at: inner.appending(path))
         }

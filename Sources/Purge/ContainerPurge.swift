@@ -25,7 +25,7 @@ struct ContainerPurge: ~Copyable {
   private let number: Int
   private let named: Set<[[UInt8]]>
   private let mayShare: Bool
-  var ladder: DirectoryLadder
+  var ladder: DirectoryCursor
   /// The entries of the open directories, from the root down.
   private var way: [Int] = [0]
   /// The number of deleted entries of each directory.
@@ -46,7 +46,7 @@ struct ContainerPurge: ~Copyable {
     self.named = named
     self.gone = gone
     mayShare = (try? root.mayShareBlocks()) ?? false
-    ladder = DirectoryLadder(root: root)
+    ladder = DirectoryCursor(root: root)
   }
 
   /// Deletes a unit if it is still as planned.

@@ -145,8 +145,8 @@ struct PurgeStaging: ~Copyable {
     guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
       throw SystemError.replaced(moved)
     }
-    let ladder = PathLadder(root: try root.duplicate())
-    try ladder.withDirectory(path.components.dropLast()) { parent throws(SystemError) in
+    var ladder = DirectoryCursor(root: try root.duplicate())
+    try ladder.withDirectory(at: path.components.dropLast()) { parent throws(SystemError) in
       if try parent.statusIfPresent(name) != nil, (try? aside.removeDirectory(moved)) != nil {
         return
       }

@@ -132,7 +132,7 @@ private enum SharedBytes {
     _ scan: ContainerScan, in root: consuming Directory, following: PurgeOptions
   ) -> [Int: UInt64] {
     var found: [Int: UInt64] = [:]
-    var ladder = DirectoryLadder(root: root)
+    var ladder = DirectoryCursor(root: root)
     var pending: [(entry: Int, depth: Int)] = [(0, 0)]
     while let (directory, depth) = pending.popLast(), !following.isStopping() {
       following.counters.begin(scan.logicalPath(directory))
@@ -154,7 +154,7 @@ private enum SharedBytes {
   }
 
   private static func enter(
-    _ directory: Int, at depth: Int, in scan: ContainerScan, with ladder: inout DirectoryLadder
+    _ directory: Int, at depth: Int, in scan: ContainerScan, with ladder: inout DirectoryCursor
   ) -> Bool {
     do throws(SystemError) {
       try ladder.ascend(to: depth - 1)

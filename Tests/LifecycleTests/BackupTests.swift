@@ -1,10 +1,11 @@
 import ArchiveStore
-import Backup
 import DeviceScan
 import Restore
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 @Suite(.spreadScans) struct BackupTests {
   @Test func aSnapshotHasTheStartTimeOfItsScan() throws {

@@ -1,5 +1,4 @@
 import ArchiveStore
-import Backup
 import DeviceDiscovery
 import DeviceScan
 import PolicyEngine
@@ -7,6 +6,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Which files a backup reads of an app's bundle, and of containers that are moved.
 @Suite(.spreadScans) struct BundleTests {

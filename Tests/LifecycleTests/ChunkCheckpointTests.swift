@@ -1,8 +1,9 @@
-import Backup
 import Codecs
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// The next run knows how far an interrupted run has read a large file.
 @Suite(.spreadScans) struct ChunkCheckpointTests {
@@ -20,8 +21,8 @@ import Testing
       changed: time)
   }
 
-  private static func piece(_ number: Int) -> ReadPiece {
-    ReadPiece(
+  private static func piece(_ number: Int) -> ChunkCheckpoint.Piece {
+    ChunkCheckpoint.Piece(
       offset: UInt64(number * length), length: length,
       digest: Blake2b.hash([UInt8(number % 256), UInt8(number / 256)]))
   }
@@ -31,7 +32,7 @@ import Testing
     try note(numbers.map(Self.piece), of: status)
   }
 
-  private func note(_ pieces: [ReadPiece], of status: FileStatus = status()) throws {
+  private func note(_ pieces: [ChunkCheckpoint.Piece], of status: FileStatus = status()) throws {
     let state = try fixture.open()
     try state.recordingPieces(of: Self.key, status) { notes in
       for piece in pieces { notes.add(piece) }
@@ -39,10 +40,11 @@ import Testing
     }
   }
 
-  private func known(_ status: FileStatus = status(), key: DirectoryKey = key) throws -> [ReadPiece]
+  private func known(_ status: FileStatus = status(), key: DirectoryKey = key) throws
+    -> [ChunkCheckpoint.Piece]
   {
     var pieces = try fixture.open().pieces(of: key, status)
-    var (found, end) = ([ReadPiece](), UInt64(0))
+    var (found, end) = ([ChunkCheckpoint.Piece](), UInt64(0))
     while let piece = pieces.first(from: end) {
       found.append(piece)
       end = piece.end
@@ -117,7 +119,9 @@ import Testing
     ] as [[(UInt64, Int)]])
   func invalidBatchesAreRefused(_ pieces: [(offset: UInt64, length: Int)]) throws {
     try note(
-      pieces.map { ReadPiece(offset: $0.offset, length: $0.length, digest: StateFixture.snapshot) })
+      pieces.map {
+        ChunkCheckpoint.Piece(offset: $0.offset, length: $0.length, digest: StateFixture.snapshot)
+      })
     #expect(try fixture.directory.read(fixture.path(".partial")).count > 512)
     #expect(try known().isEmpty)
   }

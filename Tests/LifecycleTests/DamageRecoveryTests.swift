@@ -1,9 +1,10 @@
 import ArchiveStore
-import Backup
 import Codecs
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// After damage to any one object of a repository, a check and a backup of the unchanged source
 /// make everything restorable again.

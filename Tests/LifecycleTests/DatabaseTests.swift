@@ -1,11 +1,12 @@
 import ArchiveStore
-import Backup
 import Foundation
 import PolicyEngine
 import Restore
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Databases are stored with their logs and journals, in a consistent state.
 @Suite(.spreadScans) struct DatabaseTests {

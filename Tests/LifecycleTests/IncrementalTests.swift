@@ -1,11 +1,12 @@
 import ArchiveStore
-import Backup
 import PolicyEngine
 import Restore
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// The files that a backup reads if an earlier backup left a state file.
 @Suite(.spreadScans) struct IncrementalTests {

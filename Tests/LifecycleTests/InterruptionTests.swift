@@ -1,9 +1,10 @@
 import ArchiveStore
-import Backup
 import Restore
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// A backup that does not finish: the next one reads only the rest.
 @Suite(.spreadScans) struct InterruptionTests {

@@ -1,11 +1,12 @@
 import ArchiveStore
-import Backup
 import Codecs
 import Restore
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// A backup that ends in the middle of a large file: the next one resumes there.
 @Suite(.spreadScans) struct LargeFileTests {

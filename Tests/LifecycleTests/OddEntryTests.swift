@@ -1,11 +1,13 @@
 import ArchiveStore
 import Backup
+import DeviceScan
 import DeviceTransaction
 import Restore
 import SystemIO
 import TestSupport
 import Testing
 
+@testable import Backup
 @testable import DeviceScan
 
 /// Rare metadata: flags, inherited access control lists, devices, foreign owners. Each test needs a

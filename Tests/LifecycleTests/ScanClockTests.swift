@@ -1,11 +1,11 @@
 import ArchiveStore
-import Backup
 import DeviceDiscovery
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
 
+@testable import Backup
 @testable import DeviceScan
 
 /// Scanned entries count as read when the scan began, however much later the backup follows.

@@ -1,11 +1,12 @@
 import ArchiveStore
-import Backup
 import DeviceScan
 import Restore
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Small files of several directories, which are stored in batches.
 @Suite(.spreadScans) struct SmallFileBatchTests {

@@ -1,5 +1,4 @@
 import ArchiveStore
-import Backup
 import DeviceDiscovery
 import DeviceScan
 import Foundation
@@ -8,6 +7,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// A snap's data and its refreshes, as snapd performs them: `cp -a` to a new directory, and a new
 /// `current` link when the snap is run.

@@ -1,9 +1,10 @@
 import ArchiveStore
-import Backup
 import Codecs
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// How backups use the state file: no file is read twice, and no old content is mistaken for new.
 @Suite(.spreadScans) struct StateBackupTests {

@@ -1,10 +1,11 @@
 import ArchiveStore
-import Backup
 import Codecs
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// Whatever a state file holds, its entries are either as written or absent.
 @Suite(.spreadScans) struct StateDamageTests {
@@ -135,7 +136,7 @@ import Testing
       }
       let sub = try directory.knownDirectory("sub")
       let inner = state.directory(sub, key: root.directory("sub"))
-      #expect(inner.tree == nil && inner.place == nil && inner.count == 0)
+      #expect(inner.tree == nil && inner.pointer == nil && inner.count == 0)
       record.keep(sub, directory: try StateFixture.record(state, [10, 11, 12], tree: 0))
       let place = state.write(record, tree: StateFixture.tree(1))
       try state.finish(
@@ -151,7 +152,8 @@ import Testing
       let state = try fixture.open()
       let directory = state.directory(state.containers[0].entry, key: root)
       try state.finish(
-        [try StateFixture.container("folders/tree", directory.place)], snapshot: Blake2b.hash([50]),
+        [try StateFixture.container("folders/tree", directory.pointer)],
+        snapshot: Blake2b.hash([50]),
         packs: [])
     }
     var bytes = try fixture.bytes()

@@ -77,9 +77,9 @@ import Testing
       let state = try fixture.open()
       let entry = state.containers[0].entry
       let directory = state.directory(entry, key: root)
-      #expect(directory.place != nil && directory.count == 3000)
+      #expect(directory.pointer != nil && directory.count == 3000)
       try state.finish(
-        [try StateFixture.container("folders/tree", directory.place)],
+        [try StateFixture.container("folders/tree", directory.pointer)],
         snapshot: Blake2b.hash([run]),
         packs: [])
     }

@@ -1,10 +1,11 @@
 import ArchiveStore
-import Backup
 import Codecs
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// A cache directory, and generated files for a state file.
 struct StateFixture {
@@ -89,9 +90,9 @@ struct StateFixture {
 
   static func container(
     _ path: ByteString, _ place: RecordPointer?
-  ) throws -> RecordedContainer {
+  ) throws -> SourceState.RecordedContainer {
     let entry = TreeEntry(name: "root", node: .directory(tree(1)))
-    return RecordedContainer(
+    return SourceState.RecordedContainer(
       path: path, status: status(77, .directory), isStable: true, encoded: try entry.encoded(),
       directory: place)
   }
@@ -103,6 +104,14 @@ struct StateFixture {
     let inner = try Self.record(state, [10, 11, 12], tree: 0)
     let outer = try Self.record(state, [0, 2, 4], directories: [("sub", inner)])
     try state.finish([try Self.container(path, outer)], snapshot: Self.snapshot, packs: [])
+  }
+}
+
+extension SourceState {
+  /// The recorded entries of a directory: `entry` is its entry in its parent, or that of a
+  /// container's root.
+  func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
+    directory(at: entry?.directory, key: key)
   }
 }
 

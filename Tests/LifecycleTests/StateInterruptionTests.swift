@@ -1,9 +1,10 @@
 import ArchiveStore
-import Backup
 import Codecs
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// The next run knows the files that an interrupted run has read.
 @Suite(.spreadScans) struct StateInterruptionTests {

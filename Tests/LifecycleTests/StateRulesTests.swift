@@ -1,10 +1,11 @@
 import ArchiveStore
-import Backup
 import Codecs
 import DeviceScan
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 @Suite(.spreadScans) struct StateRulesTests {
   private static let start = Timestamp(seconds: 1000)

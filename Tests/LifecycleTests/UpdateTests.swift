@@ -1,6 +1,5 @@
 import AppUpdate
 import ArchiveStore
-import Backup
 import Codecs
 import DeviceDiscovery
 import DeviceScan
@@ -11,6 +10,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Backup
 
 /// How an update changes an app's containers, and when it refuses.
 @Suite(.spreadScans) struct UpdateTests {

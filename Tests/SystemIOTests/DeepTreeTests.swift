@@ -25,16 +25,16 @@ import Testing
   }
 
   private func make(in temporary: TemporaryDirectory) throws {
-    var ladder = DirectoryLadder(root: try Directory.open(path: temporary.path), limit: 4)
+    var cursor = DirectoryCursor(root: try Directory.open(path: temporary.path), limit: 4)
     for level in 0..<Self.depth {
       let name = ByteString("level-" + String(100_000 + level).dropFirst())
-      try ladder.withDirectory { directory throws(SystemError) in
+      try cursor.withDirectory { directory throws(SystemError) in
         try directory.create("file").close()
         try directory.createDirectory(name)
       }
-      try ladder.descend(name)
+      try cursor.descend(name)
     }
-    try ladder.withDirectory { directory throws(SystemError) in try directory.create("file").close()
+    try cursor.withDirectory { directory throws(SystemError) in try directory.create("file").close()
     }
   }
 

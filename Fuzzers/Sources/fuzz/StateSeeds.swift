@@ -9,7 +9,7 @@ enum StateSeeds {
   private static let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
 
   static func all() throws -> [(target: String, bytes: [UInt8])] {
-    let records = RecordFile(try Descriptor.inMemory([]), end: StateHead.firstRecord)
+    let records = RecordFile(try Descriptor.inMemory([]), end: KnownState.Head.firstRecord)
     let inner = directory(records, names: 0..<3, below: nil)
     let top = directory(records, names: 0..<20, below: inner)
     let paged = directory(records, names: 0..<2000, below: nil)
@@ -30,25 +30,25 @@ enum StateSeeds {
       seeds.append(("state-record", record))
     }
     seeds.append(("state-record", entries(0..<4)))
-    seeds.append(("state-record", Array(pieces(0..<3).dropFirst(ReadFile.size))))
-    seeds.append(("state-record", Array(put(place, into: bytes).prefix(StateHead.size))))
+    seeds.append(("state-record", Array(pieces(0..<3).dropFirst(ChunkCheckpoint.FileVersion.size))))
+    seeds.append(("state-record", Array(put(place, into: bytes).prefix(KnownState.Head.size))))
     return seeds
   }
 
   /// Returns the bytes with a head at both positions.
   private static func put(_ containers: RecordPointer?, into bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
-    var head = StateHead(key, program: "sandboxctl", end: UInt64(bytes.count))
+    var head = KnownState.Head(key, program: "sandboxctl", end: UInt64(bytes.count))
     head.containers = containers
-    for place in StateHead.places {
+    for place in KnownState.Head.locations {
       head.generation += 1
-      bytes.replaceSubrange(Int(place)..<(Int(place) + StateHead.size), with: head.encoded())
+      bytes.replaceSubrange(Int(place)..<(Int(place) + KnownState.Head.size), with: head.encoded())
     }
     return bytes
   }
 
   private static func interrupted() -> [UInt8] {
-    var bytes = StateHead(key, program: "sandboxctl").encoded()
+    var bytes = KnownState.Head(key, program: "sandboxctl").encoded()
     let keys = ["apps/org.example.a/data", "folders/a"].map {
       DirectoryKey(container: ByteString($0))
     }
@@ -97,7 +97,7 @@ enum StateSeeds {
   private static func entries(_ numbers: Range<Int>) -> [UInt8] {
     var bytes: [UInt8] = []
     for number in numbers {
-      _ = EntryLayout.append(
+      _ = KnownEntry.Layout.append(
         name(number).span, status: status(number), isStable: number % 2 == 0,
         encoded: encoded(number), directory: nil, to: &bytes)
     }
@@ -106,9 +106,9 @@ enum StateSeeds {
 
   /// Returns a large file and pieces of it.
   private static func pieces(_ numbers: Range<Int>) -> [UInt8] {
-    var bytes = ReadFile(status(1_000_000)).bytes
+    var bytes = ChunkCheckpoint.FileVersion(status(1_000_000)).bytes
     for number in numbers {
-      ReadPiece(
+      ChunkCheckpoint.Piece(
         offset: UInt64(number) << 20, length: 1 << 20, digest: Blake2b.hash([UInt8(number)])
       ).append(to: &bytes)
     }
@@ -118,7 +118,7 @@ enum StateSeeds {
   private static func row(_ path: ByteString, _ directory: RecordPointer?) -> ContainerTable.Row {
     var entry: [UInt8] = []
     path.withSpan { name in
-      _ = EntryLayout.append(
+      _ = KnownEntry.Layout.append(
         name, status: status(6), isStable: true, encoded: nil, directory: directory, to: &entry)
     }
     return ContainerTable.Row(

@@ -13,16 +13,16 @@ enum StateSums {
   static func corrected(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
     var bytes = bytes
     mendBatches(&bytes)
-    for place in StateHead.places { mendHead(&bytes, at: Int(place), key) }
+    for place in KnownState.Head.locations { mendHead(&bytes, at: Int(place), key) }
     return bytes
   }
 
   private static func mendHead(_ bytes: inout [UInt8], at start: Int, _ key: StateKey) {
-    guard bytes.count >= start + StateHead.size else { return }
+    guard bytes.count >= start + KnownState.Head.size else { return }
     bytes.replaceSubrange(
       (start + keyAt)..<(start + keyAt + 64), with: key.repository.bytes + key.source.bytes)
     mendPlace(&bytes, at: start + containersAt)
-    let head = start..<(start + StateHead.size - 8)
+    let head = start..<(start + KnownState.Head.size - 8)
     put(Blake2b.hash(Array(bytes[head])).leadingWord, at: head.upperBound, in: &bytes)
   }
 
@@ -40,7 +40,7 @@ enum StateSums {
   /// Corrects the batches of an interrupted run's file. They follow the head, each with its length
   /// and its checksum.
   private static func mendBatches(_ bytes: inout [UInt8]) {
-    var place = StateHead.size
+    var place = KnownState.Head.size
     while place + 12 <= bytes.count {
       let length = Int(LittleEndian.integer(bytes.span, at: place, as: UInt32.self))
       let start = place + 12

@@ -3,8 +3,8 @@ package import SystemIO
 
 /// A writer of an app's package into a directory that no process uses yet. It checks the written
 /// entries and bytes against the package's own totals.
-package struct PackageWriter {
-  private let ladder: PathLadder
+package struct PackageWriter: ~Copyable {
+  private var ladder: DirectoryCursor
   private let isStopping: @Sendable () -> Bool
   private var directories: [PackageEntry] = []
   package private(set) var written = AppPackage.Size()
@@ -14,7 +14,7 @@ package struct PackageWriter {
   package init(
     into directory: borrowing Directory, isStopping: @escaping @Sendable () -> Bool
   ) throws(SystemError) {
-    ladder = PathLadder(root: try directory.duplicate())
+    ladder = DirectoryCursor(root: try directory.duplicate())
     self.isStopping = isStopping
   }
 
@@ -36,7 +36,7 @@ package struct PackageWriter {
     // Deepest first, since creating an entry in a directory changes its modification time.
     for directory in directories.reversed() {
       let path = directory.path.components
-      try ladder.withDirectory(path) { place throws(SystemError) in
+      try ladder.withDirectory(at: path) { place throws(SystemError) in
         try place.setPermissions(directory.permissions)
         try place.setModified(directory.modified)
       }
@@ -59,16 +59,16 @@ package struct PackageWriter {
     switch entry.kind {
     case .directory:
       directories.append(entry)
-      try ladder.withDirectory(above) { place throws(SystemError) in
+      try ladder.withDirectory(at: above) { place throws(SystemError) in
         try place.createDirectory(name, permissions: 0o700)
       }
     case .link(let target):
-      try ladder.withDirectory(above) { place throws(SystemError) in
+      try ladder.withDirectory(at: above) { place throws(SystemError) in
         try place.createLink(name, to: target)
         try place.setModified(entry.modified, of: name)
       }
     case .file:
-      let file = try ladder.withDirectory(above) { place throws(SystemError) in
+      let file = try ladder.withDirectory(at: above) { place throws(SystemError) in
         try place.create(name, permissions: 0o600)
       }
       while true {

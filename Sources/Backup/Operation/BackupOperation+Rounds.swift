@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import DeviceDiscovery
 internal import DeviceScan
 internal import SandboxModel
 internal import SystemIO
@@ -64,20 +65,106 @@ extension BackupOperation {
   /// Keeps the records of databases that earlier rounds captured and this one did not read again.
   private func keep(_ databases: [DatabaseRecord], in run: BackupRun) {
     let read = Set(run.findings.databases.map(\.path))
-    for record in databases where !read.contains(record.path) && plan.holds(record.path) {
+    for record in databases where !read.contains(record.path) && contains(record.path) {
       run.note { $0.note(record) }
     }
   }
-}
 
-extension BackupPlan {
   /// Whether the scan found an entry at a logical path.
-  fileprivate func holds(_ path: ByteString) -> Bool {
-    scans.contains { scan in
+  private func contains(_ path: ByteString) -> Bool {
+    plan.scans.contains { scan in
       let prefix = scan.container.logicalPrefix
       guard path.isWithin(prefix) else { return false }
       let rest = path.components.dropFirst(prefix.components.count)
       return scan.index(of: ByteString(joining: rest)) != nil
     }
+  }
+
+  /// Reports containers as unreadable whose directories disappeared between the discovery of the
+  /// device and the reading, but are elsewhere now.
+  ///
+  /// The removal of an app is the user's decision. An app whose containers moved to other
+  /// directories still exists (an update or a restart of a simulator assigns new UUIDs), but the
+  /// snapshot lacks its data.
+  func reportMovedContainers(of run: BackupRun, in report: inout BackupReport) {
+    let missing = run.findings.missing
+    let vanished =
+      removed + run.trees.filter { missing.contains($0.id(0)) }.map(\.scan.container)
+    guard !vanished.isEmpty,
+      let device = try? Device.find(root: plan.device.root, layout: plan.device.layout)
+    else { return }
+    for container in vanished {
+      guard let found = device.container(container.logical),
+        found.absolutePath != container.absolutePath
+      else { continue }
+      let path = container.logicalPrefix
+      report.warnings.removeAll { $0.path == path }
+      report.unreadable.append(
+        PathRemark(
+          path: path,
+          remark: "its directory was renamed during the backup: run the backup again"))
+    }
+  }
+}
+
+/// Entries that the run did not find where the scan had found them.
+///
+/// A renamed or moved entry keeps its inode, so a second scan finds it; a replaced entry is found
+/// by its path. Entries that a second scan does not find were deleted.
+struct VanishedEntries {
+  private let trees: [SelectedTree]
+  /// The topmost vanished entries.
+  private let entries: Set<EntryID>
+  /// The identities of the topmost entries and of all included entries below them.
+  private var identities: Set<FileIdentity> = []
+
+  init(_ run: BackupRun) {
+    trees = run.trees
+    entries = run.findings.vanished
+    if entries.isEmpty { return }
+    for tree in trees where entries.contains(where: { $0.container == tree.number }) {
+      var isMissing = SelectedTree.MissingEntries(tree, entries)
+      for (index, entry) in tree.scan.entries.enumerated()
+      where isMissing.check(index) && entry.selection != .excluded {
+        identities.insert(entry.status.identity)
+      }
+    }
+  }
+
+  var isEmpty: Bool { entries.isEmpty }
+
+  /// Whether the directory of a container has vanished.
+  func hasRoot(of container: Container) -> Bool {
+    trees.contains { $0.scan.container == container && entries.contains($0.id(0)) }
+  }
+
+  /// Returns the logical paths at which a second scan found the entries; only the topmost ones.
+  func paths(in scan: DeviceScan) -> [ByteString] {
+    scan.containers.flatMap { container in
+      found(in: container).map { container.logicalPath($0) }
+    }
+  }
+
+  private func found(in scan: ContainerScan) -> [Int] {
+    guard let tree = trees.first(where: { $0.scan.container == scan.container }) else { return [] }
+    var found = Set(
+      entries.lazy.filter { $0.container == tree.number }
+        .compactMap { scan.index(of: tree.scan.path(Int($0.index))) }
+        .filter { scan.entries[$0].selection != .excluded })
+    for (index, entry) in scan.entries.enumerated()
+    where entry.selection != .excluded && identities.contains(entry.status.identity) {
+      if !isOtherLink(index, scan, of: tree) { found.insert(index) }
+    }
+    return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
+  }
+
+  /// Whether an entry is a hard link that already had this name, under which it is read.
+  private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: SelectedTree) -> Bool {
+    let status = scan.entries[index].status
+    guard status.kind == .file, let earlier = tree.scan.index(of: scan.path(index)) else {
+      return false
+    }
+    return tree.scan.entries[earlier].status.identity == status.identity
+      && !entries.contains(tree.id(earlier))
   }
 }

@@ -95,6 +95,66 @@ extension BackupOperation {
       groups.sorted().compactMap { id in Host.groupName(id).map { NameRecord(id: id, name: $0) } }
     )
   }
+
+  /// The snapshots that earlier runs of a source made.
+  struct EarlierSnapshot {
+    /// The last snapshot of the same scope.
+    let stored: StoredSnapshot?
+    /// The greatest sequence number of the source's snapshots, 0 if there are none.
+    let sequence: UInt64
+  }
+
+  /// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`,
+  /// …
+  ///
+  /// They exist on no device, so their metadata is the same in every snapshot: mode 0755, owner 0,
+  /// time 0.
+  struct LogicalTree {
+    private enum Node {
+      case container(TreeEntry)
+      case folder([ByteString: Node])
+    }
+
+    private var root: [ByteString: Node] = [:]
+
+    /// Adds a container's root at its logical path.
+    mutating func add(_ entry: TreeEntry, at path: ByteString) {
+      Self.add(entry, path.components[...], in: &root)
+    }
+
+    /// Stores the directories; returns the tree of the snapshot's root.
+    func store(_ session: WritingSession) throws -> TreeReference {
+      try Self.store(root, session)
+    }
+
+    private static func add(
+      _ entry: TreeEntry, _ path: ArraySlice<ByteString>, in directory: inout [ByteString: Node]
+    ) {
+      guard let name = path.first else { return }
+      if path.count == 1 {
+        directory[name] = .container(entry.named(name))
+        return
+      }
+      var inner: [ByteString: Node] = [:]
+      if case .folder(let existing) = directory[name] { inner = existing }
+      add(entry, path.dropFirst(), in: &inner)
+      directory[name] = .folder(inner)
+    }
+
+    private static func store(
+      _ directory: [ByteString: Node], _ session: WritingSession
+    ) throws -> TreeReference {
+      let entries = try directory.map { name, node in
+        switch node {
+        case .container(let entry): return entry
+        case .folder(let inner):
+          return TreeEntry(
+            name: name, node: .directory(try store(inner, session)), permissions: 0o755)
+        }
+      }
+      return try session.storeTree(entries)
+    }
+  }
 }
 
 extension AppRecord.Flatpak {
@@ -104,27 +164,5 @@ extension AppRecord.Flatpak {
       branch: installation.branch.description, commit: installation.commit.description,
       origin: installation.origin?.description, url: installation.remoteURL?.description,
       runtime: installation.runtime?.description)
-  }
-}
-
-/// The snapshots that earlier runs of a source made.
-struct EarlierSnapshot {
-  /// The last snapshot of the same scope.
-  let stored: StoredSnapshot?
-  /// The greatest sequence number of the source's snapshots, 0 if there are none.
-  let sequence: UInt64
-}
-
-extension ContainerScan {
-  /// The paths at which the data class changes. A path has the class of the nearest of these paths
-  /// that contains it.
-  var classRuns: [ClassRun] {
-    entries.indices.compactMap { index in
-      let entry = entries[index]
-      guard entry.selection != .excluded else { return nil }
-      let name = entry.verdicts.keep.dataClass
-      if index > 0, entries[Int(entry.parent)].verdicts.keep.dataClass == name { return nil }
-      return ClassRun(path: logicalPath(index), name: name.rawValue)
-    }
   }
 }

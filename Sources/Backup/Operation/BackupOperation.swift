@@ -2,6 +2,7 @@ package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceScan
+package import DeviceTransaction
 internal import SandboxModel
 internal import SystemIO
 
@@ -73,9 +74,9 @@ package struct BackupOperation {
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { SelectedTree($0, $1) }
     var links = HardLinks(trees)
-    var contents = StoredContents(session)
+    var contents = ChangeDetector.Contents(session)
     if !request.verifiesBundles {
-      contents.versions = BundleVersions(plan.device, earlier.stored)
+      contents.versions = SameBundle.Versions(plan.device, earlier.stored)
     }
     let known = trees.map {
       ChangeDetector.make($0, among: trees, state: state, links: links, contents: contents)
@@ -107,7 +108,7 @@ package struct BackupOperation {
     }
     try check.require(
       space, keepFree: request.keepFree, growth: growth,
-      afterwards: request.neededAfterwards, place: repository.place)
+      afterwards: request.neededAfterwards, location: repository.place)
   }
 
   /// Reads and stores the entries. If that is interrupted, saves the progress for the next run.
@@ -130,9 +131,9 @@ package struct BackupOperation {
     var isNothing =
       run.trees.contains { !$0.isEmpty } || !(plan.unreadable + run.findings.unreadable).isEmpty
     for (number, known) in run.known.enumerated() {
-      let root = run.assembly.root(number)?.entry ?? known.root?.entry.entry
+      let root = run.saver.root(number)?.entry ?? known.root?.entry.entry
       guard let root else { continue }
-      tree.place(root, at: run.trees[number].scan.container.logicalPrefix)
+      tree.add(root, at: run.trees[number].scan.container.logicalPrefix)
       isNothing = false
     }
     if isNothing { throw nothingToStore(run) }
@@ -143,7 +144,8 @@ package struct BackupOperation {
     let findings = run.findings
     let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
     return OperationError(
-      .failed, "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
+      .failed, code: .nothingReadable,
+      "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
       hint: "no snapshot was created; earlier snapshots are unchanged")
   }
 
@@ -153,7 +155,7 @@ package struct BackupOperation {
     report.warnings = plan.warnings
     report.add(findings)
     report.addRemoved(removed)
-    VanishedContainers(plan, run, earlier: removed).tell(&report)
+    reportMovedContainers(of: run, in: &report)
     report.count(run.trees, findings)
     report.opened = request.counters.progress.opened
     report.seconds = Host.monotonicSeconds() - start
@@ -195,24 +197,43 @@ package struct BackupOperation {
   }
 
   /// Returns the records of the containers for the next run.
-  private func records(_ run: BackupRun) -> [RecordedContainer] {
+  private func records(_ run: BackupRun) -> [SourceState.RecordedContainer] {
     run.trees.compactMap { tree in
       let path = tree.scan.container.logicalPrefix
       guard let status = tree.scan.entries.first?.status, let name = path.lastComponent else {
         return nil
       }
-      if let root = run.assembly.root(tree.number) {
+      if let root = run.saver.root(tree.number) {
         let clock = run.clock(of: tree.number)
         let isStable =
           root.isWhole && ChangeRules.isStable(status, readAt: clock.start, in: clock)
-        return RecordedContainer(
+        return SourceState.RecordedContainer(
           path: path, status: status, isStable: isStable,
           encoded: try? root.entry.named(name).encoded(), directory: root.record)
       }
       guard let known = run.known[tree.number].root?.entry else { return nil }
-      return RecordedContainer(
+      return SourceState.RecordedContainer(
         path: path, status: status, isStable: known.isStable,
         encoded: known.encoded.map { Array($0) }, directory: known.directory)
+    }
+  }
+}
+
+extension SafetySnapshotMaker {
+  /// Creates a maker of snapshots by a backup.
+  ///
+  /// - Parameter request: the options of the backup.
+  package init(_ request: BackupRequest, in repository: Repository) {
+    self.init(in: repository) { wanted in
+      var request = request
+      request.reason = wanted.reason
+      request.scope = wanted.scope
+      request.isPart = true
+      request.skipsUnchanged = false
+      request.neededAfterwards = wanted.neededAfterwards
+      let plan = BackupPlan.make(wanted.scan)
+      let report = try BackupOperation(plan, to: repository, request).run()
+      return (report.snapshot, report.unreadable.first)
     }
   }
 }

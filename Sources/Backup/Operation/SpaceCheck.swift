@@ -30,7 +30,7 @@ struct SpaceCheck {
         totals.add(entry.status)
         if !seen.isFirst(entry.status) { continue }
         var stored = entry.status.storedBytes
-        if entry.status.size >= LargeFile.least {
+        if entry.status.size >= BackupWorker.LargeFile.minimumSize {
           stored -= min(stored, resumed(tree, known, index))
         }
         bytes += stored
@@ -65,7 +65,7 @@ struct SpaceCheck {
   ///     if nothing else shows how much is already stored.
   ///   - afterwards: the number of bytes to be written to the same volume after the backup.
   func require(
-    _ space: VolumeSpace, keepFree: UInt64?, growth: UInt64?, afterwards: UInt64, place: String
+    _ space: VolumeSpace, keepFree: UInt64?, growth: UInt64?, afterwards: UInt64, location: String
   ) throws(OperationError) {
     let reserve = keepFree ?? min(space.total / 20, 10 << 30)
     let needed = min(bytes, growth ?? bytes)
@@ -74,8 +74,8 @@ struct SpaceCheck {
     guard needed > usable else { return }
     let next = afterwards > 0 ? ", and \(Self.text(afterwards)) are needed after the backup" : ""
     throw OperationError(
-      .failed,
-      "cannot back up to '\(place)': not enough space: up to \(Self.text(needed)) must be stored, "
+      .failed, code: .noSpace,
+      "cannot back up to '\(location)': not enough space: up to \(Self.text(needed)) must be stored, "
         + "\(Self.text(space.available)) are free, of which \(Self.text(reserve)) must stay "
         + "free\(next). Largest: \(largest)",
       hint: "free space on that volume, exclude files with '--exclude', choose how much stays free "

@@ -1,12 +1,12 @@
-package import ArchiveStore
-package import Codecs
-package import DeviceScan
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceScan
 internal import SandboxModel
-package import SystemIO
+internal import SystemIO
 
 /// The rules that decide when a file need not be read again, and when its stored data need not be
 /// looked up (docs/state-file.md, "Rules"). The rules are pure: times and answers are passed in.
-package enum ChangeRules {
+enum ChangeRules {
   /// The writing speed of the slowest disks, in bytes per second.
   private static let slowestWriting = Double(16 << 20)
   /// The maximum number of bytes that one call writes (write(2)). It sets the times only when it
@@ -22,7 +22,7 @@ package enum ChangeRules {
   ///   - time: the time of the reading, by the file system's clock.
   ///   - hadNoWriter: whether no process could write to the file when its reading began: then no
   ///     store through a mapping and no long call can leave its times unchanged.
-  package static func isStable(
+  static func isStable(
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock, hadNoWriter: Bool = false
   ) -> Bool {
     guard run.hasSettled(max(status.modified, status.changed)) else { return false }
@@ -32,7 +32,7 @@ package enum ChangeRules {
   }
 
   /// Whether an entry is unchanged since it was read.
-  package static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
+  static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
     known.isStable && known.inode == status.identity.inode && known.kind == status.kind
       && (known.size == status.size || status.kind == .directory)
       && known.modified == status.modified && known.changed == status.changed
@@ -66,9 +66,9 @@ package enum ChangeRules {
   ///   - isHeld: whether the record's snapshot was in the listing taken after the lease.
   ///   - canRelyOnLists: whether no condemned object was listed.
   ///   - arePacksThere: whether all packs that existed when the record was written still exist.
-  package static func trust(
+  static func trust(
     snapshotIsHeld isHeld: Bool, canRelyOnLists: Bool, arePacksThere: Bool
-  ) -> ContentTrust {
+  ) -> Trust {
     isHeld && canRelyOnLists && arePacksThere ? .asListed : .afterLookup
   }
 
@@ -78,7 +78,7 @@ package enum ChangeRules {
   ///   - contains: whether a blob is stored and can be relied on.
   ///   - list: the pieces of a list blob by its hash, its level and its bytes of the file, or nil
   ///     if it cannot be read.
-  package static func isStored(
+  static func isStored(
     _ entry: TreeEntry, contains: (BlobID) -> Bool,
     list: (Digest, UInt8, UInt64) -> [Piece]?
   ) -> Bool {
@@ -109,10 +109,12 @@ package enum ChangeRules {
   }
 }
 
-/// How far recorded contents can be relied on.
-package enum ContentTrust: Sendable, Hashable {
-  /// As recorded, including a directory's tree.
-  case asListed
-  /// Entry by entry, if each blob is found. A directory's tree is rebuilt from its entries.
-  case afterLookup
+extension ChangeRules {
+  /// How far recorded contents can be relied on.
+  enum Trust: Sendable, Hashable {
+    /// As recorded, including a directory's tree.
+    case asListed
+    /// Entry by entry, if each blob is found. A directory's tree is rebuilt from its entries.
+    case afterLookup
+  }
 }

@@ -20,12 +20,12 @@ struct EntryPage: Sendable {
   init?(_ bytes: [UInt8], from start: Int) {
     self.bytes = bytes
     self.start = start
-    var (place, last, count) = (start, Range<Int>?.none, 0)
+    var (offset, last, count) = (start, Range<Int>?.none, 0)
     let span = bytes.span
-    while place < span.count {
-      guard let name = Self.name(of: span, at: place) else { return nil }
+    while offset < span.count {
+      guard let name = Self.name(of: span, at: offset) else { return nil }
       if let last, !Self.isAscending(in: span, from: last, to: name) { return nil }
-      place += Int(LittleEndian.integer(span, at: place, as: UInt32.self))
+      offset += Int(LittleEndian.integer(span, at: offset, as: UInt32.self))
       last = name
       count += 1
     }
@@ -33,17 +33,19 @@ struct EntryPage: Sendable {
   }
 
   /// Returns the range of the name of a complete and valid entry, or nil if there is none.
-  private static func name(of bytes: Span<UInt8>, at place: Int) -> Range<Int>? {
-    guard bytes.count - place >= EntryLayout.name else { return nil }
-    let length = Int(LittleEndian.integer(bytes, at: place, as: UInt32.self))
+  private static func name(of bytes: Span<UInt8>, at offset: Int) -> Range<Int>? {
+    guard bytes.count - offset >= KnownEntry.Layout.name else { return nil }
+    let length = Int(LittleEndian.integer(bytes, at: offset, as: UInt32.self))
     let name = Int(
-      LittleEndian.integer(bytes, at: place + EntryLayout.nameLength, as: UInt16.self))
-    let flags = EntryFlags(rawValue: bytes[place + EntryLayout.flags])
-    let fixed = EntryLayout.name + name + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
-    guard length >= fixed, length <= bytes.count - place, EntryFlags.all.isSuperset(of: flags),
-      FileKind(rawValue: bytes[place + EntryLayout.kind]) != nil
+      LittleEndian.integer(bytes, at: offset + KnownEntry.Layout.nameLength, as: UInt16.self))
+    let flags = KnownEntry.Flags(rawValue: bytes[offset + KnownEntry.Layout.flags])
+    let fixed =
+      KnownEntry.Layout.name + name + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
+    guard length >= fixed, length <= bytes.count - offset,
+      KnownEntry.Flags.all.isSuperset(of: flags),
+      FileKind(rawValue: bytes[offset + KnownEntry.Layout.kind]) != nil
     else { return nil }
-    let start = place + EntryLayout.name
+    let start = offset + KnownEntry.Layout.name
     return start..<(start + name)
   }
 
@@ -55,5 +57,77 @@ struct EntryPage: Sendable {
       if left != right { return left < right }
     }
     return first.count < second.count
+  }
+}
+
+extension EntryPage {
+  /// A cursor over the entries of a directory, page by page.
+  ///
+  /// A damaged page ends it: the entries that would follow are unknown.
+  struct Cursor {
+    private var page: EntryPage?
+    private var offset = 0
+    private var pages: ArraySlice<RecordPointer> = []
+    private var file: RecordFile?
+    private var isOfInterruptedRun = false
+
+    /// Creates a cursor over no entries.
+    init() {}
+
+    /// Creates a cursor over a directory's record.
+    init(_ record: DirectoryRecord.Contents, _ file: RecordFile) {
+      self.file = file
+      if record.isPaged {
+        pages = record.pages[...]
+      } else {
+        open(EntryPage(record.bytes, from: DirectoryRecord.Layout.header))
+      }
+    }
+
+    /// Creates a cursor over the entries that an interrupted run recorded.
+    init(interrupted page: EntryPage) {
+      isOfInterruptedRun = true
+      open(page)
+    }
+
+    private mutating func open(_ page: EntryPage?) {
+      self.page = page
+      offset = page?.start ?? 0
+    }
+
+    /// Returns the next entry without consuming it.
+    private mutating func peek() -> KnownEntry? {
+      while true {
+        if let page, offset < page.bytes.count {
+          return KnownEntry(page.bytes, at: offset, isOfInterruptedRun: isOfInterruptedRun)
+        }
+        guard let next = pages.popFirst(), let bytes = file?.read(next),
+          let page = EntryPage(bytes, from: 0)
+        else {
+          pages = []
+          page = nil
+          return nil
+        }
+        open(page)
+      }
+    }
+
+    /// Returns the next entry, or nil at the end.
+    mutating func next() -> KnownEntry? {
+      let entry = peek()
+      if let entry { offset = entry.end }
+      return entry
+    }
+
+    /// Returns the entry with a name, or nil if there is none; consumes all entries before it.
+    mutating func find(_ name: Span<UInt8>) -> KnownEntry? {
+      while let entry = peek() {
+        let order = entry.order(name)
+        if order > 0 { return nil }
+        offset = entry.end
+        if order == 0 { return entry }
+      }
+      return nil
+    }
   }
 }

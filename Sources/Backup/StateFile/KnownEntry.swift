@@ -1,78 +1,78 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import Codecs
-package import SystemIO
+internal import SystemIO
 
 /// An entry that an earlier run recorded, decoded from its page on access.
-package struct KnownEntry: Sendable {
+struct KnownEntry: Sendable {
   /// The bytes of the page, whose entries were all checked.
   private let page: [UInt8]
-  private let place: Int
+  private let start: Int
   /// Whether an interrupted run read it: each of its blobs must be looked up.
-  package let isOfInterruptedRun: Bool
+  let isOfInterruptedRun: Bool
 
   /// Creates the entry that begins at an offset of a checked page.
-  init(_ page: [UInt8], at place: Int, isOfInterruptedRun: Bool) {
+  init(_ page: [UInt8], at start: Int, isOfInterruptedRun: Bool) {
     self.page = page
-    self.place = place
+    self.start = start
     self.isOfInterruptedRun = isOfInterruptedRun
   }
 
   private func field<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Value {
-    LittleEndian.integer(page.span, at: place + offset)
+    LittleEndian.integer(page.span, at: start + offset)
   }
 
-  private var flags: EntryFlags { EntryFlags(rawValue: field(EntryLayout.flags)) }
-  private var nameLength: Int { Int(field(EntryLayout.nameLength) as UInt16) }
-  private var directoryAt: Int { place + EntryLayout.name + nameLength }
+  private var flags: Flags { Flags(rawValue: field(Layout.flags)) }
+  private var nameLength: Int { Int(field(Layout.nameLength) as UInt16) }
+  private var directoryAt: Int { start + Layout.name + nameLength }
 
   /// The kind of the entry.
-  package var kind: FileKind { FileKind(rawValue: field(EntryLayout.kind)) ?? .file }
+  var kind: FileKind { FileKind(rawValue: field(Layout.kind)) ?? .file }
   /// The inode number.
-  package var inode: UInt64 { field(EntryLayout.inode) }
+  var inode: UInt64 { field(Layout.inode) }
   /// The size in bytes.
-  package var size: UInt64 { field(EntryLayout.size) }
+  var size: UInt64 { field(Layout.size) }
   /// The modification time.
-  package var modified: Timestamp {
+  var modified: Timestamp {
     Timestamp(
-      seconds: field(EntryLayout.modified), nanoseconds: field(EntryLayout.modifiedNanoseconds))
+      seconds: field(Layout.modified), nanoseconds: field(Layout.modifiedNanoseconds))
   }
   /// The change time.
-  package var changed: Timestamp {
+  var changed: Timestamp {
     Timestamp(
-      seconds: field(EntryLayout.changed), nanoseconds: field(EntryLayout.changedNanoseconds))
+      seconds: field(Layout.changed), nanoseconds: field(Layout.changedNanoseconds))
   }
 
   /// Whether it was unchanged long enough when it was read (docs/state-file.md, "Rules").
-  package var isStable: Bool { flags.contains(.isStable) }
+  var isStable: Bool { flags.contains(.isStable) }
   /// Whether the entry is in a snapshot, or was to be in one.
-  package var isStored: Bool { flags.contains(.isStored) }
+  var isStored: Bool { flags.contains(.isStored) }
 
   /// The location of a directory's own record, or nil if it has none.
-  package var directory: RecordPointer? {
+  var directory: RecordPointer? {
     flags.contains(.hasDirectory) ? RecordPointer(page.span, at: directoryAt) : nil
   }
 
   /// The name.
-  package var name: ByteString {
-    ByteString(page[(place + EntryLayout.name)..<(place + EntryLayout.name + nameLength)])
+  var name: ByteString {
+    ByteString(page[(start + Layout.name)..<(start + Layout.name + nameLength)])
   }
 
   /// The entry in its tree as `TreeEntry.encoded()` returned it, or nil if it is not stored.
-  package var encoded: ArraySlice<UInt8>? {
+  var encoded: ArraySlice<UInt8>? {
     guard isStored else { return nil }
-    let start = directoryAt + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
-    return page[start..<end]
+    let first = directoryAt + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
+    return page[first..<end]
   }
 
   /// The entry in its tree, or nil if it is not stored or cannot be read.
-  package var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
+  var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
 
   /// Returns the bytes of the entry with another location of the directory's own record.
   func bytes(movingDirectoryTo directory: RecordPointer?) -> [UInt8] {
-    var bytes = Array(page[place..<directoryAt])
+    var bytes = Array(page[start..<directoryAt])
     var flags = flags
     if directory == nil { flags.remove(.hasDirectory) } else { flags.insert(.hasDirectory) }
-    bytes[EntryLayout.flags] = flags.rawValue
+    bytes[Layout.flags] = flags.rawValue
     directory?.append(to: &bytes)
     bytes += page[(directoryAt + (self.directory == nil ? 0 : RecordPointer.size))..<end]
     let length = UInt32(bytes.count)
@@ -81,14 +81,71 @@ package struct KnownEntry: Sendable {
   }
 
   /// The bytes of the entry in the page.
-  var bytes: ArraySlice<UInt8> { page[place..<end] }
+  var bytes: ArraySlice<UInt8> { page[start..<end] }
 
-  var end: Int { place + Int(field(EntryLayout.length) as UInt32) }
+  var end: Int { start + Int(field(Layout.length) as UInt32) }
 
   /// Compares the name with another by their bytes: returns a negative number, 0 or a positive
   /// number.
   func order(_ other: Span<UInt8>) -> Int {
-    let start = place + EntryLayout.name
-    return page.span.extracting(start..<(start + nameLength)).order(other)
+    let first = start + Layout.name
+    return page.span.extracting(first..<(first + nameLength)).order(other)
+  }
+}
+
+extension KnownEntry {
+  /// The offsets of an entry's fields (docs/state-file.md, "Entry").
+  enum Layout {
+    static let length = 0
+    static let nameLength = 4
+    static let kind = 6
+    static let flags = 7
+    static let inode = 8
+    static let size = 16
+    static let modified = 24
+    static let changed = 32
+    static let modifiedNanoseconds = 40
+    static let changedNanoseconds = 44
+    static let name = 48
+
+    /// Appends an entry; returns false without a change if it is too long.
+    static func append(
+      _ name: Span<UInt8>, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
+      directory: RecordPointer?, to bytes: inout [UInt8]
+    ) -> Bool {
+      let total =
+        Self.name + name.count + (directory == nil ? 0 : RecordPointer.size) + (encoded?.count ?? 0)
+      guard name.count <= UInt16.max, total <= EntryPage.entryLimit else { return false }
+      LittleEndian.append(UInt32(total), to: &bytes)
+      LittleEndian.append(UInt16(name.count), to: &bytes)
+      bytes.append(status.kind.rawValue)
+      bytes.append(
+        Flags(isStable: isStable, isStored: encoded != nil, hasDirectory: directory != nil)
+          .rawValue)
+      ChunkCheckpoint.FileVersion.append(status, to: &bytes)
+      bytes.append(name)
+      directory?.append(to: &bytes)
+      if let encoded { bytes += encoded }
+      return true
+    }
+  }
+
+  /// The flags of an entry.
+  struct Flags: OptionSet {
+    let rawValue: UInt8
+    static let isStable = Flags(rawValue: 1)
+    static let isStored = Flags(rawValue: 2)
+    static let hasDirectory = Flags(rawValue: 4)
+
+    static let all = Flags(rawValue: 7)
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(isStable: Bool, isStored: Bool, hasDirectory: Bool) {
+      self = []
+      if isStable { insert(.isStable) }
+      if isStored { insert(.isStored) }
+      if hasDirectory { insert(.hasDirectory) }
+    }
   }
 }

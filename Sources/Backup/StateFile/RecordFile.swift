@@ -30,15 +30,15 @@ final class RecordFile: Sendable {
   var end: UInt64 { tail.withLock { $0.end } }
 
   /// Returns the bytes of a flushed record, or nil if they do not match the checksum.
-  func read(_ place: RecordPointer) -> [UInt8]? {
-    place.bytes(in: descriptor)
+  func read(_ pointer: RecordPointer) -> [UInt8]? {
+    pointer.bytes(in: descriptor)
   }
 
   /// Appends a record; returns nil if it is too long or an earlier one could not be written.
   func append(_ bytes: [UInt8]) -> RecordPointer? {
     guard bytes.count <= RecordPointer.limit else { return nil }
-    let place = RecordPointer(of: bytes, at: 0)
-    return appendPlain(bytes).map { place.moved(to: $0) }
+    let pointer = RecordPointer(of: bytes, at: 0)
+    return appendPlain(bytes).map { pointer.moved(to: $0) }
   }
 
   /// Appends bytes that are not a record by themselves; returns their offset, or nil on failure.
@@ -70,6 +70,49 @@ final class RecordFile: Sendable {
     } catch {
       tail.failure = error
     }
+  }
+}
+
+/// The location of a record in a state file, with the checksum of its bytes.
+///
+/// Only the pointer to a record holds its checksum. So a lost or overwritten record is detected
+/// like a damaged one.
+struct RecordPointer: Hashable, Sendable {
+  let offset: UInt64
+  let length: UInt32
+  /// The first eight bytes of the BLAKE2b-256 hash.
+  let sum: UInt64
+
+  /// The size of a pointer in a file, in bytes.
+  static let size = 20
+  /// The maximum size of a record in bytes.
+  static let limit = 16 << 20
+
+  init(offset: UInt64, length: UInt32, sum: UInt64) {
+    self.offset = offset
+    self.length = length
+    self.sum = sum
+  }
+
+  init(of bytes: [UInt8], at offset: UInt64) {
+    self.init(
+      offset: offset, length: UInt32(bytes.count), sum: Blake2b.hash(bytes).leadingWord)
+  }
+
+  /// The pointer to a record that could not be written: no record has that checksum.
+  static let nowhere = RecordPointer(offset: 0, length: 0, sum: 0)
+
+  /// Reads a pointer at an offset, at which there must be enough bytes.
+  init(_ bytes: Span<UInt8>, at start: Int) {
+    offset = LittleEndian.integer(bytes, at: start)
+    length = LittleEndian.integer(bytes, at: start + 8)
+    sum = LittleEndian.integer(bytes, at: start + 12)
+  }
+
+  func append(to bytes: inout [UInt8]) {
+    LittleEndian.append(offset, to: &bytes)
+    LittleEndian.append(length, to: &bytes)
+    LittleEndian.append(sum, to: &bytes)
   }
 }
 

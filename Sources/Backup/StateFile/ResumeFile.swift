@@ -40,13 +40,13 @@ final class ResumeFile: Sendable {
   var checkpoints: Int { made.load(ordering: .relaxed) }
 
   /// Returns the recorded entries of a directory, the oldest first.
-  func entries(of key: DirectoryKey) -> [EntryCursor] {
-    guard let file, let places = batches[key] else { return [] }
-    return places.compactMap { place in
-      guard let bytes = file.read(place), bytes.count >= Self.headerSize,
+  func entries(of key: DirectoryKey) -> [EntryPage.Cursor] {
+    guard let file, let pointers = batches[key] else { return [] }
+    return pointers.compactMap { pointer in
+      guard let bytes = file.read(pointer), bytes.count >= Self.headerSize,
         let page = EntryPage(bytes, from: Self.headerSize)
       else { return nil }
-      return EntryCursor(interrupted: page)
+      return EntryPage.Cursor(interrupted: page)
     }
   }
 
@@ -55,17 +55,17 @@ final class ResumeFile: Sendable {
     guard let file else { return }
     var batch = key.digest.bytes
     batch += content
-    let place = RecordPointer(of: batch, at: 0)
+    let pointer = RecordPointer(of: batch, at: 0)
     var framed: [UInt8] = []
-    LittleEndian.append(place.length, to: &framed)
-    LittleEndian.append(place.sum, to: &framed)
+    LittleEndian.append(pointer.length, to: &framed)
+    LittleEndian.append(pointer.sum, to: &framed)
     _ = file.appendPlain(framed + batch)
   }
 
   /// Makes all batches durable, including the pieces recorded of the current large files.
   func checkpoint() throws(SystemError) {
     made.add(1, ordering: .relaxed)
-    for notes in active.withLock({ Array($0.values) }) { notes.flush() }
+    for checkpoint in active.withLock({ Array($0.values) }) { checkpoint.flush() }
     try file?.flush()
     try file?.descriptor.sync()
   }
@@ -79,26 +79,29 @@ final class ResumeFile: Sendable {
   func batches(of key: DirectoryKey) -> [RecordPointer] { batches[key] ?? [] }
 
   /// Returns the version of a large file and its pieces, or nil if the batch is a directory's.
-  func filePart(at place: RecordPointer) -> (file: ReadFile, pieces: [ReadPiece])? {
-    let start = Self.headerSize + ReadFile.size
-    guard let bytes = file?.read(place), bytes.count >= start else { return nil }
+  func filePart(at pointer: RecordPointer) -> (
+    file: ChunkCheckpoint.FileVersion, pieces: [ChunkCheckpoint.Piece]
+  )? {
+    let start = Self.headerSize + ChunkCheckpoint.FileVersion.size
+    guard let bytes = file?.read(pointer), bytes.count >= start else { return nil }
     let span = bytes.span
-    let file = ReadFile(span.extracting(Self.headerSize..<start))
-    let pieces = ReadPiece.read(span.extracting(start..<span.count), ofSize: file.fileSize)
+    let file = ChunkCheckpoint.FileVersion(span.extracting(Self.headerSize..<start))
+    let pieces = ChunkCheckpoint.Piece.read(
+      span.extracting(start..<span.count), ofSize: file.fileSize)
     return pieces.map { (file, $0) }
   }
 
   /// Includes the pieces that `body` records of a file in checkpoints. If `body` throws, they are
   /// written; otherwise the file's entry replaces them.
-  func noting<Result>(
-    _ notes: ChunkCheckpoint, _ body: () throws -> Result
+  func including<Result>(
+    _ chunks: ChunkCheckpoint, _ body: () throws -> Result
   ) rethrows -> Result {
-    active.withLock { $0[ObjectIdentifier(notes)] = notes }
-    defer { active.withLock { $0[ObjectIdentifier(notes)] = nil } }
+    active.withLock { $0[ObjectIdentifier(chunks)] = chunks }
+    defer { active.withLock { $0[ObjectIdentifier(chunks)] = nil } }
     do {
       return try body()
     } catch {
-      notes.flush()
+      chunks.flush()
       throw error
     }
   }
@@ -110,18 +113,62 @@ final class ResumeFile: Sendable {
     _ file: borrowing Descriptor
   ) -> (batches: [DirectoryKey: [RecordPointer]], end: UInt64) {
     var batches: [DirectoryKey: [RecordPointer]] = [:]
-    var end = UInt64(StateHead.size)
+    var end = UInt64(KnownState.Head.size)
     while let frame = try? file.read(count: frameSize, at: end), frame.count == frameSize {
       let start = end + UInt64(frameSize)
-      let place = RecordPointer(
+      let pointer = RecordPointer(
         offset: start, length: LittleEndian.integer(frame.span, at: 0),
         sum: LittleEndian.integer(frame.span, at: 4))
-      guard let batch = place.bytes(in: file), batch.count >= headerSize,
+      guard let batch = pointer.bytes(in: file), batch.count >= headerSize,
         let digest = Digest(batch.span.extracting(0..<Digest.byteCount))
       else { break }
-      batches[DirectoryKey(digest), default: []].append(place)
-      end = start + UInt64(place.length)
+      batches[DirectoryKey(digest), default: []].append(pointer)
+      end = start + UInt64(pointer.length)
     }
     return (batches, end)
+  }
+}
+
+/// The entries of one directory that a run has read so far, recorded for the next run in case this
+/// one does not reach the end of the directory.
+///
+/// For use by one thread at a time. Entries are written in batches, by `flush()` before another
+/// thread continues the directory, and with the next entry after a checkpoint.
+struct DirectoryCheckpoint {
+  private let run: ResumeFile
+  private let key: DirectoryKey
+  private var entries: [UInt8] = []
+  private var last: ByteString?
+  private var checkpoint: Int
+
+  private static let batch = 64 << 10
+
+  init(_ run: ResumeFile, _ key: DirectoryKey) {
+    self.run = run
+    self.key = key
+    checkpoint = run.checkpoints
+  }
+
+  /// Adds an entry that was read and whose blobs were all passed to the repository.
+  mutating func add(
+    _ name: ByteString, _ status: FileStatus, isStable: Bool, encoded: [UInt8]
+  ) {
+    if let last, !(last < name) { flush() }
+    let isWhole = name.withSpan { name in
+      KnownEntry.Layout.append(
+        name, status: status, isStable: isStable, encoded: encoded, directory: nil, to: &entries)
+    }
+    guard isWhole else { return }
+    last = name
+    if entries.count >= Self.batch || checkpoint != run.checkpoints { flush() }
+  }
+
+  /// Writes the added entries.
+  mutating func flush() {
+    checkpoint = run.checkpoints
+    last = nil
+    guard !entries.isEmpty else { return }
+    run.append(entries, in: key)
+    entries.removeAll(keepingCapacity: true)
   }
 }

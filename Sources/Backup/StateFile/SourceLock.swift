@@ -1,7 +1,9 @@
 package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
+internal import DeviceScan
 package import SandboxModel
+internal import Synchronization
 package import SystemIO
 
 /// The lock of one source of backups in one repository, held as long as this value lives, so that
@@ -51,4 +53,25 @@ package final class SourceLock: Sendable {
       Host.pause(seconds: interval)
     }
   }
+}
+
+extension OperationError {
+  /// Another run holds the lock of the source.
+  static func anotherRun(
+    _ error: SystemError, of key: StateKey, in cache: ByteString
+  ) -> OperationError {
+    let directory = try? Directory.open(path: key.directory(in: cache))
+    var holder: LockHolder?
+    if let directory { holder = FileLock.holder(of: key.lock, in: directory) }
+    return OperationError(
+      .busy, code: .sourceLocked,
+      "cannot back up: another backup of the same source is in progress"
+        + (holder?.words ?? " (\(error.path))"),
+      hint: "wait until it has ended, or use '--lock-wait 10m' to wait for it")
+  }
+
+  /// The backup was asked to stop before it created its snapshot.
+  package static let interrupted = OperationError(
+    .interrupted, "the backup was interrupted: no snapshot was created",
+    hint: "run it again to continue: data that is already stored is not stored again")
 }

@@ -1,7 +1,7 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import Codecs
-package import DeviceScan
-package import SystemIO
+internal import DeviceScan
+internal import SystemIO
 
 // State: the entries that earlier backups of a source recorded, so that nothing is read twice.
 //
@@ -18,39 +18,38 @@ package import SystemIO
 ///
 /// Several threads can look up and record entries. Recording never fails: `finish` reports once
 /// that something could not be written, and the next run reads it again.
-package final class SourceState: Sendable {
+final class SourceState: Sendable {
   let key: StateKey
   let program: String
   /// The start of the run, by the clock of the file system that holds the state.
-  package let clock: RunClock
+  let clock: RunClock
   /// The reasons why the earlier state is not used or no state can be saved; empty if there are
   /// none.
-  package let remarks: [String]
+  let remarks: [String]
 
   /// The open directory of the repository's files, with the lock in it.
-  let place: StateDirectory?
+  let directory: StateDirectory?
   /// The state of the last finished run.
   let known: KnownState?
   /// The file for this run's records: the known file, or a new one.
   let records: RecordFile?
   let interrupted: ResumeFile
 
-  init(_ opening: StateOpening) {
-    key = opening.key
-    program = opening.program
-    clock = opening.clock
-    remarks = opening.remarks
-    known = opening.known
-    records = opening.records
-    interrupted = opening.interrupted
-    place = opening.place
+  private init(
+    _ key: StateKey, program: String, clock: RunClock, remarks: [String],
+    directory: StateDirectory? = nil, known: KnownState? = nil, records: RecordFile? = nil,
+    interrupted: ResumeFile = ResumeFile(nil)
+  ) {
+    (self.key, self.program, self.clock, self.remarks) = (key, program, clock, remarks)
+    (self.directory, self.known, self.records) = (directory, known, records)
+    self.interrupted = interrupted
   }
 
   /// The containers that earlier runs stored, in the order of their paths.
-  package var containers: [KnownContainer] { known?.containers ?? [] }
+  var containers: [KnownContainer] { known?.containers ?? [] }
 
   /// Returns the record of a container, or nil if there is none.
-  package func container(_ path: ByteString) -> KnownContainer? {
+  func container(_ path: ByteString) -> KnownContainer? {
     let containers = containers
     var (low, high) = (0, containers.count)
     while low < high {
@@ -66,52 +65,147 @@ package final class SourceState: Sendable {
     return packs.hold(container.packs, in: file)
   }
 
-  /// Returns the recorded entries of a directory.
-  ///
-  /// - Parameter entry: the directory's recorded entry in its parent, or that of a container's
-  ///   root.
-  package func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
-    directory(at: entry?.directory, key: key)
-  }
-
   /// Returns the recorded entries of a directory whose record is at a location, or that has none.
-  func directory(at place: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
-    KnownDirectory(known?.file, at: place, parts: interrupted.entries(of: key))
+  func directory(at record: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
+    KnownDirectory(known?.file, at: record, parts: interrupted.entries(of: key))
   }
 
   // MARK: - Recording
 
   /// Begins a directory's record.
-  package func makeRecord() -> DirectoryRecord { DirectoryRecord(records) }
+  func makeRecord() -> DirectoryRecord { DirectoryRecord(records) }
 
   /// Writes a directory's record; returns its location for the directory's own entry, or nil if it
   /// cannot be written.
   ///
   /// - Parameter tree: the directory's stored tree.
-  package func write(_ record: consuming DirectoryRecord, tree: TreeReference?) -> RecordPointer? {
+  func write(_ record: consuming DirectoryRecord, tree: TreeReference?) -> RecordPointer? {
     record.write(tree: tree)
   }
 
   /// Begins the record of the entries read of a directory, for the next run if this one is
   /// interrupted.
-  package func makeCheckpoint(_ key: DirectoryKey) -> DirectoryCheckpoint {
+  func makeCheckpoint(_ key: DirectoryKey) -> DirectoryCheckpoint {
     DirectoryCheckpoint(interrupted, key)
   }
 
   /// Returns the pieces that interrupted runs read of a large file with the given status.
-  package func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
+  func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
     ResumableChunks(in: interrupted, of: file, status: status)
   }
 
   /// Lets `body` record the pieces of a large file as it reads them, for the next run if this one
   /// is interrupted in it.
-  package func recordingPieces<Result>(
+  func recordingPieces<Result>(
     of file: DirectoryKey, _ status: FileStatus, _ body: (ChunkCheckpoint) throws -> Result
   ) rethrows -> Result {
-    let notes = ChunkCheckpoint(in: interrupted, of: file, status: status)
-    return try interrupted.noting(notes) { try body(notes) }
+    let chunks = ChunkCheckpoint(in: interrupted, of: file, status: status)
+    return try interrupted.including(chunks) { try body(chunks) }
   }
 
   /// Makes the recorded entries durable. To be called after the repository's own checkpoint.
-  package func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
+  func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
+}
+
+// MARK: - Opening
+
+extension SourceState {
+  /// Takes the source's lock and opens the state of earlier runs.
+  ///
+  /// A state that is damaged, that another user owns, or that belongs to another source is not
+  /// used, which a remark reports. Without a directory for the state, the run continues without
+  /// one.
+  ///
+  /// - Parameters:
+  ///   - cache: the cache directory, as in `Host.cacheDirectory`.
+  ///   - program: the program and its version.
+  ///   - lock: the source's lock, if the caller holds it.
+  /// - Throws: `busy` if another run of the same source is in progress.
+  static func open(
+    _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
+  ) throws(OperationError) -> SourceState {
+    guard let cache else {
+      return .absent(key, program: program, remark: "there is no cache directory")
+    }
+    do throws(SystemError) {
+      let directory = try StateDirectory(key, in: cache, under: lock)
+      return SourceState(key, program: program, in: directory)
+    } catch {
+      if error.isBusy { throw .anotherRun(error, of: key, in: cache) }
+      return .absent(key, program: program, remark: error.description)
+    }
+  }
+
+  /// Returns the state with the entries that this run has read so far, as after an interruption. To
+  /// be called after a checkpoint; this value must not be used afterwards.
+  func reopened() -> SourceState {
+    directory.map { SourceState(key, program: program, in: $0) } ?? self
+  }
+
+  /// Returns an empty state that is not saved.
+  static func absent(_ key: StateKey, program: String, remark: String) -> SourceState {
+    SourceState(key, program: program, clock: RunClock(start: Host.now()), remarks: [remark])
+  }
+
+  /// Opens the parts of the state. A step that fails leaves a remark, and its part is nil.
+  private convenience init(_ key: StateKey, program: String, in directory: StateDirectory) {
+    var remarks: [String] = []
+    let start = (try? directory.time(key)) ?? Host.now()
+    let known = Self.known(in: directory, key: key, remarks: &remarks)
+    let records = known?.file ?? Self.newFile(in: directory, key: key, remarks: &remarks)
+    let interrupted = Self.interrupted(
+      in: directory, key: key, program: program, remarks: &remarks)
+    self.init(
+      key, program: program, clock: RunClock(start: min(start, Host.now())), remarks: remarks,
+      directory: directory, known: known, records: records, interrupted: interrupted)
+  }
+
+  private static func known(
+    in directory: StateDirectory, key: StateKey, remarks: inout [String]
+  ) -> KnownState? {
+    do {
+      switch try directory.open(key.state) {
+      case .absent: return nil
+      case .refused(let reason): throw KnownState.Fault(reason)
+      case .open(let file): return try KnownState(file, key)
+      }
+    } catch let fault as KnownState.Fault {
+      remarks.append("the state '\(directory.path(key.state))' is not used: \(fault.reason)")
+    } catch {
+      remarks.append("the state is not used: \(error)")
+    }
+    return nil
+  }
+
+  private static func newFile(
+    in directory: StateDirectory, key: StateKey, remarks: inout [String]
+  ) -> RecordFile? {
+    do throws(SystemError) {
+      return RecordFile(try directory.create(key.replacement), end: KnownState.Head.firstRecord)
+    } catch {
+      remarks.append("the state cannot be saved: \(error)")
+      return nil
+    }
+  }
+
+  /// Opens the file of an interrupted run, or creates the file for this one.
+  private static func interrupted(
+    in directory: StateDirectory, key: StateKey, program: String, remarks: inout [String]
+  ) -> ResumeFile {
+    do throws(SystemError) {
+      if case .open(let file) = try directory.open(key.partial),
+        let head = KnownState.Head(try file.read(count: KnownState.Head.size, at: 0)),
+        head.key == key
+      {
+        return ResumeFile(file)
+      }
+      let file = try directory.create(key.partial)
+      let head = KnownState.Head(key, program: program, end: UInt64(KnownState.Head.size))
+      try file.write(head.encoded(), at: 0)
+      return ResumeFile(file)
+    } catch {
+      remarks.append("an interrupted run cannot be resumed: \(error)")
+      return ResumeFile(nil)
+    }
+  }
 }

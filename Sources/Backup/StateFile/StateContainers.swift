@@ -1,42 +1,31 @@
-package import Codecs
-package import SystemIO
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
 
 /// A container that the last run to store it recorded.
-package struct KnownContainer: Sendable {
+struct KnownContainer: Sendable {
   /// The snapshot of that run: the record is valid as long as the repository holds it.
-  package let snapshot: Digest
+  let snapshot: Digest
   /// The location of the list of packs that the repository had then.
   let packs: RecordPointer
   /// The entry of its root, named with the container's logical path.
-  package let entry: KnownEntry
+  let entry: KnownEntry
 
   /// The container's logical path.
-  package var path: ByteString { entry.name }
+  var path: ByteString { entry.name }
 }
 
-/// A container that this run records.
-package struct RecordedContainer: Sendable {
-  /// The logical path.
-  package let path: ByteString
-  let status: FileStatus
-  let isStable: Bool
-  let encoded: [UInt8]?
-  let directory: RecordPointer?
-
-  /// Creates the record of a container's root.
-  ///
-  /// - Parameters:
-  ///   - encoded: the result of `TreeEntry.encoded()` for the root.
-  ///   - directory: the result of `SourceState.write(_:tree:)` for the root.
-  package init(
-    path: ByteString, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
-    directory: RecordPointer?
-  ) {
-    self.path = path
-    self.status = status
-    self.isStable = isStable
-    self.encoded = encoded
-    self.directory = directory
+extension SourceState {
+  /// A container that this run records.
+  struct RecordedContainer: Sendable {
+    /// The logical path.
+    let path: ByteString
+    let status: FileStatus
+    let isStable: Bool
+    /// The result of `TreeEntry.encoded()` for the root.
+    let encoded: [UInt8]?
+    /// The result of `SourceState.write(_:tree:)` for the root.
+    let directory: RecordPointer?
   }
 }
 
@@ -52,17 +41,17 @@ enum ContainerTable {
     let start = 4 + count * rowSize
     guard start <= bytes.count, let page = EntryPage(bytes, from: start), page.count == count
     else { return nil }
-    var place = start
+    var offset = start
     var containers: [KnownContainer] = []
     for number in 0..<count {
       let at = 4 + number * rowSize
       let packs = at + Digest.byteCount
       guard let snapshot = Digest(bytes.span.extracting(at..<packs)) else { return nil }
-      let entry = KnownEntry(bytes, at: place, isOfInterruptedRun: false)
+      let entry = KnownEntry(bytes, at: offset, isOfInterruptedRun: false)
       containers.append(
         KnownContainer(
           snapshot: snapshot, packs: RecordPointer(bytes.span, at: packs), entry: entry))
-      place = entry.end
+      offset = entry.end
     }
     return containers
   }
@@ -90,10 +79,10 @@ enum ContainerTable {
 
 extension ContainerTable.Row {
   /// Creates the row of a container that this run recorded; returns nil if its entry is too long.
-  init?(_ container: RecordedContainer, snapshot: Digest, packs: RecordPointer) {
+  init?(_ container: SourceState.RecordedContainer, snapshot: Digest, packs: RecordPointer) {
     var entry: [UInt8] = []
     let isWhole = container.path.withSpan { path in
-      EntryLayout.append(
+      KnownEntry.Layout.append(
         path, status: container.status, isStable: container.isStable, encoded: container.encoded,
         directory: container.directory, to: &entry)
     }
@@ -106,5 +95,39 @@ extension ContainerTable.Row {
     self.init(
       path: known.path, snapshot: known.snapshot, packs: packs,
       entry: known.entry.bytes(movingDirectoryTo: directory))
+  }
+}
+
+/// The packs that a run can rely on, for comparison with the lists of a state. Containers recorded
+/// by one run share a list, which is compared only once.
+final class ListedPacks: Sendable {
+  private let words: Set<UInt64>
+  private let answers = Mutex<[RecordPointer: Bool]>([:])
+
+  init(_ packs: Set<Digest>) { words = Set(packs.map(\.leadingWord)) }
+
+  /// Returns the list of the packs that a repository has when a state is written: the first 8 bytes
+  /// of their ids, in order (docs/state-file.md, "Containers").
+  static func encode(_ packs: Set<Digest>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(packs.count * 8)
+    for word in packs.map(\.leadingWord).sorted() { LittleEndian.append(word, to: &bytes) }
+    return bytes
+  }
+
+  /// Whether all packs of a list in a state's file are among these; false if it cannot be read.
+  func hold(_ list: RecordPointer, in file: RecordFile) -> Bool {
+    if let known = answers.withLock({ $0[list] }) { return known }
+    let answer = file.read(list).map { hold($0) } ?? false
+    answers.withLock { $0[list] = answer }
+    return answer
+  }
+
+  /// Whether all packs of a list are among these.
+  func hold(_ list: [UInt8]) -> Bool {
+    list.count % 8 == 0
+      && stride(from: 0, to: list.count, by: 8).allSatisfy {
+        words.contains(LittleEndian.integer(list.span, at: $0))
+      }
   }
 }

@@ -1,5 +1,6 @@
+package import ArchiveStore
 internal import Codecs
-internal import SystemIO
+package import SystemIO
 
 /// The directory of a source's state files, with the source's lock held.
 final class StateDirectory: Sendable {
@@ -31,7 +32,7 @@ final class StateDirectory: Sendable {
   }
 
   /// Opens a file for reading and appending.
-  func open(_ name: ByteString) throws(SystemError) -> StateFile {
+  func open(_ name: ByteString) throws(SystemError) -> File {
     guard let status = try directory.statusIfPresent(name) else { return .absent }
     guard status.kind == .file else { return .refused("it is not a regular file") }
     let file = try directory.openOrCreate(name, permissions: 0o600)
@@ -53,9 +54,51 @@ final class StateDirectory: Sendable {
   }
 }
 
-/// The file at a state file's path.
-enum StateFile: ~Copyable {
-  case absent
-  case refused(String)
-  case open(Descriptor)
+extension StateDirectory {
+  /// The file at a state file's path.
+  enum File: ~Copyable {
+    case absent
+    case refused(String)
+    case open(Descriptor)
+  }
+}
+
+/// The identity of a state file: one source of backups in one repository.
+struct StateKey: Hashable, Sendable {
+  /// The repository's id.
+  let repository: Digest
+  /// The identity of the source (docs/state-file.md, "Names").
+  let source: Digest
+
+  /// Returns the directory of the repository's files, below the cache directory.
+  func directory(in cache: ByteString) -> ByteString { Self.directory(of: repository, in: cache) }
+
+  static func directory(of repository: Digest, in cache: ByteString) -> ByteString {
+    cache.appending("sandboxctl").appending(ByteString(repository.hex))
+  }
+
+  var state: ByteString { ByteString(source.hex + ".state") }
+  var partial: ByteString { ByteString(source.hex + ".partial") }
+  /// The new state while it is written.
+  var replacement: ByteString { ByteString(source.hex + ".state.new") }
+  /// The marks of the source's entries.
+  var marks: ByteString { ByteString(source.hex + ".marks") }
+  var lock: ByteString { ByteString(source.hex + ".lock") }
+}
+
+extension Repository {
+  /// Returns this host's copies of the repository's index, beside the state of its sources.
+  ///
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
+  package func indexCache(in cache: ByteString) -> IndexCache {
+    IndexCache(directory: StateKey.directory(of: id, in: cache).appending("index"))
+  }
+
+  /// Returns this host's file of the heads of the repository's snapshots, beside the state of its
+  /// sources.
+  ///
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
+  package func headCache(in cache: ByteString) -> SnapshotHeadCache {
+    SnapshotHeadCache(directory: StateKey.directory(of: id, in: cache))
+  }
 }

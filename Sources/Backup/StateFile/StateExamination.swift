@@ -2,10 +2,10 @@ internal import Codecs
 internal import SystemIO
 
 /// Reads untrusted bytes as a state file; decodes every entry in full. For fuzzing.
-package enum StateExamination {
+enum StateExamination {
   /// Reads the bytes of a whole file as a state and as an interrupted run's file; returns the
   /// number of entries in them.
-  package static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
+  static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
     var count = 0
     if let file = try? Descriptor.inMemory(bytes), let known = try? KnownState(file, key) {
       var walk = Walk(file: known.file)
@@ -15,7 +15,7 @@ package enum StateExamination {
     if let file = try? Descriptor.inMemory(bytes) {
       let run = ResumeFile(file)
       for key in run.keys {
-        for cursor in run.entries(of: key) { count += look(cursor) }
+        for cursor in run.entries(of: key) { count += decode(cursor) }
         count += run.batches(of: key).reduce(0) { $0 + (run.filePart(at: $1)?.pieces.count ?? 0) }
       }
     }
@@ -24,34 +24,34 @@ package enum StateExamination {
 
   /// Reads bytes as a record of each kind, without a checksum, which would exclude all damage;
   /// returns the number of entries in them.
-  package static func examineRecord(_ bytes: [UInt8]) -> Int {
+  static func examineRecord(_ bytes: [UInt8]) -> Int {
     var count = 0
-    if let directory = DirectoryContents(bytes) {
+    if let directory = DirectoryRecord.Contents(bytes) {
       count += directory.pages.count
-      if let page = EntryPage(bytes, from: DirectoryLayout.header) { count += look(page) }
+      if let page = EntryPage(bytes, from: DirectoryRecord.Layout.header) { count += decode(page) }
     }
-    if let page = EntryPage(bytes, from: 0) { count += look(page) }
-    count += ReadPiece.read(bytes.span, ofSize: .max)?.count ?? 0
+    if let page = EntryPage(bytes, from: 0) { count += decode(page) }
+    count += ChunkCheckpoint.Piece.read(bytes.span, ofSize: .max)?.count ?? 0
     let containers = ContainerTable.read(bytes) ?? []
-    for container in containers { look(container.entry) }
-    return count + containers.count + (StateHead(bytes) == nil ? 0 : 1)
+    for container in containers { decode(container.entry) }
+    return count + containers.count + (KnownState.Head(bytes) == nil ? 0 : 1)
   }
 
-  private static func look(_ page: EntryPage) -> Int {
-    look(EntryCursor(interrupted: page))
+  private static func decode(_ page: EntryPage) -> Int {
+    decode(EntryPage.Cursor(interrupted: page))
   }
 
-  private static func look(_ cursor: EntryCursor) -> Int {
+  private static func decode(_ cursor: EntryPage.Cursor) -> Int {
     var (cursor, count) = (cursor, 0)
     while let entry = cursor.next() {
-      look(entry)
+      decode(entry)
       count += 1
     }
     return count
   }
 
   /// Reads all fields of an entry.
-  private static func look(_ entry: KnownEntry) {
+  private static func decode(_ entry: KnownEntry) {
     _ = (entry.kind, entry.inode, entry.size, entry.modified, entry.changed, entry.isStable)
     _ = (entry.name, entry.directory, entry.entry)
   }
@@ -64,15 +64,15 @@ package enum StateExamination {
     var count = 0
 
     mutating func take(_ entry: KnownEntry) {
-      look(entry)
+      decode(entry)
       count += 1
       if let directory = entry.directory, seen.insert(directory).inserted { open.append(directory) }
     }
 
     mutating func run() -> Int {
-      while let place = open.popLast() {
-        guard let directory = DirectoryContents(file.read(place)) else { continue }
-        var cursor = EntryCursor(directory, file)
+      while let pointer = open.popLast() {
+        guard let directory = DirectoryRecord.Contents(file.read(pointer)) else { continue }
+        var cursor = EntryPage.Cursor(directory, file)
         while let entry = cursor.next() { take(entry) }
       }
       return count

@@ -46,8 +46,8 @@ extension DeviceScan {
     var flags: UInt32 = 0
     // By handles from the container on, so that no link is followed.
     let root = scan.container.absolutePath
-    let ladder = try? PathLadder(root: Directory.open(path: root))
-    try? ladder?.withDirectory(scan.path(index).components) { directory throws(SystemError) in
+    var cursor = try? DirectoryCursor(root: Directory.open(path: root))
+    try? cursor?.withDirectory(at: scan.path(index).components) { directory throws(SystemError) in
       attributes = try directory.attributes.all().filter {
         $0.name != Attribute.hostLabel && $0.value.count <= Attribute.inlineLimit
       }.map { Attribute(name: $0.name, value: .inline($0.value)) }

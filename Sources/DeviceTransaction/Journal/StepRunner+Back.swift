@@ -19,7 +19,7 @@ extension StepRunner {
       if source == step.root {
         try place.addOpened(step.name, to: place, as: name, note)
       } else {
-        try ladder(source).withDirectory(step.directory, making: true) { from throws(SystemError) in
+        try cursor(source).withDirectory(step.directory, making: true) { from throws(SystemError) in
           try place.addOpened(step.name, to: from, as: name, note)
         }
       }
@@ -42,7 +42,7 @@ extension StepRunner {
     }
     return try within(kept, at: step.directory) { trash throws(SystemError) in
       guard try trash.statusIfPresent(name) != nil else { return false }
-      return try ladder(step.root).withDirectory(step.directory) { place throws(SystemError) in
+      return try cursor(step.root).withDirectory(step.directory) { place throws(SystemError) in
         try restore(name, from: trash, to: place, as: step.name)
       }
     } ?? false

@@ -4,7 +4,23 @@ package import SystemIO
 /// roots: all steps or, after an interruption, those that were not applied.
 package final class StepRunner {
   private let roots: [JournalRecord.Root]
-  private var ladders: [Int: PathLadder] = [:]
+  private var cursors: [Int: Cursor] = [:]
+
+  /// The cursor below one root, shared by the steps.
+  final class Cursor {
+    private var cursor: DirectoryCursor
+
+    init(root: consuming Directory) { cursor = DirectoryCursor(root: root) }
+
+    func withDirectory<Result: ~Copyable>(
+      _ path: [ByteString], making: Bool = false,
+      _ body: (borrowing Directory) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+      try cursor.go(to: path, making: making)
+      return try cursor.withDirectory(body)
+    }
+  }
+
   /// The note that records a directory opened for its move.
   let note: OpenedNote?
   /// The names at which this runner kept replaced entries: for steps of units, and if a name
@@ -29,7 +45,7 @@ package final class StepRunner {
       } ?? false
     }
     guard let staged = try staged(step, source) else { return false }
-    let target = try ladder(step.root)
+    let target = try cursor(step.root)
     try target.withDirectory(above) { place throws(SystemError) in
       try keepPresent(step, place, for: staged.kind)
       try fill(step, from: source, in: place)
@@ -79,7 +95,7 @@ package final class StepRunner {
   ) throws(SystemError) {
     // It is renamed within the same directory, which is open already.
     if source == step.root { return try move(step, from: place, to: place) }
-    try ladder(source).withDirectory(step.directory) { from throws(SystemError) in
+    try cursor(source).withDirectory(step.directory) { from throws(SystemError) in
       try move(step, from: from, to: place)
     }
   }
@@ -106,7 +122,7 @@ package final class StepRunner {
       if kept == step.root {
         try place.keep(name, in: place, as: keptName, leaving: leaving, note)
       } else {
-        try ladder(kept).withDirectory(step.directory, making: true) {
+        try cursor(kept).withDirectory(step.directory, making: true) {
           directory throws(SystemError) in
           try place.keep(name, in: directory, as: keptName, leaving: leaving, note)
         }
@@ -120,15 +136,15 @@ package final class StepRunner {
     _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result? {
     do throws(SystemError) {
-      return try ladder(root).withDirectory(path, body)
+      return try cursor(root).withDirectory(path, body)
     } catch {
       if error.isMissing { return nil }
       throw error
     }
   }
 
-  func ladder(_ root: Int) throws(SystemError) -> PathLadder {
-    if let ladder = ladders[root] { return ladder }
+  func cursor(_ root: Int) throws(SystemError) -> Cursor {
+    if let cursor = cursors[root] { return cursor }
     let (path, inode) = (roots[root].path, roots[root].inode)
     let directory =
       inode == nil
@@ -136,8 +152,8 @@ package final class StepRunner {
     if let inode, try directory.status().identity.inode != inode {
       throw SystemError.replaced(path)
     }
-    let ladder = PathLadder(root: directory)
-    ladders[root] = ladder
-    return ladder
+    let cursor = Cursor(root: directory)
+    cursors[root] = cursor
+    return cursor
   }
 }

@@ -7,7 +7,7 @@ package import SystemIO
 package final class TrashDirectory {
   /// The path of the directory for the container's entries.
   package let path: ByteString
-  private let ladder: PathLadder
+  private var ladder: DirectoryCursor
   private let note: OpenedNote
 
   /// Creates the operation's directory with its note, and in it the directory of a container.
@@ -38,7 +38,7 @@ package final class TrashDirectory {
     try trash.sync()
     path = place.appending(container)
     self.note = OpenedNote(record.id, root: root)
-    ladder = PathLadder(root: try Directory.make(resolved: path, permissions: 0o700))
+    ladder = DirectoryCursor(root: try Directory.make(resolved: path, permissions: 0o700))
     try ControlOwner.give(path)
   }
 
@@ -52,7 +52,7 @@ package final class TrashDirectory {
     _ name: ByteString, of directory: borrowing Directory, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
   ) throws(SystemError) {
-    _ = try ladder.withDirectory(path, making: true) { place throws(SystemError) in
+    _ = try ladder.withDirectory(at: path, making: true) { place throws(SystemError) in
       try directory.keep(name, in: place, as: newName ?? name, leaving: leaving, note)
     }
   }

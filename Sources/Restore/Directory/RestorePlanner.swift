@@ -42,7 +42,7 @@ package struct RestorePlanner: ~Copyable {
   let reader: RepositoryReader
   package var plan: RestorePlan
   /// The target's directories down to the current one; nil if the target does not exist.
-  var present: DirectoryLadder? = nil
+  var present: DirectoryCursor? = nil
   /// The snapshot's directories down to the current one.
   package var directories: [OpenDirectory] = []
   var leaders: [ByteString: LinkLeader] = [:]
@@ -104,7 +104,7 @@ package struct RestorePlanner: ~Copyable {
       if let now = plan.request.rules?.comparesBytesAt, plan.place.name == nil {
         proof = ContentProof(reader, since: plan.snapshot.snapshot.time, now: now, in: directory)
       }
-      present = DirectoryLadder(root: directory)
+      present = DirectoryCursor(root: directory)
     } catch {
       // A directory that cannot be read must not be mistaken for one that does not exist.
       guard error.isMissing else { throw OperationError(error) }

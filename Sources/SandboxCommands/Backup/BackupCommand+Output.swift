@@ -12,7 +12,7 @@ extension BackupCommand {
   struct Text {
     private let plan: BackupPlan
     private let report: BackupReport?
-    private let owners: ListExcerpt<OwnerSummary>
+    private let owners: ListExcerpt<BackupPlan.OwnerSummary>
     private let places: RealPaths
 
     init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
@@ -20,7 +20,7 @@ extension BackupCommand {
       self.report = report
       places = RealPaths(plan.device)
       owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
-        owner.excluded.reduce(into: owner.kept.bytes) { $0.addClamping($1.totals.bytes) }
+        owner.excluded.reduce(into: owner.included.bytes) { $0.addClamping($1.totals.bytes) }
       }
     }
 
@@ -85,7 +85,7 @@ extension BackupCommand {
       ])
       for owner in owners.shown {
         table.add([
-          Self.name(owner.path), Sizes.text(owner.kept.bytes), plan.reasonText(owner),
+          Self.name(owner.path), Sizes.text(owner.included.bytes), plan.reasonText(owner),
         ])
       }
       return table
@@ -99,8 +99,8 @@ extension BackupCommand {
 
     private var summary: String {
       guard let report else {
-        return "would keep \(Sizes.text(plan.kept.bytes)) in "
-          + "\(Sizes.count(plan.kept.files, "file")), exclude \(Sizes.text(plan.left.bytes))"
+        return "would keep \(Sizes.text(plan.includedTotals.bytes)) in "
+          + "\(Sizes.count(plan.includedTotals.files, "file")), exclude \(Sizes.text(plan.excludedTotals.bytes))"
       }
       if report.isUnchanged { return "nothing changed since the last snapshot: no snapshot made" }
       let id = report.snapshot.map { String($0.id.hex.prefix(8)) } ?? ""
@@ -133,7 +133,7 @@ extension BackupPlan {
   /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
   /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
   /// device's directory.
-  func reasonText(_ owner: OwnerSummary) -> String {
+  func reasonText(_ owner: BackupPlan.OwnerSummary) -> String {
     var parts: [String] = []
     let left = owner.excluded.filter { $0.totals.bytes > 0 }
     if let largest = left.first {
@@ -200,7 +200,7 @@ extension BackupCommand {
 
     /// Returns the shortest name of the first app with kept data.
     private static func app(_ plan: BackupPlan, in snapshot: Snapshot) -> String? {
-      let kept = plan.summaries.filter { $0.kept.files > 0 }.map(\.path)
+      let kept = plan.summaries.filter { $0.included.files > 0 }.map(\.path)
       return snapshot.apps.first { app in
         kept.contains(ByteString("apps").appending(ByteString(app.identifier)))
       }
@@ -233,7 +233,7 @@ extension BackupPlan {
       ] + JSON.path(device.root, named: "root") + [
         JSON.Member("policy", .string(policy.name)),
         JSON.Member("policy_digest", .string(policy.digest.hex)),
-        JSON.Member("keeps", kept.json), JSON.Member("leaves_out", left.json),
+        JSON.Member("keeps", includedTotals.json), JSON.Member("leaves_out", excludedTotals.json),
         JSON.Member("owners", .array(summaries.map(\.json))),
         JSON.Member("left_out", .array(excluded.map(\.json))),
         JSON.Member("unreadable", RealPaths(device).json(unreadable)),
@@ -242,10 +242,10 @@ extension BackupPlan {
   }
 }
 
-extension OwnerSummary {
+extension BackupPlan.OwnerSummary {
   var json: JSON {
     var members = JSON.path(path)
-    members.append(JSON.Member("keeps", kept.json))
+    members.append(JSON.Member("keeps", included.json))
     let left = excluded.map { JSON.Member($0.dataClass.rawValue, $0.totals.json) }
     members.append(JSON.Member("leaves_out", .object(left)))
     return .object(members)

@@ -43,7 +43,7 @@ struct DeviceBackup {
       let marks = SourceMarks(
         of: device, in: repository, cache: Host.cacheDirectory, program: Version.text, under: lock)
       let (plan, found) = try command.plan(
-        device, policy: policy, excluding: own, knowing: marks?.memory, isStopping: isStopping)
+        device, policy: policy, excluding: own, knowing: marks?.markCache, isStopping: isStopping)
       let selection = try command.part.selection(of: plan.device)
       if let found { marks?.keep(found, isPart: selection.isPart) }
       var request = request(

@@ -135,6 +135,13 @@ extension Directory: MetadataTarget {
     try descriptor.setPermissions(bits)
   }
 
+  /// Changes the owner of an entry that root just created to the owner of this directory.
+  package func inheritOwner(_ name: ByteString) throws(SystemError) {
+    guard Host.userID == 0 else { return }
+    let owner = try status()
+    if owner.user != 0 { try setOwner(user: owner.user, group: owner.group, of: name) }
+  }
+
   /// Sets the directory's owner.
   package func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     try descriptor.setOwner(user: user, group: group)

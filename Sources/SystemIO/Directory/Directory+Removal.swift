@@ -49,14 +49,14 @@ extension Directory {
       case remove(ByteString, depth: Int)
     }
 
-    private var ladder: DirectoryLadder
+    private var cursor: DirectoryCursor
     private var steps: [Step] = []
     private let watch: RemovalWatch
     private(set) var failure: SystemError?
     private(set) var isStopped = false
 
     init(root: consuming Directory, _ watch: RemovalWatch) {
-      ladder = DirectoryLadder(root: root)
+      cursor = DirectoryCursor(root: root)
       self.watch = watch
     }
 
@@ -74,29 +74,29 @@ extension Directory {
     private mutating func take(_ step: Step) throws(SystemError) {
       switch step {
       case .empty(let name, let depth):
-        try ladder.ascend(to: depth)
-        try ladder.descend(name)
+        try cursor.ascend(to: depth)
+        try cursor.descend(name)
         try refuseMount()
         steps.append(.remove(name, depth: depth))
         try emptyDirectory(depth: depth + 1)
       case .remove(let name, let depth):
-        try ladder.ascend(to: depth)
-        try ladder.withDirectory { directory throws(SystemError) in
+        try cursor.ascend(to: depth)
+        try cursor.withDirectory { directory throws(SystemError) in
           try directory.removeDirectory(name)
         }
       }
     }
 
     private func refuseMount() throws(SystemError) {
-      let isMountPoint = try ladder.withDirectory { directory throws(SystemError) in
+      let isMountPoint = try cursor.withDirectory { directory throws(SystemError) in
         try directory.status().isMountPoint
       }
-      if isMountPoint { throw SystemError(.remove, ladder.path, number: EBUSY) }
+      if isMountPoint { throw SystemError(.remove, cursor.path, number: EBUSY) }
     }
 
     private mutating func emptyDirectory(depth: Int) throws(SystemError) {
       let watch = watch
-      let (directories, failures, isStopped) = try ladder.withDirectory {
+      let (directories, failures, isStopped) = try cursor.withDirectory {
         directory throws(SystemError) in
         var (directories, failures): ([Step], [SystemError]) = ([], [])
         for (name, isDirectory) in try directory.children() {

@@ -7,12 +7,12 @@
 ///
 /// The generic parts are inlinable, so that they are specialized for the visitor.
 package struct Walk: ~Copyable {
-  private var ladder: DirectoryLadder
+  private var cursor: DirectoryCursor
   var batch = WalkBatch()
 
   /// Creates a walk of the tree below an open directory.
   package init(_ root: consuming Directory) {
-    ladder = DirectoryLadder(root: root)
+    cursor = DirectoryCursor(root: root)
   }
 
   /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
@@ -107,40 +107,40 @@ extension Walk {
   /// Makes the directory at a path the current one, at the start of its listing, and returns its
   /// device.
   mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
-    try ladder.ascend(to: 0)
-    for name in path { try ladder.descend(name) }
-    if path.isEmpty { try ladder.root.descriptor.seek(to: 0) }
-    return try ladder.identity().device
+    try cursor.ascend(to: 0)
+    for name in path { try cursor.descend(name) }
+    if path.isEmpty { try cursor.root.descriptor.seek(to: 0) }
+    return try cursor.identity().device
   }
 
   /// Returns the path of a pending directory at a depth.
   func path(of name: ByteString, depth: Int) -> [ByteString] {
-    ladder.names.prefix(depth - 1) + [name]
+    cursor.names.prefix(depth - 1) + [name]
   }
 
   /// Makes a directory at a depth the current one, a child of the one above it.
   mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
-    try ladder.ascend(to: depth - 1)
-    try ladder.descend(name)
+    try cursor.ascend(to: depth - 1)
+    try cursor.descend(name)
   }
 
   /// Fills the batch with the next entries of the current directory, which is on `device`.
   mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
-    guard try batch.listing.fill(from: ladder.raw, path: ladder.path) else { return false }
-    batch.look(in: ladder.raw, on: device) { ladder.path }
+    guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
+    batch.look(in: cursor.raw, on: device) { cursor.path }
     return true
   }
 
   func directoryContext() -> WalkDirectory {
     WalkDirectory(
-      depth: ladder.depth, relativePath: ladder.relativePath,
-      directory: Directory(adopting: ladder.raw, path: ladder.path))
+      depth: cursor.depth, relativePath: cursor.relativePath,
+      directory: Directory(adopting: cursor.raw, path: cursor.path))
   }
 
   /// Returns the problem to report to the visitor, or nil if the entry has vanished.
   func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
     if error.isMissing { return nil }
-    return WalkProblem(path: ladder.relativePath.appending(name), error: error)
+    return WalkProblem(path: cursor.relativePath.appending(name), error: error)
   }
 
   /// Returns the problem for a directory at a path that was not reached.

@@ -1,0 +1,245 @@
+internal import ArchiveStore
+internal import DeviceScan
+internal import Synchronization
+internal import SystemIO
+
+/// The state that the threads of a backup share.
+final class BackupRun: Sendable {
+  let trees: [SelectedTree]
+  let known: [UnchangedEntries]
+  let links: HardLinks
+  let session: WritingSession
+  let source: SourceState
+  let request: BackupRequest
+  let queue: WorkQueue
+  let saver: TreeSaver
+  /// The start of the run for each container, by the clock of the container's files.
+  private let clocks: [RunClock]
+  private let state: Mutex<State>
+
+  private struct State {
+    var findings = Findings()
+    /// Directories that could not be entered.
+    var closed: Set<EntryID> = []
+    /// The error that ended the work.
+    var failure: (any Error)?
+    /// The deadline for busy databases, once the first of them was waited for.
+    var databaseDeadline: Double?
+    var lastCheckpoint: Double
+    var isAtCheckpoint = false
+  }
+
+  init(
+    _ trees: [SelectedTree], known: [UnchangedEntries], links: HardLinks, session: WritingSession,
+    source: SourceState, request: BackupRequest, began: Timestamp
+  ) {
+    (self.trees, self.known, self.links) = (trees, known, links)
+    (self.session, self.source, self.request) = (session, source, request)
+    let clock =
+      request.now.map { RunClock(start: $0()) } ?? source.clock.starting(noLaterThan: began)
+    clocks = trees.map { tree in
+      if known[tree.number].root != nil { return clock }
+      return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan.volumes)
+    }
+    queue = WorkQueue(trees, known: known, links: links)
+    saver = TreeSaver(trees, known: known, session: session, source: source, clocks: clocks)
+    state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
+  }
+
+  /// The problems found so far.
+  var findings: Findings { state.withLock { $0.findings } }
+
+  /// Returns the start of the run by the clock that sets the times of a container's files.
+  func clock(of container: Int) -> RunClock { clocks[container] }
+
+  /// The current time.
+  var now: Timestamp { request.now?() ?? Host.now() }
+
+  /// Reads and stores all entries with several threads.
+  ///
+  /// - Throws: the error that ended the work; `interrupted` if it was asked to stop.
+  func work() throws {
+    let workers = try Workers(
+      count: request.workers, capacity: request.workers, name: "backup")
+    for _ in 0..<request.workers {
+      workers.submit {
+        do {
+          var worker = try BackupWorker(self)
+          try worker.work()
+        } catch { self.end(by: error) }
+      }
+    }
+    workers.finish()
+    if let failure = state.withLock({ $0.failure }) { throw failure }
+  }
+
+  /// Throws `interrupted` if the work was asked to stop.
+  func checkNotStopped() throws(OperationError) {
+    if request.isStopping() { throw .interrupted }
+  }
+
+  /// Ends the work. Only the first error is kept.
+  func end(by error: any Error) {
+    state.withLock { $0.failure = $0.failure ?? error }
+    queue.stop()
+  }
+
+  // MARK: - Problems
+
+  /// Records an entry that could not be read.
+  func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
+    request.counters.didFail()
+    state.withLock { $0.findings.miss(entry, at: path, error: error) }
+  }
+
+  /// Updates the findings.
+  func note(_ note: (inout Findings) -> Void) { state.withLock { note(&$0.findings) } }
+
+  /// Omits a directory that could not be entered. Only the first call has an effect.
+  func close(_ directory: EntryID, _ error: SystemError) throws {
+    guard state.withLock({ $0.closed.insert(directory).inserted }) else { return }
+    let scan = trees[Int(directory.container)].scan
+    // The scan has already reported a directory that it could not list.
+    if scan.entries[Int(directory.index)].isUnreadable {
+      state.withLock { _ = $0.findings.missing.insert(directory) }
+    } else {
+      miss(directory, at: scan.logicalPath(Int(directory.index)), error: error)
+    }
+    try saver.miss(directory)
+  }
+
+  /// Whether a directory or one above it could not be entered.
+  func isClosed(_ directory: EntryID) -> Bool {
+    state.withLock { state in
+      if state.closed.isEmpty { return false }
+      let scan = trees[Int(directory.container)].scan
+      var at = Int(directory.index)
+      while !state.closed.contains(EntryID(Int(directory.container), at)) {
+        if at == 0 { return false }
+        at = Int(scan.entries[at].parent)
+      }
+      return true
+    }
+  }
+
+  /// The deadline for busy databases, set by the first use.
+  var databaseDeadline: Double {
+    state.withLock { state in
+      let deadline =
+        state.databaseDeadline ?? Host.monotonicSeconds() + request.databaseTimeout
+      state.databaseDeadline = deadline
+      return deadline
+    }
+  }
+
+  /// Checks that every directory that was begun is complete or reported as missing. A bug must not
+  /// produce a snapshot with unreported gaps.
+  func requireWhole() throws {
+    for directory in saver.begun where !isClosed(directory) {
+      throw OperationError.uncertain(
+        trees[Int(directory.container)].scan.logicalPath(Int(directory.index)))
+    }
+    for tree in trees where !tree.isEmpty {
+      let isThere = saver.root(tree.number) != nil || known[tree.number].root != nil
+      guard isThere || isClosed(tree.id(0)) else {
+        throw OperationError.uncertain(tree.scan.logicalPath(0))
+      }
+    }
+  }
+
+  // MARK: - Checkpoints
+
+  /// Makes a checkpoint if one is due and no other thread is making one; `flush` stores the data
+  /// that the calling thread has buffered.
+  func checkpointIfDue(_ flush: () throws -> Void = {}) throws {
+    let isDue = state.withLock { state in
+      guard !state.isAtCheckpoint,
+        session.checkpointIsDue
+          || Host.monotonicSeconds() - state.lastCheckpoint >= request.checkpointSeconds
+      else { return false }
+      state.isAtCheckpoint = true
+      return true
+    }
+    guard isDue else { return }
+    defer {
+      state.withLock {
+        $0.isAtCheckpoint = false
+        $0.lastCheckpoint = Host.monotonicSeconds()
+      }
+    }
+    try flush()
+    try checkpoint()
+  }
+
+  /// Makes a checkpoint for the next run: first of the stored data, then of the records about it.
+  /// Records that cannot be written cost time, not data.
+  func checkpoint() throws {
+    try session.checkpoint()
+    do throws(SystemError) {
+      try source.checkpoint()
+    } catch { state.withLock { $0.findings.note("the checkpoint was not written: \(error)") } }
+  }
+}
+
+extension BackupRun {
+  /// The problems that a backup found, and the differences between its scan and the stored data.
+  struct Findings: Sendable {
+    /// Entries included by the policy that could not be read.
+    private(set) var unreadable: [PathRemark] = []
+    /// Entries in the snapshot that have a warning.
+    private(set) var warnings: [PathRemark] = []
+    /// Remarks that concern no single path.
+    private(set) var remarks: [String] = []
+    /// Entries missing from the snapshot, with everything below them.
+    var missing: Set<EntryID> = []
+    /// Missing entries that were removed or replaced after the scan.
+    private(set) var vanished: Set<EntryID> = []
+    /// The sizes of files whose size at reading differs from the scanned one.
+    var sizes: [EntryID: UInt64] = [:]
+
+    /// The capture method of each database.
+    private(set) var databases: [DatabaseRecord] = []
+    /// Files created after the scan, each with the entry whose data class it has.
+    private(set) var extras: [(owner: EntryID, size: UInt64)] = []
+
+    /// Records how a database was captured.
+    mutating func note(_ database: DatabaseRecord) { databases.append(database) }
+
+    /// Records a file created after the scan.
+    mutating func addExtra(of owner: EntryID, size: UInt64) { extras.append((owner, size)) }
+
+    /// Records an entry that could not be read. An entry removed since the scan is only a warning.
+    mutating func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
+      missing.insert(entry)
+      if error.isGoneOrReplaced { vanished.insert(entry) }
+      missPart(path, error)
+    }
+
+    /// Records data of an entry that could not be read. Data removed since the scan is only a
+    /// warning.
+    mutating func missPart(_ path: ByteString, _ error: SystemError) {
+      if error.isMissing {
+        warn(path, "it was removed during the backup")
+      } else {
+        unreadable.append(PathRemark(path: path, remark: error.reason))
+      }
+    }
+
+    /// Records an entry that was moved or replaced in every round.
+    mutating func noteMoved(_ path: ByteString) {
+      warnings.removeAll { $0.path == path }
+      unreadable.removeAll { $0.path == path }
+      unreadable.append(
+        PathRemark(
+          path: path,
+          remark: "it was moved or replaced repeatedly during the backup: run the backup again"
+        ))
+    }
+
+    mutating func warn(_ path: ByteString, _ remark: String) {
+      warnings.append(PathRemark(path: path, remark: remark))
+    }
+
+    mutating func note(_ remark: String) { remarks.append(remark) }
+  }
+}

@@ -1,0 +1,202 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DatabaseCapture
+internal import DeviceScan
+internal import SystemIO
+
+extension BackupWorker {
+  /// Thrown if a file that is read as an ordinary file begins like a database.
+  struct DatabaseFound: Error {
+    /// Throws if a file that begins with these bytes is a database.
+    static func check(_ bytes: Span<UInt8>) throws {
+      if DatabaseHead.begins(bytes) { throw DatabaseFound() }
+    }
+  }
+
+  /// Thrown if a database is busy. It is tried once more at the end of the run.
+  struct Deferred: Error {}
+
+  /// Stores a database with its log and its journal in one consistent state; returns the entry of
+  /// the database file and adds those of the others.
+  ///
+  /// - Throws: `Deferred` if the database is busy, unless the work item is late.
+  mutating func capture(
+    _ index: Int, _ files: UnchangedEntries.DatabaseFiles, in context: WorkItemContext
+  ) throws -> ReadEntry? {
+    let directory = context.directory
+    let unit = DatabaseUnit(directory.scan.name(index))
+    let capture: Captured?
+    do {
+      capture = try inDirectory(directory) { worker, opened in
+        try worker.isDatabase(unit, files: files, of: directory, in: opened)
+          ? worker.capture(
+            unit, files: files, of: directory, in: opened, isLate: context.item.isLate) : nil
+      }
+    } catch let error as SystemError {
+      run.miss(directory.id(index), at: directory.path.appending(unit.name), error: error)
+      try readPlainly(files.companions, in: context)
+      return nil
+    }
+    guard let capture else {
+      // Not a database: a file with the name of a journal is an ordinary file.
+      try readPlainly(files.companions, in: context)
+      return try read(index, in: directory, .plain)
+    }
+    note(capture.result, of: unit, in: directory)
+    try add(capture, to: index, files, in: context)
+    return capture.entries[unit.name]
+  }
+
+  /// The result of a capture and the entries that it read.
+  private struct Captured {
+    let result: CaptureResult
+    let entries: [ByteString: ReadEntry]
+  }
+
+  /// Whether a file is a database: it has a log, or begins like a database.
+  private borrowing func isDatabase(
+    _ unit: DatabaseUnit, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext,
+    in opened: borrowing Directory
+  ) throws -> Bool {
+    let log = unit.name(of: .log)
+    if files.companions.contains(where: { directory.scan.name(Int($0)) == log }) { return true }
+    return try DatabaseUnit.hasMagic(opened.fileUntouched(unit.name))
+  }
+
+  private borrowing func capture(
+    _ unit: DatabaseUnit, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext,
+    in opened: borrowing Directory, isLate: Bool
+  ) throws -> Captured {
+    var entries: [ByteString: ReadEntry] = [:]
+    let whenBusy =
+      isLate ? DatabaseCapture.WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
+    let result = try DatabaseCapture.capture(
+      unit, in: opened, spool: SpoolDirectory.open(cache: run.request.cache), whenBusy: whenBusy
+    ) { reader in
+      guard !directory.isExcluded(reader.name) else { return }
+      entries[reader.name] = try read(reader, files: files, of: directory)
+    }
+    guard let result else { throw Deferred() }
+    if result.method == .unlocked {
+      for name in entries.keys { entries[name]?.isStable = false }
+    }
+    return Captured(result: result, entries: entries)
+  }
+
+  /// Reads a file of a database, unless it is unchanged since an earlier run stored it.
+  private borrowing func read(
+    _ reader: MemberReader, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext
+  ) throws -> ReadEntry {
+    // The time at which the reader opened the file: a copy made under locks may be stored later.
+    var time = run.now
+    time.seconds -= Int64((Host.monotonicSeconds() - reader.opened).rounded(.up))
+    let path = directory.path.appending(reader.name)
+    run.request.counters.begin(path)
+    run.request.counters.didOpen()
+    let content =
+      try known(reader, files: files, of: directory)
+      ?? store(reader, path, of: directory, at: time)
+    let metadata = try readMetadata(reader.attributes, path) { () throws(SystemError) in
+      try reader.flags()
+    }
+    let entry = TreeEntry(
+      name: reader.name, node: .file(content), status: reader.status,
+      attributes: metadata.attributes, flags: metadata.flags,
+      linkGroup: run.links.name(of: reader.status.identity))
+    return ReadEntry(
+      entry: entry, status: reader.status,
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(
+          reader.status, readAt: time, in: run.clock(of: directory.tree.number))
+    )
+  }
+
+  /// Returns the content that an earlier run stored, or nil if the file has changed.
+  private borrowing func known(
+    _ reader: MemberReader, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext
+  ) -> Content? {
+    guard let index = directory.child(reader.name), let known = files.known[Int32(index)],
+      ChangeRules.isUnchanged(known, reader.status), case .file(let content)? = known.entry?.node
+    else { return nil }
+    return content
+  }
+
+  private borrowing func store(
+    _ reader: MemberReader, _ path: ByteString, of directory: DirectoryContext, at time: Timestamp
+  ) throws -> Content {
+    let file = LargeFile(
+      path: path, key: directory.facts.key.file(reader.name), status: reader.status,
+      hints: FileHints(reader.status, isDatabase: reader.member == .database),
+      isStable: ChangeRules.isStable(
+        reader.status, readAt: time, in: run.clock(of: directory.tree.number)))
+    return try store(file) { content in
+      try reader.takePieces(
+        take: { range in
+          let count = try content.take(range) { try reader.read($0, appendingTo: &$1) }
+          try run.checkNotStopped()
+          try run.checkpointIfDue()
+          return count
+        }, hole: { try content.takeHole($0) })
+    }
+  }
+
+  // MARK: - Results
+
+  /// Adds the entries of a database's log and journal. A file removed since the scan is recorded as
+  /// missing; a file created since then is added.
+  private borrowing func add(
+    _ capture: Captured, to index: Int, _ files: UnchangedEntries.DatabaseFiles,
+    in context: WorkItemContext
+  ) throws {
+    let directory = context.directory
+    var rest = capture.entries
+    rest[directory.scan.name(index)] = nil
+    for companion in files.companions {
+      if let read = rest.removeValue(forKey: directory.scan.name(Int(companion))) {
+        try context.add(Int(companion), read)
+        note(read.status.size, of: Int(companion), in: directory)
+      } else {
+        context.results.miss(Int(companion))
+        run.note { $0.missing.insert(directory.id(Int(companion))) }
+      }
+    }
+    for (name, read) in rest {
+      context.results.add(
+        WorkItem.Results.Extra(
+          name: name, encoded: try read.entry.encoded(), status: read.status,
+          isStable: read.isStable))
+      run.note { $0.addExtra(of: directory.id(index), size: read.status.size) }
+    }
+    if let own = capture.entries[directory.scan.name(index)] {
+      note(own.status.size, of: index, in: directory)
+    }
+  }
+
+  private borrowing func note(_ size: UInt64, of index: Int, in directory: DirectoryContext) {
+    guard size != directory.scan.entries[index].status.size else { return }
+    run.note { $0.sizes[directory.id(index)] = size }
+  }
+
+  private borrowing func note(
+    _ result: CaptureResult, of unit: DatabaseUnit, in directory: DirectoryContext
+  ) {
+    let path = directory.path.appending(unit.name)
+    run.note { findings in
+      findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
+      guard result.method == .unlocked else { return }
+      let reason = result.conflict.map { ": \($0)" } ?? ""
+      findings.warn(path, "the database was in use and was read without a lock\(reason)")
+    }
+  }
+
+  /// Reads files that turned out not to belong to a database.
+  private mutating func readPlainly(_ entries: [Int32], in context: WorkItemContext) throws {
+    for index in entries {
+      if let read = try read(Int(index), in: context.directory, .plain) {
+        try context.add(Int(index), read)
+      } else {
+        context.results.miss(Int(index))
+      }
+    }
+  }
+}

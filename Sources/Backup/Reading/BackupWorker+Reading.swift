@@ -1,0 +1,328 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceScan
+internal import SandboxModel
+internal import SystemIO
+
+extension BackupWorker {
+  /// The way in which the bytes of a file are handled.
+  enum ReadMode {
+    /// The bytes are stored without a check.
+    case plain
+    /// The bytes are stored, unless they are a database's.
+    case wary
+    /// The bytes of a small file are held (`SmallFileBatch`), others are stored, unless they are a
+    /// database's.
+    case holding
+
+    /// Checks the first bytes of a file.
+    ///
+    /// - Throws: `DatabaseFound` for a database, except in the mode `plain`.
+    func check(_ bytes: Span<UInt8>) throws {
+      if self != .plain { try DatabaseFound.check(bytes) }
+    }
+  }
+
+  /// The content of a file after reading.
+  enum ReadContent {
+    case stored(Content)
+    /// The range of the bytes in the batch of small files.
+    case held(Range<Int>)
+
+    /// The size in bytes.
+    var size: UInt64 {
+      switch self {
+      case .stored(let content): content.size
+      case .held(let range): UInt64(range.count)
+      }
+    }
+
+    var stored: Content? { if case .stored(let content) = self { content } else { nil } }
+    var heldAt: Range<Int>? { if case .held(let range) = self { range } else { nil } }
+  }
+
+  /// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
+  /// a larger file is read.
+  final class ReadBuffer {
+    private var bytes = [UInt8](repeating: 0, count: size)
+
+    /// The initial size in bytes: large enough that the cost of a call is small, small enough for the
+    /// CPU cache.
+    static let size = 1 << 20
+
+    /// Reads a file and passes its bytes to `store`; returns the content.
+    ///
+    /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
+    func store(
+      _ size: UInt64, of file: borrowing Descriptor, mode: ReadMode,
+      with store: (Span<UInt8>) throws -> Content
+    ) throws -> Content {
+      try Self.store(&bytes, size: Int(size), of: file, mode: mode, with: store)
+    }
+
+    private static func store(
+      _ bytes: inout [UInt8], size: Int, of file: borrowing Descriptor, mode: ReadMode,
+      with store: (Span<UInt8>) throws -> Content
+    ) throws -> Content {
+      if bytes.count < size {
+        bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
+      }
+      let count = try file.read(into: &bytes, from: 0, to: size, at: 0)
+      let content = bytes.span.extracting(0..<count)
+      try mode.check(content)
+      return try store(content)
+    }
+  }
+
+  /// The number of times a changing file is read before the last version read is stored.
+  private static let readings = 3
+
+  /// Reads an entry of a directory.
+  borrowing func readEntry(
+    _ index: Int, at path: ByteString, of directory: DirectoryContext,
+    in opened: borrowing Directory, mode: ReadMode
+  ) throws -> ReadEntry {
+    let status = directory.scan.entries[index].status
+    let name = directory.scan.name(index)
+    if status.kind == .file {
+      return try readFile(index, named: name, at: path, of: directory, in: opened, mode: mode)
+    }
+    let node = try node(of: name, status, opened)
+    let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
+    return ReadEntry(
+      entry: TreeEntry(
+        name: name, node: node, status: status, attributes: metadata.attributes,
+        linkGroup: run.links.name(of: status.identity)),
+      status: status,
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
+  }
+
+  /// Returns the entry of a file whose content is already stored. The attributes and flags of a
+  /// file in a bundle under a new UUID are read, as no comparison covered them; those of a hard
+  /// link are covered by its change time.
+  mutating func readStored(
+    _ stored: TreeEntry, _ index: Int, in directory: DirectoryContext
+  ) throws -> ReadEntry? {
+    let status = directory.scan.entries[index].status
+    var metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)
+    if status.links == 1 {
+      guard let read = try readMetadata(ofFile: index, in: directory) else { return nil }
+      metadata = read
+    }
+    var entry = stored
+    (entry.attributes, entry.flags) = (metadata.attributes, metadata.flags)
+    let clock = run.clock(of: directory.tree.number)
+    let isStable =
+      metadata.isWhole && ChangeRules.isStable(status, readAt: clock.start, in: clock)
+    return ReadEntry(entry: entry, status: status, isStable: isStable)
+  }
+
+  /// Reads a file's attributes and flags; returns nil and records the problem if that fails.
+  private mutating func readMetadata(
+    ofFile index: Int, in directory: DirectoryContext
+  ) throws -> StoredMetadata? {
+    let name = directory.scan.name(index)
+    let path = directory.path.appending(name)
+    do {
+      return try inDirectory(directory) { worker, opened in
+        let file = try opened.fileUntouched(name)
+        guard try file.status().identity == directory.scan.entries[index].status.identity else {
+          throw SystemError.replaced(path)
+        }
+        return try worker.readMetadata(file.attributes, path) { () throws(SystemError) in
+          try file.flags()
+        }
+      }
+    } catch let error as SystemError {
+      run.miss(directory.id(index), at: path, error: error)
+      return nil
+    }
+  }
+
+  private borrowing func node(
+    of name: ByteString, _ status: FileStatus, _ directory: borrowing Directory
+  ) throws(SystemError) -> Node {
+    switch status.kind {
+    case .symlink: .symlink(target: try directory.target(of: name))
+    case .fifo: .fifo
+    case .socket: .socket
+    case .characterDevice: .characterDevice(TreeEntry.DeviceNumber(linux: status.specialDevice))
+    case .blockDevice: .blockDevice(TreeEntry.DeviceNumber(linux: status.specialDevice))
+    case .file, .directory: throw SystemError.replaced(name)
+    }
+  }
+
+  // MARK: - Files
+
+  private borrowing func readFile(
+    _ index: Int, named name: ByteString, at path: ByteString, of directory: DirectoryContext,
+    in opened: borrowing Directory, mode: ReadMode
+  ) throws -> ReadEntry {
+    run.request.counters.begin(path)
+    let time = run.now
+    let file = try opened.fileUntouched(name)
+    run.request.counters.didOpen()
+    let clock = run.clock(of: directory.tree.number)
+    let scanned = directory.scan.entries[index].status
+    // Checked only if the answer matters: for a recently changed file that has no writer now.
+    let hadNoWriter =
+      !ChangeRules.isStable(scanned, readAt: time, in: clock)
+      && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)
+      && file.hasNoWriter
+    let (content, status, wasUnchanged) = try readUntilUnchanged(
+      file, at: path, of: directory, mode: mode)
+    if !wasUnchanged {
+      run.note {
+        $0.warn(path, "it changed each time it was read; the last version read is stored")
+      }
+    }
+    if status.size != directory.scan.entries[index].status.size {
+      run.note { $0.sizes[directory.id(index)] = content.size }
+    }
+    let metadata = try readMetadata(file.attributes, path) { () throws(SystemError) in
+      try file.flags()
+    }
+    let entry = TreeEntry(
+      name: name, node: .file(content.stored ?? .empty), status: status,
+      attributes: metadata.attributes, flags: metadata.flags,
+      linkGroup: run.links.name(of: status.identity))
+    run.request.counters.didHandle(files: 1)
+    return ReadEntry(
+      entry: entry, status: status,
+      isStable: wasUnchanged && metadata.isWhole
+        && ChangeRules.isStable(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
+      heldAt: content.heldAt)
+  }
+
+  /// Stores or holds a file's content; reads it again if it changed meanwhile.
+  private borrowing func readUntilUnchanged(
+    _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
+    mode: ReadMode
+  ) throws -> (content: ReadContent, status: FileStatus, wasUnchanged: Bool) {
+    var before = try file.status()
+    guard before.kind == .file else { throw SystemError.replaced(path) }
+    for _ in 1..<Self.readings {
+      let content = try read(file, at: path, of: directory, status: before, mode: mode)
+      let after = try file.status()
+      if before.isSameContent(as: after) { return (content, after, true) }
+      before = after
+    }
+    let content = try read(file, at: path, of: directory, status: before, mode: mode)
+    let after = try file.status()
+    return (content, after, before.isSameContent(as: after))
+  }
+
+  private borrowing func read(
+    _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
+    status: FileStatus, mode: ReadMode
+  ) throws -> ReadContent {
+    let mayHaveHoles = status.allocated < status.size
+    if !mayHaveHoles, mode == .holding, SmallFileBatch.sizes ~= status.size {
+      let range = try held.read(Int(status.size), of: file)
+      run.request.counters.didHandle(bytes: UInt64(range.count))
+      return .held(range)
+    }
+    if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
+      return .stored(try readWhole(file, at: path, hints: FileHints(status), mode: mode))
+    }
+    return .stored(try readLarge(file, at: path, of: directory, status: status, mode: mode))
+  }
+
+  private borrowing func readWhole(
+    _ file: borrowing Descriptor, at path: ByteString, hints: FileHints, mode: ReadMode
+  ) throws -> Content {
+    try buffer.store(hints.size ?? 0, of: file, mode: mode) { bytes in
+      run.request.counters.didHandle(bytes: UInt64(bytes.count))
+      return try writer.storeFile(logicalPath: path, bytes: bytes, hints: hints)
+    }
+  }
+
+  // MARK: - Attributes and flags
+
+  /// Reads the extended attributes and the flags that chattr(1) sets; records a problem if they
+  /// cannot be read.
+  borrowing func readMetadata(
+    _ source: ExtendedAttributes, _ path: ByteString,
+    flags readFlags: () throws(SystemError) -> UInt32?
+  ) throws -> StoredMetadata {
+    var metadata = StoredMetadata()
+    var attributes: [(name: ByteString, value: [UInt8])] = []
+    do throws(SystemError) {
+      attributes = try source.all().filter { $0.name != Attribute.hostLabel }
+    } catch {
+      metadata.isWhole = false
+      run.note { $0.missPart(path, error) }
+    }
+    metadata.attributes = try attributes.map {
+      try writer.makeAttribute(name: $0.name, value: $0.value)
+    }
+    do throws(SystemError) {
+      metadata.flags = try readFlags() ?? 0
+    } catch {
+      metadata.isWhole = false
+      run.note { $0.missPart(path, error) }
+    }
+    return metadata
+  }
+
+  /// Returns the entry of a file that a refresh copied: the stored content of the original with the
+  /// copy's own metadata. Returns nil if the file must be read: it was replaced since the scan, or
+  /// the copy was begun before the original's last change.
+  mutating func readCopy(
+    _ index: Int, _ copied: RevisionCopy.File, in directory: DirectoryContext
+  ) throws -> ReadEntry? {
+    let path = directory.path.appending(directory.scan.name(index))
+    do {
+      return try inDirectory(directory) { worker, opened in
+        try worker.makeCopy(index, at: path, from: copied, of: directory, in: opened)
+      }
+    } catch is SystemError {
+      // Reading the file reports the error.
+      return nil
+    }
+  }
+
+  private borrowing func makeCopy(
+    _ index: Int, at path: ByteString, from copied: RevisionCopy.File,
+    of directory: DirectoryContext,
+    in opened: borrowing Directory
+  ) throws -> ReadEntry? {
+    let name = directory.scan.name(index)
+    let scanned = directory.scan.entries[index].status
+    let status = try opened.status(name)
+    // A new file inherits the flags of its directory; a copy does not get those of the original.
+    guard status.isSameContent(as: scanned), status.identity == scanned.identity,
+      ChangeRules.wasBegun(status, after: copied.original), copied.stored.flags == 0,
+      try opened.flags() ?? 0 == 0
+    else { return nil }
+    let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
+    let entry = TreeEntry(
+      name: name, node: copied.stored.node, status: status, attributes: metadata.attributes)
+    return ReadEntry(
+      entry: entry, status: status,
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
+  }
+}
+
+extension FileHints {
+  /// Creates hints from a file's status.
+  init(_ status: FileStatus, isDatabase: Bool = false) {
+    self.init(
+      size: status.size, isDatabase: isDatabase, permissions: status.permissions,
+      modified: status.modified)
+  }
+}
+
+extension FileStatus {
+  /// Whether an entry's record (docs/state-file.md, "Entry") has the same status.
+  func isRecorded(as other: FileStatus) -> Bool {
+    kind == other.kind && identity.inode == other.identity.inode && isSameContent(as: other)
+  }
+
+  /// Whether the size and the times show no change of the content.
+  func isSameContent(as other: FileStatus) -> Bool {
+    size == other.size && modified == other.modified && changed == other.changed
+  }
+}

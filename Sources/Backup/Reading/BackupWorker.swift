@@ -1,0 +1,344 @@
+internal import ArchiveStore
+internal import DeviceScan
+internal import SandboxModel
+internal import SystemIO
+
+/// One thread of a backup: takes work items, reads their entries and delivers the results.
+struct BackupWorker: ~Copyable {
+  let run: BackupRun
+  let writer: ContentWriter
+  let buffer = ReadBuffer()
+  let held = SmallFileBatch()
+  private var position = Position()
+
+  init(_ run: BackupRun) throws(StoreError) {
+    self.run = run
+    writer = try run.session.makeWriter()
+  }
+
+  /// Processes work items until none are left or the work is ended, then helps the other threads.
+  mutating func work() throws {
+    do {
+      while let item = run.queue.next() {
+        defer { run.queue.finish() }
+        try store(item)
+        try run.checkpointIfDue { try flush() }
+      }
+    } catch let error as OperationError where error.kind == .interrupted {
+      run.end(by: error)
+    }
+    try flush()
+    writer.helpUntilDone { [run] in run.queue.isDone }
+  }
+
+  /// Writes all data that this thread has buffered to packs.
+  private func flush() throws {
+    try storeHeld()
+    try writer.flush()
+  }
+
+  private mutating func store(_ item: WorkItem) throws {
+    if run.isClosed(item.directory) { return try passOn(item.entries[...], of: item) }
+    var rest = item.entries[...]
+    let context = WorkItemContext(item, run)
+    defer { context.checkpoint.flush() }
+    do {
+      if item.isVisit, context.directory.facts.metadata == nil {
+        context.results.metadata = try readMetadata(context.directory)
+      }
+      while let index = rest.first {
+        try run.checkNotStopped()
+        try store(Int(index), in: context)
+        rest.removeFirst()
+      }
+    } catch let failure as Position.Failure {
+      try run.close(EntryID(Int(item.directory.container), failure.directory), failure.error)
+      return try passOn(rest, of: item)
+    }
+    if !held.keep(context) { try deliver(context) }
+  }
+
+  /// Delivers the results of a work item.
+  func deliver(_ context: WorkItemContext) throws {
+    context.checkpoint.flush()
+    try run.saver.deliver(
+      context.results, to: context.item.directory, isVisit: context.item.isVisit)
+  }
+
+  /// Reads an entry, then adds the other hard links to the same file.
+  private mutating func store(_ index: Int, in context: WorkItemContext) throws {
+    let directory = context.directory
+    if let entry = directory.renamedLink(index) {
+      if let read = try readStored(entry, index, in: directory) {
+        context.results.add(index, try read.entry.encoded(), isStable: read.isStable)
+      } else {
+        context.results.miss(index)
+      }
+      return
+    }
+    if let copied = directory.known.copies[Int32(index)],
+      let copy = try readCopy(index, copied, in: directory)
+    {
+      return try context.add(index, copy)
+    }
+    let read: ReadEntry?
+    do {
+      read = try self.read(index, in: context)
+    } catch is Deferred {
+      return run.queue.deferred(directory.id(index), in: directory.id)
+    }
+    let followers = run.links.followers(of: directory.id(index))
+    guard let read else {
+      context.results.miss(index)
+      return try lead(followers[...])
+    }
+    if let range = read.heldAt { return held.add(index, read, at: range, of: context) }
+    try context.add(index, read)
+    try follow(
+      followers[...], with: read, identity: directory.scan.entries[index].status.identity)
+  }
+
+  /// Reads an entry; reads a database together with its log and journal.
+  private mutating func read(_ index: Int, in context: WorkItemContext) throws -> ReadEntry? {
+    let files = context.directory.known.databases[Int32(index)]
+    // Only databases are deferred.
+    if files == nil, !context.item.isLate {
+      try makeRoom(for: index, in: context.directory)
+      do {
+        return try read(
+          index, in: context.directory, context.directory.mayHold(index) ? .holding : .wary)
+      } catch is DatabaseFound {}
+    }
+    return try capture(index, files ?? UnchangedEntries.DatabaseFiles(), in: context)
+  }
+
+  /// Reads an entry; returns nil and records the problem if that fails.
+  ///
+  /// - Throws: `DatabaseFound` if the file begins like a database and the mode checks for that.
+  mutating func read(
+    _ index: Int, in directory: DirectoryContext, _ mode: ReadMode
+  ) throws -> ReadEntry? {
+    let path = directory.path.appending(directory.scan.name(index))
+    do {
+      return try inDirectory(directory) { worker, opened in
+        try worker.readEntry(index, at: path, of: directory, in: opened, mode: mode)
+      }
+    } catch let error as SystemError {
+      run.miss(directory.id(index), at: path, error: error)
+      return nil
+    }
+  }
+
+  /// Calls `body` with the open directory.
+  mutating func inDirectory<Result>(
+    _ directory: DirectoryContext,
+    _ body: (borrowing BackupWorker, borrowing Directory) throws -> Result
+  ) throws -> Result {
+    try position.go(to: Int(directory.id.index), in: directory.tree)
+    return try position.withDirectory { opened in try body(self, opened) }
+  }
+
+  private mutating func readMetadata(_ directory: DirectoryContext) throws -> StoredMetadata {
+    try inDirectory(directory) { worker, opened in
+      try worker.readMetadata(opened.attributes, directory.path) { () throws(SystemError) in
+        try opened.flags()
+      }
+    }
+  }
+
+  // MARK: - Hard links
+
+  /// Adds the entry of a file under its other names.
+  private mutating func follow(
+    _ followers: ArraySlice<EntryID>, with read: ReadEntry, identity: FileIdentity
+  ) throws {
+    // The file was replaced since the scan: the other names do not link to it.
+    guard followers.isEmpty || read.status.identity == identity else { return try lead(followers) }
+    for follower in followers {
+      let context = WorkItemContext(parentOf: follower, run)
+      var named = read
+      named.entry.name = context.directory.scan.name(Int(follower.index))
+      if case .file(let content) = read.entry.node,
+        content.size != context.directory.scan.entries[Int(follower.index)].status.size
+      {
+        run.note { $0.sizes[follower] = content.size }
+      }
+      try context.add(Int(follower.index), named)
+      try deliver(context)
+    }
+  }
+
+  /// Reads a file by the first of its names that can be read.
+  private mutating func lead(_ names: ArraySlice<EntryID>) throws {
+    guard let name = names.first else { return }
+    let context = WorkItemContext(parentOf: name, run)
+    var read: ReadEntry?
+    do {
+      if !run.isClosed(context.item.directory) {
+        read = try self.read(Int(name.index), in: context.directory, .plain)
+      }
+    } catch let failure as Position.Failure {
+      try run.close(EntryID(Int(name.container), failure.directory), failure.error)
+    }
+    if let read {
+      try context.add(Int(name.index), read)
+      context.checkpoint.flush()
+      let identity = context.directory.scan.entries[Int(name.index)].status.identity
+      try follow(names.dropFirst(), with: read, identity: identity)
+    } else {
+      context.results.miss(Int(name.index))
+      try lead(names.dropFirst())
+    }
+    try deliver(context)
+  }
+
+  /// Reads the files of unreadable entries by their other names.
+  private mutating func passOn(_ entries: ArraySlice<Int32>, of item: WorkItem) throws {
+    for index in entries {
+      let id = EntryID(Int(item.directory.container), Int(index))
+      try lead(run.links.followers(of: id)[...])
+    }
+  }
+}
+
+extension BackupWorker {
+  /// An entry that was read.
+  struct ReadEntry {
+    var entry: TreeEntry
+    /// The status after reading.
+    let status: FileStatus
+    var isStable: Bool
+    /// The range of the file's bytes in the batch of small files. If set, the entry has no content
+    /// yet.
+    var heldAt: Range<Int>?
+  }
+
+  /// Stores the held files if the next file does not fit beside them.
+  func makeRoom(for index: Int, in directory: DirectoryContext) throws {
+    guard directory.mayHold(index), !held.hasRoom(for: directory.scan.entries[index].status.size)
+    else { return }
+    try storeHeld()
+  }
+
+  /// Stores the held files and delivers the work items that waited for them.
+  func storeHeld() throws {
+    let contents = try held.contents { files, bytes in
+      try writer.storeFiles(files, of: bytes)
+    }
+    precondition(contents.count == held.files.count, "each file has its content")
+    for (file, content) in zip(held.files, contents) {
+      var read = file.read
+      read.entry.node = .file(content)
+      read.heldAt = nil
+      try file.context.add(file.index, read)
+    }
+    // Abandoned work items, and those of a run that ended, do not wait: record what was read of
+    // them.
+    for file in held.files { file.context.checkpoint.flush() }
+    for context in held.removeAll() { try deliver(context) }
+  }
+}
+
+extension DirectoryContext {
+  /// Whether a file may be held until it is stored together with others, by its scanned status: it
+  /// is small and has no other hard links.
+  func mayHold(_ index: Int) -> Bool {
+    let status = scan.entries[index].status
+    return status.kind == .file && status.links == 1 && SmallFileBatch.sizes ~= status.size
+  }
+}
+
+extension BackupWorker {
+  /// A thread's position in the source of a backup: the current directory and, if that is cheap, its
+  /// ancestors, open. A directory is accepted only if it is the one that the scan found.
+  struct Position: ~Copyable {
+    private var cursor: DirectoryCursor?
+    private var container = -1
+    /// The directories from the container's root down to the current one.
+    private var chain: [Int32] = []
+    /// The path of the current directory, for messages.
+    private var path: ByteString = ""
+
+    /// Thrown if a directory on the path could not be entered.
+    struct Failure: Error {
+      let directory: Int
+      let error: SystemError
+    }
+
+    /// Moves to a directory.
+    mutating func go(to directory: Int, in tree: borrowing SelectedTree) throws(Failure) {
+      if isIn(directory, tree) { return }
+      if container != tree.number || cursor == nil { try enter(tree) }
+      guard var cursor = cursor.take() else { return }
+      do throws(Failure) {
+        try Self.move(&cursor, &chain, to: directory, in: tree.scan)
+        path = cursor.path
+        self.cursor = consume cursor
+      } catch {
+        // The position of the cursor is unknown now: the next move begins at the root.
+        chain = []
+        throw error
+      }
+    }
+
+    private func isIn(_ directory: Int, _ tree: borrowing SelectedTree) -> Bool {
+      container == tree.number && cursor != nil && !chain.isEmpty && chain.last == Int32(directory)
+    }
+
+    /// Calls `body` with the current directory.
+    func withDirectory<Result: ~Copyable>(
+      _ body: (borrowing Directory) throws -> Result
+    ) throws -> Result {
+      switch cursor {
+      case .some(let cursor): return try cursor.withDirectory(named: path, body)
+      case .none: throw SystemError.replaced("")
+      }
+    }
+
+    private mutating func enter(_ tree: borrowing SelectedTree) throws(Failure) {
+      (container, chain) = (tree.number, [])
+      do throws(SystemError) {
+        let root = try Directory.open(resolved: tree.scan.container.absolutePath)
+        guard try root.status().identity == tree.scan.entries[0].status.identity else {
+          throw SystemError.replaced(tree.scan.container.absolutePath)
+        }
+        cursor = DirectoryCursor(root: root)
+      } catch { throw Failure(directory: 0, error: error) }
+    }
+
+    private static func move(
+      _ cursor: inout DirectoryCursor, _ chain: inout [Int32], to directory: Int,
+      in scan: borrowing ContainerScan
+    ) throws(Failure) {
+      let wanted = scan.ancestors(of: directory)
+      let common = zip(chain, wanted).prefix { $0 == $1 }.count
+      if cursor.depth > common {
+        do throws(SystemError) {
+          try cursor.ascend(to: common)
+        } catch {
+          throw Failure(directory: common == 0 ? 0 : Int(wanted[common - 1]), error: error)
+        }
+      }
+      for index in wanted[common...] {
+        do throws(SystemError) {
+          try cursor.descend(scan.name(Int(index)), scan.entries[Int(index)].status.identity)
+        } catch { throw Failure(directory: Int(index), error: error) }
+      }
+      chain = wanted
+    }
+  }
+}
+
+extension ContainerScan {
+  /// Returns the directories below the root down to the given one, which is the last.
+  fileprivate func ancestors(of directory: Int) -> [Int32] {
+    var chain: [Int32] = []
+    var at = directory
+    while at > 0 {
+      chain.append(Int32(at))
+      at = Int(entries[at].parent)
+    }
+    chain.reverse()
+    return chain
+  }
+}

@@ -1,0 +1,220 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceScan
+internal import SandboxModel
+internal import SystemIO
+
+/// Determines which entries of a container's scan are unchanged since the state was recorded.
+///
+/// Each directory's record is joined with the scanned entries in the order of names, a directory
+/// before those in it. Then, from the bottom up, directories without any change are identified.
+struct ChangeDetector {
+  private let tree: SelectedTree
+  private let state: SourceState
+  private let links: HardLinks
+  private let contents: Contents
+  /// The revision that a refresh copied, if the tree is such a copy.
+  private var original: RevisionCopy?
+  private var known: UnchangedEntries
+  /// A bundle in a new directory that may be unchanged.
+  private var bundle: SameBundle?
+  /// Directories to which no entry was added and from which none was removed.
+  private var complete: Set<Int32> = []
+  /// The recorded entries of files that may belong to a database.
+  private var files: [Int32: KnownEntry] = [:]
+
+  /// Compares a tree with the state.
+  ///
+  /// - Parameter trees: all trees of the plan, including old revisions.
+  static func make(
+    _ tree: SelectedTree, among trees: [SelectedTree], state: SourceState, links: HardLinks,
+    contents: Contents
+  ) -> UnchangedEntries {
+    var detector = ChangeDetector(
+      tree: tree, state: state, links: links, contents: contents,
+      original: RevisionCopy(
+        tree, among: trees, state.container(tree.scan.container.logicalPrefix)),
+      known: UnchangedEntries(entries: tree.scan.entries.count))
+    if !tree.isEmpty { detector.run() }
+    return detector.known
+  }
+
+  private mutating func run() {
+    let path = tree.scan.container.logicalPrefix
+    let container = state.container(path)
+    let trust = contents.trust(in: container, of: state)
+    bundle = SameBundle(tree, known: container, versions: contents.versions)
+    add(0, entry: container?.entry, key: DirectoryKey(container: path))
+    for directory in tree.scan.entries.indices
+    where tree.scan.entries[directory].childCount >= 0 { join(directory, trust) }
+    joinDatabases()
+    if let bundle, bundle.isSame {
+      for (index, entry) in bundle.entries { known.renamedLinks[index] = entry }
+    }
+    for directory in tree.scan.entries.indices.reversed() { close(directory) }
+    if known.isWhole(0) { known.root = container }
+  }
+
+  /// Adds the recorded facts of a directory.
+  private mutating func add(_ directory: Int, entry: KnownEntry?, key: DirectoryKey) {
+    var facts = UnchangedEntries.DirectoryFacts(key: key, record: entry?.directory)
+    if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[directory].status),
+      let stored = entry.entry, contents.holdsAttributes(of: stored)
+    {
+      facts.metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)
+    }
+    known.directories[Int32(directory)] = facts
+  }
+
+  /// Joins a directory's record with its children.
+  private mutating func join(_ directory: Int, _ trust: ChangeRules.Trust) {
+    guard let facts = known.directories[Int32(directory)] else { return }
+    var record = state.directory(at: facts.record, key: facts.key)
+    let children = tree.children(of: directory)
+    var found = 0
+    for child in children {
+      let entry = tree.scan.entries[Int(child)]
+      let match = tree.scan.withName(Int(child)) { record.find($0, entry.status) }
+      // Entries that an interrupted run read are not in a tree yet.
+      if let match, !match.isOfInterruptedRun { found += 1 }
+      if entry.status.kind == .directory {
+        original?.enter(Int(child), of: directory, in: tree.scan)
+        add(Int(child), entry: match, key: facts.key.directory(tree.scan.name(Int(child))))
+        continue
+      }
+      if let match {
+        accept(Int(child), entry: match, trust: trust)
+        acceptCopy(Int(child), of: directory, entry: match, trust: trust)
+      }
+      carry(Int(child), entry: match, trust: trust)
+    }
+    if found != children.count || found != record.count { bundle?.differ() }
+    if trust == .asListed, record.tree != nil, found == children.count, found == record.count {
+      complete.insert(Int32(directory))
+    }
+  }
+
+  /// Accepts the recorded entry of a file, link or special file if it is still valid.
+  private mutating func accept(_ index: Int, entry: KnownEntry, trust: ChangeRules.Trust) {
+    let status = tree.scan.entries[index].status
+    guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
+    let isListed = trust == .asListed && !entry.isOfInterruptedRun
+    guard !isListed || status.links > 1 else { return take(index, entry) }
+    guard let stored = entry.entry, isListed || contents.holds(stored) else { return }
+    if status.links > 1, stored.linkGroup != links.name(of: status.identity) {
+      known.renamedLinks[Int32(index)] = stored
+    } else {
+      take(index, entry)
+    }
+  }
+
+  /// Accepts the recorded entry of the file that this one was copied from, if neither can have
+  /// changed since.
+  private mutating func acceptCopy(
+    _ index: Int, of directory: Int, entry: KnownEntry, trust: ChangeRules.Trust
+  ) {
+    guard let original, !known.isKnown(index), entry.isStored,
+      let copied = original.file(index, of: directory, in: tree.scan, entry),
+      trust == .asListed && !entry.isOfInterruptedRun || contents.holds(copied.stored)
+    else { return }
+    known.copies[Int32(index)] = copied
+  }
+
+  /// Compares an entry of a bundle that is in a new directory.
+  private mutating func carry(_ index: Int, entry: KnownEntry?, trust: ChangeRules.Trust) {
+    guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
+    let isStored =
+      entry.map { known in
+        known.isStored && !known.isOfInterruptedRun
+          && (trust == .asListed || known.entry.map { contents.holds($0) } ?? false)
+      } ?? false
+    bundle?.take(
+      index, status: tree.scan.entries[index].status, known: entry, isStored: isStored)
+  }
+
+  private mutating func take(_ index: Int, _ entry: KnownEntry) {
+    known.flags[index].formUnion(.isKnown)
+    if tree.databases.isMember(index) { files[Int32(index)] = entry }
+  }
+
+  /// Marks all files of a database as read if one of them is, so that they are consistent.
+  private mutating func joinDatabases() {
+    for (database, companions) in tree.databases.companions {
+      let members = [database] + companions
+      guard members.contains(where: { tree.isRead(Int($0), known) && known.copies[$0] == nil })
+      else { continue }
+      for member in members {
+        known.flags[Int(member)] = []
+        known.renamedLinks[member] = nil
+        known.copies[member] = nil
+      }
+      known.companions.formUnion(companions)
+      let files = files.filter { members.contains($0.key) }
+      known.databases[database] = UnchangedEntries.DatabaseFiles(
+        companions: companions, known: files)
+    }
+  }
+
+  /// Marks a directory as unchanged if nothing at or below it changed. It then needs no facts.
+  private mutating func close(_ directory: Int) {
+    guard complete.contains(Int32(directory)), known.directories[Int32(directory)]?.metadata != nil,
+      tree.children(of: directory).allSatisfy({ known.isKnown(Int($0)) })
+    else { return }
+    known.flags[directory].formUnion(.isWhole)
+    known.directories[Int32(directory)] = nil
+  }
+}
+
+extension ChangeDetector {
+  /// Answers whether a repository holds the contents that a state names.
+  struct Contents {
+    let session: WritingSession
+    let lists: Lists
+    private let packs: ListedPacks
+    /// The bundles that have the stored version.
+    var versions = SameBundle.Versions.unknown
+
+    init(_ session: WritingSession) {
+      self.session = session
+      lists = Lists(session)
+      packs = ListedPacks(session.indexedPacks)
+    }
+
+    /// Returns how far a container's record can be relied on.
+    func trust(in container: KnownContainer?, of state: SourceState) -> ChangeRules.Trust {
+      guard let container else { return .afterLookup }
+      return ChangeRules.trust(
+        snapshotIsHeld: session.holds(snapshot: container.snapshot),
+        canRelyOnLists: session.canRelyOnLists,
+        arePacksThere: state.arePacksThere(packs, for: container))
+    }
+
+    /// Whether every blob of an entry is stored.
+    func holds(_ entry: TreeEntry) -> Bool {
+      ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
+        lists.pieces(of: digest, level: level, length: length)
+      }
+    }
+
+    /// Whether every attribute of an entry is stored.
+    func holdsAttributes(of entry: TreeEntry) -> Bool {
+      entry.attributes.allSatisfy { attribute in
+        guard case .blob(let digest, _) = attribute.value else { return true }
+        return session.contains(BlobID(kind: .data, digest: digest))
+      }
+    }
+  }
+
+  /// Reads lists of pieces if the repository can be read. The reader is opened on first use, as that
+  /// reads the index again. For use by one thread.
+  final class Lists {
+    private let session: WritingSession
+    private lazy var reader = try? session.beginReading()
+
+    init(_ session: WritingSession) { self.session = session }
+
+    func pieces(of list: Digest, level: UInt8, length: UInt64) -> [Piece]? {
+      try? reader?.pieces(ofList: list, level: level, length: length)
+    }
+  }
+}
