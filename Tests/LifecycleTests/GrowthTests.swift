@@ -187,7 +187,8 @@ extension RestorePlanner {
     let root = plan.tree.append(
       TreeEntry(name: "", node: .directory(tree)), named: "", parent: nil, action: .leave)
     directories.append(
-      OpenDirectory(number: root, pathLength: 0, frame: RestoreFrame(), isParentOnly: false))
+      OpenDirectory(
+        number: root, pathLength: 0, frame: RestoreSelector.Frame(), isParentOnly: false))
   }
 }
 

@@ -1,10 +1,10 @@
-internal import ArchiveStore
+package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import SandboxModel
-internal import SystemIO
+package import SystemIO
 
 /// The present or future location of each container of a snapshot on a device. Containers are found
 /// by their logical names, whatever their UUIDs on the device.
@@ -50,7 +50,7 @@ struct ContainerTargets {
     guard let place = try place(of: record, logical) else { return nil }
     if let link = try danglingLink(at: place) {
       throw OperationError(
-        .failed,
+        .failed, code: .danglingTarget,
         "cannot restore '\(record.path)': its location '\(place.path)' is a link to '\(link)', "
           + "which does not exist", hint: "create the target of the link, or remove the link")
     }
@@ -111,5 +111,34 @@ struct ContainerTargets {
       try parent.statusIfPresent(place.name)?.kind == .symlink
     else { return nil }
     return try parent.target(of: place.name)
+  }
+}
+
+extension Snapshot {
+  /// The containers that no device can have, by their logical paths, with the reason: their names
+  /// would be paths to other locations (SECURITY.md). A restore into a device refuses them; their
+  /// contents can be restored to a plain directory.
+  package var unusableContainers: [(path: ByteString, reason: String)] {
+    device.containers.compactMap { record in
+      record.fault(in: device.layout).map { (record.path, $0) }
+    }
+  }
+}
+
+extension DeviceRecord.Container {
+  fileprivate func fault(in layout: String) -> String? {
+    if layout == Layout.coreSimulator.rawValue, let uuid, !ByteString(uuid).isUUID {
+      return "its uuid '\(ByteString(uuid))' is not a UUID"
+    }
+    if let revision, !ByteString(revision).isSnapRevision {
+      return "its revision '\(ByteString(revision))' is not a snap revision"
+    }
+    guard let container = try? LogicalPath(path).place?.container else { return nil }
+    for name in container.names where !name.identifier.isEmpty {
+      if let fault = BundleIdentifier.fault(of: name.identifier) {
+        return "its identifier '\(name.identifier)' is invalid: \(fault)"
+      }
+    }
+    return nil
   }
 }

@@ -6,6 +6,14 @@ package import SystemIO
 
 /// The plan of a restore into a device, container by container.
 package struct DeviceRestorePlan: Sendable {
+  /// A group that is kept unchanged.
+  package struct LeftGroup: Sendable, Hashable {
+    /// Its logical path.
+    package let path: ByteString
+    /// The other apps that share it, as far as known or guessed.
+    package let sharers: [String]
+  }
+
   package let snapshot: StoredSnapshot
   package let request: DeviceRestoreRequest
   /// The parts, in the order of their logical paths.
@@ -36,6 +44,11 @@ package struct DeviceRestorePlan: Sendable {
   /// system with each call.
   package func runningProcesses() -> [RunningProcess] {
     mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
+  }
+
+  /// Returns the space needed and the room on the volumes, read from the system with each call.
+  package func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
+    VolumeNeeds(of: parts.map(\.plan), from: reader).all
   }
 
   /// Returns the sum of a count over all parts.
@@ -94,12 +107,4 @@ package struct PlannedPart: Sendable {
   package func logical(_ inner: ByteString) -> ByteString {
     inner == "." ? path : path.appending(inner)
   }
-}
-
-/// A group that is kept unchanged.
-package struct LeftGroup: Sendable, Hashable {
-  /// Its logical path.
-  package let path: ByteString
-  /// The other apps that share it, as far as known or guessed.
-  package let sharers: [String]
 }

@@ -81,7 +81,7 @@ struct DeviceRestorePlanner {
   private func requireSameLayout() throws {
     guard snapshot.device.layout == request.device.layout.rawValue else {
       throw OperationError(
-        .failed,
+        .failed, code: .layoutMismatch,
         "cannot restore to '\(request.device.root)': its layout is "
           + "\(request.device.layout.rawValue), but the snapshot's is \(snapshot.device.layout)",
         hint: "'--to DIR' restores into a plain directory")
@@ -145,7 +145,7 @@ struct DeviceRestorePlanner {
     case .none: return false
     case .restore: return true
     case .leave(let sharers):
-      plan.leftGroups.append(LeftGroup(path: record.path, sharers: sharers))
+      plan.leftGroups.append(DeviceRestorePlan.LeftGroup(path: record.path, sharers: sharers))
       return false
     }
   }
@@ -156,7 +156,7 @@ struct DeviceRestorePlanner {
       ? "'\(request.path)'" : request.apps.map { "'\(ByteString($0))'" }.joined(separator: ", ")
     let id = String(stored.id.hex.prefix(8))
     return OperationError(
-      .notFound, "cannot restore \(what): not found in snapshot \(id)",
+      .notFound, code: .pathNotInSnapshot, "cannot restore \(what): not found in snapshot \(id)",
       hint: "'sandboxctl ls \(id) --recursive' lists its paths")
   }
 
@@ -227,7 +227,7 @@ struct DeviceRestorePlanner {
     if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
     rules.selection = item.selection
     rules.comparesBytesAt = request.comparesBytes ? request.time : nil
-    rules.asideSuffix = AsideName.suffix(at: request.time)
+    rules.asideSuffix = PlannedTree.asideSuffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
     if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
@@ -282,9 +282,9 @@ struct DeviceRestorePlanner {
   /// Returns the excluded directories that the policy restores empty, by their parent directory.
   private func emptied(
     in container: ByteString, _ rules: RestoreRules
-  ) -> [ByteString: [EmptiedDirectory]] {
+  ) -> [ByteString: [RestoreRules.EmptiedDirectory]] {
     var classifier = Classifier(rules.policy, scanStart: snapshot.time.seconds)
-    var found: [ByteString: [EmptiedDirectory]] = [:]
+    var found: [ByteString: [RestoreRules.EmptiedDirectory]] = [:]
     var seen: Set<ByteString> = []
     for left in snapshot.excluded where left.path.isWithin(container) && left.path != container {
       let inner = left.path.components.dropFirst(container.components.count)
@@ -296,7 +296,8 @@ struct DeviceRestorePlanner {
       }
       let above = ByteString(joining: inner.dropLast())
       guard seen.insert(left.path).inserted else { continue }
-      found[above, default: []].append(EmptiedDirectory(name: name, entry: left.directory))
+      found[above, default: []].append(
+        RestoreRules.EmptiedDirectory(name: name, entry: left.directory))
     }
     return found
   }

@@ -141,7 +141,7 @@ extension RunningProcess {
   }
 }
 
-extension LeftGroup {
+extension DeviceRestorePlan.LeftGroup {
   var json: JSON {
     .object(
       JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])
