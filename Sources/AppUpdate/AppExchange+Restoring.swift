@@ -22,7 +22,7 @@ extension AppExchange {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     for part in plan.restore?.parts ?? [] where isStaged(part) {
-      let place = try place(at: part.plan.place.directory)
+      let place = try place(at: part.plan.target.directory)
       try part.plan.requirePlanned(place.directory)
       let run = try RestoreRun(
         part.plan, in: place.directory, staging: place.staging, threads: Host.processors,
@@ -74,7 +74,7 @@ extension AppExchange {
       !planned.returns.isEmpty
     else { return }
     // A new container is in its staging directory.
-    let made = try part.plan.place.name.map { try place.staging.tree.directory($0) }
+    let made = try part.plan.target.name.map { try place.staging.tree.directory($0) }
     let inode = try made?.status().identity.inode ?? place.directory.status().identity.inode
     let container = root(part.target, inode: inode)
     for item in planned.returns {

@@ -183,8 +183,8 @@ import Testing
 extension RestorePlanner {
   /// Begins with the target directory itself.
   fileprivate mutating func beginRoot() {
-    let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
-    let root = plan.tree.append(
+    let tree = TreeReference(draft.plan.snapshot.snapshot.tree.digest)
+    let root = draft.plan.tree.append(
       TreeEntry(name: "", node: .directory(tree)), named: "", parent: nil, action: .leave)
     directories.append(
       OpenDirectory(

@@ -119,9 +119,9 @@ package struct RestoreOperation: ~Copyable {
     try requireRoom()
     var report = RestoreReport(plan)
     do {
-      let root = try Directory.make(resolved: plan.place.directory)
+      let root = try Directory.make(resolved: plan.target.directory)
       try plan.requirePlanned(root)
-      try part?.prepare(in: plan.place.directory)
+      try part?.prepare(in: plan.target.directory)
       let staging = try StagingDirectory.make(in: root)
       do {
         let run = try RestoreRun(
@@ -146,7 +146,7 @@ package struct RestoreOperation: ~Copyable {
     if part != nil { return }
     let needs = VolumeNeeds(of: [plan], from: reader)
     guard needs.all.contains(where: { $0.verdict != .fits }) else { return }
-    if let directory = try? Directory.open(resolved: plan.place.directory),
+    if let directory = try? Directory.open(resolved: plan.target.directory),
       StagingDirectory.isAny(in: directory)
     {
       // The leftovers of a killed run may take the missing room.
@@ -188,7 +188,7 @@ package struct RestoreOperation: ~Copyable {
     placement.finishDirectories(reader)
     placement.setFlags()
     if let leftover { throw leftover }
-    if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
+    if !plan.deletions.isEmpty || plan.target.name == nil { try root.syncVolume() }
   }
 
   /// Removes the staging directory, after the journal no longer refers to it.

@@ -52,7 +52,7 @@ package struct Placement: ~Copyable {
           placed += 1
         } catch {
           // A new target is placed by one rename: without it, nothing is restored.
-          if plan.place.name != nil { throw OperationError(error) }
+          if plan.target.name != nil { throw OperationError(error) }
           try run.note(number, error)
           for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
             run.findings.skip(below)
@@ -65,7 +65,7 @@ package struct Placement: ~Copyable {
 
   /// Returns the error for an interruption, with the progress so far.
   func interruption() -> OperationError {
-    if plan.place.name != nil {
+    if plan.target.name != nil {
       return OperationError(.interrupted, "interrupted: the target is unchanged")
     }
     let all = plan.tree.entries.count { $0.action.isWritten && !$0.isMerged }

@@ -108,16 +108,16 @@ package struct RestorePlan: Sendable {
   /// Absolute links that point outside the restored containers; they are restored unchanged.
   package internal(set) var foreignLinks: [PathRemark] = []
 
-  package var place: RestoreTarget
+  package var target: RestoreTarget
   package var tree = PlannedTree()
   var deletions: [Deletion] = []
   /// Databases in merged directories of which a file changes.
   var databases: [Database] = []
 
-  package init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, at place: RestoreTarget) {
+  package init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, at target: RestoreTarget) {
     self.snapshot = snapshot
     self.request = request
-    self.place = place
+    self.target = target
   }
 
   /// The parts of the restored path that the snapshot's policy excluded.
@@ -136,7 +136,7 @@ package struct RestorePlan: Sendable {
   /// The paths below the target to delete.
   package var deletedPaths: some Collection<ByteString> {
     deletions.lazy.map { deletion in
-      let above = tree.path(deletion.directory, from: place.shownDepth)
+      let above = tree.path(deletion.directory, from: target.shownDepth)
       return above.appending(deletion.name)
     }
   }
@@ -152,11 +152,11 @@ package struct RestorePlan: Sendable {
   }
 
   /// Whether an entry is counted; the target directory itself is not.
-  func isCounted(_ entry: PlannedTree.Entry) -> Bool { entry.depth > place.shownDepth }
+  func isCounted(_ entry: PlannedTree.Entry) -> Bool { entry.depth > target.shownDepth }
 
   /// Returns the path of an entry below the target; a dot for the target itself.
   package func shownPath(_ number: Int) -> ByteString {
-    let path = tree.path(number, from: place.shownDepth)
+    let path = tree.path(number, from: target.shownDepth)
     return path.isEmpty ? "." : path
   }
 
@@ -185,7 +185,7 @@ package struct RestorePlan: Sendable {
     return databases.enumerated().filter { !staying.contains($0.offset) }.flatMap { _, database in
       database.children.filter { !deleted.contains($0) }.map { child in
         PathRemark(
-          path: tree.path(child.directory, from: place.shownDepth).appending(child.name),
+          path: tree.path(child.directory, from: target.shownDepth).appending(child.name),
           remark: "it belongs to another state of '\(database.name)'")
       }
     }
@@ -206,7 +206,7 @@ package struct RestorePlan: Sendable {
       guard let owner = owners[deletion.child] else { continue }
       if staying.contains(owner) {
         let database = databases[owner]
-        let path = tree.path(deletion.directory, from: place.shownDepth).appending(deletion.name)
+        let path = tree.path(deletion.directory, from: target.shownDepth).appending(deletion.name)
         spared.append(
           PathRemark(path: path, remark: "it belongs to '\(database.name)', which is kept"))
       } else {
@@ -220,7 +220,7 @@ package struct RestorePlan: Sendable {
 
   /// Refuses a directory other than the one that the plan was made for.
   package func requirePlanned(_ root: borrowing Directory) throws {
-    guard let planned = place.identity, try root.status().identity != planned else { return }
+    guard let planned = target.identity, try root.status().identity != planned else { return }
     throw OperationError(
       .failed, code: .changedSincePlan,
       "cannot restore to '\(root.path)': another directory has replaced it since the restore was "

@@ -1,28 +1,15 @@
 internal import ArchiveStore
 internal import DatabaseCapture
-internal import DeviceTransaction
 internal import SystemIO
 
-/// Plans databases of which a restore changes a file where another one exists.
-extension RestorePlanner {
+/// Plans the databases of a directory of which a restore changes a file where another one exists: a
+/// database, its log and its journal are restored together or not at all.
+struct DatabasePlanner {
   static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   private static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
 
-  /// The files of a directory that may belong to databases.
-  struct DirectoryFiles {
-    let directory: Int
-    /// The numbers of the snapshot's entries by name.
-    let entries: [ByteString: Int]
-    /// The existing names; nil if the directory cannot be listed, and each name is looked up.
-    let there: Set<ByteString>?
-    /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
-    let blocked: Set<ByteString>
-    /// The names in the snapshot that cannot be read.
-    let lost: UnreadableRanges
-  }
-
   /// The files of a database other than itself.
-  struct Companions {
+  private struct Companions {
     /// The entries of its log and its journal.
     var members: [Int] = []
     /// The existing files beside it.
@@ -31,113 +18,97 @@ extension RestorePlanner {
     var conflict: String?
   }
 
-  /// Groups the databases in a merged directory into units if a file of them changes.
-  mutating func settleDatabases(in directory: OpenDirectory) {
-    guard plan.tree.entries[directory.number].isMerged, !directory.files.isEmpty else { return }
+  let directory: Int
+  /// The depth of the directory.
+  let depth: UInt16
+  /// The numbers of the snapshot's entries by name.
+  let entries: [ByteString: Int]
+  /// The existing names; nil if the directory cannot be listed, and each name is looked up.
+  let there: Set<ByteString>?
+  /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
+  let blocked: Set<ByteString>
+  /// The names in the snapshot that cannot be read.
+  let lost: UnreadableRanges
+  /// Whether the files are a directory's, rather than a single requested one with its companions.
+  let isWhole: Bool
+
+  /// Groups the databases in a merged directory if a file of them changes.
+  static func settleAll(
+    in directory: RestorePlanner.OpenDirectory, _ draft: inout PlanDraft,
+    beside target: inout PresentTarget
+  ) {
+    let entry = draft.plan.tree.entries[directory.number]
+    guard entry.isMerged, !directory.files.isEmpty else { return }
     let entries = Dictionary(
-      directory.files.map { (plan.tree.name($0), $0) }, uniquingKeysWith: { first, _ in first })
-    let files = DirectoryFiles(
-      directory: directory.number, entries: entries, there: namesThere(in: directory.number),
-      blocked: Set(directory.blocked), lost: directory.lost)
-    leaveCompanions(of: directory.blocked, files)
-    leaveLoneCompanions(files)
+      directory.files.map { (draft.plan.tree.name($0), $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    let planner = DatabasePlanner(
+      directory: directory.number, depth: entry.depth, entries: entries,
+      there: target.names(at: entry.depth), blocked: Set(directory.blocked), lost: directory.lost,
+      isWhole: true)
+    planner.leaveCompanions(of: directory.blocked, in: &draft)
+    planner.leaveLoneCompanions(in: &draft, beside: &target)
     var seen: Set<Int> = []
     // A database sorts before its log; and a log is not a database.
     for (name, number) in entries.sorted(by: { $0.key < $1.key }) where !seen.contains(number) {
-      let found = companions(of: name, files)
+      let found = planner.companions(of: name, draft, beside: &target)
       if found.members.isEmpty, found.present.isEmpty, found.conflict == nil { continue }
       seen.formUnion(found.members)
-      settle(number, with: found, in: files)
+      planner.settle(number, with: found, in: &draft, beside: &target)
     }
   }
 
-  /// Does the same for a single database: its log and its journal are restored with it, and files
-  /// of another state beside it are moved away.
-  mutating func settleDatabase(_ number: Int, in directory: Int) throws {
-    let name = plan.tree.name(number)
-    var entries = [name: number]
-    var blocked: Set<ByteString> = []
-    var lost = UnreadableRanges()
-    for suffix in Self.companions {
-      let companion = name.followed(by: suffix)
-      guard let stored = try storedCompanion(suffix, named: companion, in: directory, &lost) else {
-        continue
-      }
-      guard companion.count <= Int(UInt8.max),
-        let added = try add(stored, named: companion, in: directory)
-      else {
-        blocked.insert(companion)
-        continue
-      }
-      // The request gives no overwrite mode, so the existing file is kept.
-      if plan.request.overwrite == nil, plan.tree.entries[added].action == .replace {
-        plan.tree.update(added) { $0.isMovedAside = true }
-      }
-      entries[companion] = added
-    }
-    let files = DirectoryFiles(
-      directory: directory, entries: entries, there: nil, blocked: blocked, lost: lost)
-    settle(number, with: companions(of: name, files), in: files)
-  }
-
-  /// Returns the log or the journal of the requested file. If damage hides whether there is one,
-  /// that is recorded and the file itself can still be restored.
-  private mutating func storedCompanion(
-    _ suffix: [UInt8], named companion: ByteString, in directory: Int,
-    _ lost: inout UnreadableRanges
-  ) throws(StoreError) -> TreeEntry? {
-    let path = plan.request.path.followed(by: suffix)
-    do throws(StoreError) {
-      let stored = try reader.entry(at: path, in: plan.snapshot.snapshot.tree)
-      return stored?.node.kind == .file ? stored : nil
-    } catch {
-      guard error.kind == .damaged else { throw error }
-      lost.add(.one(companion))
-      let shown = plan.tree.path(directory, from: plan.place.shownDepth).appending(companion)
-      plan.damaged.append(PathRemark(path: shown, remark: "it may exist: \(error.reason)"))
-      return nil
-    }
+  /// Plans a single database, the only one of the files.
+  func settle(
+    single number: Int, in draft: inout PlanDraft, beside target: inout PresentTarget
+  ) {
+    let found = companions(of: draft.plan.tree.name(number), draft, beside: &target)
+    settle(number, with: found, in: &draft, beside: &target)
+    leaveAlone(number, in: &draft, beside: &target)
   }
 
   /// Returns the kept database that a log, a journal or an index in a directory belongs to; nil if
   /// there is none. Of the names that the snapshot does not have, those in `gone` are deleted.
-  mutating func databaseThatStays(
-    with name: ByteString, in directory: Int, lacking names: Set<ByteString>, gone: Set<ByteString>
+  static func databaseThatStays(
+    with child: RestorePlan.Child, lacking names: Set<ByteString>, gone: Set<ByteString>,
+    in draft: borrowing PlanDraft, _ target: inout PresentTarget
   ) -> ByteString? {
     // A database that cannot be examined may exist.
-    guard let (database, _) = DatabaseMember.owner(of: name),
-      (try? isFile(database, in: directory)) ?? true
+    guard let (database, _) = DatabaseMember.owner(of: child.name),
+      (try? target.isFile(database, at: draft.plan.tree.entries[child.directory].depth)) ?? true
     else { return nil }
     if names.contains(database) { return gone.contains(database) ? nil : database }
     // A stray file of a restored database is removed together with the previous database.
-    return orphanedSidecars.contains(RestorePlan.Child(directory: directory, name: name))
-      ? nil : database
+    return draft.orphanedSidecars.contains(child) ? nil : database
   }
 
   // MARK: - Looking
 
-  private mutating func companions(
-    of name: ByteString, _ files: DirectoryFiles
+  private func companions(
+    of name: ByteString, _ draft: borrowing PlanDraft, beside target: inout PresentTarget
   ) -> Companions {
     var found = Companions()
     for suffix in Self.sidecars where name.count + suffix.count <= Int(UInt8.max) {
       let sidecar = name.followed(by: suffix)
-      let entry = files.entries[sidecar]
-      var isThere = files.there?.contains(sidecar) != false
-      if files.blocked.contains(sidecar) {
+      let entry = entries[sidecar]
+      var isThere = there?.contains(sidecar) != false
+      if blocked.contains(sidecar) {
         found.conflict = "it is not restored without '\(sidecar)'; the existing files are kept"
       }
       do throws(SystemError) {
-        if isThere { isThere = try isFile(sidecar, in: files.directory) }
+        if isThere { isThere = try target.isFile(sidecar, at: depth) }
         // As in a backup, a log identifies a database; a journal or an index alone does not.
         if isThere, found.present.isEmpty, suffix != Self.sidecars[0] {
-          isThere = mayBeDatabase(name, in: files.directory)
+          isThere = target.mayBeDatabase(name, at: depth)
         }
       } catch {
         isThere = false
         found.conflict = "cannot examine '\(sidecar)' beside it: \(error.reason)"
       }
-      if entry == nil, files.lost.contains(sidecar), isThere || givesWay(name, for: suffix, files) {
+      if entry == nil, lost.contains(sidecar),
+        isThere || isReplaced(name, lacking: suffix, by: draft, beside: &target)
+      {
         found.conflict = "'\(sidecar)' may be lost in the repository; the existing files are kept"
       }
       if isThere { found.present.append(sidecar) }
@@ -148,73 +119,118 @@ extension RestorePlanner {
   }
 
   /// Whether an existing database would be replaced by one that may lack its log or its journal.
-  private mutating func givesWay(
-    _ name: ByteString, for suffix: [UInt8], _ files: DirectoryFiles
+  private func isReplaced(
+    _ name: ByteString, lacking suffix: [UInt8], by draft: borrowing PlanDraft,
+    beside target: inout PresentTarget
   ) -> Bool {
-    guard Self.companions.contains(suffix), let number = files.entries[name],
-      plan.tree.entries[number].action == .replace,
-      (try? isFile(name, in: files.directory)) ?? true
+    guard Self.companions.contains(suffix), let number = entries[name],
+      draft.plan.tree.entries[number].action == .replace,
+      (try? target.isFile(name, at: depth)) ?? true
     else { return false }
-    return mayBeDatabase(name, in: files.directory)
-  }
-
-  mutating func isFile(
-    _ name: ByteString, in directory: Int
-  ) throws(SystemError) -> Bool {
-    try present?.ascend(to: Int(plan.tree.entries[directory].depth))
-    let status = try present?.withDirectory { directory throws(SystemError) in
-      try directory.statusIfPresent(name)
-    }
-    return (status ?? nil)?.kind == .file
-  }
-
-  /// Whether the existing file begins like a database. A missing or unreadable file may be one.
-  mutating func mayBeDatabase(_ name: ByteString, in directory: Int) -> Bool {
-    guard (try? isFile(name, in: directory)) == true else { return true }
-    let hasMagic = try? present?.withDirectory { directory in
-      try DatabaseUnit.hasMagic(directory.fileUntouched(name))
-    }
-    return hasMagic.flatMap { $0 } ?? true
-  }
-
-  private mutating func namesThere(in directory: Int) -> Set<ByteString>? {
-    guard (try? present?.ascend(to: Int(plan.tree.entries[directory].depth))) != nil else {
-      return nil
-    }
-    return try? present?.withDirectory { directory in Set(try directory.names()) }
+    return target.mayBeDatabase(name, at: depth)
   }
 
   // MARK: - Deciding
 
-  private mutating func settle(
-    _ number: Int, with found: Companions, in files: DirectoryFiles
+  private func settle(
+    _ number: Int, with found: Companions, in draft: inout PlanDraft,
+    beside target: inout PresentTarget
   ) {
-    let name = plan.tree.name(number)
-    let isThere = (try? isFile(name, in: files.directory)) ?? true
+    let (name, mode) = (draft.plan.tree.name(number), draft.mode)
+    let isThere = (try? target.isFile(name, at: depth)) ?? true
     let members = found.members + [number]
-    if mode == .ifNewer { decideByTime(members, of: name, with: found, in: files) }
+    if mode == .ifNewer { decideByTime(members, of: name, with: found, in: &draft, &target) }
     // If one of the existing files is kept, all are.
-    let stays = members.contains { plan.tree.entries[$0].action == .leave }
+    let stays = members.contains { draft.plan.tree.entries[$0].action == .leave }
     if stays || found.conflict != nil {
-      for member in members { leave(member) }
+      for member in members { draft.leave(member) }
       if let conflict = found.conflict {
-        block(number, conflict)
+        draft.block(number, conflict)
       } else if !isThere {
-        block(number, "its existing files belong to another state and are kept")
+        draft.block(number, "its existing files belong to another state and are kept")
       }
       return
     }
-    let orphanedSidecars = found.present.filter { files.entries[$0] == nil }
-    let written = members.filter { plan.tree.entries[$0].action.isWritten }
+    let orphanedSidecars = found.present.filter { entries[$0] == nil }
+    let written = members.filter { draft.plan.tree.entries[$0].action.isWritten }
     let hasOldLog = orphanedSidecars.contains { !$0.isSharedMemory }
     if written.isEmpty, !hasOldLog || mode == .never || mode == .ifNewer { return }
     if written == [number], orphanedSidecars.isEmpty { return }
-    plan.databases.append(
+    draft.append(
       RestorePlan.Database(
-        directory: files.directory, name: name, isPresent: isThere || !found.present.isEmpty,
+        directory: directory, name: name, isPresent: isThere || !found.present.isEmpty,
         members: written, entry: written.contains(number) ? number : nil,
         orphanedSidecars: orphanedSidecars))
-    self.orphanedSidecars.formUnion(plan.databases.last?.children ?? [])
+  }
+
+  /// Decides with `if-newer` about a database, its log and its journal together, including those
+  /// that the snapshot does not have: the newest stored file is compared with the newest existing
+  /// one. The database's own time says little while its log has the commits.
+  private func decideByTime(
+    _ members: [Int], of name: ByteString, with found: Companions, in draft: inout PlanDraft,
+    _ target: inout PresentTarget
+  ) {
+    let there = found.present.filter { !$0.isSharedMemory }
+    // A name with a journal's suffix does not make the file beside it a database.
+    if there.isEmpty, !target.mayBeDatabase(name, at: depth) { return }
+    // The existing files are as stored, and the missing ones are created.
+    let isPart = members.allSatisfy {
+      [.same, .create].contains(draft.plan.tree.entries[$0].action)
+    }
+    if isPart, there.allSatisfy({ entries[$0] != nil }) { return }
+    var present: Timestamp?
+    for name in [name] + there {
+      guard let time = target.modified(name, at: depth) else { continue }
+      present = present.map { max($0, time) } ?? time
+    }
+    guard let present, let stored = members.map({ draft.plan.tree.entries[$0].modified }).max()
+    else { return }
+    for member in members {
+      if present < stored {
+        draft.replaceAfterAll(member, in: isWhole ? directory : nil)
+      } else {
+        draft.leave(member)
+      }
+    }
+  }
+
+  // MARK: - Files that are not restored
+
+  /// Keeps the logs and journals of files that cannot be restored.
+  private func leaveCompanions(of blocked: [ByteString], in draft: inout PlanDraft) {
+    for name in blocked {
+      for number in Self.companions.compactMap({ entries[name.followed(by: $0)] })
+      where draft.plan.tree.entries[number].action.isWritten {
+        draft.leave(number)
+        draft.block(number, "it belongs to '\(name)', which cannot be restored")
+      }
+    }
+  }
+
+  /// Keeps the logs and journals whose existing database is not in the snapshot or is not restored.
+  private func leaveLoneCompanions(
+    in draft: inout PlanDraft, beside target: inout PresentTarget
+  ) {
+    let companions = entries.filter { $0.key.databaseOfCompanion != nil }
+    for (name, number) in companions.sorted(by: { $0.key < $1.key })
+    where draft.plan.tree.entries[number].action.isWritten {
+      guard let database = name.databaseOfCompanion, entries[database] == nil,
+        !blocked.contains(database), there?.contains(database) != false
+      else { continue }
+      leaveAlone(number, in: &draft, beside: &target)
+    }
+  }
+
+  /// Keeps a log or a journal that would be restored beside an existing database.
+  private func leaveAlone(
+    _ number: Int, in draft: inout PlanDraft, beside target: inout PresentTarget
+  ) {
+    guard let (database, member) = DatabaseMember.owner(of: draft.plan.tree.name(number)),
+      member != .sharedMemory, (try? target.isFile(database, at: depth)) ?? true,
+      member == .log || target.mayBeDatabase(database, at: depth)
+    else { return }
+    draft.leave(number)
+    draft.block(number, "the existing '\(database)' is not restored with it")
   }
 }
 
@@ -230,54 +246,5 @@ extension ByteString {
       return nil
     }
     return owner.database
-  }
-}
-
-/// The choice of the newer of two states of a database.
-extension RestorePlanner {
-  /// Decides with `if-newer` about a database, its log and its journal together, including those
-  /// that the snapshot does not have: the newest stored file is compared with the newest existing
-  /// one. The database's own time says little while its log has the commits.
-  mutating func decideByTime(
-    _ members: [Int], of name: ByteString, with found: Companions, in files: DirectoryFiles
-  ) {
-    let there = found.present.filter { !$0.isSharedMemory }
-    // A name with a journal's suffix does not make the file beside it a database.
-    if there.isEmpty, !mayBeDatabase(name, in: files.directory) { return }
-    // The existing files are as stored, and the missing ones are created.
-    let isPart = members.allSatisfy { [.same, .create].contains(plan.tree.entries[$0].action) }
-    if isPart, there.allSatisfy({ files.entries[$0] != nil }) { return }
-    let present = ([name] + there).compactMap { time(of: $0, in: files.directory) }.max()
-    guard let present, let stored = members.map({ plan.tree.entries[$0].modified }).max() else {
-      return
-    }
-    for member in members {
-      if present < stored { replaceAfterAll(member) } else { leave(member) }
-    }
-  }
-
-  /// Returns the modification time of an existing file; nil if there is none.
-  private mutating func time(of name: ByteString, in directory: Int) -> Timestamp? {
-    guard (try? isFile(name, in: directory)) == true else { return nil }
-    let status = try? present?.withDirectory { directory throws(SystemError) in
-      try directory.status(name)
-    }
-    return status?.modified
-  }
-
-  /// Replaces a file that would have been kept because of its own time. A hard link to a kept file
-  /// is not changed.
-  private mutating func replaceAfterAll(_ number: Int) {
-    let entry = plan.tree.entries[number]
-    guard entry.action == .leave, plan.tree.leader(number) == nil else { return }
-    var totals = RestoreTotals()
-    totals.count(entry.kind, size: entry.size)
-    plan.leaves.subtract(totals)
-    plan.replaces.add(totals)
-    let isMovedAside = mustBeKept(plan.tree.name(number))
-    plan.tree.update(number) { planned in
-      planned.action = .replace
-      planned.isMovedAside = isMovedAside
-    }
   }
 }

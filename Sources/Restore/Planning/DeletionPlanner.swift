@@ -1,165 +1,136 @@
 internal import ArchiveStore
 internal import DeviceScan
 internal import DeviceTransaction
+internal import PolicyEngine
 internal import SystemIO
 
-/// The decision about an entry, which depends on the existing one.
-struct Decision {
-  var action: PlannedTree.Action
-  var isMerged = false
-  var changesKind = false
-  /// Whether the existing entry is kept under another name.
-  var isMovedAside = false
-  /// The contents of a directory that a file replaces.
-  var replacedDirectory: RestoreTotals?
-  /// The identity of the existing file, if it is kept.
-  var identity: FileIdentity?
-}
+/// Plans the deletions in a directory: of entries that the snapshot does not have, if requested,
+/// except those that the snapshot recorded as excluded and those that the policy excludes from
+/// backups; and of entries that the policy removes.
+struct DeletionPlanner {
+  /// The present entries that a restore may remove according to the policy.
+  private struct PolicyRemovals: Sendable {
+    /// The verdict on an entry that the snapshot does not have.
+    enum Verdict { case stays, spare, removeParts, remove }
 
-/// The first name of a hard-linked file that has the snapshot's content.
-struct LinkLeader {
-  let number: Int
-  /// The node of the entry.
-  let node: Node
-  /// The identity of the existing file, if it is kept.
-  let identity: FileIdentity?
-}
+    private var facts = SpillableArray<Facts>()
+    private var hasScan = false
 
-/// An existing entry that prevents an action.
-struct Conflict: Error {
-  let reason: String
+    /// The facts about an entry of the scan.
+    private struct Facts: OptionSet, Sendable, BitwiseCopyable {
+      let rawValue: UInt8
+      /// A topmost entry that the policy removes on restore.
+      static let isRemoved = Facts(rawValue: 1)
+      static let isAboveRemoved = Facts(rawValue: 2)
+      /// An entry that the policy excludes from backups.
+      static let isExcluded = Facts(rawValue: 4)
+      static let isAboveExcluded = Facts(rawValue: 8)
+    }
 
-  static let mount = Conflict(reason: "another volume is mounted there")
-  static let repository = Conflict(reason: "the repository in use is there")
-  static let noDirectory = Conflict(reason: "the existing entry is not a directory and is kept")
-  static let directory = Conflict(
-    reason: "a directory that is not empty is there; only '--delete' removes it")
+    /// Whether the policy removes no entry.
+    private(set) var isEmpty = true
 
-  static func kept(_ kind: FileKind) -> Conflict {
-    Conflict(
-      reason: "the existing \(kind == .directory ? "directory" : "entry") is kept")
-  }
-}
-
-extension RestorePlanner {
-  /// Decides about an entry by the existing one in the target's directory at a depth.
-  mutating func decide(
-    _ entry: TreeEntry, named name: ByteString, depth: Int
-  ) throws -> Decision {
-    try present?.ascend(to: depth)
-    let comparison = Comparison(reader: reader, mode: mode)
-    let protected = plan.request.protected
-    var proof = self.proof.take()
-    defer { self.proof = proof }
-    let found = try present?.withDirectory { directory -> (FileStatus, PlannedTree.Action)? in
-      guard let status = try directory.statusIfPresent(name) else { return nil }
-      if status.isMountPoint { throw Conflict.mount }
-      if protected.contains(status.identity) { throw Conflict.repository }
-      var action = try comparison.action(for: entry, status, in: directory, name)
-      if action == .same,
-        try proof?.hasBytes(of: entry, status, at: depth, in: directory, name) == false
-      {
-        action = comparison.mode == .ifNewer ? .leave : .replace
+    init(_ request: RestoreRequest) {
+      guard let rules = request.rules, let scan = rules.present else { return }
+      hasScan = true
+      facts = SpillableArray(repeating: [], count: scan.entries.count)
+      let isWhole = rules.selection.isEmpty
+      for (index, entry) in scan.entries.enumerated() where index > 0 {
+        if isWhole, entry.verdicts.keep.restore == .remove {
+          isEmpty = false
+          note(index, .isRemoved, above: .isAboveRemoved, in: scan)
+        }
+        if entry.selection == .excluded, !request.deletesExcluded {
+          note(index, .isExcluded, above: .isAboveExcluded, in: scan)
+        }
       }
-      return (status, action)
     }
-    guard let (status, action) = found ?? nil else { return Decision(action: .create) }
-    switch (entry.node.kind == .directory, status.kind == .directory) {
-    case (true, true):
-      proof?.enter(status, at: depth)
-      return try decideDirectory(name, action)
-    case (false, false):
-      return Decision(
-        action: action, isMovedAside: action == .replace && mustBeKept(name),
-        identity: action == .same ? status.identity : nil)
-    case (true, false):
-      guard action == .replace else { throw Conflict.kept(status.kind) }
-      return Decision(action: .replace, changesKind: true)
-    case (false, true):
-      guard action == .replace else { throw Conflict.kept(status.kind) }
-      return Decision(
-        action: .replace, changesKind: true, replacedDirectory: try totals(ofDirectory: name))
+
+    /// Records a fact about an entry, and another one about the directories above it.
+    private mutating func note(
+      _ index: Int, _ fact: Facts, above other: Facts, in scan: ContainerScan
+    ) {
+      facts[index].formUnion(fact)
+      var at = index
+      while at > 0 {
+        at = Int(scan.entries[at].parent)
+        if facts[at].contains(other) { return }
+        facts[at].formUnion(other)
+      }
     }
-  }
 
-  /// Decides about an existing directory: it is merged into, except for an empty one that a new
-  /// target replaces.
-  private mutating func decideDirectory(
-    _ name: ByteString, _ action: PlannedTree.Action
-  ) throws -> Decision {
-    if plan.request.overwrite == nil { return Decision(action: .replace) }
-    try present?.descend(name)
-    return Decision(action: action, isMerged: true)
-  }
-
-  /// Returns the contents of a directory to replace.
-  ///
-  /// - Throws: `Conflict` if it must be kept.
-  private mutating func totals(ofDirectory name: ByteString) throws -> RestoreTotals {
-    var contents = PresentEntries(protected: plan.request.protected)
-    try present?.withDirectory { directory in try contents.read(directory.directory(name)) }
-    if let reason = contents.protection { throw Conflict(reason: reason) }
-    if contents.totals.entries > 0, !plan.request.deletes { throw Conflict.directory }
-    return contents.totals
-  }
-
-  // MARK: - Names of one file
-
-  /// Returns the earlier entry that this one is a hard link to. A name under which the backup read
-  /// another content, because the file changed meanwhile, is a separate file. An unchanged existing
-  /// file is kept only if it is a link to the same file.
-  func findLeader(of entry: TreeEntry, _ decision: inout Decision) -> Int? {
-    guard let group = entry.linkGroup, let leader = leaders[group], leader.node == entry.node
-    else { return nil }
-    switch decision.action {
-    case .create, .replace: return leader.number
-    case .leave: return nil
-    case .same:
-      if decision.identity == leader.identity || mode != .ifChanged { return nil }
-      decision.action = .replace
-      return leader.number
+    /// Returns the verdict on an entry, by its index in the scan. `isAsked` is whether entries that
+    /// the snapshot does not have are to be removed.
+    func verdict(on index: Int?, isAsked: Bool) -> Verdict {
+      // An entry that was created after the scan has no verdict.
+      guard let index else { return isAsked && !hasScan ? .remove : .stays }
+      let found = hasScan ? facts[index] : []
+      if found.contains(.isRemoved) { return .remove }
+      guard isAsked else { return found.contains(.isAboveRemoved) ? .removeParts : .stays }
+      if found.contains(.isExcluded), !found.contains(.isAboveRemoved) { return .spare }
+      return found.isDisjoint(with: [.isAboveExcluded, .isAboveRemoved]) ? .remove : .removeParts
     }
   }
 
-  /// Records an entry for later names of its file to link to.
-  mutating func noteLeader(_ number: Int, entry: TreeEntry, decision: Decision) {
-    guard let group = entry.linkGroup, leaders[group] == nil, decision.action != .leave else {
-      return
-    }
-    groups[number] = group
-    leaders[group] = LinkLeader(
-      number: number, node: entry.node,
-      identity: decision.action == .same ? decision.identity : nil)
+  private let request: RestoreRequest
+  private let removals: PolicyRemovals
+  private let unlistedExclusions: UnlistedExclusions
+  private let sparedPaths: SparedPaths
+
+  init(_ plan: RestorePlan) {
+    request = plan.request
+    removals = PolicyRemovals(plan.request)
+    unlistedExclusions = UnlistedExclusions(plan)
+    sparedPaths = SparedPaths(
+      plan.snapshot.snapshot, deletesExcluded: plan.request.deletesExcluded)
   }
 
-  // MARK: - Deletions
+  /// Whether entries may be removed from the directories with a frame.
+  func mayRemove(_ frame: RestoreSelector.Frame) -> Bool {
+    request.deletes && frame.isInside || !removals.isEmpty
+  }
 
-  /// Plans the deletions in a directory: of entries that the snapshot does not have, if requested,
-  /// except those that the snapshot recorded as excluded and those that the policy excludes from
-  /// backups; and of entries that the policy removes.
-  mutating func planDeletions(_ names: Set<ByteString>, in directory: Int, isAsked: Bool) {
-    let entry = plan.tree.entries[directory]
-    let above = plan.tree.path(directory, from: plan.place.shownDepth)
-    let scanned = names.isEmpty ? nil : selector.present?.index(of: above)
+  /// Plans the deletions in a directory. If names of the snapshot are lost, an existing entry may
+  /// be one of them: then nothing is deleted, and the directory is reported.
+  func planDeletions(
+    _ unseen: Set<ByteString>, in directory: RestorePlanner.OpenDirectory,
+    draft: inout PlanDraft, target: inout PresentTarget
+  ) {
+    let isAsked = request.deletes && directory.frame.isInside
+    if directory.lost.isEmpty {
+      planDeletions(
+        unseen, in: directory.number, isAsked: isAsked, draft: &draft, target: &target)
+    } else if isAsked {
+      let reason = "some of its names in the snapshot cannot be read, so nothing in it is removed"
+      draft.spare(draft.plan.shownPath(directory.number), reason)
+    }
+  }
+
+  private func planDeletions(
+    _ names: Set<ByteString>, in directory: Int, isAsked: Bool,
+    draft: inout PlanDraft, target: inout PresentTarget
+  ) {
+    let depth = draft.plan.tree.entries[directory].depth
+    let above = draft.path(directory)
+    let scanned = names.isEmpty ? nil : draft.scanned?.index(of: above)
     // A database sorts before its log.
     var gone: Set<ByteString> = []
-    for name in names.sorted() where !(entry.depth == 0 && StagingDirectory.isOurs(name)) {
-      switch removals.verdict(
-        on: scanned.flatMap { selector.present?.child(named: name, of: $0) }, isAsked: isAsked)
-      {
+    for name in names.sorted() where !(depth == 0 && StagingDirectory.isOurs(name)) {
+      let index = scanned.flatMap { draft.scanned?.child(named: name, of: $0) }
+      switch removals.verdict(on: index, isAsked: isAsked) {
       case .stays: break
       case .spare:
-        plan.spared.append(
-          PathRemark(path: above.appending(name), remark: "the policy excludes it from backups"))
-      case .removeParts: planParts(of: name, in: directory, isAsked: isAsked)
+        draft.spare(above.appending(name), "the policy excludes it from backups")
+      case .removeParts:
+        planParts(of: name, in: directory, isAsked: isAsked, draft: &draft, target: &target)
       case .remove:
-        if let database = databaseThatStays(
-          with: name, in: directory, lacking: names, gone: gone)
+        let child = RestorePlan.Child(directory: directory, name: name)
+        if let database = DatabasePlanner.databaseThatStays(
+          with: child, lacking: names, gone: gone, in: draft, &target)
         {
-          plan.spared.append(
-            PathRemark(
-              path: above.appending(name), remark: "it belongs to '\(database)', which is kept"))
-        } else if planDeletion(of: name, in: directory, above) {
+          draft.spare(
+            above.appending(name), "it belongs to '\(database)', which is kept")
+        } else if planDeletion(of: child, above, draft: &draft, target: &target) {
           gone.insert(name)
         }
       }
@@ -167,93 +138,53 @@ extension RestorePlanner {
   }
 
   /// Plans to delete an entry. Returns false if it is kept, with a remark.
-  private mutating func planDeletion(
-    of name: ByteString, in directory: Int, _ above: ByteString
+  private func planDeletion(
+    of child: RestorePlan.Child, _ above: ByteString, draft: inout PlanDraft,
+    target: inout PresentTarget
   ) -> Bool {
+    let name = child.name
     do {
-      let path = plan.request.path.appending(above).appending(name)
-      if let reason = spared.reasonToSpare(path) {
-        throw Conflict(reason: reason)
+      let path = request.path.appending(above).appending(name)
+      if let reason = sparedPaths.reasonToSpare(path) {
+        throw PresentTarget.Conflict(reason: reason)
       }
-      let totals = try totals(of: name, depth: Int(plan.tree.entries[directory].depth))
+      let totals = try target.totals(
+        of: name, at: draft.plan.tree.entries[child.directory].depth)
       // The index of a restored database is never needed.
-      let isIndex =
-        name.isSharedMemory
-        && orphanedSidecars.contains(RestorePlan.Child(directory: directory, name: name))
+      let isIndex = name.isSharedMemory && draft.orphanedSidecars.contains(child)
       if totals.directories == 0, !isIndex, let reason = unlistedExclusions.reasonToSpare(path) {
-        throw Conflict(reason: reason)
+        throw PresentTarget.Conflict(reason: reason)
       }
-      plan.deletes.add(totals)
-      plan.deletions.append(
-        RestorePlan.Deletion(directory: directory, name: name, totals: totals, replacement: nil))
+      draft.append(
+        RestorePlan.Deletion(
+          directory: child.directory, name: name, totals: totals, replacement: nil))
       return true
-    } catch let conflict as Conflict {
-      plan.spared.append(PathRemark(path: above.appending(name), remark: conflict.reason))
-    } catch { block(above.appending(name), error) }
+    } catch let conflict as PresentTarget.Conflict {
+      draft.spare(above.appending(name), conflict.reason)
+    } catch { block(above.appending(name), error, in: &draft) }
     return false
   }
 
   /// Keeps an entry that cannot be read completely: it may contain protected entries.
-  private mutating func block(_ path: ByteString, _ error: any Error) {
+  private func block(_ path: ByteString, _ error: any Error, in draft: inout PlanDraft) {
     let reason = "its contents cannot be read, so it is not removed: "
-    plan.blocked.append(PathRemark(path: path, remark: reason + RestoreReport.reason(error)))
+    draft.block(path, reason + PresentTarget.Conflict.reason(error))
   }
 
   /// Plans the deletions in a directory that the snapshot does not have, of which a part is kept.
-  private mutating func planParts(of name: ByteString, in directory: Int, isAsked: Bool) {
-    let entry = plan.tree.entries[directory]
+  private func planParts(
+    of name: ByteString, in directory: Int, isAsked: Bool, draft: inout PlanDraft,
+    target: inout PresentTarget
+  ) {
     do throws(SystemError) {
-      try present?.ascend(to: Int(entry.depth))
-      try present?.descend(name)
-      let inner = try present?.withDirectory { directory throws(SystemError) in
-        try directory.names()
-      }
-      let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
-      let number = plan.tree.append(
+      let inner = try target.names(
+        below: name, at: draft.plan.tree.entries[directory].depth)
+      let tree = TreeReference(draft.plan.snapshot.snapshot.tree.digest)
+      let number = draft.plan.tree.append(
         TreeEntry(name: name, node: .directory(tree)), named: name, parent: directory,
         action: .leave, hasMetadata: false)
-      plan.tree.update(number) { $0.isMerged = true }
-      planDeletions(Set(inner ?? []), in: number, isAsked: isAsked)
-    } catch { block(plan.tree.path(directory, from: plan.place.shownDepth).appending(name), error) }
-  }
-
-  private mutating func totals(of name: ByteString, depth: Int) throws -> RestoreTotals {
-    try present?.ascend(to: depth)
-    var contents = PresentEntries(protected: plan.request.protected)
-    try present?.withDirectory { directory in
-      guard let status = try directory.statusIfPresent(name) else { return }
-      if contents.note(status), status.kind == .directory {
-        try contents.read(directory.directory(name))
-      }
-    }
-    if let reason = contents.protection { throw Conflict(reason: reason) }
-    return contents.totals
-  }
-}
-
-/// Directories of which the repository does not have all names.
-extension RestorePlanner {
-  /// Plans the deletions in a directory. If names of the snapshot are lost, an existing entry may
-  /// be one of them: then nothing is deleted, and the directory is reported.
-  mutating func planDeletions(_ unseen: Set<ByteString>, in directory: OpenDirectory) {
-    let isAsked = plan.request.deletes && directory.frame.isInside
-    if directory.lost.isEmpty {
-      planDeletions(unseen, in: directory.number, isAsked: isAsked)
-    } else if isAsked {
-      let reason = "some of its names in the snapshot cannot be read, so nothing in it is removed"
-      plan.spared.append(PathRemark(path: plan.shownPath(directory.number), remark: reason))
-    }
-  }
-
-  /// Records that a directory, or a range of its names, cannot be read.
-  mutating func noteDamage(
-    at path: ByteString, error: StoreError, losing names: UnreadableNames = .any
-  ) {
-    leave(to: path.count)
-    if let last = directories.indices.last, directories[last].pathLength == path.count {
-      directories[last].lost.add(names)
-    }
-    damage.add(
-      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason), to: &plan.damaged)
+      draft.plan.tree.update(number) { $0.isMerged = true }
+      planDeletions(inner, in: number, isAsked: isAsked, draft: &draft, target: &target)
+    } catch { block(draft.path(directory).appending(name), error, in: &draft) }
   }
 }

@@ -25,7 +25,7 @@ extension RestorePlan {
   ) throws -> RestorePlan {
     var planner = try RestorePlanner(RestorePlan(snapshot, request, at: place), reader)
     try planner.run(source)
-    return planner.takePlan()
+    return planner.finish()
   }
 
   /// Plans a restore of a path of a snapshot to a new or empty directory.
@@ -38,35 +38,20 @@ extension RestorePlan {
 }
 
 /// Walks the snapshot's tree and the target side by side.
-package struct RestorePlanner: ~Copyable {
-  let reader: RepositoryReader
-  package var plan: RestorePlan
-  /// The target's directories down to the current one; nil if the target does not exist.
-  var present: DirectoryLadder? = nil
+struct RestorePlanner: ~Copyable {
+  private let reader: RepositoryReader
+  var draft: PlanDraft
+  var target: PresentTarget
   /// The snapshot's directories down to the current one.
-  package var directories: [OpenDirectory] = []
-  var leaders: [ByteString: LinkLeader] = [:]
-  /// The link groups of the leaders, and the later hard links to each, by the leader's number.
-  var groups: [Int: ByteString] = [:]
-  var followers: [Int: [Int]] = [:]
+  var directories: [OpenDirectory] = []
   var selector: RestoreSelector
-  /// The proof that unchanged files have the stored content; nil if it is not required.
-  var proof: ContentProof?
-  let removals: PolicyRemovals
-  let unlistedExclusions: UnlistedExclusions
-  let spared: SparedPaths
-  /// The stray files that are removed with restored databases.
-  var orphanedSidecars: Set<RestorePlan.Child> = []
-  /// Indexes of the deletions by the replacing entry and by the deleted child, and of the databases
-  /// by their members.
-  var replaced = AppendOnlyIndex<Int>()
-  var deleted = AppendOnlyIndex<RestorePlan.Child>()
-  var units = AppendOnlyIndex<Int>()
-  private var bound: PlanLimit
-  var damage: RestorePlan.RemarkLimit
+  private var decider: EntryDecider
+  private let deletions: DeletionPlanner
+  private var limit: PlanLimit
+  private var damage: RestorePlan.RemarkLimit
 
   /// A directory of the snapshot that the walk is in.
-  package struct OpenDirectory {
+  struct OpenDirectory {
     let number: Int
     /// The length of its path in the walk.
     let pathLength: Int
@@ -87,42 +72,41 @@ package struct RestorePlanner: ~Copyable {
     var hasContent = false
   }
 
-  package init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(OperationError) {
-    self.plan = plan
+  init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(OperationError) {
     self.reader = reader
-    selector = RestoreSelector(plan.request, plan.snapshot.snapshot)
-    removals = PolicyRemovals(plan.request)
-    unlistedExclusions = UnlistedExclusions(plan)
-    spared = SparedPaths(
-      plan.snapshot.snapshot, deletesExcluded: plan.request.deletesExcluded)
-    bound = PlanLimit(plan.place, whole: nil)
+    draft = PlanDraft(plan)
+    target = PresentTarget(protected: plan.request.protected)
+    selector = RestoreSelector(
+      plan.request, plan.snapshot.snapshot, scanned: draft.scanned)
+    decider = EntryDecider(plan.request, from: reader)
+    deletions = DeletionPlanner(plan)
+    limit = PlanLimit(plan.target, whole: nil)
     damage = RestorePlan.RemarkLimit(room: plan.request.remarkRoom)
-    self.plan.tree.asideSuffix =
-      plan.request.rules?.asideSuffix ?? PlannedTree.asideSuffix(at: Host.now())
     do throws(SystemError) {
-      let directory = try Directory.open(resolved: plan.place.directory)
-      self.plan.place.identity = try directory.status().identity
-      if let now = plan.request.rules?.comparesBytesAt, plan.place.name == nil {
-        proof = ContentProof(reader, since: plan.snapshot.snapshot.time, now: now, in: directory)
+      let directory = try Directory.open(resolved: plan.target.directory)
+      draft.plan.target.identity = try directory.status().identity
+      if let now = plan.request.rules?.comparesBytesAt, plan.target.name == nil {
+        decider.proof = ContentProof(
+          reader, since: plan.snapshot.snapshot.time, now: now, in: directory)
       }
-      present = DirectoryLadder(root: directory)
+      target.ladder = DirectoryLadder(root: directory)
     } catch {
       // A directory that cannot be read must not be mistaken for one that does not exist.
       guard error.isMissing else { throw OperationError(error) }
     }
   }
 
-  consuming func takePlan() -> RestorePlan {
-    damage.close(&plan.damaged)
-    dropWithdrawn()
-    return plan
+  /// Returns the plan.
+  consuming func finish() -> RestorePlan {
+    damage.close(&draft.plan.damaged)
+    return draft.finish()
   }
 
   mutating func run(_ source: SnapshotSource) throws {
     switch source {
     case .folder(let tree, let entry):
       let root = entry ?? TreeEntry(name: "", node: .directory(tree), permissions: 0o700)
-      if let name = plan.place.name {
+      if let name = draft.plan.target.name {
         let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
         let number = try add(root, named: name, in: above, hasMetadata: entry != nil)
         if let number { try walk(tree, below: number) }
@@ -133,49 +117,44 @@ package struct RestorePlanner: ~Copyable {
         try walk(tree, below: number)
       }
     case .single(let entry):
-      let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
+      let tree = TreeReference(draft.plan.snapshot.snapshot.tree.digest)
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-      let number = try add(entry, named: plan.place.name ?? entry.name, in: above)
-      if let number, entry.node.kind == .file {
-        try settleDatabase(number, in: above)
-        leaveAlone(number, named: plan.tree.name(number), in: above)
-      }
+      let number = try add(entry, named: draft.plan.target.name ?? entry.name, in: above)
+      if let number, entry.node.kind == .file { try settleDatabase(number, in: above) }
     }
   }
 
   /// Adds the directory that the restore works in as the first entry.
   private mutating func addRoot(_ entry: TreeEntry, hasMetadata: Bool) -> Int {
-    let number = plan.tree.append(
+    let number = draft.plan.tree.append(
       entry, named: "", parent: nil, action: .leave, hasMetadata: hasMetadata)
-    plan.tree.update(number) { $0.isMerged = true }
+    draft.plan.tree.update(number) { $0.isMerged = true }
     return number
   }
 
   /// Decides about the target directory's own metadata.
   private mutating func decideRoot(_ entry: TreeEntry, _ number: Int) throws {
-    guard plan.tree.entries[number].hasMetadata else { return }
-    let comparison = Comparison(reader: reader, mode: mode)
-    let action = try present?.withDirectory { directory in
-      try comparison.action(for: entry, directory.status(), in: directory, nil)
+    guard draft.plan.tree.entries[number].hasMetadata else { return }
+    let decider = decider
+    let action = try target.ladder?.withDirectory { directory in
+      try decider.action(for: entry, directory.status(), in: directory, named: nil)
     }
-    if let action { plan.tree.update(number) { $0.action = action } }
+    if let action { draft.plan.tree.update(number) { $0.action = action } }
   }
-
-  var mode: OverwriteMode { plan.request.overwrite ?? .always }
 
   // MARK: - The walk
 
   private mutating func walk(_ tree: TreeReference, below root: Int) throws {
-    let isWhole = selector.isIdle && plan.request.overwrite == nil
-    bound = PlanLimit(
-      plan.place, whole: isWhole ? tree : nil, first: plan.request.firstLimit)
+    let isWhole = selector.isIdle && draft.plan.request.overwrite == nil
+    limit = PlanLimit(
+      draft.plan.target, whole: isWhole ? tree : nil, first: draft.plan.request.firstLimit)
     enter(root, pathLength: 0, selector.root())
-    let first = plan.tree.entries.count
+    let first = draft.plan.tree.entries.count
     var lost: StoreError?
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
       case .damage(let error):
-        if path.isEmpty, plan.tree.entries.count == first { throw error }
+        if path.isEmpty, draft.plan.tree.entries.count == first { throw error }
         noteDamage(at: path, error: error)
         return .skip
       case .lost(let names, let error):
@@ -183,17 +162,17 @@ package struct RestorePlanner: ~Copyable {
         if path.isEmpty { lost = lost ?? error }
         return .skip
       case .entry(let entry):
-        try bound.check(plan.tree, creating: plan.creates.entries, from: reader)
-        return try take(entry, at: path)
+        try limit.check(draft.plan.tree, creating: draft.plan.creates.entries, from: reader)
+        return try add(entry, at: path)
       }
     }
     // Without a single entry no directory is created.
-    if let lost, plan.tree.entries.count == first { throw lost }
+    if let lost, draft.plan.tree.entries.count == first { throw lost }
     leave(to: -1)
   }
 
-  /// Processes an entry of the snapshot by its path in the walk.
-  private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> TreeWalk.Step {
+  /// Adds an entry of the snapshot by its path in the walk, and enters it if it is a directory.
+  private mutating func add(_ stored: TreeEntry, at path: ByteString) throws -> TreeWalk.Step {
     leave(to: max(0, path.count - stored.name.count - 1))
     // The directory itself is not copied, or each removal of a name would copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
@@ -219,7 +198,7 @@ package struct RestorePlanner: ~Copyable {
 
   private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> TreeWalk.Step {
     directories[directories.count - 1].unseen?.remove(name)
-    plan.blocked.append(
+    draft.plan.blocked.append(
       PathRemark(path: path, remark: "its name is reserved for this program"))
     return .skip
   }
@@ -233,17 +212,23 @@ package struct RestorePlanner: ~Copyable {
     _ entry: TreeEntry, named name: ByteString, in directory: Int, hasMetadata: Bool = true,
     role: RestoreSelector.Role = .whole
   ) throws(OperationError) -> Int? {
-    let above = plan.tree.entries[directory]
-    var decision = Decision(action: .create)
-    if above.isMerged, present != nil {
+    let above = draft.plan.tree.entries[directory]
+    var decision = EntryDecider.Decision(action: .create)
+    if above.isMerged, target.exists {
       do {
-        decision = try decide(entry, named: name, depth: Int(above.depth))
+        decision = try decider.decide(
+          entry, named: name, at: Int(above.depth), in: &target)
+        if decision.action == .replace, !decision.changesKind, !entry.isDirectory {
+          decision.isMovedAside = mustBeKept(name)
+        }
       } catch {
-        if plan.place.name != nil, directory == 0, let error = error as? SystemError {
+        if draft.plan.target.name != nil, directory == 0, let error = error as? SystemError {
           throw OperationError(error)
         }
-        let path = plan.tree.path(directory, from: plan.place.shownDepth).appending(name)
-        plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
+        let path = draft.plan.tree.path(directory, from: draft.plan.target.shownDepth).appending(
+          name)
+        draft.plan.blocked.append(
+          PathRemark(path: path, remark: PresentTarget.Conflict.reason(error)))
         if entry.node.kind == .file, !directories.isEmpty {
           directories[directories.count - 1].blocked.append(name)
         }
@@ -253,48 +238,30 @@ package struct RestorePlanner: ~Copyable {
     // A directory that is only above restored entries, or is restored empty, is kept if it exists.
     if role != .whole, decision.action != .create {
       guard decision.isMerged else {
-        let path = plan.tree.path(directory, from: plan.place.shownDepth).appending(name)
-        plan.blocked.append(PathRemark(path: path, remark: Conflict.noDirectory.reason))
+        let path = draft.plan.tree.path(directory, from: draft.plan.target.shownDepth).appending(
+          name)
+        draft.plan.blocked.append(
+          PathRemark(path: path, remark: PresentTarget.Conflict.noDirectory.reason))
         return nil
       }
       decision.action = .leave
     }
-    let leader = findLeader(of: entry, &decision)
-    let number = plan.tree.append(
-      entry, named: name, parent: directory, action: decision.action, hasMetadata: hasMetadata,
-      mayBeRestored: mode == .ifNewer && decision.action == .leave)
-    plan.tree.update(number) { planned in
-      planned.isMerged = decision.isMerged
-      planned.changesKind = decision.changesKind
-      planned.isMovedAside = decision.isMovedAside
-    }
-    if let leader {
-      plan.tree.link(number, to: leader)
-      followers[leader, default: []].append(number)
-    }
-    noteLeader(number, entry: entry, decision: decision)
-    if let lost = decision.replacedDirectory {
-      plan.deletes.add(lost)
-      plan.deletions.append(
-        RestorePlan.Deletion(directory: directory, name: name, totals: lost, replacement: number))
-    }
+    let number = draft.append(
+      entry, named: name, in: directory, decision: decision, hasMetadata: hasMetadata)
     if entry.node.kind == .file, above.isMerged, !directories.isEmpty {
       directories[directories.count - 1].files.append(number)
     }
     if role == .parentOnly { return number }
-    count(number)
+    draft.count(number)
     if !directories.isEmpty { directories[directories.count - 1].hasContent = true }
     return number
   }
 
-  mutating func count(_ number: Int) {
-    let entry = plan.tree.entries[number]
-    guard plan.isCounted(entry) else { return }
-    switch entry.action {
-    case .create: plan.creates.count(entry.kind, size: entry.size)
-    case .replace: plan.replaces.count(entry.kind, size: entry.size)
-    case .same, .leave: plan.leaves.count(entry.kind, size: entry.size)
-    }
+  /// Whether the existing entry in the current directory is kept under another name; false for a
+  /// single requested file.
+  mutating func mustBeKept(_ name: ByteString) -> Bool {
+    guard let directory = directories.last?.number else { return false }
+    return draft.mustBeKept(name, in: directory)
   }
 
   private mutating func enter(
@@ -302,8 +269,9 @@ package struct RestorePlanner: ~Copyable {
   ) {
     var directory = OpenDirectory(
       number: number, pathLength: pathLength, frame: frame, isParentOnly: isParentOnly)
-    let mayRemove = plan.request.deletes && frame.isInside || !removals.isEmpty
-    if mayRemove, plan.tree.entries[number].isMerged { directory.unseen = list(number) }
+    if deletions.mayRemove(frame), draft.plan.tree.entries[number].isMerged {
+      directory.unseen = list(number)
+    }
     directories.append(directory)
     addMade(in: number, frame)
   }
@@ -312,12 +280,10 @@ package struct RestorePlanner: ~Copyable {
   /// removed, and that is reported.
   private mutating func list(_ number: Int) -> Set<ByteString>? {
     do throws(SystemError) {
-      return try present?.withDirectory { directory throws(SystemError) in
-        Set(try directory.names())
-      }
+      return try target.names()
     } catch {
       let reason = "it cannot be listed, so nothing in it is removed: \(error.reason)"
-      plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: reason))
+      draft.plan.blocked.append(PathRemark(path: draft.plan.shownPath(number), remark: reason))
       return nil
     }
   }
@@ -326,12 +292,76 @@ package struct RestorePlanner: ~Copyable {
   mutating func leave(to pathLength: Int) {
     while let last = directories.last, last.pathLength > pathLength {
       // This precedes the deletions, because the log of a kept database is kept.
-      settleDatabases(in: last)
+      DatabasePlanner.settleAll(in: last, &draft, beside: &target)
       if let unseen = last.unseen, !unseen.isEmpty {
-        planDeletions(unseen, in: last)
+        deletions.planDeletions(unseen, in: last, draft: &draft, target: &target)
       }
       directories.removeLast()
       if last.isParentOnly { settle(last) }
+    }
+  }
+
+  /// Records that a directory, or a range of its names, cannot be read.
+  private mutating func noteDamage(
+    at path: ByteString, error: StoreError, losing names: UnreadableNames = .any
+  ) {
+    leave(to: path.count)
+    if let last = directories.indices.last, directories[last].pathLength == path.count {
+      directories[last].lost.add(names)
+    }
+    damage.add(
+      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason), to: &draft.plan.damaged)
+  }
+
+  // MARK: - A single database
+
+  /// Plans a single requested database: its log and its journal are restored with it, and files
+  /// of another state beside it are moved away.
+  private mutating func settleDatabase(_ number: Int, in directory: Int) throws {
+    let name = draft.plan.tree.name(number)
+    var entries = [name: number]
+    var blocked: Set<ByteString> = []
+    var lost = UnreadableRanges()
+    for suffix in DatabasePlanner.companions {
+      let companion = name.followed(by: suffix)
+      guard let stored = try storedCompanion(suffix, named: companion, in: directory, &lost) else {
+        continue
+      }
+      guard companion.count <= Int(UInt8.max),
+        let added = try add(stored, named: companion, in: directory)
+      else {
+        blocked.insert(companion)
+        continue
+      }
+      // The request gives no overwrite mode, so the existing file is kept.
+      if draft.plan.request.overwrite == nil, draft.plan.tree.entries[added].action == .replace {
+        draft.plan.tree.update(added) { $0.isMovedAside = true }
+      }
+      entries[companion] = added
+    }
+    DatabasePlanner(
+      directory: directory, depth: draft.plan.tree.entries[directory].depth, entries: entries,
+      there: nil, blocked: blocked, lost: lost, isWhole: false
+    ).settle(single: number, in: &draft, beside: &target)
+  }
+
+  /// Returns the log or the journal of the requested file. If damage hides whether there is one,
+  /// that is recorded and the file itself can still be restored.
+  private mutating func storedCompanion(
+    _ suffix: [UInt8], named companion: ByteString, in directory: Int,
+    _ lost: inout UnreadableRanges
+  ) throws(StoreError) -> TreeEntry? {
+    let path = draft.plan.request.path.followed(by: suffix)
+    do throws(StoreError) {
+      let stored = try reader.entry(at: path, in: draft.plan.snapshot.snapshot.tree)
+      return stored?.node.kind == .file ? stored : nil
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      lost.add(.one(companion))
+      let shown = draft.plan.tree.path(directory, from: draft.plan.target.shownDepth).appending(
+        companion)
+      draft.plan.damaged.append(PathRemark(path: shown, remark: "it may exist: \(error.reason)"))
+      return nil
     }
   }
 }

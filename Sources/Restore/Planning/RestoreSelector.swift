@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SystemIO
 
 /// Decides, down the snapshot's tree, which entries are restored.
-package struct RestoreSelector: ~Copyable {
+struct RestoreSelector: ~Copyable {
   /// The role of a snapshot's entry in a restore, according to the request and the policy.
   enum Role: Sendable {
     /// The entry is restored as it was stored.
@@ -20,7 +20,7 @@ package struct RestoreSelector: ~Copyable {
   }
 
   /// The state that applies to the entries of a directory.
-  package struct Frame {
+  struct Frame {
     /// The policy's state of the directory.
     var state: Classifier.State?
     /// The data class of the directory, if classes were requested.
@@ -35,15 +35,15 @@ package struct RestoreSelector: ~Copyable {
 
   let rules: RestoreRules?
   /// The present entries of the target by path; nil unless the rules need them.
-  let present: EntryLookup?
+  private let scanned: EntryLookup?
   private let classes: ClassFilter
   private let base: ByteString
   private let selection: [ByteString]
   private var classifier: Classifier?
 
-  init(_ request: RestoreRequest, _ snapshot: Snapshot) {
+  init(_ request: RestoreRequest, _ snapshot: Snapshot, scanned: EntryLookup?) {
     rules = request.rules
-    present = request.rules?.present.map { EntryLookup($0) }
+    self.scanned = scanned
     base = request.path
     classes = ClassFilter(request.classes, snapshot)
     selection = request.rules?.selection.components ?? []
@@ -89,7 +89,7 @@ package struct RestoreSelector: ~Copyable {
       case .remove: return (.remove, frame)
       case .regenerate:
         // In a new container the file is generated, and an existing one is kept.
-        if let rules, rules.generated[path] != nil || present?.index(of: path) != nil {
+        if let rules, rules.generated[path] != nil || scanned?.index(of: path) != nil {
           return (.skip, frame)
         }
       }

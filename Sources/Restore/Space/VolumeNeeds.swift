@@ -80,7 +80,7 @@ package struct VolumeNeeds {
 
   private mutating func add(_ plan: RestorePlan) {
     if plan.isIdle { return }
-    if let device = add(at: plan.place.directory, { plan.need(on: $0) }) {
+    if let device = add(at: plan.target.directory, { plan.need(on: $0) }) {
       plans[device, default: []].append(plan)
     }
   }

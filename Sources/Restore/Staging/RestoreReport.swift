@@ -1,4 +1,3 @@
-internal import ArchiveStore
 package import DeviceTransaction
 package import SystemIO
 
@@ -33,14 +32,4 @@ package struct RestoreReport: Sendable {
 
   /// Whether everything is restored as it was stored, except for owners.
   package var isComplete: Bool { damaged.isEmpty && failed.isEmpty }
-
-  /// Returns the reason of an error without its action and subject.
-  static func reason(_ error: any Error) -> String {
-    switch error {
-    case let error as SystemError: error.reason
-    case let error as StoreError: error.reason
-    case let error as Conflict: error.reason
-    default: "\(error)"
-    }
-  }
 }

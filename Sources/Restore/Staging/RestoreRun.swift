@@ -78,7 +78,7 @@ package final class RestoreRun: Sendable {
   ) throws(SystemError) {
     syncsEachFile = !(kernel?.reportsErrorsOfVolumeSync ?? true)
     tree = plan.tree
-    target = plan.place.name.map { _ in 1 }
+    target = plan.target.name.map { _ in 1 }
     self.counters = counters
     findings = RestoreFindings(counters)
     self.root = try root.duplicate()
