@@ -26,7 +26,7 @@ import Testing
     let growth = try Growth { count in
       let paths = (0..<count).map { ByteString("a/\($0 &* 7919 % count)/b") }
       return {
-        let set = PathSet(paths)
+        let set = SparedPaths.PathSet(paths)
         for path in paths { expect(set.isAbout(path.parent) && set.covers(path)) }
         expect(!set.isAbout("a/x/b"))
       }

@@ -10,7 +10,7 @@ package import SystemIO
 /// by their logical names, whatever their UUIDs on the device.
 struct ContainerTargets {
   /// The target of one container.
-  package struct Target {
+  struct Target {
     let record: DeviceRecord.Container
     let logical: LogicalContainer
     let action: PlannedPart.Action

@@ -42,8 +42,8 @@ package struct DeviceRestorePlan: Sendable {
 
   /// Returns the running processes of the apps whose containers are merged into, read from the
   /// system with each call.
-  package func runningProcesses() -> [RunningProcess] {
-    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
+  package func runningProcesses() -> [RunningApps.Sign] {
+    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present)
   }
 
   /// Returns the space needed and the room on the volumes, read from the system with each call.
@@ -64,23 +64,6 @@ package struct DeviceRestorePlan: Sendable {
     parts.flatMap { part in
       list(part.plan).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
     }
-  }
-}
-
-/// A running process that prevents the restore into a device.
-package struct RunningProcess: Sendable, Hashable {
-  /// The app or the container.
-  package let app: ByteString
-  package let process: Int32
-  package let program: ByteString
-  /// The file in use, or the entry in the platform's register.
-  package let file: ByteString
-  /// The complete sentence.
-  package let text: String
-
-  package init(_ sign: RunningApps.Sign) {
-    (app, process, program) = (sign.app, sign.process, sign.program)
-    (file, text) = (sign.file, sign.text)
   }
 }
 

@@ -1,4 +1,4 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import SystemIO
 
 /// The limit on the size of a plan: trees may share subtrees, so a small repository can name more
@@ -7,7 +7,7 @@ internal import SystemIO
 /// Checked repeatedly while a plan grows. A restore to a new target is refused as soon as its
 /// trees, read once each, show that it does not fit; any other restore is refused when it would
 /// create more entries than the volume has room for.
-package struct PlanLimit {
+struct PlanLimit {
   /// The number of entries at the next check; it doubles with each check.
   private var next: Int
   private var isFirst = true
@@ -18,12 +18,12 @@ package struct PlanLimit {
   /// About 30 MB, and more entries than most snapshots have.
   static let first = 1 << 18
 
-  package init(_ target: RestoreTarget, whole: TreeReference?, first: Int = Self.first) {
+  init(_ target: RestoreTarget, whole: TreeReference?, first: Int = Self.first) {
     (self.target, self.whole, next) = (target, whole, first)
   }
 
   /// Refuses a plan that does not fit.
-  package mutating func check(
+  mutating func check(
     _ tree: PlannedTree, creating: Int, from reader: RepositoryReader
   ) throws {
     if tree.isFull {

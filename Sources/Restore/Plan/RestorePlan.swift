@@ -1,4 +1,5 @@
 package import ArchiveStore
+internal import DatabaseCapture
 package import DeviceTransaction
 internal import SandboxModel
 package import SystemIO
@@ -276,4 +277,19 @@ package struct RestorePlan: Sendable {
   private static let mostPieces = 1 << 20
 
   private struct TooManyPieces: Error {}
+}
+
+extension ByteString {
+  func followed(by suffix: [UInt8]) -> ByteString { ByteString(bytes + suffix) }
+
+  /// Whether it is the name of a database's index of its log, which only that database uses.
+  var isSharedMemory: Bool { bytes.suffix(4).elementsEqual(DatabaseMember.sharedMemory.suffix) }
+
+  /// The database that a log or a journal of this name belongs to, or nil if it is neither.
+  var databaseOfCompanion: ByteString? {
+    guard let owner = DatabaseMember.owner(of: self), owner.member != .sharedMemory else {
+      return nil
+    }
+    return owner.database
+  }
 }

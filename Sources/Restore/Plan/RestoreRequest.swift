@@ -18,11 +18,11 @@ package struct RestoreRequest: Sendable {
   /// The data classes to restore, as recorded in the snapshot; all if empty.
   package var classes: Set<String> = []
   /// The additional rules of a restore into a device.
-  package var rules: RestoreRules?
+  var rules: RestoreRules?
   /// The number of entries at which a plan is first checked against the room on the volume.
-  package var firstLimit = PlanLimit.first
+  var firstLimit = PlanLimit.first
   /// The maximum size in bytes of the remarks on damage, and of those on failures.
-  package var remarkRoom = RestorePlan.RemarkLimit.room
+  var remarkRoom = RestorePlan.RemarkLimit.room
 
   /// Creates a request.
   package init(

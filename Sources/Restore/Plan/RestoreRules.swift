@@ -1,14 +1,14 @@
 package import ArchiveStore
-package import DeviceScan
+internal import DeviceScan
 internal import PolicyEngine
 internal import SandboxModel
 package import SystemIO
 
 /// The rules of a restore of a container into a device, which depend on the policy's `restore`
 /// (docs/restore.md), the requested part, and the target's contents.
-package struct RestoreRules: Sendable {
+struct RestoreRules: Sendable {
   /// A directory that is restored empty.
-  package struct EmptiedDirectory: Sendable {
+  struct EmptiedDirectory: Sendable {
     let name: ByteString
     /// Its recorded entry; nil in snapshots that do not record it.
     let entry: TreeEntry?
@@ -17,7 +17,7 @@ package struct RestoreRules: Sendable {
   let policy: CompiledPolicy
   let kind: ContainerKind
   /// The app and the group for policy rules about single ones.
-  package var app: String?
+  var app: String?
   var group: String?
   /// The requested part, as a path in the container; empty for all of it.
   var selection: ByteString = ""
@@ -27,7 +27,7 @@ package struct RestoreRules: Sendable {
   var generated: [ByteString: [UInt8]] = [:]
   var anchors = LinkAnchors()
   /// The present contents of the target container.
-  package var present: ContainerScan?
+  var present: ContainerScan?
   /// The start of the operation, if a file counts as unchanged only with the stored content
   /// (`ContentProof`).
   var comparesBytesAt: Timestamp?

@@ -1,6 +1,6 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import Codecs
-package import SystemIO
+internal import SystemIO
 
 /// Verifies that a file that looks unchanged has the stored content. A rollback needs this, because
 /// it has to restore every byte (docs/update.md, "Rollback").
@@ -9,7 +9,7 @@ package import SystemIO
 /// before the start of the snapshot: a program can set a file's modification time but not its
 /// change time, and a rename updates the change time. All other files are read and checked against
 /// the hashes of the stored pieces; this reads only piece lists from the repository.
-package struct ContentProof {
+struct ContentProof {
   private let reader: RepositoryReader
   private let begin: Timestamp
   /// The number of seconds by which a change must precede the snapshot; nil if the volume's
@@ -25,7 +25,7 @@ package struct ContentProof {
   /// - Parameters:
   ///   - begin: the start of the snapshot.
   ///   - now: the start of the operation; a snapshot with a later start proves nothing.
-  package init(
+  init(
     _ reader: RepositoryReader, since begin: Timestamp, now: Timestamp, in root: borrowing Directory
   ) {
     self.reader = reader
@@ -43,7 +43,7 @@ package struct ContentProof {
   /// Whether a file in the directory at a depth has the stored content.
   ///
   /// - Throws: `SystemError` or `StoreError` if the file or a piece list cannot be read.
-  package mutating func hasBytes(
+  mutating func hasBytes(
     of entry: TreeEntry, _ status: FileStatus, at depth: Int, in directory: borrowing Directory,
     _ name: ByteString
   ) throws -> Bool {

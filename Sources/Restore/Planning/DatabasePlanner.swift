@@ -233,18 +233,3 @@ struct DatabasePlanner {
     draft.block(number, "the existing '\(database)' is not restored with it")
   }
 }
-
-extension ByteString {
-  func followed(by suffix: [UInt8]) -> ByteString { ByteString(bytes + suffix) }
-
-  /// Whether it is the name of a database's index of its log, which only that database uses.
-  var isSharedMemory: Bool { bytes.suffix(4).elementsEqual(DatabaseMember.sharedMemory.suffix) }
-
-  /// The database that a log or a journal of this name belongs to, or nil if it is neither.
-  var databaseOfCompanion: ByteString? {
-    guard let owner = DatabaseMember.owner(of: self), owner.member != .sharedMemory else {
-      return nil
-    }
-    return owner.database
-  }
-}

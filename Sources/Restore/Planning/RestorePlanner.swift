@@ -259,7 +259,7 @@ struct RestorePlanner: ~Copyable {
 
   /// Whether the existing entry in the current directory is kept under another name; false for a
   /// single requested file.
-  mutating func mustBeKept(_ name: ByteString) -> Bool {
+  func mustBeKept(_ name: ByteString) -> Bool {
     guard let directory = directories.last?.number else { return false }
     return draft.mustBeKept(name, in: directory)
   }

@@ -1,6 +1,6 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import PolicyEngine
-package import SystemIO
+internal import SystemIO
 
 /// The files that a backup excluded individually. The snapshot records only their container and
 /// their number, so a file that it does not have may be one of them.
@@ -9,11 +9,11 @@ package import SystemIO
 /// excluded are not among them; there remain those that `--exclude` and similar options or rules no
 /// longer in the policy excluded. Directories are not among them, because the snapshot has the name
 /// of each excluded one.
-package struct UnlistedExclusions: Sendable {
+struct UnlistedExclusions: Sendable {
   /// The number of such files by container.
   private let counts: [ByteString: UInt64]
 
-  package init(_ plan: RestorePlan) {
+  init(_ plan: RestorePlan) {
     var counts: [ByteString: UInt64] = [:]
     let (snapshot, policy) = (plan.snapshot.snapshot, plan.request.rules?.policy)
     let containers = snapshot.containerPaths
@@ -34,7 +34,7 @@ package struct UnlistedExclusions: Sendable {
   }
 
   /// Returns the reason why the file at a logical path may be one of them; nil if it cannot be.
-  package func reasonToSpare(_ path: ByteString) -> String? {
+  func reasonToSpare(_ path: ByteString) -> String? {
     guard let count = path.andParents.lazy.compactMap({ counts[$0] }).first else { return nil }
     let which = count == 1 ? "the file" : "one of the \(count) files"
     return "it may be \(which) that the backup excluded; '--delete-excluded' removes it"
@@ -42,13 +42,44 @@ package struct UnlistedExclusions: Sendable {
 }
 
 /// The paths whose entries a backup may have omitted; a restore with `--delete` keeps them.
-package struct SparedPaths: Sendable {
+struct SparedPaths: Sendable {
+  /// A set of paths that finds in O(log n) whether a member is at, above or below a path.
+  struct PathSet: Sendable {
+    private let paths: Set<ByteString>
+    private let sorted: [ByteString]
+
+    init(_ paths: some Sequence<ByteString>) {
+      self.paths = Set(paths)
+      sorted = self.paths.sorted()
+    }
+
+    /// Whether a member is the path itself or a directory above it.
+    func covers(_ path: ByteString) -> Bool {
+      !paths.isEmpty && path.andParents.contains { paths.contains($0) }
+    }
+
+    /// Whether a member is the path itself, above it or below it.
+    func isAbout(_ path: ByteString) -> Bool { covers(path) || holdsBelow(path) }
+
+    /// Whether a member is below the path; such members are adjacent in byte order.
+    private func holdsBelow(_ path: ByteString) -> Bool {
+      if path.isEmpty { return !sorted.isEmpty }
+      let start = ByteString(Array(path.bytes) + [UInt8(ascii: "/")])
+      var (low, high) = (0, sorted.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if sorted[middle] < start { low = middle + 1 } else { high = middle }
+      }
+      return low < sorted.count && sorted[low].bytes.starts(with: start.bytes)
+    }
+  }
+
   private let excluded: PathSet
   private let unreadable: PathSet
   private let mounts: PathSet
 
   /// - Parameter deletesExcluded: whether entries that the backup excluded may be deleted.
-  package init(_ snapshot: Snapshot, deletesExcluded: Bool = false) {
+  init(_ snapshot: Snapshot, deletesExcluded: Bool = false) {
     let named = deletesExcluded ? [] : snapshot.excluded
     let containers = snapshot.containerPaths
     excluded = PathSet(named.lazy.filter { $0.namesDirectory(in: containers) }.map(\.path))
@@ -58,7 +89,7 @@ package struct SparedPaths: Sendable {
 
   /// Returns the reason why an entry may be missing in the snapshot although it existed; nil if the
   /// snapshot shows that it did not.
-  package func reasonToSpare(_ path: ByteString) -> String? {
+  func reasonToSpare(_ path: ByteString) -> String? {
     if excluded.isAbout(path) { return "the backup excluded it" }
     if unreadable.isAbout(path) { return "the backup could not read it" }
     return mounts.isAbout(path) ? "a volume was mounted there" : nil
@@ -78,34 +109,43 @@ extension Exclusion {
   }
 }
 
-/// A set of paths that finds in O(log n) whether a member is at, above or below a path.
-package struct PathSet: Sendable {
-  private let paths: Set<ByteString>
-  private let sorted: [ByteString]
+/// The lost names of a directory, as ordered ranges.
+struct UnreadableRanges {
+  private var runs: [UnreadableNames] = []
 
-  package init(_ paths: some Sequence<ByteString>) {
-    self.paths = Set(paths)
-    sorted = self.paths.sorted()
+  var isEmpty: Bool { runs.isEmpty }
+
+  mutating func add(_ names: UnreadableNames) {
+    let place = place(of: names.last)
+    if place < runs.count, runs[place] == names { return }
+    runs.insert(names, at: place)
   }
 
-  /// Whether a member is the path itself or a directory above it.
-  package func covers(_ path: ByteString) -> Bool {
-    !paths.isEmpty && path.andParents.contains { paths.contains($0) }
+  /// Whether a name may be lost.
+  func contains(_ name: ByteString) -> Bool {
+    let place = place(of: name)
+    return place < runs.count && runs[place].contains(name)
   }
 
-  /// Whether a member is the path itself, above it or below it.
-  package func isAbout(_ path: ByteString) -> Bool { covers(path) || holdsBelow(path) }
-
-  /// Whether a member is below the path; such members are adjacent in byte order.
-  private func holdsBelow(_ path: ByteString) -> Bool {
-    if path.isEmpty { return !sorted.isEmpty }
-    let start = ByteString(Array(path.bytes) + [UInt8(ascii: "/")])
-    var (low, high) = (0, sorted.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if sorted[middle] < start { low = middle + 1 } else { high = middle }
+  /// Returns the index of the first range that ends at or after a name.
+  private func place(of name: ByteString) -> Int {
+    var range = 0..<runs.count
+    while !range.isEmpty {
+      let middle = (range.lowerBound + range.upperBound) / 2
+      range = runs[middle].last < name ? middle + 1..<range.upperBound : range.lowerBound..<middle
     }
-    return low < sorted.count && sorted[low].bytes.starts(with: start.bytes)
+    return range.lowerBound
+  }
+}
+
+extension UnreadableNames {
+  /// All names, for a directory that cannot be read at all.
+  static let any = UnreadableNames(
+    after: nil, last: ByteString([UInt8](repeating: 0xff, count: 255)))
+
+  /// Returns the range of a single name.
+  static func one(_ name: ByteString) -> UnreadableNames {
+    UnreadableNames(after: ByteString(name.bytes.dropLast()), last: name)
   }
 }
 

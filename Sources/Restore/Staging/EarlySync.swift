@@ -1,5 +1,5 @@
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// Syncs written data on a thread of its own while other threads keep writing, so that neither the
 /// disk idles during the writes nor the threads during the final sync.
@@ -7,10 +7,10 @@ package import SystemIO
 /// It guarantees nothing: a caller that needs durability syncs the volume after the last write. If
 /// the work ends early because of an error or an interruption, a sync in progress ends by itself.
 /// Safe to use from any thread.
-package final class EarlySync: Sendable {
+final class EarlySync: Sendable {
   /// The number of bytes written between two syncs: each sync also writes file system metadata,
   /// some of it repeatedly.
-  package static let portion = 64 << 20
+  static let portion = 64 << 20
 
   private let sync: @Sendable () throws(SystemError) -> Void
   private let thread: Workers
@@ -21,13 +21,13 @@ package final class EarlySync: Sendable {
   private let failure = Mutex<SystemError?>(nil)
 
   /// Starts the sync thread, which calls `sync` one call at a time.
-  package init(_ sync: @escaping @Sendable () throws(SystemError) -> Void) throws(SystemError) {
+  init(_ sync: @escaping @Sendable () throws(SystemError) -> Void) throws(SystemError) {
     self.sync = sync
     thread = try Workers(count: 1, capacity: 1, name: "sync")
   }
 
   /// Counts bytes written to files, and starts a sync if enough have accumulated.
-  package func note(_ count: Int) {
+  func note(_ count: Int) {
     let total = written.add(count, ordering: .relaxed).newValue
     guard total - begun.load(ordering: .relaxed) >= Self.portion,
       !isBusy.exchange(true, ordering: .acquiring)
@@ -46,7 +46,7 @@ package final class EarlySync: Sendable {
   /// Waits for the sync in progress.
   ///
   /// - Throws: The first failure, because a later sync may report success (`Descriptor.sync()`).
-  package func finish() throws(SystemError) {
+  func finish() throws(SystemError) {
     thread.finish()
     if let failure = failure.withLock({ $0 }) { throw failure }
   }

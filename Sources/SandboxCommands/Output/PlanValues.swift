@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceScan
 internal import DeviceTransaction
 internal import Restore
 internal import SandboxModel
@@ -133,7 +134,7 @@ extension Console {
   }
 }
 
-extension RunningProcess {
+extension RunningApps.Sign {
   var json: JSON {
     .object(
       JSON.path(app, named: "app") + [JSON.Member("process", .integer(Int64(process)))]

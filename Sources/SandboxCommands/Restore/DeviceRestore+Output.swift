@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import Restore
