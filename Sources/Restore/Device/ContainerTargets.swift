@@ -47,20 +47,20 @@ struct ContainerTargets {
       let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)
       return Target(record: record, logical: logical, action: .harbor, path: path, present: nil)
     }
-    guard let place = try place(of: record, logical) else { return nil }
-    if let link = try danglingLink(at: place) {
+    guard let location = try location(of: record, logical) else { return nil }
+    if let link = try danglingLink(at: location) {
       throw OperationError(
         .failed, code: .danglingTarget,
-        "cannot restore '\(record.path)': its location '\(place.path)' is a link to '\(link)', "
+        "cannot restore '\(record.path)': its location '\(location.path)' is a link to '\(link)', "
           + "which does not exist", hint: "create the target of the link, or remove the link")
     }
-    let path = logical.kind == .settings ? place.parent : place.path
+    let path = logical.kind == .settings ? location.parent : location.path
     return Target(record: record, logical: logical, action: .make, path: path, present: nil)
   }
 
   /// Returns the location of a new container. On its own device a container keeps its name, unless
   /// another one has that name by now.
-  private func place(
+  private func location(
     of record: DeviceRecord.Container, _ logical: LogicalContainer
   ) throws -> ContainerLocation? {
     let device = request.device
@@ -106,11 +106,11 @@ struct ContainerTargets {
     return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
   }
 
-  private func danglingLink(at place: ContainerLocation) throws -> ByteString? {
-    guard let parent = try? Directory.open(resolved: place.parent),
-      try parent.statusIfPresent(place.name)?.kind == .symlink
+  private func danglingLink(at location: ContainerLocation) throws -> ByteString? {
+    guard let parent = try? Directory.open(resolved: location.parent),
+      try parent.statusIfPresent(location.name)?.kind == .symlink
     else { return nil }
-    return try parent.target(of: place.name)
+    return try parent.target(of: location.name)
   }
 }
 

@@ -167,10 +167,10 @@ struct DeviceRestorePlanner {
       rules.generated = try generated(for: item, at: target, rules: rules)
     }
     try RestoreTarget.refuse(target.path, in: request.protected)
-    let place = place(of: target)
+    let location = location(of: target)
     var part = RestoreRequest(
       path: item.record.path, target: target.path,
-      overwrite: place.name == nil ? isExchanged ? .always : request.overwrite : nil,
+      overwrite: location.name == nil ? isExchanged ? .always : request.overwrite : nil,
       deletes: isExchanged || request.deletes,
       protected: request.protected)
     part.classes = request.classes
@@ -179,7 +179,7 @@ struct DeviceRestorePlanner {
     let source = try reader.source(item.record.path, in: stored)
     return PlannedPart(
       path: item.record.path, action: target.action, target: target.path,
-      plan: try RestorePlan.make(stored, part, source: source, at: place, from: reader))
+      plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
   /// Limits the rules to an app's settings, which are one file in a directory with those of others.
@@ -199,7 +199,7 @@ struct DeviceRestorePlanner {
   /// Returns the target for a container: an existing one is merged into, a new one is created in
   /// its parent directory, and one in the safe harbor is merged with the data already waiting
   /// there.
-  private func place(of target: ContainerTargets.Target) -> RestoreTarget {
+  private func location(of target: ContainerTargets.Target) -> RestoreTarget {
     let isThere = (try? Directory.open(resolved: target.path)) != nil
     if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
     return RestoreTarget(
@@ -260,8 +260,8 @@ extension RepositoryReader {
   fileprivate func bytes(of content: Content) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Int(content.size))
     try readContent(content) { offset, span in
-      for place in 0..<span.count where Int(offset) + place < bytes.count {
-        bytes[Int(offset) + place] = span[place]
+      for index in 0..<span.count where Int(offset) + index < bytes.count {
+        bytes[Int(offset) + index] = span[index]
       }
     }
     return bytes

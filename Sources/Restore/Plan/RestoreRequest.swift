@@ -18,7 +18,7 @@ package struct RestoreRequest: Sendable {
   /// The data classes to restore, as recorded in the snapshot; all if empty.
   package var classes: Set<String> = []
   /// The additional rules of a restore into a device.
-  var rules: RestoreRules?
+  package var rules: RestoreRules?
   /// The number of entries at which a plan is first checked against the room on the volume.
   var firstLimit = PlanLimit.first
   /// The maximum size in bytes of the remarks on damage, and of those on failures.

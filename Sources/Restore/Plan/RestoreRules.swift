@@ -6,7 +6,7 @@ package import SystemIO
 
 /// The rules of a restore of a container into a device, which depend on the policy's `restore`
 /// (docs/restore.md), the requested part, and the target's contents.
-struct RestoreRules: Sendable {
+package struct RestoreRules: Sendable {
   /// A directory that is restored empty.
   struct EmptiedDirectory: Sendable {
     let name: ByteString
@@ -17,7 +17,7 @@ struct RestoreRules: Sendable {
   let policy: CompiledPolicy
   let kind: ContainerKind
   /// The app and the group for policy rules about single ones.
-  var app: String?
+  package var app: String?
   var group: String?
   /// The requested part, as a path in the container; empty for all of it.
   var selection: ByteString = ""

@@ -12,18 +12,18 @@ extension RestorePlan {
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
     let source = try reader.source(request.path, in: snapshot)
-    let place = try RestoreTarget.find(
+    let found = try RestoreTarget.find(
       request.target, source: source, overwrite: request.overwrite,
       protecting: request.protected)
-    return try make(snapshot, request, source: source, at: place, from: reader)
+    return try make(snapshot, request, source: source, at: found, from: reader)
   }
 
   /// Plans a restore to a known target.
   static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, source: SnapshotSource,
-    at place: RestoreTarget, from reader: RepositoryReader
+    at target: RestoreTarget, from reader: RepositoryReader
   ) throws -> RestorePlan {
-    var planner = try RestorePlanner(RestorePlan(snapshot, request, at: place), reader)
+    var planner = try RestorePlanner(RestorePlan(snapshot, request, at: target), reader)
     try planner.run(source)
     return planner.finish()
   }

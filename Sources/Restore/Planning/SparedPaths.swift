@@ -116,19 +116,19 @@ struct UnreadableRanges {
   var isEmpty: Bool { runs.isEmpty }
 
   mutating func add(_ names: UnreadableNames) {
-    let place = place(of: names.last)
-    if place < runs.count, runs[place] == names { return }
-    runs.insert(names, at: place)
+    let index = index(of: names.last)
+    if index < runs.count, runs[index] == names { return }
+    runs.insert(names, at: index)
   }
 
   /// Whether a name may be lost.
   func contains(_ name: ByteString) -> Bool {
-    let place = place(of: name)
-    return place < runs.count && runs[place].contains(name)
+    let index = index(of: name)
+    return index < runs.count && runs[index].contains(name)
   }
 
   /// Returns the index of the first range that ends at or after a name.
-  private func place(of name: ByteString) -> Int {
+  private func index(of name: ByteString) -> Int {
     var range = 0..<runs.count
     while !range.isEmpty {
       let middle = (range.lowerBound + range.upperBound) / 2

@@ -254,11 +254,11 @@ extension StagingWriter {
   }
 
   private mutating func link(
-    _ number: Int, to leader: Int, _ place: inout RestoreRun.Cursor
+    _ number: Int, to leader: Int, _ leaderCursor: inout RestoreRun.Cursor
   ) throws(SystemError) {
     let (name, existing) = (run.tree.name(number), run.tree.name(leader))
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
-      try place.withDirectory(of: leader) { other throws(SystemError) in
+      try leaderCursor.withDirectory(of: leader) { other throws(SystemError) in
         try directory.createHardLink(name, to: existing, in: other)
       }
     }
