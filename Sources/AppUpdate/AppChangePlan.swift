@@ -59,8 +59,8 @@ package struct AppChangePlan: Sendable {
 
   /// Returns the running processes of the app. Each call examines the system, as listed in the
   /// directory `proc`.
-  package func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningProcess] {
-    RunningApps.signs(in: scan, proc: proc).map { RunningProcess($0) }
+  package func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningApps.Sign] {
+    RunningApps.signs(in: scan, proc: proc)
   }
 
   /// The policy of the plan.

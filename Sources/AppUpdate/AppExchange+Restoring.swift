@@ -22,7 +22,7 @@ extension AppExchange {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     for part in plan.restore?.parts ?? [] where isStaged(part) {
-      let place = try place(at: part.plan.place.directory)
+      let place = try place(at: part.plan.target.directory)
       try part.plan.requirePlanned(place.directory)
       let run = try RestoreRun(
         part.plan, in: place.directory, staging: place.staging, threads: Host.processors,
@@ -39,9 +39,11 @@ extension AppExchange {
         roots.append(number)
         trash = kept
       }
-      for step in part.plan.steps(without: run.findings, hasTrash: trash != nil) {
+      for step in PlacementSteps(
+        part.plan, without: run.findings, hasTrash: trash != nil
+      ).all {
         var step = step
-        if step.kept == RestorePlan.StepRoot.kept { note(step, of: part, in: trash) }
+        if step.kept == PlacementSteps.Root.kept { note(step, of: part, in: trash) }
         step.root = roots[step.root]
         step.source = step.source.map { roots[$0] }
         step.kept = step.kept.map { roots[$0] }
@@ -72,7 +74,7 @@ extension AppExchange {
       !planned.returns.isEmpty
     else { return }
     // A new container is in its staging directory.
-    let made = try part.plan.place.name.map { try place.staging.tree.directory($0) }
+    let made = try part.plan.target.name.map { try place.staging.tree.directory($0) }
     let inode = try made?.status().identity.inode ?? place.directory.status().identity.inode
     let container = root(part.target, inode: inode)
     for item in planned.returns {
@@ -92,7 +94,7 @@ extension AppExchange {
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {
     var found = RestoreReport(part.plan)
-    run.findings.tell(part.plan, &found)
+    run.findings.add(to: &found, for: part.plan)
     guard let lost = (found.damaged + part.plan.damaged).first ?? found.failed.first else { return }
     throw OperationError(
       .failed,
@@ -112,7 +114,7 @@ extension AppExchange {
         placement.finishDirectories(reader)
         placement.setFlags()
         var found = RestoreReport(part.plan)
-        part.run.findings.tell(part.plan, &found)
+        part.run.findings.add(to: &found, for: part.plan)
         remarks += found.failed.map {
           PathRemark(path: part.plan.request.path.appending($0.path), remark: $0.remark)
         }

@@ -57,7 +57,7 @@ final class AppExchange {
   /// Records the directories for staging in the journal, and creates the staging directories.
   func prepare() throws(SystemError) {
     let changing = plan.containers.filter { $0.action.isExchange }
-    let restored = plan.restore?.parts.filter(isStaged).map(\.plan.place.directory) ?? []
+    let restored = plan.restore?.parts.filter(isStaged).map(\.plan.target.directory) ?? []
     let directories = Set(
       restored
         + changing.flatMap { [($0.top ?? $0.to)?.parent, $0.from?.parent].compactMap { $0 } }

@@ -10,7 +10,7 @@ struct RestoredPaths {
   private(set) var paths: [PlannedPath] = []
 
   init(_ part: PlannedPart) {
-    let (tree, top) = (part.plan.tree, part.plan.place.shownDepth)
+    let (tree, top) = (part.plan.tree, part.plan.target.shownDepth)
     let classes = ClassFilter(known: part.plan.snapshot.snapshot)
     // The index in `paths` at which an entry is counted.
     var places: [Int: Int] = [:]

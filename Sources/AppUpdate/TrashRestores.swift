@@ -38,7 +38,7 @@ struct TrashRestores: ~Copyable {
   /// Examines a directory of the trash.
   mutating func look(in trash: consuming Directory, leaving names: [ByteString]) {
     let tree = part.plan.tree
-    let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.place.shownDepth }
+    let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.target.shownDepth }
     look(in: trash, at: "", planned: root, leaving: names)
   }
 

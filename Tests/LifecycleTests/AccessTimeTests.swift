@@ -1,9 +1,10 @@
 import ArchiveStore
 import Backup
-import Restore
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Restore
 
 /// Comparing the target with a snapshot does not update the access times of the user's files.
 @Suite(.spreadScans) struct AccessTimeTests {

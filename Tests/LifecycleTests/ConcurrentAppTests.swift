@@ -1,5 +1,6 @@
 import AppUpdate
 import ArchiveStore
+import DeviceScan
 import Restore
 import SandboxModel
 import SystemIO

@@ -15,7 +15,7 @@ import Testing
 /// the interrupted operation, and the next restore completes it.
 @Suite(.spreadScans) struct DeviceFaultTests {
   private struct Outcome {
-    var report: DeviceRestoreReport?
+    var report: DeviceRestoreOperation.Report?
     var error: (any Error)?
   }
 
@@ -91,7 +91,8 @@ import Testing
     try Device.find(root: fixture.directory.path("tree"), layout: .folder)
   }
 
-  private func restore(_ fixture: Fixture, _ snapshot: StoredSnapshot) throws -> DeviceRestoreReport
+  private func restore(_ fixture: Fixture, _ snapshot: StoredSnapshot) throws
+    -> DeviceRestoreOperation.Report
   {
     let reader = try fixture.repository.beginReading()
     var request = DeviceRestoreRequest(

@@ -1,8 +1,9 @@
 import Dispatch
-import Restore
 import Synchronization
 import SystemIO
 import Testing
+
+@testable import Restore
 
 /// Restored data is written to the disk while more is restored.
 @Suite(.spreadScans) struct EarlySyncTests {

@@ -1,11 +1,11 @@
 import PolicyEngine
-import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
 @testable import DeviceScan
+@testable import Restore
 
 /// Lookups by path among the entries of a scan.
 @Suite(.spreadScans) struct EntryLookupTests {
@@ -50,7 +50,7 @@ import Testing
     }
     for _ in 0..<200 {
       let members = (0..<6).map { _ in path() }
-      let set = PathSet(members)
+      let set = SparedPaths.PathSet(members)
       for asked in (0..<20).map({ _ in path() }) {
         let covered = members.contains { asked.isWithin($0) }
         #expect(set.covers(asked) == covered, "\(asked) in \(members)")

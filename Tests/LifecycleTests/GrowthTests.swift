@@ -26,7 +26,7 @@ import Testing
     let growth = try Growth { count in
       let paths = (0..<count).map { ByteString("a/\($0 &* 7919 % count)/b") }
       return {
-        let set = PathSet(paths)
+        let set = SparedPaths.PathSet(paths)
         for path in paths { expect(set.isAbout(path.parent) && set.covers(path)) }
         expect(!set.isAbout("a/x/b"))
       }
@@ -183,11 +183,12 @@ import Testing
 extension RestorePlanner {
   /// Begins with the target directory itself.
   fileprivate mutating func beginRoot() {
-    let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
-    let root = plan.tree.append(
+    let tree = TreeReference(draft.plan.snapshot.snapshot.tree.digest)
+    let root = draft.plan.tree.append(
       TreeEntry(name: "", node: .directory(tree)), named: "", parent: nil, action: .leave)
     directories.append(
-      OpenDirectory(number: root, pathLength: 0, frame: RestoreFrame(), isParentOnly: false))
+      OpenDirectory(
+        number: root, pathLength: 0, frame: RestoreSelector.Frame(), isParentOnly: false))
   }
 }
 

@@ -1,10 +1,10 @@
 import ArchiveStore
-import Restore
 import SystemIO
 import TestSupport
 import Testing
 
 @testable import Backup
+@testable import Restore
 
 /// Notes on more paths than fit into a snapshot.
 @Suite(.spreadScans) struct NoteLimitTests {

@@ -34,7 +34,7 @@ import Testing
     return try DeviceRestorePlan.make(stored, request, from: fixture.repository.beginReading())
   }
 
-  private func restore(_ plan: DeviceRestorePlan) throws -> DeviceRestoreReport {
+  private func restore(_ plan: DeviceRestorePlan) throws -> DeviceRestoreOperation.Report {
     try DeviceRestoreOperation(
       plan, from: fixture.repository.beginReading(),
       saving: SafetySnapshotMaker(fixture.request(keeping: "cache"), in: fixture.repository)

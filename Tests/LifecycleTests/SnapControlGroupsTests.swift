@@ -1,7 +1,6 @@
 import AppUpdate
 import DeviceDiscovery
 import DeviceScan
-import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -18,7 +17,7 @@ import Testing
   /// Makes processes without open files. Returns those that count as processes of the snap.
   private func running(
     _ groups: [Int: String], user: UInt32 = Host.userID
-  ) throws -> [RunningProcess] {
+  ) throws -> [RunningApps.Sign] {
     for (number, group) in groups {
       try snap.fixture.directory.write(group, at: ByteString("proc/\(number)/cgroup"))
       try snap.fixture.directory.write("program\n", at: ByteString("proc/\(number)/comm"))

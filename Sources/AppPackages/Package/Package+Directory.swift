@@ -73,7 +73,7 @@ extension Package {
 /// Reads the files of a bundle's directory, and fails for files that changed since they were
 /// listed.
 final class DirectoryReader: PackageReader, ByteSource {
-  private let ladder: PathLadder
+  private let ladder: DirectoryCursor
   private let statuses: [FileStatus]
   private let fault: PackageFault
   private var file: Descriptor?
@@ -84,7 +84,7 @@ final class DirectoryReader: PackageReader, ByteSource {
   init(_ bundle: borrowing Directory, _ statuses: [FileStatus], fault: PackageFault)
     throws(ModelError)
   {
-    ladder = PathLadder(root: try calling { () throws(SystemError) in try bundle.duplicate() })
+    ladder = DirectoryCursor(root: try calling { () throws(SystemError) in try bundle.duplicate() })
     self.statuses = statuses
     self.fault = fault
   }

@@ -1,16 +1,16 @@
-internal import ArchiveStore
+package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import SandboxModel
-internal import SystemIO
+package import SystemIO
 
 /// The present or future location of each container of a snapshot on a device. Containers are found
 /// by their logical names, whatever their UUIDs on the device.
 struct ContainerTargets {
   /// The target of one container.
-  package struct Target {
+  struct Target {
     let record: DeviceRecord.Container
     let logical: LogicalContainer
     let action: PlannedPart.Action
@@ -47,20 +47,20 @@ struct ContainerTargets {
       let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)
       return Target(record: record, logical: logical, action: .harbor, path: path, present: nil)
     }
-    guard let place = try place(of: record, logical) else { return nil }
-    if let link = try danglingLink(at: place) {
+    guard let location = try location(of: record, logical) else { return nil }
+    if let link = try danglingLink(at: location) {
       throw OperationError(
-        .failed,
-        "cannot restore '\(record.path)': its location '\(place.path)' is a link to '\(link)', "
+        .failed, code: .danglingTarget,
+        "cannot restore '\(record.path)': its location '\(location.path)' is a link to '\(link)', "
           + "which does not exist", hint: "create the target of the link, or remove the link")
     }
-    let path = logical.kind == .settings ? place.parent : place.path
+    let path = logical.kind == .settings ? location.parent : location.path
     return Target(record: record, logical: logical, action: .make, path: path, present: nil)
   }
 
   /// Returns the location of a new container. On its own device a container keeps its name, unless
   /// another one has that name by now.
-  private func place(
+  private func location(
     of record: DeviceRecord.Container, _ logical: LogicalContainer
   ) throws -> ContainerLocation? {
     let device = request.device
@@ -106,10 +106,39 @@ struct ContainerTargets {
     return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
   }
 
-  private func danglingLink(at place: ContainerLocation) throws -> ByteString? {
-    guard let parent = try? Directory.open(resolved: place.parent),
-      try parent.statusIfPresent(place.name)?.kind == .symlink
+  private func danglingLink(at location: ContainerLocation) throws -> ByteString? {
+    guard let parent = try? Directory.open(resolved: location.parent),
+      try parent.statusIfPresent(location.name)?.kind == .symlink
     else { return nil }
-    return try parent.target(of: place.name)
+    return try parent.target(of: location.name)
+  }
+}
+
+extension Snapshot {
+  /// The containers that no device can have, by their logical paths, with the reason: their names
+  /// would be paths to other locations (SECURITY.md). A restore into a device refuses them; their
+  /// contents can be restored to a plain directory.
+  package var unusableContainers: [(path: ByteString, reason: String)] {
+    device.containers.compactMap { record in
+      record.fault(in: device.layout).map { (record.path, $0) }
+    }
+  }
+}
+
+extension DeviceRecord.Container {
+  fileprivate func fault(in layout: String) -> String? {
+    if layout == Layout.coreSimulator.rawValue, let uuid, !ByteString(uuid).isUUID {
+      return "its uuid '\(ByteString(uuid))' is not a UUID"
+    }
+    if let revision, !ByteString(revision).isSnapRevision {
+      return "its revision '\(ByteString(revision))' is not a snap revision"
+    }
+    guard let container = try? LogicalPath(path).place?.container else { return nil }
+    for name in container.names where !name.identifier.isEmpty {
+      if let fault = BundleIdentifier.fault(of: name.identifier) {
+        return "its identifier '\(name.identifier)' is invalid: \(fault)"
+      }
+    }
+    return nil
   }
 }

@@ -13,6 +13,37 @@ package import SystemIO
 /// an interruption the current container is finished or rolled back (`Recovery`), and the same
 /// command continues: it finds and keeps entries that are already restored.
 package struct DeviceRestoreOperation {
+  /// The result of a restore into a device.
+  package struct Report: Sendable {
+    /// The results by container.
+    package internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
+    /// Unreadable containers by their logical paths; they are unchanged.
+    package let lost: [PathRemark]
+    /// The snapshot of the previous data.
+    package internal(set) var saved: StoredSnapshot?
+    /// The ID of the trash item with the replaced entries; nil if nothing was replaced.
+    package internal(set) var trash: String?
+    /// The duration in seconds.
+    package internal(set) var seconds = 0.0
+
+    init(lost: [PathRemark]) { self.lost = lost }
+
+    /// The data that the repository no longer holds completely, by logical paths.
+    package var damaged: [PathRemark] { lost + remarks(\.damaged) }
+
+    /// Returns the sum of a count over all containers.
+    package func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
+      parts.reduce(into: RestoreTotals()) { $0.add(count($1.report)) }
+    }
+
+    /// Returns the remarks of all containers, by logical paths.
+    package func remarks(_ list: (RestoreReport) -> [PathRemark]) -> [PathRemark] {
+      parts.flatMap { part, report in
+        list(report).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
+      }
+    }
+  }
+
   private let plan: DeviceRestorePlan
   private let reader: RepositoryReader
   private let saving: SafetySnapshotMaker
@@ -38,17 +69,17 @@ package struct DeviceRestoreOperation {
   ///
   /// - Throws: `OperationError`: `failed` if an app is running, a volume has no room, or the
   ///   existing data could not be saved; `busy`, `interrupted`; `StoreError`.
-  package func run() throws -> DeviceRestoreReport {
+  package func run() throws -> Report {
     let start = Host.monotonicSeconds()
     try requireStopped()
-    let room = VolumeNeeds(plan, from: reader)
+    let room = VolumeNeeds(of: plan.parts.map(\.plan), from: reader)
     try room.require()
     let (root, subjects) = (plan.request.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
         operation: "restore", time: plan.request.time, subjects: subjects,
         containers: plan.parts.map(\.path)), root: root)
-    var report = DeviceRestoreReport(lost: plan.lost)
+    var report = Report(lost: plan.lost)
     do {
       report.saved = try save(leaving: room)
       try restoreParts(under: journal, &report)
@@ -64,10 +95,10 @@ package struct DeviceRestoreOperation {
   }
 
   private func restoreParts(
-    under journal: OperationJournal, _ report: inout DeviceRestoreReport
+    under journal: OperationJournal, _ report: inout Report
   ) throws {
     for (number, part) in plan.parts.enumerated() {
-      let journaled = JournaledPart(
+      let journaled = RestoreOperation.JournaledPart(
         journal, number: number, container: part.path, root: plan.request.device.root)
       do {
         report.parts.append((part, try restore(part, journaled)))
@@ -86,7 +117,8 @@ package struct DeviceRestoreOperation {
     guard let first = signs.first else { return }
     let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
     throw OperationError(
-      .failed, "cannot restore into '\(plan.request.device.root)': \(first.text)\(more)",
+      .failed, code: .appRunning,
+      "cannot restore into '\(plan.request.device.root)': \(first.text)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
@@ -114,7 +146,7 @@ package struct DeviceRestoreOperation {
   // MARK: - The restore
 
   private func restore(
-    _ part: PlannedPart, _ journaled: JournaledPart
+    _ part: PlannedPart, _ journaled: RestoreOperation.JournaledPart
   ) throws -> RestoreReport {
     if part.action == .harbor {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
@@ -149,37 +181,7 @@ extension OperationError {
   fileprivate func after(_ parts: [PlannedPart]) -> OperationError {
     if parts.isEmpty { return self }
     let done = parts.map { "'\($0.path)'" }.joined(separator: ", ")
-    return OperationError(kind, "\(description); restored before that: \(done)", hint: hint)
-  }
-}
-
-/// The result of a restore into a device.
-package struct DeviceRestoreReport: Sendable {
-  /// The results by container.
-  package internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
-  /// Unreadable containers by their logical paths; they are unchanged.
-  package let lost: [PathRemark]
-  /// The snapshot of the previous data.
-  package internal(set) var saved: StoredSnapshot?
-  /// The ID of the trash item with the replaced entries; nil if nothing was replaced.
-  package internal(set) var trash: String?
-  /// The duration in seconds.
-  package internal(set) var seconds = 0.0
-
-  init(lost: [PathRemark]) { self.lost = lost }
-
-  /// The data that the repository no longer holds completely, by logical paths.
-  package var damaged: [PathRemark] { lost + remarks(\.damaged) }
-
-  /// Returns the sum of a count over all containers.
-  package func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
-    parts.reduce(into: RestoreTotals()) { $0.add(count($1.report)) }
-  }
-
-  /// Returns the remarks of all containers, by logical paths.
-  package func remarks(_ list: (RestoreReport) -> [PathRemark]) -> [PathRemark] {
-    parts.flatMap { part, report in
-      list(report).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
-    }
+    return OperationError(
+      kind, code: code, "\(description); restored before that: \(done)", hint: hint)
   }
 }

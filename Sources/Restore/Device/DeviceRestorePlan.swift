@@ -6,6 +6,14 @@ package import SystemIO
 
 /// The plan of a restore into a device, container by container.
 package struct DeviceRestorePlan: Sendable {
+  /// A group that is kept unchanged.
+  package struct LeftGroup: Sendable, Hashable {
+    /// Its logical path.
+    package let path: ByteString
+    /// The other apps that share it, as far as known or guessed.
+    package let sharers: [String]
+  }
+
   package let snapshot: StoredSnapshot
   package let request: DeviceRestoreRequest
   /// The parts, in the order of their logical paths.
@@ -34,8 +42,13 @@ package struct DeviceRestorePlan: Sendable {
 
   /// Returns the running processes of the apps whose containers are merged into, read from the
   /// system with each call.
-  package func runningProcesses() -> [RunningProcess] {
-    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
+  package func runningProcesses() -> [RunningApps.Sign] {
+    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present)
+  }
+
+  /// Returns the space needed and the room on the volumes, read from the system with each call.
+  package func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
+    VolumeNeeds(of: parts.map(\.plan), from: reader).all
   }
 
   /// Returns the sum of a count over all parts.
@@ -51,23 +64,6 @@ package struct DeviceRestorePlan: Sendable {
     parts.flatMap { part in
       list(part.plan).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
     }
-  }
-}
-
-/// A running process that prevents the restore into a device.
-package struct RunningProcess: Sendable, Hashable {
-  /// The app or the container.
-  package let app: ByteString
-  package let process: Int32
-  package let program: ByteString
-  /// The file in use, or the entry in the platform's register.
-  package let file: ByteString
-  /// The complete sentence.
-  package let text: String
-
-  package init(_ sign: RunningApps.Sign) {
-    (app, process, program) = (sign.app, sign.process, sign.program)
-    (file, text) = (sign.file, sign.text)
   }
 }
 
@@ -94,12 +90,4 @@ package struct PlannedPart: Sendable {
   package func logical(_ inner: ByteString) -> ByteString {
     inner == "." ? path : path.appending(inner)
   }
-}
-
-/// A group that is kept unchanged.
-package struct LeftGroup: Sendable, Hashable {
-  /// Its logical path.
-  package let path: ByteString
-  /// The other apps that share it, as far as known or guessed.
-  package let sharers: [String]
 }

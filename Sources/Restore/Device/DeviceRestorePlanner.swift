@@ -25,13 +25,6 @@ struct DeviceRestorePlanner {
   private let reader: RepositoryReader
   private var snapshot: Snapshot { stored.snapshot }
 
-  /// A container of the snapshot with the requested part of it.
-  private struct Wanted {
-    let record: DeviceRecord.Container
-    let logical: LogicalContainer
-    let selection: ByteString
-  }
-
   init(
     _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
   ) {
@@ -42,13 +35,15 @@ struct DeviceRestorePlanner {
 
   func plan() throws -> DeviceRestorePlan {
     try requireSameLayout()
-    let held = try heldContainers()
+    let selection = ContainerSelection(stored, request, from: reader)
+    let held = try selection.heldContainers()
     var plan = DeviceRestorePlan(
       snapshot: stored, request: request,
       present: DeviceScan.run(request.device, policy: request.policy) { _ in false })
-    let wanted = try wanted(held, &plan)
+    let (wanted, leftGroups) = try selection.items(of: held)
+    plan.leftGroups = leftGroups
     let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
-    var targets: [(Wanted, ContainerTargets.Target)] = []
+    var targets: [(ContainerSelection.Item, ContainerTargets.Target)] = []
     for item in wanted {
       guard let target = try finder.target(of: item.record, item.logical) else {
         plan.left.append(
@@ -81,88 +76,18 @@ struct DeviceRestorePlanner {
   private func requireSameLayout() throws {
     guard snapshot.device.layout == request.device.layout.rawValue else {
       throw OperationError(
-        .failed,
+        .failed, code: .layoutMismatch,
         "cannot restore to '\(request.device.root)': its layout is "
           + "\(request.device.layout.rawValue), but the snapshot's is \(snapshot.device.layout)",
         hint: "'--to DIR' restores into a plain directory")
     }
   }
 
-  // MARK: - What is asked for
-
-  /// Returns the containers that the snapshot's tree has or may have: those behind a damaged
-  /// directory are reported if they are requested.
-  private func heldContainers() throws -> [DeviceRecord.Container] {
-    try snapshot.device.containers.filter { record in
-      do throws(StoreError) {
-        return try reader.entry(at: record.path, in: snapshot.tree)?.isDirectory ?? false
-      } catch {
-        guard error.kind == .damaged else { throw error }
-        return true
-      }
-    }.sorted { $0.path < $1.path }
-  }
-
-  private func wanted(
-    _ held: [DeviceRecord.Container], _ plan: inout DeviceRestorePlan
-  ) throws -> [Wanted] {
-    let groups = GroupChoice(snapshot, request.device)
-    var found: [Wanted] = []
-    for record in held {
-      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
-      if request.leavesData, logical.kind != .bundle { continue }
-      if request.apps.isEmpty {
-        if let selection = selection(in: record.path) {
-          found.append(Wanted(record: record, logical: logical, selection: selection))
-        }
-      } else if isOfApps(record, logical: logical, groups: groups, plan: &plan) {
-        found.append(Wanted(record: record, logical: logical, selection: ""))
-      }
-    }
-    if found.isEmpty { throw nothingFound() }
-    let inner = found.first?.selection ?? ""
-    if !inner.isEmpty { _ = try reader.source(request.path, in: stored) }
-    return found
-  }
-
-  /// Returns the part of a container that the requested path selects: empty for all of it, nil for
-  /// none.
-  private func selection(in container: ByteString) -> ByteString? {
-    if container.isWithin(request.path) { return "" }
-    guard request.path.isWithin(container) else { return nil }
-    return request.path.relative(to: container)
-  }
-
-  private func isOfApps(
-    _ record: DeviceRecord.Container, logical: LogicalContainer, groups: GroupChoice,
-    plan: inout DeviceRestorePlan
-  ) -> Bool {
-    guard case .group(let name) = logical else {
-      guard let app = logical.app?.identifier.utf8 else { return false }
-      return request.apps.contains(app)
-    }
-    switch groups.decide(name.identifier, for: request.apps, withAll: request.withGroups) {
-    case .none: return false
-    case .restore: return true
-    case .leave(let sharers):
-      plan.leftGroups.append(LeftGroup(path: record.path, sharers: sharers))
-      return false
-    }
-  }
-
-  private func nothingFound() -> OperationError {
-    let what =
-      request.apps.isEmpty
-      ? "'\(request.path)'" : request.apps.map { "'\(ByteString($0))'" }.joined(separator: ", ")
-    let id = String(stored.id.hex.prefix(8))
-    return OperationError(
-      .notFound, "cannot restore \(what): not found in snapshot \(id)",
-      hint: "'sandboxctl ls \(id) --recursive' lists its paths")
-  }
-
   /// Returns the reason to keep an installed bundle; nil unless it has another version, which is
   /// never mixed with the stored one.
-  private func reasonToLeaveBundle(_ item: Wanted, _ target: ContainerTargets.Target) -> String? {
+  private func reasonToLeaveBundle(
+    _ item: ContainerSelection.Item, _ target: ContainerTargets.Target
+  ) -> String? {
     guard case .bundle(let name) = item.logical, target.action == .merge, item.selection.isEmpty,
       !request.replacesBundles,
       let stored = snapshot.apps.first(where: { ByteString($0.identifier) == name.identifier }),
@@ -181,7 +106,9 @@ struct DeviceRestorePlanner {
 
   /// Scans all containers of the affected apps and groups. Of a plain directory of which one path
   /// is restored, only that path is scanned.
-  private func scan(_ targets: [(item: Wanted, target: ContainerTargets.Target)]) -> DeviceScan {
+  private func scan(_ targets: [(item: ContainerSelection.Item, target: ContainerTargets.Target)])
+    -> DeviceScan
+  {
     let present = targets.compactMap(\.target.present)
     let apps = Set(present.compactMap(\.owner))
     let paths = Set(present.map(\.logicalPrefix))
@@ -218,7 +145,7 @@ struct DeviceRestorePlanner {
   // MARK: - One container
 
   private func part(
-    _ item: Wanted, at target: ContainerTargets.Target, anchors: LinkAnchors,
+    _ item: ContainerSelection.Item, at target: ContainerTargets.Target, anchors: LinkAnchors,
     in scan: DeviceScan
   ) throws -> PlannedPart {
     var rules = RestoreRules(
@@ -227,7 +154,7 @@ struct DeviceRestorePlanner {
     if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
     rules.selection = item.selection
     rules.comparesBytesAt = request.comparesBytes ? request.time : nil
-    rules.asideSuffix = AsideName.suffix(at: request.time)
+    rules.asideSuffix = PlannedTree.asideSuffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
     if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
@@ -240,10 +167,10 @@ struct DeviceRestorePlanner {
       rules.generated = try generated(for: item, at: target, rules: rules)
     }
     try RestoreTarget.refuse(target.path, in: request.protected)
-    let place = place(of: target)
+    let location = location(of: target)
     var part = RestoreRequest(
       path: item.record.path, target: target.path,
-      overwrite: place.name == nil ? isExchanged ? .always : request.overwrite : nil,
+      overwrite: location.name == nil ? isExchanged ? .always : request.overwrite : nil,
       deletes: isExchanged || request.deletes,
       protected: request.protected)
     part.classes = request.classes
@@ -252,11 +179,11 @@ struct DeviceRestorePlanner {
     let source = try reader.source(item.record.path, in: stored)
     return PlannedPart(
       path: item.record.path, action: target.action, target: target.path,
-      plan: try RestorePlan.make(stored, part, source: source, at: place, from: reader))
+      plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
   /// Limits the rules to an app's settings, which are one file in a directory with those of others.
-  private func adapt(_ rules: inout RestoreRules, toSettings item: Wanted) {
+  private func adapt(_ rules: inout RestoreRules, toSettings item: ContainerSelection.Item) {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty
@@ -272,7 +199,7 @@ struct DeviceRestorePlanner {
   /// Returns the target for a container: an existing one is merged into, a new one is created in
   /// its parent directory, and one in the safe harbor is merged with the data already waiting
   /// there.
-  private func place(of target: ContainerTargets.Target) -> RestoreTarget {
+  private func location(of target: ContainerTargets.Target) -> RestoreTarget {
     let isThere = (try? Directory.open(resolved: target.path)) != nil
     if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
     return RestoreTarget(
@@ -282,9 +209,9 @@ struct DeviceRestorePlanner {
   /// Returns the excluded directories that the policy restores empty, by their parent directory.
   private func emptied(
     in container: ByteString, _ rules: RestoreRules
-  ) -> [ByteString: [EmptiedDirectory]] {
+  ) -> [ByteString: [RestoreRules.EmptiedDirectory]] {
     var classifier = Classifier(rules.policy, scanStart: snapshot.time.seconds)
-    var found: [ByteString: [EmptiedDirectory]] = [:]
+    var found: [ByteString: [RestoreRules.EmptiedDirectory]] = [:]
     var seen: Set<ByteString> = []
     for left in snapshot.excluded where left.path.isWithin(container) && left.path != container {
       let inner = left.path.components.dropFirst(container.components.count)
@@ -296,14 +223,15 @@ struct DeviceRestorePlanner {
       }
       let above = ByteString(joining: inner.dropLast())
       guard seen.insert(left.path).inserted else { continue }
-      found[above, default: []].append(EmptiedDirectory(name: name, entry: left.directory))
+      found[above, default: []].append(
+        RestoreRules.EmptiedDirectory(name: name, entry: left.directory))
     }
     return found
   }
 
   /// Returns the metadata files of a new container, if the policy generates them.
   private func generated(
-    for item: Wanted, at target: ContainerTargets.Target, rules: RestoreRules
+    for item: ContainerSelection.Item, at target: ContainerTargets.Target, rules: RestoreRules
   ) throws -> [ByteString: [UInt8]] {
     let layout = request.device.layout
     var classifier = Classifier(rules.policy)
@@ -332,8 +260,8 @@ extension RepositoryReader {
   fileprivate func bytes(of content: Content) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Int(content.size))
     try readContent(content) { offset, span in
-      for place in 0..<span.count where Int(offset) + place < bytes.count {
-        bytes[Int(offset) + place] = span[place]
+      for index in 0..<span.count where Int(offset) + index < bytes.count {
+        bytes[Int(offset) + index] = span[index]
       }
     }
     return bytes

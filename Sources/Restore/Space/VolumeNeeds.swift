@@ -3,24 +3,66 @@ internal import DeviceTransaction
 internal import SandboxModel
 package import SystemIO
 
+/// The space that an operation needs on a volume, compared with the room there (docs/restore.md,
+/// "Space").
+///
+/// The need is a minimum, so that nothing that would fit is refused; an operation may run out of
+/// room nonetheless. Replaced entries still exist while new ones are staged, so they free nothing.
+package struct VolumeNeed: Sendable, Hashable {
+  /// The directory on the volume that is written into.
+  package let directory: ByteString
+  /// The bytes to write, without holes.
+  package internal(set) var bytes: UInt64
+  /// The number of files and directories to create.
+  package var entries: UInt64
+  /// The room on the volume.
+  package let space: VolumeSpace
+  /// Whether the space that the files take is known; false if the file system may compress them.
+  package internal(set) var isCertain: Bool
+
+  /// Whether the operation fits.
+  package enum Verdict: String, Sendable {
+    case fits = "yes"
+    case lacksRoom = "no"
+    /// It does not fit uncompressed, but may fit compressed.
+    case uncertain
+  }
+
+  package init(directory: ByteString, bytes: UInt64, entries: UInt64, space: VolumeSpace) {
+    (self.directory, self.bytes, self.entries, self.space) = (directory, bytes, entries, space)
+    isCertain = space.keeping != .unknown
+  }
+
+  /// The bytes that this process can still write there.
+  package var room: UInt64 {
+    Host.userID == 0 ? [space.available, space.reserved].clampedSum : space.available
+  }
+
+  /// Whether the operation fits.
+  package var verdict: Verdict {
+    shortage == nil ? .fits : isCertain ? .lacksRoom : .uncertain
+  }
+
+  /// The shortage as a sentence; nil if the operation fits.
+  package var shortage: String? {
+    if bytes > room {
+      return
+        "\(ByteCount.text(bytes)) are needed, but only \(ByteCount.text(room)) are free there"
+    }
+    if space.countsInodes, entries > space.availableInodes {
+      return "\(entries) files and directories are needed, but there is room for only "
+        + "\(space.availableInodes)"
+    }
+    return nil
+  }
+}
+
 /// The space that an operation needs on each affected volume, checked before anything is written.
 package struct VolumeNeeds {
   /// The needs by the device number of the file system.
   private var needs: [UInt64: VolumeNeed] = [:]
   /// The restore plans by the device number of the file system.
   private var plans: [UInt64: [RestorePlan]] = [:]
-
-  /// Computes the needs of a restore to a plain directory.
-  init(_ plan: RestorePlan, from reader: RepositoryReader) {
-    add(plan)
-    settle(reader)
-  }
-
-  /// Computes the needs of a restore into a device.
-  init(_ plan: DeviceRestorePlan, from reader: RepositoryReader) {
-    for part in plan.parts { add(part.plan) }
-    settle(reader)
-  }
 
   /// Computes the needs of several restores, and of what `add(at:)` adds later.
   package init(of plans: [RestorePlan], from reader: RepositoryReader?) {
@@ -38,7 +80,7 @@ package struct VolumeNeeds {
 
   private mutating func add(_ plan: RestorePlan) {
     if plan.isIdle { return }
-    if let device = add(at: plan.place.directory, { plan.need(on: $0) }) {
+    if let device = add(at: plan.target.directory, { plan.need(on: $0) }) {
       plans[device, default: []].append(plan)
     }
   }
@@ -101,6 +143,15 @@ package struct VolumeNeeds {
   ) throws(OperationError) {
     guard let need = all.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage
     else { return }
-    throw OperationError(.failed, "cannot \(action) '\(need.directory)': \(reason)", hint: hint)
+    throw OperationError(
+      .failed, code: .noSpace, "cannot \(action) '\(need.directory)': \(reason)", hint: hint)
+  }
+}
+
+extension RestorePlan {
+  /// Returns the space needed and the room on the volume, read from the system with each call.
+  /// Empty if nothing is to be done.
+  package func volumeNeeds(from reader: RepositoryReader) -> [VolumeNeed] {
+    VolumeNeeds(of: [self], from: reader).all
   }
 }

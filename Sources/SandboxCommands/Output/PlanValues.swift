@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceScan
 internal import DeviceTransaction
 internal import Restore
 internal import SandboxModel
@@ -133,7 +134,7 @@ extension Console {
   }
 }
 
-extension RunningProcess {
+extension RunningApps.Sign {
   var json: JSON {
     .object(
       JSON.path(app, named: "app") + [JSON.Member("process", .integer(Int64(process)))]
@@ -141,7 +142,7 @@ extension RunningProcess {
   }
 }
 
-extension LeftGroup {
+extension DeviceRestorePlan.LeftGroup {
   var json: JSON {
     .object(
       JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])

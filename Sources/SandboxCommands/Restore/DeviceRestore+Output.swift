@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import Restore
@@ -41,7 +42,7 @@ extension RestoreCommand {
     }
 
     /// Prints the result and the problems.
-    func tell(_ report: DeviceRestoreReport, _ console: Console, quiet: Bool) throws {
+    func tell(_ report: DeviceRestoreOperation.Report, _ console: Console, quiet: Bool) throws {
       tellRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
       if quiet { return }
       if let saved = report.saved {
@@ -170,7 +171,7 @@ extension DeviceRestorePlan {
   }
 }
 
-extension DeviceRestoreReport {
+extension DeviceRestoreOperation.Report {
   /// Returns the report as `restore --json` prints it.
   func json(_ plan: DeviceRestorePlan) -> JSON {
     .object(

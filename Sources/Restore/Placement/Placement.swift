@@ -1,0 +1,288 @@
+package import ArchiveStore
+package import DeviceTransaction
+package import SystemIO
+
+/// Moves staged entries into the target: new directories as a whole, other entries file by file,
+/// each by one rename. So at any moment each entry of the target is in its previous or its stored
+/// state.
+package struct Placement: ~Copyable {
+  let run: RestoreRun
+  let plan: RestorePlan
+  /// The trash for replaced entries; nil in a plain directory, where they are deleted.
+  let trash: TrashDirectory?
+  /// The note of a directory whose permissions are opened for its move; nil without a journal.
+  let note: OpenedNote?
+  private var staged: RestoreRun.Cursor
+  var target: RestoreRun.Cursor
+  var placed = 0
+  /// The numbers of the databases in the plan that are kept unchanged.
+  var staying: Set<Int> = []
+  /// Whether a database is in neither its previous nor its stored state.
+  var isUnstable = false
+
+  package init(
+    _ plan: RestorePlan, from run: RestoreRun, keepingIn trash: TrashDirectory?, note: OpenedNote?
+  ) throws(SystemError) {
+    let staged = try run.cursor()
+    let target = try run.targetCursor()
+    self.plan = plan
+    self.run = run
+    self.trash = trash
+    self.note = note
+    self.staged = staged
+    self.target = target
+  }
+
+  /// Moves all entries into the target: databases first, then the entries of each directory in the
+  /// order of their names.
+  mutating func placeAll(isStopping: () -> Bool) throws {
+    try placeDatabases(isStopping: isStopping)
+    let databaseMembers = plan.databaseMembers
+    var number = 1
+    while number < plan.tree.entries.count {
+      let entry = plan.tree.entries[number]
+      guard entry.action.isWritten, !entry.isMerged else {
+        number += 1
+        continue
+      }
+      if !run.findings.isUnmade(number), !databaseMembers.contains(number) {
+        if isStopping() { throw interruption() }
+        do throws(SystemError) {
+          try place(number)
+          placed += 1
+        } catch {
+          // A new target is placed by one rename: without it, nothing is restored.
+          if plan.target.name != nil { throw OperationError(error) }
+          try run.note(number, error)
+          for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
+            run.findings.skip(below)
+          }
+        }
+      }
+      number = plan.tree.end(of: number)
+    }
+  }
+
+  /// Returns the error for an interruption, with the progress so far.
+  func interruption() -> OperationError {
+    if plan.target.name != nil {
+      return OperationError(.interrupted, "interrupted: the target is unchanged")
+    }
+    let all = plan.tree.entries.count { $0.action.isWritten && !$0.isMerged }
+    return OperationError(
+      .interrupted,
+      "interrupted: \(placed) of at most \(all) entries are restored, each of them completely",
+      hint: "run the same command again to restore the others")
+  }
+
+  private mutating func place(_ number: Int) throws(SystemError) {
+    let (entry, name) = (plan.tree.entries[number], plan.tree.name(number))
+    let (tree, trash, note) = (plan.tree, trash, note)
+    try staged.withDirectory(of: number) { from throws(SystemError) in
+      try target.withDirectory(of: number) { to throws(SystemError) in
+        do throws(SystemError) {
+          try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
+        } catch {
+          guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
+            throw error
+          }
+          // The existing entry has been replaced by now, or this call replaces it.
+          try from.whileOpen(name, to: to, as: name, note: note) { () throws(SystemError) in
+            try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
+          }
+        }
+      }
+    }
+  }
+
+  private static func move(
+    _ number: Int, of tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
+    keepingIn trash: TrashDirectory?
+  ) throws(SystemError) {
+    let (entry, name) = (tree.entries[number], tree.name(number))
+    if entry.isMovedAside {
+      try to.linkAside(name, as: tree.asideName(number))
+    } else if entry.action == .replace, let trash {
+      let directory = tree.path(Int(entry.parent), from: 0).components
+      try trash.keep(name, of: to, at: directory, leaving: entry.changesKind)
+    }
+    switch (entry.action, entry.changesKind) {
+    case (.replace, true):
+      if trash == nil { try from.swap(name, in: to) } else { try from.add(name, to: to) }
+    case (.replace, false): try from.rename(name, to: name, in: to)
+    default: try from.add(name, to: to)
+    }
+  }
+
+  // MARK: - Databases
+
+  /// Puts the databases in merged directories in place, each completely or not at all. The journal's
+  /// steps are used even without a journal, so that a database that cannot be placed completely is
+  /// rolled back.
+  mutating func placeDatabases(isStopping: () -> Bool) throws {
+    if plan.databases.isEmpty { return }
+    let keeping: PlacementSteps.Keeping = trash != nil ? .trash : note != nil ? .nothing : .aside
+    let steps = PlacementSteps(plan, without: run.findings, keeping: keeping)
+    let runner = StepRunner(
+      try run.roots(keptIn: trash?.path), note, isFresh: true)
+    for (number, database) in plan.databases.enumerated() {
+      if run.findings.isBroken(database) {
+        staying.insert(number)
+        continue
+      }
+      if isStopping() { throw interruption() }
+      let moves = steps.moves(of: number)
+      do throws(UnitFailure) {
+        _ = try runner.applyAll(moves.map(\.step))
+        placed += moves.count { $0.entry != nil }
+      } catch {
+        staying.insert(number)
+        try report(error, of: database, moves)
+        continue
+      }
+      // Only files that this run kept: another file may have such a name.
+      for name in moves.filter(\.isTemporary).compactMap({ runner.keptNames[$0.step] }) {
+        remove(name, of: database)
+      }
+    }
+  }
+
+  /// Removes a replaced file after its database is in place.
+  private mutating func remove(_ name: ByteString, of database: RestorePlan.Database) {
+    do throws(SystemError) {
+      try target.within(database.directory) { directory throws(SystemError) in
+        try directory.removeTree(name)
+      }
+    } catch {
+      if error.isMissing { return }
+      run.findings.remark(
+        database.directory, "cannot remove the replaced file '\(name)': \(error.reason)")
+    }
+  }
+
+  /// Records why a database was not restored.
+  ///
+  /// - Throws: `OperationError` if the database could not be rolled back; nothing else is tried
+  ///   then.
+  private mutating func report(
+    _ failure: UnitFailure, of database: RestorePlan.Database, _ moves: [PlacementSteps.Move]
+  ) throws {
+    let name = moves[failure.step].step.name
+    if let (step, error) = failure.left {
+      isUnstable = true
+      throw OperationError(
+        .failed, code: .rollbackFailed,
+        "cannot restore '\(name)' of '\(database.name)': \(failure.error.reason); "
+          + "and cannot roll back '\(step.name)': \(error.reason)",
+        hint: note == nil
+          ? "the previous files are beside it; their names contain '\(plan.tree.asideSuffix)'"
+          : "'sandboxctl recover' finishes it or rolls it back")
+    }
+    if let number = moves[failure.step].entry {
+      try run.note(number, failure.error)
+    } else {
+      if failure.error.endsEverything { throw OperationError(failure.error) }
+      run.findings.remark(
+        database.directory, "cannot move '\(name)' away: \(failure.error.reason)")
+    }
+    run.findings.fail(database)
+  }
+
+  // MARK: - After all entries are in place
+
+  /// Removes entries that the snapshot does not have. Returns the totals of the removed and the
+  /// replaced entries.
+  mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
+    var gone = plan.deletionsOfOrphans(besides: staying).gone
+    for deletion in plan.deletions {
+      if let replacement = deletion.replacement, !run.findings.isUnmade(replacement) {
+        gone.add(deletion.totals)
+      }
+    }
+    // A database that cannot be removed keeps its log, which sorts after it.
+    var kept: Set<RestorePlan.Child> = []
+    for deletion in plan.removals {
+      if let database = deletion.name.databaseOfCompanion,
+        kept.contains(RestorePlan.Child(directory: deletion.directory, name: database))
+      {
+        run.findings.remark(
+          deletion.directory, "'\(deletion.name)' is kept: its '\(database)' cannot be removed"
+        )
+        continue
+      }
+      if isStopping() {
+        throw OperationError(
+          .interrupted, "interrupted: all entries are restored, but some deletions remain",
+          hint: "run the same command again to continue")
+      }
+      do throws(SystemError) {
+        let (trash, path) = (trash, plan.tree.path(deletion.directory, from: 0).components)
+        try target.within(deletion.directory) { directory throws(SystemError) in
+          guard let trash else { return try directory.removeTree(deletion.name) }
+          try trash.keep(deletion.name, of: directory, at: path, leaving: true)
+        }
+        gone.add(deletion.totals)
+      } catch {
+        if error.isMissing { continue }
+        kept.insert(deletion.child)
+        run.findings.remark(deletion.directory, "cannot remove '\(deletion.name)': \(error.reason)")
+      }
+    }
+    return gone
+  }
+
+  /// Sets the metadata of merged directories, deepest first.
+  package mutating func finishDirectories(_ reader: RepositoryReader) {
+    for number in plan.tree.entries.indices.reversed() {
+      let entry = plan.tree.entries[number]
+      guard entry.kind == .directory, entry.isMerged, entry.hasMetadata, entry.action != .leave
+      else { continue }
+      let metadata = EntryMetadata(
+        number: number, entry: entry,
+        attributes: reader.attributes(
+          of: plan.tree.detail(number), entry: number, findings: run.findings),
+        findings: run.findings)
+      attempt(number) { target throws(SystemError) in
+        try target.within(number) { directory throws(SystemError) in
+          metadata.removeOthers(on: directory)
+          metadata.set(on: directory)
+        }
+      }
+    }
+  }
+
+  /// Sets the flags, as the last step: an immutable file can be neither renamed nor given a time. A
+  /// merged directory may have flags that are not stored. For a hard-linked file, one name is
+  /// enough.
+  package mutating func setFlags() {
+    for number in plan.tree.entries.indices.reversed() {
+      let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)
+      let mayHaveOthers = entry.kind == .directory && entry.isMerged && entry.hasMetadata
+      guard flags != 0 || mayHaveOthers, entry.action.isWritten, !run.findings.isUnmade(number),
+        plan.tree.leader(number).map(run.findings.isUnmade) ?? true
+      else { continue }
+      let name = plan.tree.name(number)
+      attempt(number) { target throws(SystemError) in
+        if entry.kind == .directory {
+          try target.within(number) { directory throws(SystemError) in
+            if flags != 0 { try directory.setFlags(flags) } else { try directory.clearFlags() }
+          }
+        } else {
+          try target.withDirectory(of: number) { directory throws(SystemError) in
+            try directory.file(name).setFlags(flags)
+          }
+        }
+      }
+    }
+  }
+
+  private mutating func attempt(
+    _ number: Int, _ step: (inout RestoreRun.Cursor) throws(SystemError) -> Void
+  ) {
+    do throws(SystemError) {
+      try step(&target)
+    } catch {
+      run.findings.remark(number, error.reason)
+    }
+  }
+}

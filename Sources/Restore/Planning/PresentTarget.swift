@@ -1,0 +1,138 @@
+internal import ArchiveStore
+internal import DatabaseCapture
+internal import DeviceTransaction
+internal import SystemIO
+
+/// The existing entries of a restore's target, read directory by directory.
+///
+/// A directory is given by its depth below the one that the restore works in: the walk of the
+/// snapshot and this position enter and leave directories together.
+struct PresentTarget: ~Copyable {
+  /// An existing entry that prevents an action.
+  struct Conflict: Error {
+    let reason: String
+
+    static let mount = Conflict(reason: "another volume is mounted there")
+    static let repository = Conflict(reason: "the repository in use is there")
+    static let noDirectory = Conflict(reason: "the existing entry is not a directory and is kept")
+    static let directory = Conflict(
+      reason: "a directory that is not empty is there; only '--delete' removes it")
+
+    static func kept(_ kind: FileKind) -> Conflict {
+      Conflict(
+        reason: "the existing \(kind == .directory ? "directory" : "entry") is kept")
+    }
+
+    /// Returns the reason of an error without its action and subject.
+    static func reason(_ error: any Error) -> String {
+      switch error {
+      case let error as SystemError: error.reason
+      case let error as StoreError: error.reason
+      case let error as Conflict: error.reason
+      default: "\(error)"
+      }
+    }
+  }
+
+  /// The directories down to the current one; nil if the target does not exist.
+  var ladder: DirectoryLadder?
+  /// The directories that are never removed.
+  let protected: Set<FileIdentity>
+
+  init(protected: Set<FileIdentity>) {
+    self.protected = protected
+    ladder = nil
+  }
+
+  /// Whether the target exists.
+  var exists: Bool { ladder != nil }
+
+  /// Returns the names in the current directory.
+  mutating func names() throws(SystemError) -> Set<ByteString>? {
+    try ladder?.withDirectory { directory throws(SystemError) in
+      Set(try directory.names())
+    }
+  }
+
+  /// Returns the names in the directory at a depth; nil if it cannot be listed.
+  mutating func names(at depth: UInt16) -> Set<ByteString>? {
+    guard (try? ladder?.ascend(to: Int(depth))) != nil else {
+      return nil
+    }
+    return try? ladder?.withDirectory { directory in Set(try directory.names()) }
+  }
+
+  /// Returns the names in a child of the directory at a depth, which becomes the current one.
+  mutating func names(below name: ByteString, at depth: UInt16) throws(SystemError) -> Set<
+    ByteString
+  > {
+    try ladder?.ascend(to: Int(depth))
+    try ladder?.descend(name)
+    return try names() ?? []
+  }
+
+  /// Returns the kind of an entry in the directory at a depth; nil if there is none.
+  mutating func kind(of name: ByteString, at depth: UInt16) throws(SystemError) -> FileKind? {
+    try ladder?.ascend(to: Int(depth))
+    let found = try ladder?.withDirectory { directory throws(SystemError) in
+      try directory.statusIfPresent(name)?.kind
+    }
+    return found ?? nil
+  }
+
+  // MARK: - Databases
+
+  /// Whether an entry is an existing file.
+  mutating func isFile(_ name: ByteString, at depth: UInt16) throws(SystemError) -> Bool {
+    try kind(of: name, at: depth) == .file
+  }
+
+  /// Whether the existing file begins like a database. A missing or unreadable file may be one.
+  mutating func mayBeDatabase(_ name: ByteString, at depth: UInt16) -> Bool {
+    guard (try? isFile(name, at: depth)) == true else { return true }
+    let hasMagic = try? ladder?.withDirectory { directory in
+      try DatabaseUnit.hasMagic(directory.fileUntouched(name))
+    }
+    return hasMagic.flatMap { $0 } ?? true
+  }
+
+  /// Returns the modification time of an existing file; nil if there is none.
+  mutating func modified(_ name: ByteString, at depth: UInt16) -> Timestamp? {
+    guard (try? isFile(name, at: depth)) == true else { return nil }
+    let status = try? ladder?.withDirectory { directory throws(SystemError) in
+      try directory.status(name)
+    }
+    return status?.modified
+  }
+
+  // MARK: - Removals
+
+  /// Returns the contents of a directory in the current one, to replace it.
+  ///
+  /// - Throws: `Conflict` if it must be kept: if it is not empty, unless `deletes` is set.
+  mutating func totals(
+    ofReplaced name: ByteString, deletes: Bool
+  ) throws -> RestoreTotals {
+    var contents = PresentEntries(protected: protected)
+    try ladder?.withDirectory { directory in try contents.read(directory.directory(name)) }
+    if let reason = contents.protection { throw Conflict(reason: reason) }
+    if contents.totals.entries > 0, !deletes { throw Conflict.directory }
+    return contents.totals
+  }
+
+  /// Returns the totals of an entry of the directory at a depth, and of everything in it.
+  ///
+  /// - Throws: `Conflict` if something in it must be kept.
+  mutating func totals(of name: ByteString, at depth: UInt16) throws -> RestoreTotals {
+    try ladder?.ascend(to: Int(depth))
+    var contents = PresentEntries(protected: protected)
+    try ladder?.withDirectory { directory in
+      guard let status = try directory.statusIfPresent(name) else { return }
+      if contents.note(status), status.kind == .directory {
+        try contents.read(directory.directory(name))
+      }
+    }
+    if let reason = contents.protection { throw Conflict(reason: reason) }
+    return contents.totals
+  }
+}

@@ -1,0 +1,146 @@
+internal import ArchiveStore
+internal import DeviceTransaction
+internal import SystemIO
+
+/// Sets an entry's metadata in an order in which no step undoes another: the owner (which may clear
+/// set-user-ID bits and capabilities), the attributes with their ACLs, the mode (which includes the
+/// ACL's mask), the time. A failed step is recorded, and the remaining steps continue.
+struct EntryMetadata {
+  /// The mode bits that run a program as its file's owner or group instead of as its user.
+  ///
+  /// They are restored only if the file's owner and group are the stored ones; otherwise a
+  /// repository could make every user run its programs with the identity of the user who restores.
+  enum SetIDBits {
+    static let (user, group): (UInt16, UInt16) = (0o4000, 0o2000)
+    static let all = user | group
+
+    /// Returns an entry's permissions on a file with the owner and the group of the status. On a
+    /// directory the set-group-ID bit only passes on the group.
+    static func kept(
+      _ permissions: UInt16, owner: UInt32, group: UInt32, on status: FileStatus
+    ) -> UInt16 {
+      let lost = (status.user == owner ? 0 : user) | (status.group == group ? 0 : Self.group)
+      return permissions & ~(status.kind == .directory || lost == 0 ? lost : all)
+    }
+  }
+
+  let number: Int
+  let entry: PlannedTree.Entry
+  /// The extended attributes with their values.
+  let attributes: [(name: ByteString, value: [UInt8])]
+  let findings: RestoreFindings
+
+  /// The permissions to create a file with: its final ones, which saves a call, unless it has
+  /// attributes. `user.*` attributes are refused on a file that is not writable, even for the
+  /// owner.
+  var initialPermissions: UInt16 { attributes.isEmpty ? entry.permissions & 0o777 : 0o600 }
+
+  /// Sets the metadata of a new open file, or of a directory whose content is complete. The owner
+  /// and the mode are not set if a new file, `fresh`, already has them.
+  func set<Target: MetadataTarget & ~Copyable>(
+    on target: borrowing Target, fresh: FileStatus? = nil
+  ) {
+    let ownerIsRight = fresh.map { $0.user == entry.owner && $0.group == entry.group } ?? false
+    if !ownerIsRight {
+      setOwner { user, group throws(SystemError) in try target.setOwner(user: user, group: group) }
+    }
+    if entry.isMerged { openForAttributes(on: target) }
+    set(attributes, on: target.attributes)
+    let modeIsRight =
+      ownerIsRight && attributes.isEmpty
+      && fresh.map { entry.permissions & ~$0.permissions == 0 } ?? false
+    if !modeIsRight {
+      let permissions = permissions { () throws(SystemError) in try target.status() }
+      attempt { () throws(SystemError) in try target.setPermissions(permissions) }
+    }
+    attempt { () throws(SystemError) in try target.setModified(entry.modified) }
+  }
+
+  /// Sets the metadata of a symbolic link or a special file, which is not opened.
+  func set(onChild name: ByteString, of directory: borrowing Directory) {
+    setOwner { user, group throws(SystemError) in
+      try directory.setOwner(user: user, group: group, of: name)
+    }
+    set(attributes, on: directory.attributes(of: name))
+    if entry.kind != .symlink {
+      let permissions = permissions { () throws(SystemError) in try directory.status(name) }
+      attempt { () throws(SystemError) in try directory.setPermissions(permissions, of: name) }
+    }
+    attempt { () throws(SystemError) in try directory.setModified(entry.modified, of: name) }
+  }
+
+  /// Removes existing attributes that the entry does not have.
+  func removeOthers<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
+    let present = target.attributes
+    attempt { () throws(SystemError) in
+      for name in try present.names() where !Self.isOfHost(name) {
+        if !attributes.contains(where: { $0.name == name }) { try present.remove(name) }
+      }
+    }
+  }
+
+  /// Whether an extended attribute is the label of the host's security policy, which belongs to the
+  /// host rather than to the stored data and is meaningless on another host.
+  static func isOfHost(_ name: ByteString) -> Bool { name == "security.selinux" }
+
+  /// Makes an existing directory writable for its owner until its mode is set.
+  private func openForAttributes<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
+    guard !attributes.isEmpty, let mode = try? target.status().permissions, mode & 0o200 == 0
+    else { return }
+    try? target.setPermissions(mode | 0o200)
+  }
+
+  /// Sets the owner: only the superuser can change the user; others can choose among their groups.
+  private func setOwner(_ step: (UInt32, UInt32) throws(SystemError) -> Void) {
+    if Host.userID == 0 {
+      return attempt { () throws(SystemError) in try step(entry.owner, entry.group) }
+    }
+    let isSet = entry.group == Host.groupID || (try? step(.max, entry.group)) != nil
+    if entry.owner != Host.userID || !isSet { findings.countOwnerNotSet() }
+  }
+
+  /// Returns the permissions to set, depending on the present owner; bits that cannot be set are
+  /// recorded.
+  private func permissions(_ status: () throws(SystemError) -> FileStatus) -> UInt16 {
+    if entry.permissions & SetIDBits.all == 0 { return entry.permissions }
+    let kept =
+      (try? status()).map {
+        SetIDBits.kept(entry.permissions, owner: entry.owner, group: entry.group, on: $0)
+      }
+      ?? entry.permissions & ~SetIDBits.all
+    // For an unchanged directory, an earlier restore reported it.
+    if kept != entry.permissions, entry.action != .same {
+      findings.remark(
+        number, "its set-user-ID and set-group-ID bits are not set: another user or group owns it")
+    }
+    return kept
+  }
+
+  /// Sets attributes, ACLs last, because an ACL changes the mode and may deny the remaining calls.
+  private func set(
+    _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
+  ) {
+    let lists = attributes.filter(\.name.isAccessList)
+    for (name, value) in attributes.filter({ !$0.name.isAccessList }) + lists {
+      attempt("attribute \(name): ") { () throws(SystemError) in try target.set(name, to: value) }
+    }
+  }
+
+  private func attempt(
+    _ what: @autoclosure () -> String = "", _ step: () throws(SystemError) -> Void
+  ) {
+    do throws(SystemError) {
+      try step()
+    } catch {
+      findings.remark(number, what() + error.sentence)
+    }
+  }
+}
+
+extension SystemError {
+  /// The failed action and the reason, without the path: "cannot set the mode: not permitted".
+  fileprivate var sentence: String {
+    let words = operation.rawValue.split(separator: " ").dropLast()
+    return words.isEmpty ? reason : "cannot \(words.joined(separator: " ")): \(reason)"
+  }
+}

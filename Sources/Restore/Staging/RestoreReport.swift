@@ -1,0 +1,35 @@
+package import DeviceTransaction
+package import SystemIO
+
+/// The result of a restore.
+package struct RestoreReport: Sendable {
+  /// The entries that were created or replaced.
+  package internal(set) var restored = RestoreTotals()
+  /// The existing entries that were kept.
+  package internal(set) var left = RestoreTotals()
+  /// The entries that were removed because the snapshot does not have them.
+  package internal(set) var deleted = RestoreTotals()
+  /// Entries whose stored data is damaged: they are missing, unchanged, or without the attribute
+  /// that the remark names.
+  package internal(set) var damaged: [PathRemark] = []
+  /// Entries or attributes that could not be restored, and entries that could not be removed.
+  package internal(set) var failed: [PathRemark] = []
+  /// Entries that the snapshot does not have and that were kept, with the reason.
+  package internal(set) var spared: [PathRemark] = []
+  /// Files of another state beside restored databases; they were moved away.
+  package internal(set) var displaced: [PathRemark] = []
+  /// The number of entries whose owner could not be set for lack of privileges.
+  package internal(set) var ownersNotSet = 0
+  /// The duration in seconds.
+  package internal(set) var seconds = 0.0
+
+  package init(_ plan: RestorePlan) {
+    left = plan.leaves
+    damaged = plan.damaged
+    failed = plan.blocked
+    spared = plan.spared
+  }
+
+  /// Whether everything is restored as it was stored, except for owners.
+  package var isComplete: Bool { damaged.isEmpty && failed.isEmpty }
+}

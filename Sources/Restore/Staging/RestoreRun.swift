@@ -1,0 +1,140 @@
+package import ArchiveStore
+package import DeviceTransaction
+package import SystemIO
+
+/// The state that the threads of a restore share: the entries, the directories, and the findings.
+package final class RestoreRun: Sendable {
+  /// A position in the directories of a planned tree, in the staging directory or in the target. The
+  /// directories down to the position are open; a move to another one goes through the nearest common
+  /// ancestor.
+  struct Cursor: ~Copyable {
+    private let tree: PlannedTree
+    private var ladder: DirectoryLadder
+    private var current = 0
+
+    /// Creates a cursor at the directory that is the tree's first entry.
+    init(_ tree: PlannedTree, root: consuming Directory, limit: Int = 64) {
+      self.tree = tree
+      ladder = DirectoryLadder(root: root, limit: limit)
+    }
+
+    /// Moves to the directory with a number. After an error the cursor may be at another directory.
+    mutating func go(to directory: Int) throws(SystemError) {
+      if directory == current { return }
+      var (down, above, reached) = ([Int](), directory, current)
+      while above != reached {
+        if tree.entries[above].depth >= tree.entries[reached].depth {
+          down.append(above)
+          above = Int(tree.entries[above].parent)
+        } else {
+          reached = Int(tree.entries[reached].parent)
+        }
+      }
+      current = reached
+      try ladder.ascend(to: Int(tree.entries[reached].depth))
+      for next in down.reversed() {
+        try ladder.descend(tree.name(next))
+        current = next
+      }
+    }
+
+    /// Calls `body` with the directory that contains an entry.
+    mutating func withDirectory<Result: ~Copyable>(
+      of number: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+      try go(to: Int(tree.entries[number].parent))
+      return try ladder.withDirectory(body)
+    }
+
+    /// Calls `body` with the directory of a number.
+    mutating func within<Result: ~Copyable>(
+      _ directory: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+      try go(to: directory)
+      return try ladder.withDirectory(body)
+    }
+  }
+
+  let tree: PlannedTree
+  package let findings: RestoreFindings
+  /// The number of the target's own entry, if the target is new.
+  private let target: Int?
+  /// The counters of the restore's progress.
+  let counters: ProgressCounters
+  /// The number of directories that each thread may keep open.
+  let openDirectories: Int
+  /// The directory that the restore works in.
+  private let root: Directory
+  /// The staging directory.
+  private let staged: Directory
+  /// The status of a new file in the staging directory.
+  let fresh: FileStatus
+  /// Whether large files are synced individually, because a volume sync reports no write errors.
+  let syncsEachFile: Bool
+
+  package init(
+    _ plan: RestorePlan, in root: borrowing Directory, staging: borrowing StagingDirectory,
+    threads: Int, counters: ProgressCounters, kernel: KernelVersion? = Host.kernelVersion
+  ) throws(SystemError) {
+    syncsEachFile = !(kernel?.reportsErrorsOfVolumeSync ?? true)
+    tree = plan.tree
+    target = plan.target.name.map { _ in 1 }
+    self.counters = counters
+    findings = RestoreFindings(counters)
+    self.root = try root.duplicate()
+    // All threads together stay below 1,024 open files, a common limit for a process.
+    openDirectories = max(4, min(64, 512 / max(1, threads)))
+    staged = try staging.tree.duplicate()
+    fresh = staging.fresh
+  }
+
+  /// Returns a cursor in the staging directory.
+  func cursor() throws(SystemError) -> Cursor {
+    Cursor(tree, root: try staged.duplicate(), limit: openDirectories)
+  }
+
+  /// Syncs the volume. An error is reported once to each open directory, so this uses another one
+  /// than the final sync.
+  func syncEarly() throws(SystemError) { try root.syncVolume() }
+
+  /// Returns the roots of the steps (`PlacementSteps.Root`); the last one only if there is a
+  /// trash.
+  func roots(keptIn kept: ByteString?) throws(SystemError) -> [JournalRecord.Root] {
+    var roots = [
+      JournalRecord.Root(path: root.path, inode: try root.status().identity.inode),
+      JournalRecord.Root(path: staged.path, inode: try staged.status().identity.inode),
+    ]
+    if let kept { roots.append(JournalRecord.Root(path: kept, inode: nil)) }
+    return roots
+  }
+
+  /// Returns a cursor in the directory that the restore works in.
+  func targetCursor() throws(SystemError) -> Cursor {
+    Cursor(tree, root: try root.duplicate(), limit: openDirectories)
+  }
+
+  /// Whether a file consists of one blob and its attributes are inline: the thread that has the
+  /// blob creates such a file at once; all others are created step by step.
+  func isSimple(_ number: Int) -> Bool {
+    let entry = tree.entries[number]
+    guard entry.level == 0, tree.pieces(number).count(where: \.isBlob) == 1 else { return false }
+    return tree.detail(number).attributes.allSatisfy(\.isInline)
+  }
+
+  /// Announces the files to create to the counters; hard links count once.
+  package func expectFiles() {
+    for entry in tree.entries where entry.kind == .file && entry.action.isWritten {
+      guard entry.detail.flatMap({ tree.details[Int($0)].leader }) == nil else { continue }
+      counters.expect(files: 1, bytes: entry.size)
+    }
+  }
+
+  /// Records an error of one entry.
+  ///
+  /// - Throws: `OperationError` if the error ends the restore, or if the entry is the target
+  ///   itself.
+  func note(_ number: Int, _ error: SystemError) throws(OperationError) {
+    if error.endsEverything || number == target { throw OperationError(error) }
+    findings.fail(number, error.reason)
+  }
+}
