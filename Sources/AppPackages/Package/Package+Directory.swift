@@ -73,7 +73,7 @@ extension Package {
 /// Reads the files of a bundle's directory, and fails for files that changed since they were
 /// listed.
 final class DirectoryReader: PackageReader, ByteSource {
-  private let ladder: DirectoryCursor
+  private var cursor: DirectoryCursor
   private let statuses: [FileStatus]
   private let fault: PackageFault
   private var file: Descriptor?
@@ -84,7 +84,7 @@ final class DirectoryReader: PackageReader, ByteSource {
   init(_ bundle: borrowing Directory, _ statuses: [FileStatus], fault: PackageFault)
     throws(ModelError)
   {
-    ladder = DirectoryCursor(root: try calling { () throws(SystemError) in try bundle.duplicate() })
+    cursor = DirectoryCursor(root: try calling { () throws(SystemError) in try bundle.duplicate() })
     self.statuses = statuses
     self.fault = fault
   }
@@ -134,7 +134,7 @@ final class DirectoryReader: PackageReader, ByteSource {
   /// Opens a file in the bundle.
   private func open(_ parts: [ByteString]) throws(SystemError) -> Descriptor {
     guard let name = parts.last else { throw SystemError.replaced(path) }
-    return try ladder.withDirectory(Array(parts.dropLast())) { directory throws(SystemError) in
+    return try cursor.withDirectory(at: Array(parts.dropLast())) { directory throws(SystemError) in
       try directory.file(name)
     }
   }

@@ -35,7 +35,7 @@ struct PresentTarget: ~Copyable {
   }
 
   /// The directories down to the current one; nil if the target does not exist.
-  var ladder: DirectoryLadder?
+  var ladder: DirectoryCursor?
   /// The directories that are never removed.
   let protected: Set<FileIdentity>
 

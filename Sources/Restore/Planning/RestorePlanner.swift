@@ -89,7 +89,7 @@ struct RestorePlanner: ~Copyable {
         decider.proof = ContentProof(
           reader, since: plan.snapshot.snapshot.time, now: now, in: directory)
       }
-      target.ladder = DirectoryLadder(root: directory)
+      target.ladder = DirectoryCursor(root: directory)
     } catch {
       // A directory that cannot be read must not be mistaken for one that does not exist.
       guard error.isMissing else { throw OperationError(error) }

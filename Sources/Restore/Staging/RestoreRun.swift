@@ -9,13 +9,13 @@ package final class RestoreRun: Sendable {
   /// ancestor.
   struct Cursor: ~Copyable {
     private let tree: PlannedTree
-    private var ladder: DirectoryLadder
+    private var ladder: DirectoryCursor
     private var current = 0
 
     /// Creates a cursor at the directory that is the tree's first entry.
     init(_ tree: PlannedTree, root: consuming Directory, limit: Int = 64) {
       self.tree = tree
-      ladder = DirectoryLadder(root: root, limit: limit)
+      ladder = DirectoryCursor(root: root, limit: limit)
     }
 
     /// Moves to the directory with a number. After an error the cursor may be at another directory.
