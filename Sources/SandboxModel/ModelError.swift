@@ -45,11 +45,13 @@ package struct ModelError: Error, Hashable, Sendable {
   package let reason: String
   /// The suggested remedy, if any.
   package let hint: String?
+  /// The failed system call, if there is one.
+  package let cause: SystemError?
 
   /// Creates an error.
   package init(
     _ code: Code, _ attempt: String, on subject: ByteString? = nil, at location: Location? = nil,
-    reason: String, hint: String? = nil
+    reason: String, hint: String? = nil, cause: SystemError? = nil
   ) {
     self.code = code
     self.attempt = attempt
@@ -57,12 +59,16 @@ package struct ModelError: Error, Hashable, Sendable {
     self.location = location
     self.reason = reason
     self.hint = hint
+    self.cause = cause
   }
 
   /// Creates an error from a failed system call.
-  package init(_ error: SystemError) {
+  ///
+  /// - Parameter attempt: the attempted action (default: the system call).
+  package init(_ error: SystemError, _ attempt: String? = nil) {
     self.init(
-      .system, error.operation.rawValue, on: error.path, reason: error.reason, hint: error.hint)
+      .system, attempt ?? error.operation.rawValue, on: error.path, reason: error.reason,
+      hint: error.hint, cause: error)
   }
 
   /// Creates an error from a property list that could not be read.
@@ -88,7 +94,7 @@ package struct ModelError: Error, Hashable, Sendable {
 
   /// Returns the error with a subject that was not known where it was thrown.
   package func on(_ subject: ByteString) -> ModelError {
-    ModelError(code, attempt, on: subject, at: location, reason: reason, hint: hint)
+    ModelError(code, attempt, on: subject, at: location, reason: reason, hint: hint, cause: cause)
   }
 }
 

@@ -16,7 +16,7 @@ import Testing
     ("apps --root device --layout palm --json", .unknownLayout, 2),
     ("apps --profile nosuch --json", .unknownProfile, 2),
     ("apps --json", .noDevice, 1),
-    ("apps --root full --json", .noDevice, 1),
+    ("apps --root full --json", .noDevice, 1), ("apps --root nowhere --json", .notFound, 1),
     ("install New.app --json", .deviceRequired, 2),
     ("init other --json", .optionRequired, 2),
     ("init full --plain --json", .notEmpty, 1),

@@ -35,8 +35,7 @@ struct PackageFault: Sendable {
 extension ModelError {
   /// Creates an error for a failed system call on a package.
   init(package error: SystemError) {
-    self.init(
-      .system, PackageFault.attempt, on: error.path, reason: error.reason, hint: error.hint)
+    self.init(error, PackageFault.attempt)
   }
 }
 

@@ -33,8 +33,7 @@ extension DeviceFinder {
         ($0.directory, $0.layout.rawValue) < ($1.directory, $1.layout.rawValue)
       }
     } catch {
-      throw ModelError(
-        .system, "find devices in", on: error.path, reason: error.reason, hint: error.hint)
+      throw ModelError(error, "find devices in")
     }
   }
 

@@ -46,8 +46,7 @@ package struct DeviceFinder: Sendable {
       let device = try device(in: directory, try place(of: directory, asked: root), asked: root)
       return layout == nil ? device.noting(others: Self.layouts(of: directory)) : device
     } catch let error as SystemError {
-      throw ModelError(
-        .system, "find a device in", on: error.path, reason: error.reason, hint: error.hint)
+      throw ModelError(error, "find a device in")
     } catch let error as ModelError {
       throw error
     } catch {

@@ -53,6 +53,7 @@ struct Failure {
     case let error as ModelError:
       self.init(error.description, status: .failed, code: error.errorCode, hint: error.hint)
       parts = Parts(action: error.attempt, subject: error.subject, reason: error.reason)
+      cause = error.cause
     case let error as PolicyError:
       self.init(error.description, status: error.status, code: error.code, hint: error.hint)
       let issue = error.issues.first { $0.severity == .error }
@@ -163,7 +164,7 @@ extension ModelError {
     case .ambiguousApp: .ambiguousApp
     case .package: .invalidPackage
     case .unsafePackage: .unsafePackage
-    case .system: .systemError
+    case .system: cause?.code ?? .systemError
     }
   }
 }
