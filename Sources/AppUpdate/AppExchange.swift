@@ -147,7 +147,7 @@ final class AppExchange {
     let start = Host.monotonicSeconds()
     do throws(SystemError) {
       let runner = StepRunner(roots, journal.opened)
-      for step in steps { _ = try runner.take(step) }
+      for step in steps { _ = try runner.apply(step) }
     } catch { throw rolledBack(error) }
     return Host.monotonicSeconds() - start
   }
@@ -159,13 +159,13 @@ final class AppExchange {
     var failed: [PathRemark] = []
     do throws(SystemError) {
       try journal.rollBack()
-      let hasPlacedEntries = try back.takeSteps(&failed) > 0
+      let hasPlacedEntries = try back.rollBackSteps(&failed) > 0
       try journal.forgetSteps(hasPlacedEntries: hasPlacedEntries)
       for place in places.values {
         if !hasPlacedEntries {
           try place.staging.remove()
         } else {
-          try place.staging.keep(in: back.trash(in: place.directory, probing: place.staging.tree))
+          try place.staging.preserve(in: back.trash(in: place.directory, probing: place.staging.tree))
         }
       }
       Trash(of: plan.device).removeEmpty(journal.record.id)
@@ -217,7 +217,7 @@ final class AppExchange {
         let trash = try Directory.make(
           path: roots[try trash(for: planned.path, from: place)].path, permissions: 0o700)
         // The journal has ended, so no recovery would read a note.
-        try place.directory.keep(name, in: trash, as: name, leaving: true, nil)
+        try place.directory.preserve(name, in: trash, as: name, leaving: true, nil)
       } catch { remark = "it was created again at '\(from)' and stays there: \(error)" }
       found.append(PathRemark(path: planned.path, remark: remark))
     }

@@ -25,7 +25,7 @@ struct PurgeStaging: ~Copyable {
     guard try made.status().identity.device == root.status().identity.device else {
       throw SystemError.replaced(made.path)
     }
-    try ControlOwner.give(made.path)
+    try ControlDirectory.inheritOwner(made.path)
     directory = made
   }
 

@@ -1,7 +1,7 @@
 import ArchiveStore
 import Backup
 import DeviceDiscovery
-import DeviceTransaction
+@testable import DeviceTransaction
 import Restore
 import SandboxModel
 import SystemIO
@@ -146,7 +146,7 @@ import Testing
       "old", at: ByteString("tree/.sandboxctl/trash/\(id)/folders/tree/file"))
     try writeNote(
       fixture, id, elsewhere: [#"{"path":"\#(place)"}"#], subjects: ["folders/tree"] + others)
-    let scope = try RecoveryScope(
+    let scope = try DeviceScope(
       Device.find(root: fixture.directory.path("tree"), layout: .folder))
     try #require(scope.permits(place), "the test needs a permitted path")
     let left = try restore(fixture, snapshot, at: 0)

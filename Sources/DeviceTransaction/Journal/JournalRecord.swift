@@ -64,6 +64,35 @@ package struct JournalRecord: Hashable, Sendable {
     self.containers = containers
     self.isWhole = isWhole
   }
+
+  /// Returns the record after all steps were rolled back. It has to be written before the staged
+  /// entries are removed: a step without a staged entry would be mistaken for one to roll back.
+  ///
+  /// - Parameter hasPlacedEntries: whether any new entry was in place, so that the staged entries
+  ///   are kept; otherwise they are removed.
+  func withoutSteps(hasPlacedEntries: Bool) -> JournalRecord {
+    var record = self
+    record.state = hasPlacedEntries ? .returning : .preparing
+    (record.roots, record.steps) = ([], [])
+    return record
+  }
+
+  /// The record once no further step is to be applied. It has to be written before the rest of the
+  /// staging is removed: a step without a staged entry would be mistaken for an applied one.
+  package var settled: JournalRecord {
+    var record = self
+    (record.roots, record.steps) = ([], [])
+    return record
+  }
+
+  /// Syncs the volumes of the roots.
+  func syncRoots() throws(SystemError) {
+    for root in roots {
+      do throws(SystemError) {
+        try Directory.open(resolved: root.path).syncVolume()
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
 }
 
 // MARK: - JSON
@@ -195,5 +224,50 @@ extension JournalRecord.Root {
       return nil
     }
     self.init(path: path, inode: inode.integer.map { UInt64(bitPattern: $0) })
+  }
+}
+
+extension JournalRecord {
+  /// A reader of the lines of a text file that holds only a few lines in memory. Empty lines are
+  /// skipped.
+  struct LineReader: ~Copyable {
+    private let file: Descriptor
+    private var buffer: [UInt8] = []
+    /// The offset of the next line in the buffer.
+    private var start = 0
+    private var offset: UInt64 = 0
+    private var isAtEnd = false
+
+    private static let step = 256 << 10
+
+    init(_ file: consuming Descriptor) { self.file = file }
+
+    /// Returns the next line without its newline, or nil at the end of the file.
+    mutating func next() throws(SystemError) -> ArraySlice<UInt8>? {
+      var searched = start
+      while true {
+        if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+          defer { start = end + 1 }
+          if end > start { return buffer[start..<end] }
+          searched = end + 1
+          continue
+        }
+        if isAtEnd {
+          defer { start = buffer.endIndex }
+          return start < buffer.endIndex ? buffer[start...] : nil
+        }
+        searched = buffer.count - start
+        try fill()
+      }
+    }
+
+    private mutating func fill() throws(SystemError) {
+      buffer.removeFirst(start)
+      start = 0
+      let before = buffer.count
+      try file.read(count: Self.step, at: offset, appendingTo: &buffer)
+      offset += UInt64(buffer.count - before)
+      isAtEnd = buffer.count == before
+    }
   }
 }

@@ -44,7 +44,7 @@ struct DatabaseMoves {
     }
     return (orphanedSidecars + members).map { move in
       var move = move
-      move.step.unit = unit
+      move.step.item = unit
       return move
     }
   }

@@ -18,7 +18,7 @@ extension Placement {
       }
       if isStopping() { throw interruption() }
       let moves = databases.moves(of: unit)
-      do throws(UnitFailure) {
+      do throws(StepRunner.Failure) {
         _ = try runner.applyAll(moves.map(\.step))
         placed += moves.count { $0.entry != nil }
       } catch {
@@ -51,7 +51,7 @@ extension Placement {
   /// - Throws: `OperationError` if the database could not be rolled back; nothing else is tried
   ///   then.
   private mutating func tell(
-    _ failure: UnitFailure, of database: PlannedDatabase, _ moves: [DatabaseMoves.Move]
+    _ failure: StepRunner.Failure, of database: PlannedDatabase, _ moves: [DatabaseMoves.Move]
   ) throws {
     let name = moves[failure.step].step.name
     if let (step, error) = failure.left {

@@ -33,7 +33,7 @@ extension Placement {
         let (trash, path) = (trash, plan.tree.path(deletion.directory, from: 0).components)
         try target.within(deletion.directory) { directory throws(SystemError) in
           guard let trash else { return try directory.removeTree(deletion.name) }
-          try trash.keep(deletion.name, of: directory, at: path, leaving: true)
+          try trash.preserve(deletion.name, of: directory, at: path, leaving: true)
         }
         gone.add(deletion.totals)
       } catch {

@@ -104,7 +104,7 @@ package struct Placement: ~Copyable {
       try to.linkAside(name, as: tree.asideName(number))
     } else if entry.action == .replace, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
-      try trash.keep(name, of: to, at: directory, leaving: entry.changesKind)
+      try trash.preserve(name, of: to, at: directory, leaving: entry.changesKind)
     }
     switch (entry.action, entry.changesKind) {
     case (.replace, true):

@@ -28,7 +28,7 @@ struct PlannedDatabase: Sendable {
   /// Marks all entries of the database as failed.
   func fail(_ findings: RestoreFindings) {
     for member in members where !findings.isUnmade(member) {
-      findings.fail(member, JournalStep.brokenUnitReason)
+      findings.fail(member, JournalStep.brokenItemReason)
     }
   }
 }

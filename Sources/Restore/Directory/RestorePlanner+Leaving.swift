@@ -90,7 +90,7 @@ extension RestorePlanner {
     }
     for member in database.members where plan.tree.entries[member].action.isWritten {
       leave(member)
-      block(member, JournalStep.brokenUnitReason)
+      block(member, JournalStep.brokenItemReason)
     }
   }
 

@@ -29,7 +29,7 @@ package struct Recovery {
       do throws(OperationError) {
         if let done = try recover(operation) { report.done.append(done) }
       } catch {
-        report.blocked.append(BlockedRecovery(operation: operation, error: error))
+        report.blocked.append(RecoveryReport.Blocked(operation: operation, error: error))
       }
     }
     return report
@@ -38,14 +38,14 @@ package struct Recovery {
   /// Recovers one operation. Returns nil if another process has recovered it since it was read.
   package func recover(
     _ operation: InterruptedOperation
-  ) throws(OperationError) -> RecoveredOperation? {
+  ) throws(OperationError) -> RecoveryReport.Recovered? {
     let record = operation.record
-    let scope = RecoveryScope(device, for: record)
-    if let place = scope.forbiddenPlace(in: record) {
+    let scope = DeviceScope(device, includesHome: record.isWhole)
+    if let path = record.firstPath(outside: scope) {
       throw OperationError(
-        .failed,
+        .failed, code: .journalForeign,
         "cannot recover the \(record.operation) of '\(operation.container)': its journal names "
-          + "'\(place)', which is outside the containers of this device",
+          + "'\(path)', which is outside the containers of this device",
         hint: "the journal may have been copied from another device: inspect '"
           + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
           + "', and remove it if it is not yours")
@@ -54,7 +54,8 @@ package struct Recovery {
     defer { withExtendedLifetime(locks) {} }
     guard try operation.isPending(on: device.root) else { return nil }
     if record.state != .preparing { try requireStopped(operation) }
-    var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
+    var outcome = RecoveryReport.Recovered(
+      operation: operation, isFinished: operation.canBeFinished)
     do throws(SystemError) {
       let directory = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
       // With its apps locked, no other process works on the operation; a process that lists the
@@ -79,7 +80,7 @@ package struct Recovery {
     } catch {
       let reason = outcome.reason.map { "\($0); the rollback failed: \(error.description)" }
       throw OperationError(
-        .failed,
+        .failed, code: .recoveryFailed,
         "cannot recover the \(record.operation) of '\(operation.container)': "
           + (reason ?? error.description),
         hint: error.hint ?? "run 'sandboxctl recover' to try again")
@@ -90,10 +91,11 @@ package struct Recovery {
   /// Applies the remaining steps. If a step of a whole operation cannot be applied, and the reason
   /// is neither lack of space nor a failing device, all applied steps are rolled back.
   private func finish(
-    _ record: JournalRecord, in journal: borrowing Directory, _ outcome: inout RecoveredOperation
+    _ record: JournalRecord, in journal: borrowing Directory,
+    _ outcome: inout RecoveryReport.Recovered
   ) throws(SystemError) {
     do throws(SystemError) {
-      try takeSteps(of: record, &outcome)
+      try applySteps(of: record, &outcome)
       try OperationJournal.write(record.settled, in: journal)
     } catch {
       if !record.isWhole || error.endsEverything || error.isLoss { throw error }
@@ -106,35 +108,37 @@ package struct Recovery {
     }
   }
 
-  private func takeSteps(
-    of record: JournalRecord, _ outcome: inout RecoveredOperation
+  private func applySteps(
+    of record: JournalRecord, _ outcome: inout RecoveryReport.Recovered
   ) throws(SystemError) {
     let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
     // The steps of a whole operation are rolled back together.
-    for unit in record.isWhole ? record.steps.singly : record.steps.units {
-      do throws(UnitFailure) {
-        outcome.steps += try runner.applyAll(unit)
+    for item in record.isWhole ? record.steps.singly : record.steps.items {
+      do throws(StepRunner.Failure) {
+        outcome.steps += try runner.applyAll(item)
       } catch {
         let reason = error.error
-        let isHalfTaken = error.left != nil
-        if isHalfTaken || reason.endsEverything || reason.isLoss || record.isWhole { throw reason }
-        outcome.failed += record.remarks(on: error, of: Array(unit))
+        let isHalfApplied = error.left != nil
+        if isHalfApplied || reason.endsEverything || reason.isLoss || record.isWhole {
+          throw reason
+        }
+        outcome.failed += record.remarks(on: error, of: Array(item))
       }
     }
     try record.syncRoots()
   }
 
   private func removeStaged(_ record: JournalRecord) throws(SystemError) {
-    for place in record.staging {
+    for path in record.staging {
       do throws(SystemError) {
-        try StagingDirectory.removeAbandoned(in: Directory.open(resolved: place))
+        try StagingDirectory.removeAbandoned(in: Directory.open(resolved: path))
       } catch { if !error.isMissing { throw error } }
     }
   }
 
   /// Removes empty directories of an operation on an app: those in the safe harbor and, after a
   /// rollback, those in the trash.
-  private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
+  private func removeEmpty(of record: JournalRecord, _ outcome: RecoveryReport.Recovered) {
     if !outcome.isFinished { Trash(of: device).removeEmpty(record.id) }
     for subject in record.subjects where subject.components.first == "apps" {
       guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
@@ -152,7 +156,7 @@ package struct Recovery {
     }
     guard let sign = RunningApps.signs(in: scan).first else { return }
     throw OperationError(
-      .failed,
+      .failed, code: .appRunning,
       "cannot finish the interrupted \(operation.operation) of '\(operation.container)': "
         + sign.text,
       hint: "close the app and try again, or add '--force'")
@@ -160,13 +164,70 @@ package struct Recovery {
 }
 
 extension JournalRecord {
-  /// Returns the remarks on a unit that could not be applied: the reason for the failed step, and
+  /// Returns the first path that is not permitted, or nil if all are.
+  fileprivate func firstPath(outside scope: DeviceScope) -> ByteString? {
+    let forbidden = roots.first { root in
+      root.inode == nil ? !scope.permitsMaking(root.path) : !scope.permits(root.path)
+    }
+    return forbidden?.path ?? staging.first { !scope.permits($0) }
+  }
+
+  /// Returns the remarks on an item that could not be applied: the reason for the failed step, and
   /// the paths of the other steps.
-  fileprivate func remarks(on failure: UnitFailure, of unit: [JournalStep]) -> [PathRemark] {
+  fileprivate func remarks(on failure: StepRunner.Failure, of item: [JournalStep]) -> [PathRemark] {
     let path = { (step: JournalStep) in roots[step.root].path.appending(step.path) }
-    return unit.enumerated().map { number, step in
-      let reason = number == failure.step ? failure.error.reason : JournalStep.brokenUnitReason
+    return item.enumerated().map { number, step in
+      let reason = number == failure.step ? failure.error.reason : JournalStep.brokenItemReason
       return PathRemark(path: path(step), remark: reason)
+    }
+  }
+}
+
+/// The result of the recovery of a device.
+package struct RecoveryReport: Sendable {
+  /// The operations that were finished or rolled back, oldest first.
+  package internal(set) var done: [Recovered] = []
+  /// The operations that could be neither finished nor rolled back. They are unchanged and can be
+  /// recovered later.
+  package internal(set) var blocked: [Blocked] = []
+
+  /// The result for an interrupted operation.
+  package struct Recovered: Sendable {
+    package let operation: InterruptedOperation
+    /// Whether the current container was finished. Otherwise it was rolled back.
+    package internal(set) var isFinished: Bool
+    /// The number of steps that were left.
+    package internal(set) var steps = 0
+    /// The entries whose steps could not be applied and are unchanged, by their paths on the device.
+    package internal(set) var failed: [PathRemark] = []
+    /// The reason for a rollback although everything was staged; nil if the rollback was expected.
+    package internal(set) var reason: String?
+  }
+
+  /// An interrupted operation that currently can be neither finished nor rolled back.
+  package struct Blocked: Sendable {
+    package let operation: InterruptedOperation
+    /// The reason.
+    package let error: OperationError
+
+    /// Returns the error that refuses an operation on an app because of this one, or nil if the
+    /// operation may continue.
+    package func refusal(of app: BundleIdentifier) -> OperationError? {
+      refusal(of: [LogicalContainer.app(app)])
+    }
+
+    /// Returns the error that refuses an operation on apps, groups and directories because of this
+    /// one, or nil if the operation may continue.
+    package func refusal(of subjects: [ByteString]) -> OperationError? {
+      if subjects.contains(where: operation.record.subjects.contains) { return error }
+      // An app may have no bundle until the recovery, so which groups it shares is unknown.
+      guard let group = subjects.first(where: { $0.components.first == "groups" }) else {
+        return nil
+      }
+      return OperationError(
+        error.kind, code: error.code,
+        "cannot change '\(group)', which other apps may share: \(error.description)",
+        hint: error.hint)
     }
   }
 }

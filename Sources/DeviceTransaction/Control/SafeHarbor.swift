@@ -14,11 +14,11 @@ package struct SafeHarbor: Hashable, Sendable {
   /// The time of the last change to the directory.
   package let since: Timestamp
 
-  private static let place = OwnNames.directory.appending("safe-harbor")
+  private static let directory = OwnNames.directory.appending("safe-harbor")
 
   /// Returns the path at which a container is stored until its app is installed.
   package static func path(for container: ByteString, root: ByteString) -> ByteString {
-    root.appending(place).appending(container)
+    root.appending(directory).appending(container)
   }
 
   /// Returns all data stored on a device, except what cannot be read.

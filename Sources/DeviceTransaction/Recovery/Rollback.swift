@@ -17,19 +17,19 @@ package struct Rollback {
   ///
   /// - Parameter isResumed: whether steps may have been rolled back before.
   func run(
-    _ outcome: inout RecoveredOperation, isResumed: Bool, in journal: borrowing Directory
+    _ outcome: inout RecoveryReport.Recovered, isResumed: Bool, in journal: borrowing Directory
   ) throws(SystemError) {
-    outcome.steps = try takeSteps(&outcome.failed)
+    outcome.steps = try rollBackSteps(&outcome.failed)
     let hasPlacedEntries = isResumed || outcome.steps > 0
     if !record.steps.isEmpty {
       try OperationJournal.write(
         record.withoutSteps(hasPlacedEntries: hasPlacedEntries), in: journal)
     }
     if !hasPlacedEntries { return }
-    for place in record.staging {
+    for path in record.staging {
       do throws(SystemError) {
-        let directory = try Directory.open(resolved: place)
-        try StagingDirectory.keepAbandoned(in: directory) { staging throws(SystemError) in
+        let directory = try Directory.open(resolved: path)
+        try StagingDirectory.preserveAbandoned(in: directory) { staging throws(SystemError) in
           try trash(in: directory, probing: staging)
         }
       } catch { if !error.isMissing { throw error } }
@@ -37,7 +37,7 @@ package struct Rollback {
   }
 
   /// Rolls back the steps. Returns the number of steps that had to be undone.
-  package func takeSteps(_ failed: inout [PathRemark]) throws(SystemError) -> Int {
+  package func rollBackSteps(_ failed: inout [PathRemark]) throws(SystemError) -> Int {
     let opened = OpenedNote(record.id, root: root)
     // The opened directory must be settled before the directory that contains it moves.
     try opened.settle()
@@ -62,36 +62,5 @@ package struct Rollback {
   ) throws(SystemError) -> TrashDirectory {
     try TrashDirectory(
       of: record, for: TrashDirectory.rolledBack, in: directory, probing: probe, root: root)
-  }
-}
-
-extension JournalRecord {
-  /// Returns the record after all steps were rolled back. It has to be written before the staged
-  /// entries are removed: a step without a staged entry would be mistaken for one to roll back.
-  ///
-  /// - Parameter hasPlacedEntries: whether any new entry was in place, so that the staged entries
-  ///   are kept; otherwise they are removed.
-  func withoutSteps(hasPlacedEntries: Bool) -> JournalRecord {
-    var record = self
-    record.state = hasPlacedEntries ? .returning : .preparing
-    (record.roots, record.steps) = ([], [])
-    return record
-  }
-
-  /// The record once no further step is to be applied. It has to be written before the rest of the
-  /// staging is removed: a step without a staged entry would be mistaken for an applied one.
-  package var settled: JournalRecord {
-    var record = self
-    (record.roots, record.steps) = ([], [])
-    return record
-  }
-
-  /// Syncs the volumes of the roots.
-  func syncRoots() throws(SystemError) {
-    for root in roots {
-      do throws(SystemError) {
-        try Directory.open(resolved: root.path).syncVolume()
-      } catch { if !error.isMissing { throw error } }
-    }
   }
 }

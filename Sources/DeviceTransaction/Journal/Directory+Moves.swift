@@ -62,15 +62,15 @@ extension Directory {
   }
 
   /// Preserves an entry before its name is reused. A file or symbolic link gets a second name in
-  /// `place`, so that its own name always exists; a directory, or an entry that only has to go
+  /// `directory`, so that its own name always exists; a directory, or an entry that only has to go
   /// (`leaving`), is moved there. If the name is taken, a number is appended. Returns the name in
-  /// `place`, or nil if the entry does not exist.
+  /// `directory`, or nil if the entry does not exist.
   ///
   /// - Parameter note: the note that records a directory opened for the move; nil without a
   ///   journal.
   @discardableResult
-  package func keep(
-    _ name: ByteString, in place: borrowing Directory, as newName: ByteString, leaving: Bool,
+  package func preserve(
+    _ name: ByteString, in directory: borrowing Directory, as newName: ByteString, leaving: Bool,
     _ note: OpenedNote?
   ) throws(SystemError) -> ByteString? {
     guard let status = try statusIfPresent(name) else { return nil }
@@ -79,18 +79,18 @@ extension Directory {
       do throws(SystemError) {
         if !leaving, status.kind != .directory {
           do throws(SystemError) {
-            try place.createHardLink(free, to: name, in: self)
+            try directory.createHardLink(free, to: name, in: self)
             return free
           } catch {
             // On a volume without hard links, and for another user's file, the entry is renamed.
             if error.endsEverything || error.isExisting { throw error }
           }
         }
-        try addOpened(name, to: place, as: free, note)
+        try addOpened(name, to: directory, as: free, note)
         return free
       } catch {
         guard error.isExisting else { throw error }
-        if try place.statusIfPresent(free)?.identity == status.identity {
+        if try directory.statusIfPresent(free)?.identity == status.identity {
           // It got its second name before an interruption.
           if leaving { try remove(name) }
           return free

@@ -37,7 +37,7 @@ package final class AppLocks {
     } catch {
       guard error.isBusy else { throw OperationError(error) }
       throw OperationError(
-        .busy,
+        .busy, code: .appLocked,
         "cannot change '\(subject)' of '\(root)': another operation on it is in progress"
           + (holder?.words ?? ""),
         hint: "try again when that operation has ended")

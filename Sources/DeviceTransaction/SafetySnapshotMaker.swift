@@ -68,6 +68,7 @@ package struct SafetySnapshotMaker {
     _ kind: OperationError.Kind, _ reason: String, _ hint: String
   ) -> OperationError {
     OperationError(
-      kind, "cannot save the current data before it is replaced: \(reason)", hint: hint)
+      kind, code: .safetySnapshotFailed,
+      "cannot save the current data before it is replaced: \(reason)", hint: hint)
   }
 }

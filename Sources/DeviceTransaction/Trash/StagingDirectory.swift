@@ -100,8 +100,8 @@ package struct StagingDirectory: ~Copyable {
   }
 
   /// Moves the directory to the trash, with the entries that a rollback returned to it.
-  package borrowing func keep(in trash: TrashDirectory) throws(SystemError) {
-    try trash.keep(name, of: parent, at: [], leaving: true, as: Self.keptName)
+  package borrowing func preserve(in trash: TrashDirectory) throws(SystemError) {
+    try trash.preserve(name, of: parent, at: [], leaving: true, as: Self.keptName)
   }
 
   private static let keptName: ByteString = "staged"
@@ -114,12 +114,12 @@ package struct StagingDirectory: ~Copyable {
   }
 
   /// Moves abandoned staging directories to a trash, which `makeTrash` creates when it is needed.
-  static func keepAbandoned(
+  static func preserveAbandoned(
     in parent: borrowing Directory,
     _ makeTrash: (borrowing Directory) throws(SystemError) -> TrashDirectory
   ) throws(SystemError) {
     try forEachAbandoned(in: parent) { name, directory throws(SystemError) in
-      try makeTrash(directory).keep(name, of: parent, at: [], leaving: true, as: keptName)
+      try makeTrash(directory).preserve(name, of: parent, at: [], leaving: true, as: keptName)
     }
   }
 
