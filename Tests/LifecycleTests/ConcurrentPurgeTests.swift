@@ -1,7 +1,7 @@
 import DeviceScan
 import DeviceTransaction
 import PolicyEngine
-import Purge
+@testable import Purge
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -36,7 +36,7 @@ import Testing
     let told = try running(fixture)
     #expect(told.keys.sorted() == [party])
     #expect(told[party]?.contains("another operation on") == true, "\(told)")
-    #expect(PurgeRequest.sign(of: party, in: scan) == told[party])
+    #expect(RunningParties.sign(of: party, in: scan) == told[party])
     try journal.end()
     withExtendedLifetime(journal) {}
   }

@@ -10,7 +10,7 @@ package struct PurgeUnit: Sendable, Hashable {
     /// A database's file, which is deleted with its log, journal and shared memory.
     case database
     /// A directory with its content.
-    case folder
+    case directory = "folder"
   }
 
   package let kind: Kind
@@ -67,28 +67,4 @@ package struct PurgeUnit: Sendable, Hashable {
     let (age, overflow) = now.seconds.subtractingReportingOverflow(newest)
     return overflow ? 0 : age
   }
-}
-
-/// The reason why an entry is not deleted.
-package enum PurgeConflict: Sendable, Hashable {
-  /// The policy never allows its deletion.
-  case never
-  /// Its class is precious, and no rule says `allow-loss`.
-  case precious(DataClass)
-  /// An entry of the same unit may not be deleted.
-  case holds(ByteString)
-  /// A file system is mounted on it.
-  case mount
-  /// It belongs to this program, or is one of its repositories.
-  case own
-  /// A directory whose content is deleted; it stays, or is removed once it is empty.
-  case folder
-  /// The marker file that declares its directory disposable.
-  case mark
-  /// A hard-linked file that would have to be truncated.
-  case linked
-  /// A socket, a pipe or a device, which takes no space.
-  case special
-  /// It was not found.
-  case missing
 }

@@ -32,7 +32,7 @@ struct PurgeStaging: ~Copyable {
   /// Moves a child of a directory here and returns its new name. `path` is the child's path in the
   /// container. With `leavingTwin`, an empty directory with the same mode, owner and attributes
   /// takes its place in the same step.
-  func take(
+  func moveIn(
     _ name: ByteString, at path: ByteString, from parent: borrowing Directory, leavingTwin: Bool
   ) throws(SystemError) -> ByteString {
     let moved = ByteString(Host.randomHex(bytes: 8))
@@ -101,19 +101,19 @@ struct PurgeStaging: ~Copyable {
   /// Finishes the work of interrupted purges.
   static func settleLeftovers(in root: borrowing Directory) -> Leftovers {
     var left = Leftovers()
-    guard let own = try? root.directory(OwnNames.directory), let aside = try? own.directory(name),
-      (try? aside.status().identity.device) == (try? root.status().identity.device)
+    guard let own = try? root.directory(OwnNames.directory), let staging = try? own.directory(name),
+      (try? staging.status().identity.device) == (try? root.status().identity.device)
     else { return left }
-    for name in (try? aside.names()) ?? [] {
+    for name in (try? staging.names()) ?? [] {
       if name.bytes.starts(with: pendingDeletion.bytes) {
-        left.bytes += remove(name, in: aside)
-      } else if !isOrigin(name), (try? rollBack(name, from: aside, into: root)) == nil {
-        left.kept.append(aside.path.appending(name))
+        left.bytes += remove(name, in: staging)
+      } else if !isOrigin(name), (try? rollBack(name, from: staging, into: root)) == nil {
+        left.kept.append(staging.path.appending(name))
       }
     }
-    for name in (try? aside.names()) ?? [] where isOrigin(name) {
+    for name in (try? staging.names()) ?? [] where isOrigin(name) {
       let moved = ByteString(name.bytes.dropLast(origin.count))
-      if ((try? aside.statusIfPresent(moved)) ?? nil) == nil { try? aside.remove(name) }
+      if ((try? staging.statusIfPresent(moved)) ?? nil) == nil { try? staging.remove(name) }
     }
     try? own.removeDirectory(Self.name)
     try? root.removeDirectory(OwnNames.directory)
@@ -124,36 +124,54 @@ struct PurgeStaging: ~Copyable {
     name.bytes.suffix(origin.count) == origin.bytes
   }
 
-  private static func remove(_ name: ByteString, in aside: borrowing Directory) -> UInt64 {
-    guard let status = try? aside.status(name) else { return 0 }
+  private static func remove(_ name: ByteString, in staging: borrowing Directory) -> UInt64 {
+    guard let status = try? staging.status(name) else { return 0 }
     var sum = LeftoverSum(bytes: status.allocated)
-    if status.kind == .directory, let directory = try? aside.directory(name) {
+    if status.kind == .directory, let directory = try? staging.directory(name) {
       var walk = Walk(directory)
       walk.run(&sum, state: ())
     }
-    return (try? aside.removeTree(name)) == nil ? 0 : sum.bytes
+    return (try? staging.removeTree(name)) == nil ? 0 : sum.bytes
   }
 
   /// Moves an unchecked directory back. An empty directory in its original place is the twin that
   /// was left there; an empty directory here, while the original place is occupied, is a twin that
   /// was never put in place and is removed.
   private static func rollBack(
-    _ moved: ByteString, from aside: borrowing Directory, into root: borrowing Directory
+    _ moved: ByteString, from staging: borrowing Directory, into root: borrowing Directory
   ) throws {
-    let path = try aside.target(of: moved.joined(origin))
+    let path = try staging.target(of: moved.joined(origin))
     // The app can write here too, so the recorded path must not lead out of the container.
     guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
       throw SystemError.replaced(moved)
     }
     let ladder = PathLadder(root: try root.duplicate())
     try ladder.withDirectory(path.components.dropLast()) { parent throws(SystemError) in
-      if try parent.statusIfPresent(name) != nil, (try? aside.removeDirectory(moved)) != nil {
+      if try parent.statusIfPresent(name) != nil, (try? staging.removeDirectory(moved)) != nil {
         return
       }
       try? parent.removeDirectory(name)
-      try aside.rename(moved, to: name, in: parent, replacing: false)
+      try staging.rename(moved, to: name, in: parent, replacing: false)
     }
-    try aside.remove(moved.joined(origin))
+    try staging.remove(moved.joined(origin))
+  }
+
+  /// The total size of the entries left in a directory.
+  private struct LeftoverSum: WalkVisitor {
+    var bytes: UInt64
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
+      descent: inout WalkDescent<Void>
+    ) {
+      for number in 0..<batch.entries.count {
+        let status = batch.entries[number].status
+        if status.kind == .directory { descent.enter(number, with: ()) }
+        if status.kind == .directory || status.links == 1 { bytes += status.allocated }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: Void) {}
   }
 }
 
@@ -161,22 +179,4 @@ extension ByteString {
   fileprivate func joined(_ other: ByteString) -> ByteString {
     ByteString(Array(bytes) + other.bytes)
   }
-}
-
-/// The total size of the entries left in a directory.
-private struct LeftoverSum: WalkVisitor {
-  var bytes: UInt64
-
-  mutating func visit(
-    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
-    descent: inout WalkDescent<Void>
-  ) {
-    for number in 0..<batch.entries.count {
-      let status = batch.entries[number].status
-      if status.kind == .directory { descent.enter(number, with: ()) }
-      if status.kind == .directory || status.links == 1 { bytes += status.allocated }
-    }
-  }
-
-  mutating func failed(_ problem: WalkProblem, state: Void) {}
 }

@@ -15,7 +15,7 @@ package struct PurgeVolume: Sendable {
   /// The gain of each level, the mildest first.
   package let levels: [LevelGain]
   /// The terms whose orders and age apply; nil if nothing has to be done.
-  package let term: PurgeTerm?
+  package let term: Term?
   /// The goal in bytes; nil to delete everything that may be deleted.
   package let goal: UInt64?
   /// The chosen units in order, by their indices in the plan.
@@ -28,6 +28,29 @@ package struct PurgeVolume: Sendable {
     package let level: Pressure.Level
     package let bytes: UInt64
     package let units: Int
+  }
+
+  /// The terms of a pressure level: the orders that it allows, and the minimum age.
+  package struct Term: Sendable, Hashable {
+    /// The level; nil for a policy without levels.
+    package let level: Pressure.Level?
+    /// The orders; nil for all.
+    let orders: Set<UInt16>?
+    /// The minimum time since the last use, in seconds.
+    package let minimumAge: Int64
+
+    init(_ pressure: Pressure) {
+      (level, orders, minimumAge) = (pressure.level, pressure.orders, pressure.minimumAge)
+    }
+
+    private init() { (level, orders, minimumAge) = (nil, nil, 7 * PurgeUnit.Age.day) }
+
+    /// The terms for a policy without levels: every order, unused for a week.
+    static let unlevelled = PurgeVolume.Term()
+
+    func allows(_ unit: PurgeUnit, at now: Timestamp) -> Bool {
+      (orders?.contains(unit.terms.order) ?? true) && unit.age(at: now) >= minimumAge
+    }
   }
 
   /// The bytes of the goal that the chosen units do not provide.
@@ -44,8 +67,8 @@ package struct PurgeVolume: Sendable {
 }
 
 extension PurgePlan {
-  /// Judges each volume separately.
-  func judgeVolumes() -> [PurgeVolume] {
+  /// Returns the volumes, each judged separately.
+  func makeVolumes() -> [PurgeVolume] {
     var devices: [(device: UInt64, path: ByteString)] = []
     for container in scan.containers {
       guard let root = container.entries.first, isWanted(container.container) else { continue }
@@ -67,15 +90,16 @@ extension PurgePlan {
       isFree[Int(units[$0].container)] && self.device(of: units[$0]) == device
     }
     let levels = scan.policy.pressure.map { pressure in
-      let term = PurgeTerm(pressure)
-      let (taken, bytes) = take(own.filter { term.allows(units[$0], at: request.now) }, upTo: nil)
-      return PurgeVolume.LevelGain(level: pressure.level, bytes: bytes, units: taken.count)
+      let term = PurgeVolume.Term(pressure)
+      let (chosen, bytes) = choose(
+        own.filter { term.allows(units[$0], at: request.now) }, upTo: nil)
+      return PurgeVolume.LevelGain(level: pressure.level, bytes: bytes, units: chosen.count)
     }
     let crossed = scan.policy.pressure(on: space)
     let (term, goal) = task(crossed, space)
     var (chosen, gain): ([Int], UInt64) = ([], 0)
     if let term, goal != .some(0) {
-      (chosen, gain) = take(own.filter { term.allows(units[$0], at: request.now) }, upTo: goal)
+      (chosen, gain) = choose(own.filter { term.allows(units[$0], at: request.now) }, upTo: goal)
     }
     return PurgeVolume(
       device: device, path: path, space: space, pressure: crossed?.level, levels: levels,
@@ -83,12 +107,12 @@ extension PurgePlan {
   }
 
   /// Returns the terms of a volume's purge and the goal in bytes (nil for everything).
-  private func task(_ crossed: Pressure?, _ space: VolumeSpace) -> (PurgeTerm?, UInt64?) {
+  private func task(_ crossed: Pressure?, _ space: VolumeSpace) -> (PurgeVolume.Term?, UInt64?) {
     let named = request.level.flatMap { level in
       scan.policy.pressure.first { $0.level == level }
     }
     let medium = scan.policy.pressure.first { $0.level == .medium }
-    let figures = (named ?? medium).map { PurgeTerm($0) } ?? .unlevelled
+    let figures = (named ?? medium).map { PurgeVolume.Term($0) } ?? .unlevelled
     switch request.goal {
     case .free(let bytes): return (figures, bytes)
     case .untilFree(let percent):
@@ -96,22 +120,22 @@ extension PurgePlan {
     case .everything: return (figures, nil)
     case .byPressure:
       guard let crossed else { return (nil, 0) }
-      return (PurgeTerm(crossed), space.shortage(crossed.reclaimTo))
+      return (PurgeVolume.Term(crossed), space.shortage(crossed.reclaimTo))
     }
   }
 
   /// Chooses units in order until they provide `goal` bytes, or all units. Returns them and their
   /// bytes. A hard-linked file counts once its last name is chosen.
-  private func take(_ places: [Int], upTo goal: UInt64?) -> ([Int], UInt64) {
-    var (gain, taken): (UInt64, [Int]) = (0, [])
+  private func choose(_ candidates: [Int], upTo goal: UInt64?) -> ([Int], UInt64) {
+    var (gain, chosen): (UInt64, [Int]) = (0, [])
     var names: [FileIdentity: UInt32] = [:]
-    for place in places {
+    for index in candidates {
       if let goal, gain >= goal { break }
-      taken.append(place)
-      gain += units[place].bytes
-      if units[place].hasLinks { gain += lastNames(of: units[place], &names) }
+      chosen.append(index)
+      gain += units[index].bytes
+      if units[index].hasLinks { gain += lastNames(of: units[index], &names) }
     }
-    return (taken, gain)
+    return (chosen, gain)
   }
 
   /// Returns the bytes of files whose last names are in a unit, except files that have all names in

@@ -58,8 +58,8 @@ package struct PurgeQuotas {
   func mark(_ units: inout [PurgeUnit], in scan: ContainerScan) {
     guard let number = units.first.map({ Int($0.container) }) else { return }
     let party = PurgePlan.party(of: scan.container)
-    for (place, quota) in quotas.enumerated() {
-      let (used, tops) = (used[place][party] ?? 0, counted[number][place])
+    for (index, quota) in quotas.enumerated() {
+      let (used, tops) = (used[index][party] ?? 0, counted[number][index])
       guard quota.size > 0, used > UInt64(quota.size), !tops.isEmpty else { continue }
       let (high, low) = used.multipliedFullWidth(by: 1000)
       let size = UInt64(quota.size)

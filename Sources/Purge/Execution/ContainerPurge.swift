@@ -10,7 +10,7 @@ struct ContainerPurge: ~Copyable {
   /// The result for a unit.
   enum Outcome {
     /// It was deleted, and the volume gained this number of bytes.
-    case gone(UInt64)
+    case deleted(UInt64)
     /// It differs from the plan and stays, for this reason.
     case changed(String)
     /// It could not be deleted; this number of bytes of it were.
@@ -27,16 +27,16 @@ struct ContainerPurge: ~Copyable {
   private let mayShare: Bool
   var ladder: DirectoryLadder
   /// The entries of the open directories, from the root down.
-  private var way: [Int] = [0]
+  private var path: [Int] = [0]
   /// The number of deleted entries of each directory.
-  private(set) var gone: [Int32: Int32]
+  private(set) var deleted: [Int32: Int32]
   private var planned: PlannedEntries
   /// Counts each file of a directory unit as it is deleted.
   private let counters: ProgressCounters
 
   init(
     _ plan: PurgePlan, container number: Int, root: consuming Directory, named: Set<[[UInt8]]>,
-    gone: [Int32: Int32], counting counters: ProgressCounters
+    deleted: [Int32: Int32], counting counters: ProgressCounters
   ) {
     self.plan = plan
     self.counters = counters
@@ -44,7 +44,7 @@ struct ContainerPurge: ~Copyable {
     scan = plan.scan.containers[number]
     planned = PlannedEntries(scan: scan)
     self.named = named
-    self.gone = gone
+    self.deleted = deleted
     mayShare = (try? root.mayShareBlocks()) ?? false
     ladder = DirectoryLadder(root: root)
   }
@@ -54,7 +54,7 @@ struct ContainerPurge: ~Copyable {
     let entry = Int(unit.entry)
     do throws(SystemError) {
       try go(to: Int(scan.entries[entry].parent))
-      if unit.kind == .folder { return try removeDirectory(unit) }
+      if unit.kind == .directory { return try removeDirectory(unit) }
       return try removeFiles(unit)
     } catch {
       if error.isMissing { return .changed("it no longer exists") }
@@ -66,22 +66,22 @@ struct ContainerPurge: ~Copyable {
   /// Makes a directory the current one. Each directory on the way must be the one that the scan
   /// saw: not a symbolic link, and not a file system mounted since then.
   private mutating func go(to directory: Int) throws(SystemError) {
-    if way.last == directory { return }
+    if path.last == directory { return }
     var wanted = [directory]
     while let first = wanted.last, first != 0 { wanted.append(Int(scan.entries[first].parent)) }
     wanted.reverse()
     var common = 0
-    while common < min(way.count, wanted.count), way[common] == wanted[common] { common += 1 }
-    way.removeLast(way.count - common)
+    while common < min(path.count, wanted.count), path[common] == wanted[common] { common += 1 }
+    path.removeLast(path.count - common)
     do throws(SystemError) {
       try ladder.ascend(to: common - 1)
       for entry in wanted[common...] {
         try ladder.descend(scan.name(entry), scan.entries[entry].status.identity)
-        way.append(entry)
+        path.append(entry)
       }
     } catch {
       // After a failure only the root is known to be open.
-      way = [0]
+      path = [0]
       try ladder.ascend(to: 0)
       throw error
     }
@@ -110,7 +110,7 @@ struct ContainerPurge: ~Copyable {
         return .failed(error, bytes)
       }
     }
-    return .gone(bytes)
+    return .deleted(bytes)
   }
 
   /// Returns the rank of a member in the order of deletion: the database, its log, its journal, its
@@ -162,7 +162,7 @@ struct ContainerPurge: ~Copyable {
     }
     try ladder.withDirectory { directory throws(SystemError) in try directory.remove(name) }
     if status.links > 1 { planned.unlinked.insert(status.identity) }
-    gone[scan.entries[index].parent, default: 0] += 1
+    deleted[scan.entries[index].parent, default: 0] += 1
     return bytes
   }
 
@@ -205,35 +205,35 @@ struct ContainerPurge: ~Copyable {
     let stays = named.contains(components(entry))
     let identity = scan.entries[entry].status.identity
     let path = scan.path(entry)
-    let aside = try PurgeStaging(in: ladder.root)
+    let staging = try PurgeStaging(in: ladder.root)
     let (planned, counters) = (planned, counters)
     let outcome = try ladder.withDirectory { directory throws(SystemError) -> Outcome in
       guard try directory.status(name).identity == identity else {
         return .changed("it was replaced")
       }
-      let moved = try aside.take(name, at: path, from: directory, leavingTwin: stays)
-      let check: DirectoryCheck
+      let moved = try staging.moveIn(name, at: path, from: directory, leavingTwin: stays)
+      let check: PlannedEntries.DirectoryCheck
       do throws(SystemError) {
-        check = try DirectoryCheck.run(
-          against: planned, entry: entry, directory: try aside.directory.directory(moved))
+        check = try PlannedEntries.DirectoryCheck.run(
+          against: planned, entry: entry, directory: try staging.directory.directory(moved))
         if let remark = check.difference {
-          try aside.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
+          try staging.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
           return .changed(remark)
         }
       } catch {
-        try? aside.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
+        try? staging.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
         throw error
       }
       // From here on the directory may be incomplete and is never moved back. The next purge
       // finishes what fails.
       do throws(SystemError) {
         let watch = RemovalWatch(didRemove: { counters.didHandle(files: 1) })
-        _ = try aside.directory.removeTree(try aside.markForDeletion(moved), watch: watch)
-        return .gone(check.bytes)
+        _ = try staging.directory.removeTree(try staging.markForDeletion(moved), watch: watch)
+        return .deleted(check.bytes)
       } catch { return .failed(error, 0) }
     }
-    aside.close(in: ladder.root)
-    if case .gone = outcome, !stays { gone[scan.entries[entry].parent, default: 0] += 1 }
+    staging.close(in: ladder.root)
+    if case .deleted = outcome, !stays { deleted[scan.entries[entry].parent, default: 0] += 1 }
     return outcome
   }
 
@@ -245,7 +245,7 @@ struct ContainerPurge: ~Copyable {
       if try difference(member) != nil { continue }
       bytes += try removeFile(member, .truncate)
     }
-    return .gone(bytes)
+    return .deleted(bytes)
   }
 
   func components(_ entry: Int) -> [[UInt8]] {
@@ -256,7 +256,7 @@ struct ContainerPurge: ~Copyable {
   /// that they occupied.
   mutating func removeEmptied() -> UInt64 {
     var bytes: UInt64 = 0
-    var pending = gone.keys.filter { isEmptied($0) }.sorted()
+    var pending = deleted.keys.filter { isEmptied($0) }.sorted()
     while let directory = pending.popLast() {
       guard mayGo(Int(directory)) else { continue }
       let (name, entry) = (scan.name(Int(directory)), scan.entries[Int(directory)])
@@ -266,15 +266,15 @@ struct ContainerPurge: ~Copyable {
       } catch { continue }
       bytes += entry.status.allocated
       // Each directory is removed once. Its parent follows if this was its last entry.
-      gone[directory] = -1
-      gone[entry.parent, default: 0] += 1
+      deleted[directory] = -1
+      deleted[entry.parent, default: 0] += 1
       if isEmptied(entry.parent) { pending.append(entry.parent) }
     }
     return bytes
   }
 
   private func isEmptied(_ directory: Int32) -> Bool {
-    directory != 0 && gone[directory] == scan.entries[Int(directory)].childCount
+    directory != 0 && deleted[directory] == scan.entries[Int(directory)].childCount
   }
 
   /// Whether a directory that became empty may be removed: the policy allows its content to be
