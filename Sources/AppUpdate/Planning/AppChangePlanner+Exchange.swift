@@ -1,8 +1,10 @@
 internal import AppPackages
+internal import ArchiveStore
 internal import DeviceDiscovery
 internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
+internal import Restore
 internal import SandboxModel
 internal import SystemIO
 
@@ -21,7 +23,7 @@ extension AppChangePlanner {
     }
     anchorLinks(&plan)
     refuseImmovable(&plan)
-    if plan.isSimulated { plan.commands = PlatformCommands.commands(for: request, on: device) }
+    if plan.isSimulated { plan.commands = platformCommands }
   }
 
   // MARK: - Refusals
@@ -29,27 +31,25 @@ extension AppChangePlanner {
   private func refuseUnfit(_ plan: inout AppChangePlan) {
     let isThere = present?.isInstalled ?? false
     if request.change == .update, !isThere, !plan.isSimulated {
-      plan.refusals.append(
-        Refusal(
-          .notInstalled, "the device has no app '\(request.app)'",
-          hint: "use 'sandboxctl install' to install it"))
+      plan.refuse(
+        .notInstalled, "the device has no app '\(request.app)'",
+        hint: "use 'sandboxctl install' to install it")
     }
     if request.change == .install, isThere, !plan.isSimulated {
-      plan.refusals.append(
-        Refusal(
-          .installed, "the app is already installed",
-          hint: "use 'sandboxctl update' to install another version"))
+      plan.refuse(
+        .installed, "the app is already installed",
+        hint: "use 'sandboxctl update' to install another version")
     }
     if request.change == .reinstall, !plan.isSimulated { refuseNotOffloaded(&plan) }
     guard let package = request.package, !plan.isSimulated else { return }
     let wanted: BundleShape = device.layout == .macOS ? .contents : .flat
     if package.shape != wanted {
       let (is_, has) = (package.shape == .contents ? "macOS" : "iOS", device.layout.rawValue)
-      plan.refusals.append(
-        Refusal(.wrongPackage, "the package is built for \(is_), but the device has layout \(has)"))
+      plan.refuse(
+        .wrongPackage, "the package is built for \(is_), but the device has layout \(has)")
     }
     if package.identifier != request.app {
-      plan.refusals.append(Refusal(.wrongPackage, "the package contains '\(package.identifier)'"))
+      plan.refuse(.wrongPackage, "the package contains '\(package.identifier)'")
     }
     refuseDowngrade(package, &plan)
     refuseExtensions(package, &plan)
@@ -58,15 +58,13 @@ extension AppChangePlanner {
   /// Refuses a reinstallation unless the app's data is on the device without its bundle.
   private func refuseNotOffloaded(_ plan: inout AppChangePlan) {
     if present?.isInstalled ?? false {
-      plan.refusals.append(
-        Refusal(
-          .installed, "the app is installed; only an offloaded app can be reinstalled",
-          hint: "use 'sandboxctl update' to install another version"))
+      plan.refuse(
+        .installed, "the app is installed; only an offloaded app can be reinstalled",
+        hint: "use 'sandboxctl update' to install another version")
     } else if !scan.containers.contains(where: { $0.container.owner == request.app }) {
-      plan.refusals.append(
-        Refusal(
-          .notInstalled, "the device has no data of '\(request.app)'",
-          hint: "use 'sandboxctl install' to install it"))
+      plan.refuse(
+        .notInstalled, "the device has no data of '\(request.app)'",
+        hint: "use 'sandboxctl install' to install it")
     }
   }
 
@@ -74,10 +72,9 @@ extension AppChangePlanner {
     guard let present, present.isInstalled, !request.allowsDowngrade else { return }
     let (old, new) = (AppVersion(present), AppVersion(package))
     guard new.isEarlier(than: old) else { return }
-    plan.refusals.append(
-      Refusal(
-        .downgrade, "the package has version \(new.text), the installed app \(old.text)",
-        hint: "'--allow-downgrade' installs it anyway; the data of the newer version stays"))
+    plan.refuse(
+      .downgrade, "the package has version \(new.text), the installed app \(old.text)",
+      hint: "'--allow-downgrade' installs it anyway; the data of the newer version stays")
   }
 
   /// Refuses a package in which an extension has a different build than the app (Information
@@ -85,11 +82,10 @@ extension AppChangePlanner {
   private func refuseExtensions(_ package: AppPackage, _ plan: inout AppChangePlan) {
     for item in package.extensions where item.build != package.build {
       let (own, its) = (item.build ?? "none", package.build ?? "none")
-      plan.refusals.append(
-        Refusal(
-          .extensions,
-          "its extension '\(item.identifier)' has build \(own), the app has build \(its)",
-          hint: "build the app and its extensions together"))
+      plan.refuse(
+        .extensions,
+        "its extension '\(item.identifier)' has build \(own), the app has build \(its)",
+        hint: "build the app and its extensions together")
     }
   }
 
@@ -103,8 +99,8 @@ extension AppChangePlanner {
     let logical =
       old.map { scan.containers[$0].container.logical }
       ?? .bundle(LogicalName(request.app.bytes))
-    guard let to = placeOfBundle(package, logical) else {
-      plan.refusals.append(Refusal(.place, "the device has no location for bundles"))
+    guard let to = locationOfBundle(package, logical) else {
+      plan.refuse(.location, "the device has no location for bundles")
       return
     }
     var planned = PlannedContainer(
@@ -113,23 +109,23 @@ extension AppChangePlanner {
     planned.scanned = old
     if let old { planned.paths = DataOutcomes(scan.containers[old], all: .replaced).paths }
     if to != planned.from, isTaken(to) {
-      plan.refusals.append(Refusal(.place, "'\(to)' exists and is not this app"))
+      plan.refuse(.location, "'\(to)' exists and is not this app")
     }
     plan.containers.append(planned)
   }
 
-  private func placeOfBundle(
+  private func locationOfBundle(
     _ package: AppPackage, _ logical: LogicalContainer
   ) -> ByteString? {
     if device.layout == .macOS {
       return device.root.appending("Applications").appending(package.bundleDirectory)
     }
-    return newPlace(of: logical)?.path
+    return newLocation(of: logical)?.path
   }
 
   /// Returns the location of a new container, or nil if the layout has no location of that kind or
   /// the name is not valid.
-  private func newPlace(of logical: LogicalContainer) -> ContainerLocation? {
+  private func newLocation(of logical: LogicalContainer) -> ContainerLocation? {
     (try? device.place(forNew: logical, named: request.uuid(for: logical))) ?? nil
   }
 
@@ -170,11 +166,11 @@ extension AppChangePlanner {
   private func moving(_ number: Int) -> PlannedContainer {
     let found = scan.containers[number]
     let container = found.container
-    guard request.change == .update, let place = newPlace(of: container.logical) else {
+    guard request.change == .update, let location = newLocation(of: container.logical) else {
       return keeping(number)
     }
     // Next to the present directory, since a rename cannot cross volumes.
-    let to = container.absolutePath.parent.appending(place.name)
+    let to = container.absolutePath.parent.appending(location.name)
     var planned = PlannedContainer(
       container.logical, .move, from: container.absolutePath, to: to)
     planned.scanned = number
@@ -207,11 +203,11 @@ extension AppChangePlanner {
     let waiting = SafeHarbor.all(on: device).filter { $0.app == request.app.bytes }
     for path in waiting.flatMap(\.containers)
     where scan.containers.contains(where: { $0.container.logicalPrefix == path }) {
-      let place = SafeHarbor.path(for: path, root: device.root)
+      let saved = SafeHarbor.path(for: path, root: device.root)
       plan.notes.append(
         PathRemark(
           path: path,
-          remark: "the app already has this container; the saved one stays at '\(place)'"))
+          remark: "the app already has this container; the saved one stays at '\(saved)'"))
     }
   }
 
@@ -219,16 +215,119 @@ extension AppChangePlanner {
     _ logical: LogicalContainer, _ package: AppPackage, isMade: Bool
   ) -> [PlannedContainer] {
     if device.container(logical) != nil { return [] }
-    guard let place = newPlace(of: logical) else { return [] }
+    guard let location = newLocation(of: logical) else { return [] }
     let harbor = SafeHarbor.path(for: logical.prefix, root: device.root)
     if logical.app != nil, (try? Directory.open(resolved: harbor)) != nil {
-      return [PlannedContainer(logical, .adopt, from: harbor, to: place.path)]
+      return [PlannedContainer(logical, .adopt, from: harbor, to: location.path)]
     }
     let migration = logical.kind == .data && device.layout == .macOS ? package.migration : nil
     guard isMade || migration != nil else { return [] }
-    var planned = PlannedContainer(logical, .make, from: nil, to: place.path)
-    planned.top = isTaken(place.path.parent) ? place.path : place.path.parent
+    var planned = PlannedContainer(logical, .make, from: nil, to: location.path)
+    planned.top = isTaken(location.path.parent) ? location.path : location.path.parent
     if let migration { migrate(migration, &planned) }
     return [planned]
+  }
+}
+
+// MARK: - Links
+
+/// Links in containers that move to another directory. An absolute link that names such a container
+/// by UUID or location is rewritten to the new location; others are reported and do not change.
+extension AppChangePlanner {
+  func anchorLinks(_ plan: inout AppChangePlan) {
+    let anchors = LinkAnchors(
+      plan.containers.compactMap { planned in
+        guard let from = planned.from, let to = planned.to else { return nil }
+        let uuid = planned.scanned.flatMap { scan.containers[$0].container.uuid }
+        return LinkAnchors.Anchor(uuid: uuid, from: from, to: to)
+      })
+    for index in plan.containers.indices {
+      let planned = plan.containers[index]
+      guard planned.action == .move, planned.from != planned.to, let number = planned.scanned else {
+        continue
+      }
+      anchorLinks(of: scan.containers[number], anchors, &plan.containers[index])
+    }
+  }
+
+  private func anchorLinks(
+    of found: ContainerScan, _ anchors: LinkAnchors, _ planned: inout PlannedContainer
+  ) {
+    let dropped = planned.drops.map(\.inner)
+    guard let root = try? Directory.open(resolved: found.container.absolutePath) else { return }
+    let ladder = PathLadder(root: root)
+    for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
+      let inner = found.path(index)
+      if dropped.contains(where: { inner.isWithin($0) }) { continue }
+      let before = try? ladder.withDirectory(inner.components.dropLast()) {
+        directory throws(SystemError) in try directory.target(of: inner.lastComponent ?? "")
+      }
+      guard let before else { continue }
+      let path = found.logicalPath(index)
+      switch anchors.target(of: before) {
+      case .unchanged: break
+      case .own(let after):
+        planned.links.append(
+          PlannedContainer.Link(
+            path: path, before: before, after: after, inner: inner, status: entry.status))
+      case .foreign:
+        planned.foreignLinks.append(PathRemark(path: path, remark: "it points to '\(before)'"))
+      }
+    }
+    planned.links.sort { $0.path < $1.path }
+    planned.foreignLinks.sort { $0.path < $1.path }
+  }
+}
+
+// MARK: - Migration
+
+/// The migration of data into a new container, by moves and links, as the app's
+/// container-migration.plist describes (App Sandbox Design Guide, Migrating an App to a Sandbox).
+extension AppChangePlanner {
+  func migrate(_ migration: ContainerMigration, _ planned: inout PlannedContainer) {
+    var taken: Set<ByteString> = Set(PlannedContainer.standardDirectories(device.layout))
+    for move in migration.moves {
+      guard let status = outside(move.source, &planned) else { continue }
+      if taken.contains(where: { $0.isWithin(move.destination) }) {
+        note(move.source, "another entry is placed at '\(move.destination)'", in: &planned)
+        continue
+      }
+      taken.insert(move.destination)
+      planned.moves.append(
+        PlannedContainer.Move(
+          from: device.root.appending(move.source), inner: move.destination, status: status))
+    }
+    for link in migration.links where outside(link, &planned) != nil {
+      planned.ownLinks.append(link)
+    }
+  }
+
+  /// Returns the status of a path in the home directory if a rename can move it, or nil. Only a
+  /// path that exists and cannot be moved is reported.
+  private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
+    do throws(SystemError) {
+      let ladder = PathLadder(root: try Directory.open(resolved: device.root))
+      let parts = path.components
+      for depth in parts.indices {
+        let found = try ladder.withDirectory(Array(parts[..<depth])) {
+          directory throws(SystemError) in
+          try directory.statusIfPresent(parts[depth])
+        }
+        guard let found else { return nil }
+        if found.isMountPoint {
+          note(path, "another volume is mounted there", in: &planned)
+          return nil
+        }
+        if depth == parts.count - 1 { return found }
+      }
+    } catch {
+      if !error.isMissing { note(path, error.reason, in: &planned) }
+    }
+    return nil
+  }
+
+  private func note(_ path: ByteString, _ reason: String, in planned: inout PlannedContainer) {
+    planned.notMoved.append(
+      PathRemark(path: device.root.appending(path), remark: "it was not moved: \(reason)"))
   }
 }

@@ -4,6 +4,20 @@ internal import PolicyEngine
 internal import SandboxModel
 package import SystemIO
 
+/// The planned outcome of a path.
+package enum DataOutcome: String, CaseIterable, Sendable, Hashable {
+  /// It stays with the app, as the platform guarantees.
+  case carried
+  /// It stays with the app here, but the platform does not guarantee it.
+  case atRisk = "at-risk"
+  /// It moves to the trash.
+  case dropped
+  /// A new entry replaces it.
+  case replaced
+  /// It is restored from a snapshot to a path with no entry.
+  case restored
+}
+
 /// The planned outcome of each entry of a container whose data an app keeps, according to the
 /// policy's `update`. Data that cannot be recreated is never removed because of `discard`.
 ///
@@ -97,12 +111,12 @@ package struct DataOutcomes {
   }
 
   /// The topmost removed entries.
-  package var drops: [PlannedDrop] {
+  package var drops: [PlannedContainer.Drop] {
     scan.entries.indices.compactMap { index in
       guard index > 0, outcomes[index] == .dropped else { return nil }
       let entry = scan.entries[index]
       guard outcomes[Int(entry.parent)] != .dropped else { return nil }
-      return PlannedDrop(
+      return PlannedContainer.Drop(
         entry: index, inner: scan.path(index),
         leavesEmptyDirectory: entry.status.kind == .directory
           && entry.verdicts.keep.restore == .recreateEmpty)
@@ -113,8 +127,8 @@ package struct DataOutcomes {
   func stays(_ index: Int) -> Bool { outcomes[index] == .carried || outcomes[index] == .atRisk }
 
   /// The topmost paths of one outcome and class in byte order, with the totals below them.
-  package var paths: [PlannedPath] {
-    var found: [PlannedPath] = []
+  package var paths: [PlannedContainer.Path] {
+    var found: [PlannedContainer.Path] = []
     var places = [Int](repeating: 0, count: scan.entries.count)
     for (index, entry) in scan.entries.enumerated() {
       let dataClass = entry.verdicts.keep.dataClass
@@ -130,7 +144,8 @@ package struct DataOutcomes {
       }
       places[index] = found.count
       found.append(
-        PlannedPath(path: scan.logicalPath(index), outcome: outcomes[index], dataClass: dataClass))
+        PlannedContainer.Path(
+          path: scan.logicalPath(index), outcome: outcomes[index], dataClass: dataClass))
       found[places[index]].totals.add(entry.status)
     }
     // The container itself is not data of the app.

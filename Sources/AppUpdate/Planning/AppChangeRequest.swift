@@ -14,16 +14,6 @@ package enum AppChange: String, CaseIterable, Sendable, Hashable {
   case uninstall
 }
 
-/// The data of an app that is rolled back to an earlier version.
-package enum DataChoice: String, CaseIterable, Sendable, Hashable {
-  /// The data from before the update.
-  case before
-  /// The current data.
-  case now
-  /// The current data, with missing and older files restored from before the update.
-  case merge
-}
-
 /// A request for an operation on an app.
 ///
 /// The request, the state of the device and the policy determine an `AppChangePlan`, which
@@ -68,5 +58,15 @@ package struct AppChangeRequest: Sendable {
   /// Returns the directory name of a new container, on platforms that name containers by UUID.
   func uuid(for container: LogicalContainer) -> ByteString {
     Device.uuid(of: Blake2b.hash(seed + container.prefix.bytes).bytes)
+  }
+
+  /// The data of an app that is rolled back to an earlier version.
+  package enum DataChoice: String, CaseIterable, Sendable, Hashable {
+    /// The data from before the update.
+    case before
+    /// The current data.
+    case now
+    /// The current data, with missing and older files restored from before the update.
+    case merge
   }
 }

@@ -42,12 +42,12 @@ extension AppExchange {
   /// Returns the directory for the package's content: the bundle's container, which is created
   /// here, or the staging directory itself if bundles share a directory.
   private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Directory {
-    let place = try place(around: to)
+    let location = try location(around: to)
     guard plan.device.layout == .coreSimulator, let name = to.lastComponent else {
-      return try place.staging.tree.duplicate()
+      return try location.staging.tree.duplicate()
     }
-    try place.staging.tree.createDirectory(name, permissions: 0o755)
-    let container = try place.staging.tree.directory(name)
+    try location.staging.tree.createDirectory(name, permissions: 0o755)
+    let container = try location.staging.tree.directory(name)
     try container.setPermissions(0o755)
     try write(metadata(of: planned, at: to), into: container, like: nil)
     return container
@@ -55,9 +55,9 @@ extension AppExchange {
 
   private func stageBundle(_ planned: PlannedContainer, _ number: Int) throws {
     guard let to = planned.to, let name = to.lastComponent else { return }
-    let place = try place(around: to)
+    let location = try location(around: to)
     if let from = planned.from, let old = from.lastComponent {
-      let before = try self.place(around: from)
+      let before = try self.location(around: from)
       let isNamed = plan.device.layout == .coreSimulator
       let trash = try trash(for: isNamed ? planned.path.parent : planned.path, from: before)
       let kept = isNamed ? planned.path.lastComponent : nil
@@ -67,7 +67,7 @@ extension AppExchange {
     }
     add(
       JournalStep(
-        path: name, root: try root(place.directory), source: try root(place.staging.tree)))
+        path: name, root: try root(location.directory), source: try root(location.staging.tree)))
   }
 
   // MARK: - Data
@@ -76,16 +76,16 @@ extension AppExchange {
     guard let from = planned.from, let to = planned.to, let name = to.lastComponent,
       let scanned = planned.scanned, let root = plan.scan.containers[scanned].entries.first
     else { return }
-    let place = try place(around: to)
-    let parent = try self.root(place.directory)
+    let location = try location(around: to)
+    let parent = try self.root(location.directory)
     add(JournalStep(path: name, root: parent, source: parent, sourceName: from.lastComponent))
     let container = self.root(to, inode: root.status.identity.inode)
-    try place.staging.tree.createDirectory(name, permissions: 0o700)
-    let staged = try place.staging.tree.directory(name)
-    try stageMetadata(planned, in: staged, container: container, at: place)
-    try stageLinks(planned, in: staged, container: container, at: place)
+    try location.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try location.staging.tree.directory(name)
+    try stageMetadata(planned, in: staged, container: container, at: location)
+    try stageLinks(planned, in: staged, container: container, at: location)
     for drop in planned.drops {
-      let trash = try trash(for: planned.path, from: place)
+      let trash = try trash(for: planned.path, from: location)
       if drop.leavesEmptyDirectory {
         let status = plan.scan.containers[scanned].entries[drop.entry].status
         try stageEmpty(drop, status, from: from, in: staged)
@@ -100,7 +100,7 @@ extension AppExchange {
 
   private func stageMetadata(
     _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
-    at place: StagedLocation
+    at location: StagedLocation
   ) throws {
     guard let to = planned.to, let from = planned.from else { return }
     let files = try metadata(of: planned, at: to)
@@ -109,18 +109,18 @@ extension AppExchange {
     for (name, bytes) in files {
       let status = try old.statusIfPresent(name)
       try write([name: bytes], into: staged, like: status)
-      let kept = status == nil ? nil : try trash(for: planned.path, from: place)
+      let kept = status == nil ? nil : try trash(for: planned.path, from: location)
       add(JournalStep(path: name, root: container, source: try root(staged), kept: kept))
     }
   }
 
   func stageLinks(
     _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
-    at place: StagedLocation
+    at location: StagedLocation
   ) throws {
     if planned.links.isEmpty { return }
     let ladder = PathLadder(root: try staged.duplicate())
-    let trash = try trash(for: planned.path, from: place)
+    let trash = try trash(for: planned.path, from: location)
     for link in planned.links {
       let name = link.inner.lastComponent ?? ""
       try ladder.withDirectory(Array(link.inner.components.dropLast()), making: true) {
@@ -136,7 +136,7 @@ extension AppExchange {
 
   /// Creates the directory that replaces a removed one, with its owner, mode and attributes.
   private func stageEmpty(
-    _ drop: PlannedDrop, _ status: FileStatus, from container: ByteString,
+    _ drop: PlannedContainer.Drop, _ status: FileStatus, from container: ByteString,
     in staged: borrowing Directory
   ) throws(SystemError) {
     // Attributes that cannot be read remain with the directory in the trash.
@@ -156,9 +156,9 @@ extension AppExchange {
 
   private func stageAdoption(_ planned: PlannedContainer) throws {
     guard let from = planned.from, let to = planned.to, let name = to.lastComponent else { return }
-    let place = try place(around: to)
+    let location = try location(around: to)
     let harbor = try Directory.open(resolved: from.parent)
-    guard try TrashDirectory.canMove(from: place.staging.tree, to: harbor) else {
+    guard try TrashDirectory.canMove(from: location.staging.tree, to: harbor) else {
       throw OperationError(
         .failed,
         "cannot \(plan.request.change.verb) '\(plan.request.app)': its saved container "
@@ -168,37 +168,30 @@ extension AppExchange {
     }
     add(
       JournalStep(
-        path: name, root: try root(place.directory), source: try root(harbor),
+        path: name, root: try root(location.directory), source: try root(harbor),
         sourceName: from.lastComponent))
     let container = root(to, inode: try Directory.open(resolved: from).status().identity.inode)
-    try place.staging.tree.createDirectory(name, permissions: 0o700)
-    let staged = try place.staging.tree.directory(name)
-    try stageMetadata(planned, in: staged, container: container, at: place)
+    try location.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try location.staging.tree.directory(name)
+    try stageMetadata(planned, in: staged, container: container, at: location)
   }
 
   private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {
     guard let from = planned.from, let name = from.lastComponent else { return }
-    let place = try place(around: from)
+    let location = try location(around: from)
     // A bundle that shares its directory with others keeps its name below the logical path.
     let isOwn = planned.scanned.map { plan.scan.containers[$0].container.member == nil } ?? true
-    let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: place)
+    let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: location)
     let kept = isOwn ? planned.path.lastComponent : nil
-    add(JournalStep(path: name, root: try root(place.directory), kept: trash, keptName: kept))
+    add(JournalStep(path: name, root: try root(location.directory), kept: trash, keptName: kept))
     note(0, of: number, under: trash, at: kept ?? "")
-  }
-
-  /// Returns the directories that the platform creates in a new data container (File System
-  /// Programming Guide, iOS Standard Directories and macOS Library Directory Details).
-  static func standard(_ layout: Layout) -> [ByteString] {
-    let all: [ByteString] = ["Documents", "Library/Caches", "Library/Preferences", "tmp"]
-    return layout == .macOS ? all + ["Library/Application Support"] : all
   }
 
   private func stageNew(_ planned: PlannedContainer) throws {
     guard let to = planned.to, let top = planned.top ?? planned.to, let name = top.lastComponent
     else { return }
-    let place = try place(around: top)
-    let ladder = PathLadder(root: try place.staging.tree.duplicate())
+    let location = try location(around: top)
+    let ladder = PathLadder(root: try location.staging.tree.duplicate())
     let home = [name] + to.components.dropFirst(top.components.count)
     func make(_ path: [ByteString]) throws(SystemError) {
       for depth in 1...path.count {
@@ -209,7 +202,7 @@ extension AppExchange {
     }
     try make(home)
     if planned.logical.kind == .data {
-      for inner in Self.standard(plan.device.layout) { try make(home + inner.components) }
+      for inner in PlannedContainer.standardDirectories(plan.device.layout) { try make(home + inner.components) }
     }
     for link in planned.ownLinks {
       let above = home + link.components.dropLast()
@@ -225,7 +218,7 @@ extension AppExchange {
     try write(metadata(of: planned, at: to), into: staged, like: nil)
     add(
       JournalStep(
-        path: name, root: try root(place.directory), source: try root(place.staging.tree)))
+        path: name, root: try root(location.directory), source: try root(location.staging.tree)))
     for move in planned.moves {
       let above = home + move.inner.components.dropLast()
       try make(above)

@@ -15,10 +15,10 @@ struct TrashRestores: ~Copyable {
   private let part: PlannedPart
   private let anchors: LinkAnchors
   private var classifier: Classifier
-  private let kind: ContainerKind
+  private let containerKind: ContainerKind
   private let deleted: Set<ByteString>
-  private(set) var returns: [PlannedTrashRestore] = []
-  private(set) var links: [PlannedLink] = []
+  private(set) var restores: [PlannedContainer.TrashRestore] = []
+  private(set) var links: [PlannedContainer.Link] = []
 
   /// Prepares the search.
   ///
@@ -29,21 +29,21 @@ struct TrashRestores: ~Copyable {
     _ part: PlannedPart, _ kind: ContainerKind, in found: ContainerScan?, anchors: LinkAnchors,
     policy: CompiledPolicy
   ) {
-    (self.part, self.kind, self.found, self.anchors) = (part, kind, found, anchors)
+    (self.part, self.containerKind, self.found, self.anchors) = (part, kind, found, anchors)
     lookup = found.map { EntryLookup($0) }
     classifier = Classifier(policy)
     deleted = Set(part.plan.deletedPaths)
   }
 
   /// Examines a directory of the trash.
-  mutating func look(in trash: consuming Directory, leaving names: [ByteString]) {
+  mutating func search(_ trash: consuming Directory, leaving names: [ByteString]) {
     let tree = part.plan.tree
     let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.place.shownDepth }
-    look(in: trash, at: "", planned: root, leaving: names)
+    search(trash, at: "", planned: root, leaving: names)
   }
 
-  private mutating func look(
-    in trash: borrowing Directory, at path: ByteString, planned: Int?,
+  private mutating func search(
+    _ trash: borrowing Directory, at path: ByteString, planned: Int?,
     leaving names: [ByteString] = []
   ) {
     let coming = planned.map { children(of: $0) } ?? [:]
@@ -51,11 +51,11 @@ struct TrashRestores: ~Copyable {
     for name in ((try? trash.names()) ?? []).sorted() where !names.contains(name) {
       guard let status = try? trash.status(name) else { continue }
       let inner = path.appending(name)
-      switch (standing(name, at: inner, coming: coming, present: present), status.kind) {
+      switch (kind(name, at: inner, coming: coming, present: present), status.kind) {
       case (nil, _): add(inner, status: status, in: trash, named: name)
       case (.directory, .directory):
         guard let directory = try? trash.directory(name) else { continue }
-        look(in: directory, at: inner, planned: coming[name])
+        search(directory, at: inner, planned: coming[name])
       default: break
       }
     }
@@ -63,7 +63,7 @@ struct TrashRestores: ~Copyable {
 
   /// Returns the kind of the entry that a path will have after the restore, or nil if it will be
   /// free.
-  private func standing(
+  private func kind(
     _ name: ByteString, at inner: ByteString, coming: [ByteString: Int],
     present: Int?
   ) -> FileKind? {
@@ -112,10 +112,10 @@ struct TrashRestores: ~Copyable {
       }
     }
     let query = EntryQuery(
-      kind, app: part.app, path: inner.components.map { Array($0.bytes) },
+      containerKind, app: part.app, path: inner.components.map { Array($0.bytes) },
       facts: EntryFacts(status.kind == .directory ? .directory : .file))
-    returns.append(
-      PlannedTrashRestore(
+    restores.append(
+      PlannedContainer.TrashRestore(
         inner: inner, from: trash.path.appending(name),
         dataClass: classifier.verdicts(query).keep.dataClass, totals: totals))
   }
@@ -129,7 +129,7 @@ struct TrashRestores: ~Copyable {
       case .own(let after) = anchors.target(of: before)
     else { return }
     links.append(
-      PlannedLink(
+      PlannedContainer.Link(
         path: part.path.appending(inner), before: before, after: after, inner: inner,
         status: status))
   }

@@ -22,20 +22,20 @@ extension AppExchange {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     for part in plan.restore?.parts ?? [] where isStaged(part) {
-      let place = try place(at: part.plan.place.directory)
-      try part.plan.requirePlanned(place.directory)
+      let location = try location(at: part.plan.place.directory)
+      try part.plan.requirePlanned(location.directory)
       let run = try RestoreRun(
-        part.plan, in: place.directory, staging: place.staging, threads: Host.processors,
+        part.plan, in: location.directory, staging: location.staging, threads: Host.processors,
         counters: counters)
       run.expectFiles()
       var writer = try StagingWriter(
         run, reader, threads: Host.processors, isStopping: isStopping)
       try writer.write()
       try requireWhole(part, run)
-      var roots = [try root(place.directory), try root(place.staging.tree)]
+      var roots = [try root(location.directory), try root(location.staging.tree)]
       var trash: TrashDirectory?
       if part.plan.displaces {
-        let (number, kept) = try trashPlace(for: part.path, from: place)
+        let (number, kept) = try trashLocation(for: part.path, from: location)
         roots.append(number)
         trash = kept
       }
@@ -48,7 +48,7 @@ extension AppExchange {
         add(step)
       }
       parts.append(StagedPart(plan: part.plan, run: run, trash: trash))
-      try stageReturns(to: part, place)
+      try stageTrashRestores(to: part, location)
     }
   }
 
@@ -62,20 +62,21 @@ extension AppExchange {
 
   /// Whether data is restored to a container, from the snapshot or from the trash.
   func isStaged(_ part: PlannedPart) -> Bool {
-    !part.plan.isIdle || plan.containers.contains { $0.path == part.path && !$0.returns.isEmpty }
+    !part.plan.isIdle
+      || plan.containers.contains { $0.path == part.path && !$0.trashRestores.isEmpty }
   }
 
   /// Adds the steps for data restored from the trash of the update: one rename each, after all data
   /// of the snapshot.
-  private func stageReturns(to part: PlannedPart, _ place: StagedLocation) throws {
+  private func stageTrashRestores(to part: PlannedPart, _ location: StagedLocation) throws {
     guard let planned = plan.containers.first(where: { $0.path == part.path }),
-      !planned.returns.isEmpty
+      !planned.trashRestores.isEmpty
     else { return }
     // A new container is in its staging directory.
-    let made = try part.plan.place.name.map { try place.staging.tree.directory($0) }
-    let inode = try made?.status().identity.inode ?? place.directory.status().identity.inode
+    let made = try part.plan.place.name.map { try location.staging.tree.directory($0) }
+    let inode = try made?.status().identity.inode ?? location.directory.status().identity.inode
     let container = root(part.target, inode: inode)
-    for item in planned.returns {
+    for item in planned.trashRestores {
       // The directory in the trash that corresponds to the container.
       let top = ByteString(
         joining: item.from.components.dropLast(item.inner.components.count), isAbsolute: true)
@@ -85,9 +86,9 @@ extension AppExchange {
     }
     if planned.links.isEmpty { return }
     let name = ByteString(".sandboxctl-links-" + Host.randomHex(bytes: 4))
-    try place.staging.tree.createDirectory(name, permissions: 0o700)
+    try location.staging.tree.createDirectory(name, permissions: 0o700)
     try stageLinks(
-      planned, in: place.staging.tree.directory(name), container: container, at: place)
+      planned, in: location.staging.tree.directory(name), container: container, at: location)
   }
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {

@@ -18,7 +18,7 @@ internal import SystemIO
 final class AppExchange {
   let plan: AppChangePlan
   let journal: OperationJournal
-  private var places: [ByteString: StagedLocation] = [:]
+  private var locations: [ByteString: StagedLocation] = [:]
   private(set) var roots: [JournalRecord.Root] = []
   private(set) var steps = JournalSteps()
   /// The entries that move to the trash: the index of the planned container, the entry in its scan,
@@ -65,13 +65,13 @@ final class AppExchange {
     .filter { !$0.isWithin(plan.device.root.appending(OwnNames.directory)) }.sorted()
     for directory in directories { _ = try Directory.make(resolved: directory, permissions: 0o755) }
     try journal.prepare(0, stagingIn: directories)
-    for directory in directories { places[directory] = try StagedLocation(directory) }
+    for directory in directories { locations[directory] = try StagedLocation(directory) }
   }
 
   /// Returns the directory that contains a path, with its staging directory.
-  func place(around path: ByteString) throws(SystemError) -> StagedLocation {
-    guard let place = places[path.parent] else { throw SystemError.replaced(path) }
-    return place
+  func location(around path: ByteString) throws(SystemError) -> StagedLocation {
+    guard let location = locations[path.parent] else { throw SystemError.replaced(path) }
+    return location
   }
 
   // MARK: - Steps
@@ -92,30 +92,30 @@ final class AppExchange {
   func add(_ step: JournalStep) { steps.append(step) }
 
   /// Returns the directory at a path, with its staging directory.
-  func place(at path: ByteString) throws(SystemError) -> StagedLocation {
-    guard let place = places[path] else { throw SystemError.replaced(path) }
-    return place
+  func location(at path: ByteString) throws(SystemError) -> StagedLocation {
+    guard let location = locations[path] else { throw SystemError.replaced(path) }
+    return location
   }
 
   /// Returns the index of the root of the trash for a container's logical path, or for the path
   /// above it.
-  func trash(for logical: ByteString, from place: StagedLocation) throws(SystemError) -> Int {
-    try trashPlace(for: logical, from: place).number
+  func trash(for logical: ByteString, from location: StagedLocation) throws(SystemError) -> Int {
+    try trashLocation(for: logical, from: location).number
   }
 
   /// Returns the index of the root of the trash for a logical path, with the trash directory
   /// itself.
-  func trashPlace(
-    for logical: ByteString, from place: StagedLocation
-  ) throws(SystemError) -> (number: Int, place: TrashDirectory) {
+  func trashLocation(
+    for logical: ByteString, from location: StagedLocation
+  ) throws(SystemError) -> (number: Int, location: TrashDirectory) {
     let known = trashes[logical]
     let trash: TrashDirectory
     if let known {
       trash = known
     } else {
       trash = try TrashDirectory(
-        of: journal.record, saved: saved, for: logical, in: place.directory,
-        probing: place.staging.tree,
+        of: journal.record, saved: saved, for: logical, in: location.directory,
+        probing: location.staging.tree,
         root: plan.device.root)
     }
     trashes[logical] = trash
@@ -132,7 +132,7 @@ final class AppExchange {
   /// Syncs the entries that the steps will move, and checks that everything is where the plan found
   /// it.
   func sync() throws {
-    for place in places.values { try place.directory.syncVolume() }
+    for location in locations.values { try location.directory.syncVolume() }
     try requireAsPlanned()
   }
 
@@ -161,11 +161,12 @@ final class AppExchange {
       try journal.rollBack()
       let hasPlacedEntries = try back.rollBackSteps(&failed) > 0
       try journal.forgetSteps(hasPlacedEntries: hasPlacedEntries)
-      for place in places.values {
+      for location in locations.values {
         if !hasPlacedEntries {
-          try place.staging.remove()
+          try location.staging.remove()
         } else {
-          try place.staging.preserve(in: back.trash(in: place.directory, probing: place.staging.tree))
+          try location.staging.preserve(
+            in: back.trash(in: location.directory, probing: location.staging.tree))
         }
       }
       Trash(of: plan.device).removeEmpty(journal.record.id)
@@ -198,8 +199,8 @@ final class AppExchange {
   /// Syncs the volumes and removes the staging directories.
   func finish() throws(OperationError) {
     do throws(SystemError) {
-      for place in places.values { try place.directory.syncVolume() }
-      for place in places.values { try place.staging.remove() }
+      for location in locations.values { try location.directory.syncVolume() }
+      for location in locations.values { try location.staging.remove() }
     } catch { throw unfinished(error) }
   }
 
@@ -209,15 +210,15 @@ final class AppExchange {
     var found: [PathRemark] = []
     for planned in plan.containers where planned.action == .move || planned.action == .remove {
       guard let from = planned.from, let name = from.lastComponent, planned.to != from,
-        let place = try? place(around: from),
-        (try? place.directory.statusIfPresent(name)) ?? nil != nil
+        let location = try? location(around: from),
+        (try? location.directory.statusIfPresent(name)) ?? nil != nil
       else { continue }
       var remark = "it was created again at '\(from)' and moved to the trash"
       do {
         let trash = try Directory.make(
-          path: roots[try trash(for: planned.path, from: place)].path, permissions: 0o700)
+          path: roots[try trash(for: planned.path, from: location)].path, permissions: 0o700)
         // The journal has ended, so no recovery would read a note.
-        try place.directory.preserve(name, in: trash, as: name, leaving: true, nil)
+        try location.directory.preserve(name, in: trash, as: name, leaving: true, nil)
       } catch { remark = "it was created again at '\(from)' and stays there: \(error)" }
       found.append(PathRemark(path: planned.path, remark: remark))
     }
@@ -225,7 +226,7 @@ final class AppExchange {
   }
 
   /// Removes the staging directories if no step was applied or recorded.
-  func abandon() { for place in places.values { try? place.staging.remove() } }
+  func abandon() { for location in locations.values { try? location.staging.remove() } }
 
   private func unfinished(_ error: SystemError) -> OperationError {
     OperationError(
