@@ -78,21 +78,21 @@ package struct AppChangeOperation {
       Trash(of: plan.device).removeEmpty(journal.record.id)
       SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
       try? journal.end()
-      throw Self.told(error)
+      throw Self.wrapped(error)
     }
     do {
       report.exchangeSeconds = try exchange.run()
       if let reader { report.failed += exchange.finishParts(reader) }
       try exchange.finish()
       try journal.end()
-    } catch { throw Self.told(error) }
+    } catch { throw Self.wrapped(error) }
     finish(exchange, &report)
     Trash(of: plan.device).removeOld(of: subjects, now: plan.request.time)
     report.seconds = Host.monotonicSeconds() - start
     return report
   }
 
-  private static func told(_ error: any Error) -> any Error {
+  private static func wrapped(_ error: any Error) -> any Error {
     if let error = error as? SystemError { return OperationError(error) }
     return error
   }
@@ -103,11 +103,12 @@ package struct AppChangeOperation {
     let (change, app) = (plan.request.change.verb, plan.request.app)
     if let refusal = plan.refusals.first {
       throw OperationError(
-        .failed, "cannot \(change) '\(app)': \(refusal.reason)", hint: refusal.hint)
+        .failed, code: refusal.code.errorCode, "cannot \(change) '\(app)': \(refusal.reason)",
+        hint: refusal.hint)
     }
     if plan.isSimulated {
       throw OperationError(
-        .failed,
+        .failed, code: .managedByPlatform,
         "cannot \(change) '\(app)': apps of \(plan.device.layout.rawValue) are managed by "
           + "its own program",
         hint: plan.commands.first.map { "run '\($0)'; '--dry-run' shows its effect" })
@@ -118,7 +119,7 @@ package struct AppChangeOperation {
     let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
     let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
     throw OperationError(
-      .failed, "cannot \(change) '\(app)': \(shown)\(more)",
+      .failed, code: .appRunning, "cannot \(change) '\(app)': \(shown)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
@@ -128,7 +129,7 @@ package struct AppChangeOperation {
     let change = plan.request.change
     guard let saving else {
       throw OperationError(
-        .failed,
+        .failed, code: .noRepositoryForSnapshot,
         "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
           + "the current state",
         hint: "name one with '--repo', or skip the snapshot with '--no-snapshot'")
@@ -141,7 +142,7 @@ package struct AppChangeOperation {
 
   // MARK: - After
 
-  /// Checks what was moved away, and the places that are empty now, for late changes.
+  /// Checks what was moved away, and the paths that are free now, for late changes.
   private func finish(_ exchange: AppExchange, _ report: inout AppChangeReport) {
     if exchange.hasTrash { report.trash = exchange.journal.record.id }
     report.failed += exchange.remarks

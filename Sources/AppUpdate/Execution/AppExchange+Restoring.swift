@@ -94,9 +94,10 @@ extension AppExchange {
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {
     var found = RestoreReport(part.plan)
     run.findings.tell(part.plan, &found)
-    guard let lost = (found.damaged + part.plan.damaged).first ?? found.failed.first else { return }
+    let damaged = found.damaged + part.plan.damaged
+    guard let lost = damaged.first ?? found.failed.first else { return }
     throw OperationError(
-      .failed,
+      .failed, code: damaged.isEmpty ? nil : .damaged,
       "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(part.logical(lost.path))' "
         + "cannot be restored: \(lost.remark)",
       hint: "nothing was changed; 'sandboxctl check' lists the damage, and 'sandboxctl restore' "

@@ -160,7 +160,7 @@ extension AppExchange {
     let harbor = try Directory.open(resolved: from.parent)
     guard try TrashDirectory.canMove(from: location.staging.tree, to: harbor) else {
       throw OperationError(
-        .failed,
+        .failed, code: .otherVolume,
         "cannot \(plan.request.change.verb) '\(plan.request.app)': its saved container "
           + "'\(from)' is on a different volume than '\(to)'",
         hint: "move it to the volume of '\(to)' and replace it with a link, or restore it again"
@@ -202,7 +202,9 @@ extension AppExchange {
     }
     try make(home)
     if planned.logical.kind == .data {
-      for inner in PlannedContainer.standardDirectories(plan.device.layout) { try make(home + inner.components) }
+      for inner in PlannedContainer.standardDirectories(plan.device.layout) {
+        try make(home + inner.components)
+      }
     }
     for link in planned.ownLinks {
       let above = home + link.components.dropLast()

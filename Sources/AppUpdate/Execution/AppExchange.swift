@@ -191,7 +191,7 @@ final class AppExchange {
 
   private func failure(_ error: SystemError, _ end: String) -> OperationError {
     OperationError(
-      .failed,
+      .failed, code: error.code,
       "cannot \(plan.request.change.verb) '\(plan.request.app)': \(error.description)",
       hint: [error.hint, end].compactMap { $0 }.joined(separator: "; "))
   }
@@ -230,7 +230,7 @@ final class AppExchange {
 
   private func unfinished(_ error: SystemError) -> OperationError {
     OperationError(
-      .failed,
+      .failed, code: .recoveryRequired,
       "cannot finish the \(plan.request.change.rawValue) of '\(plan.request.app)': "
         + error.description,
       hint: "run 'sandboxctl recover' to finish it or roll it back; no data is lost")
@@ -249,7 +249,7 @@ final class AppExchange {
       let now = try Directory.open(resolved: parent).statusIfPresent(own)
       guard now?.identity == status.identity else {
         throw OperationError(
-          .failed,
+          .failed, code: .changedSincePlan,
           "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(planned.path)' was "
             + "replaced since the plan was made",
           hint: "another process changed the app: try again")

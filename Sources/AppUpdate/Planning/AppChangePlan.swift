@@ -158,6 +158,22 @@ package struct AppChangePlan: Sendable {
       case layout
       /// A volume of the device has too little free space.
       case noRoom = "no-room"
+
+      /// The code of the error that the refusal ends an operation with.
+      var errorCode: ErrorCode {
+        switch self {
+        case .notInstalled: .appNotInstalled
+        case .installed: .appInstalled
+        case .wrongPackage: .wrongPackage
+        case .downgrade: .downgradeRefused
+        case .extensions: .extensionsLost
+        case .location: .invalidTarget
+        case .noSnapshot: .noUpdateSnapshot
+        case .newerData: .newerData
+        case .layout: .layoutUnsupported
+        case .noRoom: .noSpace
+        }
+      }
     }
   }
 }

@@ -1,12 +1,12 @@
 internal import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
-package import DeviceScan
+internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import Restore
 internal import SandboxModel
-package import SystemIO
+internal import SystemIO
 
 extension AppChangePlanner {
   func rollback(
@@ -105,7 +105,7 @@ extension AppChangePlanner {
 
   /// Returns the paths of data that the user may have created since: precious entries that would be
   /// replaced by different content or removed.
-  package func newer(
+  func newer(
     in found: ContainerScan, _ replaced: Set<ByteString>, _ deleted: Set<ByteString>
   ) -> [ByteString] {
     // A directory precedes everything below it.

@@ -1,18 +1,18 @@
 internal import ArchiveStore
-package import DeviceScan
+internal import DeviceScan
 internal import PolicyEngine
 internal import Restore
 internal import SandboxModel
 internal import SystemIO
 
 /// A planner for all six operations; each adds its changes of containers.
-package struct AppChangePlanner {
+struct AppChangePlanner {
   let scan: DeviceScan
   let request: AppChangeRequest
   var device: Device { scan.device }
   let present: App?
 
-  package init(_ scan: DeviceScan, _ request: AppChangeRequest) {
+  init(_ scan: DeviceScan, _ request: AppChangeRequest) {
     self.scan = scan
     self.request = request
     present = scan.device.apps.first { $0.identifier == request.app }

@@ -1,8 +1,8 @@
 internal import DatabaseCapture
-package import DeviceScan
+internal import DeviceScan
 internal import PolicyEngine
 internal import SandboxModel
-package import SystemIO
+internal import SystemIO
 
 /// The planned outcome of a path.
 package enum DataOutcome: String, CaseIterable, Sendable, Hashable {
@@ -23,7 +23,7 @@ package enum DataOutcome: String, CaseIterable, Sendable, Hashable {
 ///
 /// A directory with an entry that stays, stays; so does a directory that cannot be read, and a
 /// mount point. A database and its log are treated as one.
-package struct DataOutcomes {
+struct DataOutcomes {
   private let scan: ContainerScan
   private var outcomes: [DataOutcome]
 
@@ -32,7 +32,7 @@ package struct DataOutcomes {
   /// - Parameters:
   ///   - isStrict: whether data that may vanish is removed.
   ///   - replaced: the names at the container's root that are rewritten.
-  package init(_ scan: ContainerScan, isStrict: Bool, replaced: [ByteString] = []) {
+  init(_ scan: ContainerScan, isStrict: Bool, replaced: [ByteString] = []) {
     self.scan = scan
     outcomes = scan.entries.map { Self.outcome($0, isStrict: isStrict) }
     for index in scan.entries.first?.children ?? 0..<0
@@ -45,19 +45,19 @@ package struct DataOutcomes {
   }
 
   /// Keeps all entries.
-  package init(keeping scan: ContainerScan) {
+  init(keeping scan: ContainerScan) {
     self.scan = scan
     outcomes = [DataOutcome](repeating: .carried, count: scan.entries.count)
   }
 
   /// Gives all entries the same outcome, such as removed or replaced.
-  package init(_ scan: ContainerScan, all outcome: DataOutcome) {
+  init(_ scan: ContainerScan, all outcome: DataOutcome) {
     self.scan = scan
     outcomes = [DataOutcome](repeating: outcome, count: scan.entries.count)
   }
 
   /// Keeps all entries except those that are replaced or removed, by their paths in the container.
-  package init(
+  init(
     keeping scan: ContainerScan, replacing replaced: Set<ByteString>,
     dropping dropped: Set<ByteString>
   ) {
@@ -111,7 +111,7 @@ package struct DataOutcomes {
   }
 
   /// The topmost removed entries.
-  package var drops: [PlannedContainer.Drop] {
+  var drops: [PlannedContainer.Drop] {
     scan.entries.indices.compactMap { index in
       guard index > 0, outcomes[index] == .dropped else { return nil }
       let entry = scan.entries[index]
@@ -127,7 +127,7 @@ package struct DataOutcomes {
   func stays(_ index: Int) -> Bool { outcomes[index] == .carried || outcomes[index] == .atRisk }
 
   /// The topmost paths of one outcome and class in byte order, with the totals below them.
-  package var paths: [PlannedContainer.Path] {
+  var paths: [PlannedContainer.Path] {
     var found: [PlannedContainer.Path] = []
     var places = [Int](repeating: 0, count: scan.entries.count)
     for (index, entry) in scan.entries.enumerated() {

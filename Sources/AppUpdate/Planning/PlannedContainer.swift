@@ -97,7 +97,7 @@ package struct PlannedContainer: Sendable {
   }
 
   /// An entry of a container that moves to the trash with everything below it.
-  package struct Drop: Sendable, Hashable {
+  struct Drop: Sendable, Hashable {
     /// Its entry in the scan.
     let entry: Int
     /// Its path in the container.

@@ -17,7 +17,7 @@ package final class AppLocks {
   /// Acquires all locks, or none.
   ///
   /// - Throws: `busy` if another operation holds one of them.
-  package init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
+  init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
     var held: [Held] = []
     var subject: ByteString = ""
     var holder: LockHolder?

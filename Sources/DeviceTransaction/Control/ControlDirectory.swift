@@ -5,7 +5,7 @@ package import SystemIO
 /// Only the device's user can read it. Its directories belong to the owner of the directory that
 /// contains them, even if root creates them.
 package enum ControlDirectory {
-  package static let journal: ByteString = "journal"
+  static let journal: ByteString = "journal"
   static let locks: ByteString = "locks"
   static let trash: ByteString = "trash"
 
@@ -14,7 +14,7 @@ package enum ControlDirectory {
   }
 
   /// Opens one of its subdirectories. Missing directories are created and synced before use.
-  package static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
+  static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
     if let directory = try open(name, root: root) { return directory }
     let device = try Directory.open(resolved: root)
     let own = try device.makeDirectory(OwnNames.directory, permissions: 0o700)

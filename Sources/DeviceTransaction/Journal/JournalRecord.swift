@@ -6,7 +6,7 @@ package import SystemIO
 /// roll it back from this record.
 package struct JournalRecord: Hashable, Sendable {
   /// The progress of an operation with its current container.
-  package enum State: String, Sendable {
+  enum State: String, Sendable {
     /// Staging is in progress and the container is unchanged. Recovery removes the staged entries.
     case preparing
     /// Everything is staged and synced, and steps are being applied. Recovery applies the remaining
@@ -45,12 +45,12 @@ package struct JournalRecord: Hashable, Sendable {
   /// a full or failing volume ends the recovery, and the journal stays.
   let isWhole: Bool
   /// The index of the current container.
-  package var currentContainer = 0
-  package var state = State.preparing
+  var currentContainer = 0
+  var state = State.preparing
   /// The directories that contain staged entries (`StagingDirectory`).
-  package var staging: [ByteString] = []
-  package var roots: [Root] = []
-  package var steps = JournalSteps()
+  var staging: [ByteString] = []
+  var roots: [Root] = []
+  var steps = JournalSteps()
 
   package init(
     operation: String, time: Timestamp, subjects: [ByteString], containers: [ByteString],
@@ -79,7 +79,7 @@ package struct JournalRecord: Hashable, Sendable {
 
   /// The record once no further step is to be applied. It has to be written before the rest of the
   /// staging is removed: a step without a staged entry would be mistaken for an applied one.
-  package var settled: JournalRecord {
+  var settled: JournalRecord {
     var record = self
     (record.roots, record.steps) = ([], [])
     return record
@@ -116,7 +116,7 @@ extension JournalRecord {
   }
 
   /// Writes the journal file in pieces: the head on the first line, then one step a line.
-  package func write(
+  func write(
     to take: (borrowing [UInt8]) throws(SystemError) -> Void
   ) throws(SystemError) {
     var piece = JSON.object([
@@ -148,7 +148,7 @@ extension JournalRecord {
   /// Reads a journal file line by line.
   ///
   /// - Returns: the record, or nil if the file is not in this format or larger than `limit`.
-  package static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
+  static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
     guard try file.status().size <= UInt64(limit) else { return nil }
     var lines = LineReader(file)
     guard let head = try lines.next().map({ Array($0) }) else { return nil }

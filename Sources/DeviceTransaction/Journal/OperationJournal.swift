@@ -121,7 +121,7 @@ package final class OperationJournal {
   /// Writes a record, replacing the present one.
   ///
   /// - Throws: `tooLarge` if the record exceeds `limit` bytes; the present record is kept.
-  package static func write(
+  static func write(
     _ record: JournalRecord, in directory: borrowing Directory, limit: Int = JournalRecord.limit
   ) throws(SystemError) {
     let name = file(record.id)

@@ -117,7 +117,7 @@ package struct Trash: Sendable {
   }
 
   /// Removes an item by directory handles; a volume mounted in it is kept.
-  package func remove(_ item: Item) throws(SystemError) {
+  func remove(_ item: Item) throws(SystemError) {
     _ = try remove(item, counting: ProgressCounters()) { false }
   }
 

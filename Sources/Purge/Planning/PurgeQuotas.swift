@@ -4,7 +4,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// The usage of each app's quotas.
-package struct PurgeQuotas {
+struct PurgeQuotas {
   private let quotas: [Quota]
   /// The used bytes, by quota and app.
   private var used: [[ByteString: UInt64]]
