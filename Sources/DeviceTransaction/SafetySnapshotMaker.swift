@@ -50,22 +50,23 @@ package struct SafetySnapshotMaker {
     do {
       result = try make(request)
     } catch {
-      throw Self.notSaved(error, hint)
+      throw Self.notSaved(error, hint: hint)
     }
     guard let missing = result.missing else { return result.snapshot }
-    throw Self.failure(.failed, "'\(missing.path)': \(missing.remark)", hint)
+    throw Self.failure(.failed, reason: "'\(missing.path)': \(missing.remark)", hint: hint)
   }
 
-  private static func notSaved(_ error: any Error, _ hint: String) -> any Error {
+  private static func notSaved(_ error: any Error, hint: String) -> any Error {
     if let error = error as? OperationError {
-      return error.kind == .interrupted ? error : failure(error.kind, error.description, hint)
+      return error.kind == .interrupted
+        ? error : failure(error.kind, reason: error.description, hint: hint)
     }
     guard let error = error as? StoreError else { return error }
-    return failure(.failed, error.description, hint)
+    return failure(.failed, reason: error.description, hint: hint)
   }
 
   private static func failure(
-    _ kind: OperationError.Kind, _ reason: String, _ hint: String
+    _ kind: OperationError.Kind, reason: String, hint: String
   ) -> OperationError {
     OperationError(
       kind, code: .safetySnapshotFailed,

@@ -92,7 +92,9 @@ import Testing
     }
     for path in after.keys where before[path] == nil {
       let container = try #require(plan.containers.first { path.isWithin($0.path) })
-      if container.trashRestores.contains(where: { path.isWithin(container.path.appending($0.inner)) }) {
+      if container.trashRestores.contains(where: {
+        path.isWithin(container.path.appending($0.inner))
+      }) {
         continue
       }
       if [.make, .adopt, .replace].contains(container.action) { continue }

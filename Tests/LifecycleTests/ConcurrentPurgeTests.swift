@@ -1,11 +1,12 @@
 import DeviceScan
 import DeviceTransaction
 import PolicyEngine
-@testable import Purge
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Purge
 
 /// Other operations of this program on the same device.
 @Suite(.spreadScans) struct ConcurrentPurgeTests {

@@ -1,4 +1,3 @@
-import AppUpdate
 import ArchiveStore
 import Codecs
 import DeviceDiscovery
@@ -9,6 +8,7 @@ import SystemIO
 import TestSupport
 import Testing
 
+@testable import AppUpdate
 @testable import Backup
 @testable import Restore
 

@@ -1,9 +1,10 @@
 import ArchiveStore
 import DeviceScan
-@testable import Purge
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Purge
 
 /// Which files a purge deletes, and which it keeps.
 @Suite(.spreadScans) struct PurgeOperationTests {

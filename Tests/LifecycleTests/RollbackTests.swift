@@ -72,7 +72,9 @@ import Testing
     #expect(try fixture.contents() == now)
   }
 
-  @Test(arguments: AppChangeRequest.DataChoice.allCases) func theChosenDataIsKept(_ choice: AppChangeRequest.DataChoice) throws {
+  @Test(arguments: AppChangeRequest.DataChoice.allCases) func theChosenDataIsKept(
+    _ choice: AppChangeRequest.DataChoice
+  ) throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, Self.package)
     try fixture.write("rewritten", "Documents/thesis.txt")
@@ -161,7 +163,9 @@ import Testing
 
   /// Data discarded by a strict update is restored unless there is new data at its path or the
   /// current data is kept; entries created since are kept.
-  @Test(arguments: AppChangeRequest.DataChoice.allCases) func discardedDataIsRestored(_ choice: AppChangeRequest.DataChoice) throws {
+  @Test(arguments: AppChangeRequest.DataChoice.allCases) func discardedDataIsRestored(
+    _ choice: AppChangeRequest.DataChoice
+  ) throws {
     let fixture = try UpdateFixture()
     let other: ByteString = "tmp/deep/other"
     try fixture.write("other", other)

@@ -1,12 +1,13 @@
 import ArchiveStore
 import Backup
 import DeviceDiscovery
-@testable import DeviceTransaction
 import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceTransaction
 
 /// How long the trash keeps files: until the next operation on the app, and at least a day.
 @Suite(.spreadScans) struct TrashAgeTests {

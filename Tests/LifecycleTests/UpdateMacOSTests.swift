@@ -101,8 +101,9 @@ import Testing
 
   /// Rollback: the old bundle replaces the new one, in the directory that it shares with others;
   /// the data stays in its directory, in the chosen state.
-  @Test(arguments: AppChangeRequest.DataChoice.allCases) func aRollbackRestoresTheBundle(_ choice: AppChangeRequest.DataChoice) throws
-  {
+  @Test(arguments: AppChangeRequest.DataChoice.allCases) func aRollbackRestoresTheBundle(
+    _ choice: AppChangeRequest.DataChoice
+  ) throws {
     let data: ByteString = "home/Library/Containers/org.example.one/Data"
     try fixture.directory.write("a thesis", at: data.appending("Documents/thesis"))
     try fixture.directory.write("a note", at: data.appending("Documents/note"))

@@ -80,22 +80,22 @@ extension AppChangePlanner {
     let (tree, top) = (part.plan.tree, part.plan.place.shownDepth)
     let classes = ClassFilter(known: part.plan.snapshot.snapshot)
     // The index in `paths` at which an entry is counted.
-    var places: [Int: Int] = [:]
+    var counted: [Int: Int] = [:]
     for number in tree.entries.indices {
       let entry = tree.entries[number]
       guard entry.action == .create, entry.depth >= max(top, 1) else { continue }
       let path = part.logical(part.plan.shownPath(number))
-      let above = places[Int(entry.parent)]
+      let above = counted[Int(entry.parent)]
       let dataClass = DataClass(rawValue: classes.dataClass(of: path)) ?? .unknown
       if let above, paths[above].dataClass == dataClass {
-        places[number] = above
+        counted[number] = above
       } else {
-        places[number] = paths.count
+        counted[number] = paths.count
         paths.append(PlannedContainer.Path(path: path, outcome: .restored, dataClass: dataClass))
       }
-      if entry.kind == .file, let place = places[number] {
-        paths[place].totals.files += 1
-        paths[place].totals.bytes += entry.size
+      if entry.kind == .file, let index = counted[number] {
+        paths[index].totals.files += 1
+        paths[index].totals.bytes += entry.size
       }
     }
     // The container itself is not data of the app.

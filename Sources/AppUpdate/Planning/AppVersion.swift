@@ -32,9 +32,9 @@ struct AppVersion {
 
   private static func precedes(_ left: ByteString, _ right: ByteString) -> Bool {
     let (left, right) = (parts(left), parts(right))
-    for place in 0..<max(left.count, right.count) {
-      let own = place < left.count ? left[place] : Part()
-      let its = place < right.count ? right[place] : Part()
+    for index in 0..<max(left.count, right.count) {
+      let own = index < left.count ? left[index] : Part()
+      let its = index < right.count ? right[index] : Part()
       if own != its { return own < its }
     }
     return false

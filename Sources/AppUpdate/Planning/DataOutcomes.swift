@@ -129,24 +129,25 @@ struct DataOutcomes {
   /// The topmost paths of one outcome and class in byte order, with the totals below them.
   var paths: [PlannedContainer.Path] {
     var found: [PlannedContainer.Path] = []
-    var places = [Int](repeating: 0, count: scan.entries.count)
+    // The index in `found` at which an entry is counted.
+    var counted = [Int](repeating: 0, count: scan.entries.count)
     for (index, entry) in scan.entries.enumerated() {
       let dataClass = entry.verdicts.keep.dataClass
       if entry.parent != 0 || scan.ownDirectories.contains(index) {
-        let above = places[Int(entry.parent)]
+        let above = counted[Int(entry.parent)]
         if scan.ownDirectories.contains(index)
           || found[above].outcome == outcomes[index] && found[above].dataClass == dataClass
         {
-          places[index] = above
+          counted[index] = above
           if !scan.ownDirectories.contains(index) { found[above].totals.add(entry.status) }
           continue
         }
       }
-      places[index] = found.count
+      counted[index] = found.count
       found.append(
         PlannedContainer.Path(
           path: scan.logicalPath(index), outcome: outcomes[index], dataClass: dataClass))
-      found[places[index]].totals.add(entry.status)
+      found[counted[index]].totals.add(entry.status)
     }
     // The container itself is not data of the app.
     if let first = found.first, first.path == scan.container.logicalPrefix, first.totals.files == 0

@@ -74,8 +74,8 @@ package struct PlannedContainer: Sendable {
     var isExchange: Bool { self != .keep && self != .copy && self != .restore }
   }
 
-  /// A path of a container with its planned outcome, which applies to everything below it that is not
-  /// listed separately.
+  /// A path of a container with its planned outcome, which applies to everything below it that is
+  /// not listed separately.
   package struct Path: Sendable, Hashable {
     /// The logical path.
     package let path: ByteString

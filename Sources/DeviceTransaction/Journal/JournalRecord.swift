@@ -117,7 +117,7 @@ extension JournalRecord {
 
   /// Writes the journal file in pieces: the head on the first line, then one step a line.
   func write(
-    to take: (borrowing [UInt8]) throws(SystemError) -> Void
+    to sink: (borrowing [UInt8]) throws(SystemError) -> Void
   ) throws(SystemError) {
     var piece = JSON.object([
       JSON.Member("format", .integer(Self.format)), JSON.Member("id", .string(id)),
@@ -135,12 +135,12 @@ extension JournalRecord {
       piece.append(contentsOf: Array((number == 0 ? "\n" : ",\n").utf8))
       step.json.write(to: &piece)
       if piece.count >= Self.pieceLength {
-        try take(piece)
+        try sink(piece)
         piece.removeAll(keepingCapacity: true)
       }
     }
     piece.append(contentsOf: Self.ending + [UInt8(ascii: "\n")])
-    try take(piece)
+    try sink(piece)
   }
 
   private static let pieceLength = 256 << 10

@@ -198,7 +198,8 @@ package struct RecoveryReport: Sendable {
     package internal(set) var isFinished: Bool
     /// The number of steps that were left.
     package internal(set) var steps = 0
-    /// The entries whose steps could not be applied and are unchanged, by their paths on the device.
+    /// The entries whose steps could not be applied and that are unchanged, by their paths on the
+    /// device.
     package internal(set) var failed: [PathRemark] = []
     /// The reason for a rollback although everything was staged; nil if the rollback was expected.
     package internal(set) var reason: String?

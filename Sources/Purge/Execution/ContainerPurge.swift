@@ -258,7 +258,7 @@ struct ContainerPurge: ~Copyable {
     var bytes: UInt64 = 0
     var pending = deleted.keys.filter { isEmptied($0) }.sorted()
     while let directory = pending.popLast() {
-      guard mayGo(Int(directory)) else { continue }
+      guard isRemovable(Int(directory)) else { continue }
       let (name, entry) = (scan.name(Int(directory)), scan.entries[Int(directory)])
       do throws(SystemError) {
         try go(to: Int(entry.parent))
@@ -279,7 +279,7 @@ struct ContainerPurge: ~Copyable {
 
   /// Whether a directory that became empty may be removed: the policy allows its content to be
   /// purged, and no rule names it.
-  private func mayGo(_ directory: Int) -> Bool {
+  private func isRemovable(_ directory: Int) -> Bool {
     let verdict = scan.entries[directory].verdicts.keep
     return verdict.purge != .never
       && (verdict.dataClass == .cache || verdict.dataClass == .temporary)

@@ -28,8 +28,8 @@ struct PlannedEntries {
 }
 
 extension PlannedEntries {
-  /// A check of a directory that was moved to the staging directory: everything in it must match the
-  /// plan.
+  /// A check of a directory that was moved to the staging directory: everything in it must match
+  /// the plan.
   struct DirectoryCheck: WalkVisitor {
     private let planned: PlannedEntries
     private let lookup: EntryLookup

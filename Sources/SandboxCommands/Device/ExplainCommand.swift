@@ -237,8 +237,8 @@ extension PurgePlan.Judgement {
     if let unit, let unitPath, let position {
       let what = unit.kind == .file ? "" : " with the whole \(unit.kind.rawValue) \(unitPath)"
       lines.append(
-        "purge: candidate \(position)\(what), \(Sizes.text(unit.bytes)), order \(unit.terms.order), "
-          + PurgeUnit.Age(unit, at: now).words
+        "purge: candidate \(position)\(what), \(Sizes.text(unit.bytes)), "
+          + "order \(unit.terms.order), " + PurgeUnit.Age(unit, at: now).words
           + (unit.overQuota > 0 ? ", its app is over its quota" : ""))
       lines.append(
         levels.isEmpty
