@@ -51,7 +51,7 @@ import Testing
       try fixture.write("new chapter", "Documents/chapter")
       try Directory.open(path: fixture.dataDirectory().appending("Documents/deep/er")).remove(
         "note")
-      let choice = DataChoice.allCases.randomElement(using: &random)
+      let choice = AppChangeRequest.DataChoice.allCases.randomElement(using: &random)
       try expectTold(fixture, by: fixture.rollbackPlan { $0.data = choice })
       try expectTold(fixture, by: fixture.plan(.offload, nil))
       try expectTold(fixture, by: fixture.plan(.reinstall, Self.package))
@@ -92,7 +92,9 @@ import Testing
     }
     for path in after.keys where before[path] == nil {
       let container = try #require(plan.containers.first { path.isWithin($0.path) })
-      if container.returns.contains(where: { path.isWithin(container.path.appending($0.inner)) }) {
+      if container.trashRestores.contains(where: {
+        path.isWithin(container.path.appending($0.inner))
+      }) {
         continue
       }
       if [.make, .adopt, .replace].contains(container.action) { continue }

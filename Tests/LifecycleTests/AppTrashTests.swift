@@ -54,7 +54,7 @@ import Testing
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
     let updated = try #require(try items(fixture).first)
     let plan = try fixture.rollbackPlan { $0.savesFirst = false }
-    #expect(plan.containers.contains { !$0.returns.isEmpty })
+    #expect(plan.containers.contains { !$0.trashRestores.isEmpty })
     var call = 0
     let reader = try fixture.base.repository.beginReading()
     while call < 200 {

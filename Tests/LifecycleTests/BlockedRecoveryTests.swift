@@ -1,11 +1,12 @@
 import DeviceDiscovery
 import DeviceScan
-import DeviceTransaction
 import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceTransaction
 
 /// An operation on one app that was interrupted and cannot be recovered now does not block other
 /// apps.

@@ -1,11 +1,12 @@
 import DeviceScan
 import DeviceTransaction
 import PolicyEngine
-import Purge
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Purge
 
 /// Other operations of this program on the same device.
 @Suite(.spreadScans) struct ConcurrentPurgeTests {
@@ -36,7 +37,7 @@ import Testing
     let told = try running(fixture)
     #expect(told.keys.sorted() == [party])
     #expect(told[party]?.contains("another operation on") == true, "\(told)")
-    #expect(PurgeRequest.sign(of: party, in: scan) == told[party])
+    #expect(RunningParties.sign(of: party, in: scan) == told[party])
     try journal.end()
     withExtendedLifetime(journal) {}
   }

@@ -1,4 +1,3 @@
-import AppUpdate
 import ArchiveStore
 import Codecs
 import DeviceDiscovery
@@ -8,6 +7,7 @@ import SystemIO
 import TestSupport
 import Testing
 
+@testable import AppUpdate
 @testable import Backup
 @testable import DeviceScan
 @testable import Restore

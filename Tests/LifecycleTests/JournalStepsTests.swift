@@ -26,9 +26,9 @@ extension JournalRecord {
 @Suite(.spreadScans) struct JournalStepsTests {
   private static let steps = [
     JournalStep(path: "a/b", source: 1),
-    JournalStep(path: "c", root: 2, source: 0, sourceName: "d", kept: 1, keptName: "e", unit: 0),
-    JournalStep(path: ByteString([0xff, 0xfe]), kept: 2, keptName: ByteString([0x80]), unit: 7),
-    JournalStep(path: "f", kept: 2, unit: 7),
+    JournalStep(path: "c", root: 2, source: 0, sourceName: "d", kept: 1, keptName: "e", item: 0),
+    JournalStep(path: ByteString([0xff, 0xfe]), kept: 2, keptName: ByteString([0x80]), item: 7),
+    JournalStep(path: "f", kept: 2, item: 7),
   ]
 
   @Test func stepsAreStoredCompletely() {
@@ -38,12 +38,12 @@ extension JournalRecord {
     #expect(steps == JournalSteps(Self.steps) && steps != JournalSteps(Self.steps.dropLast()))
   }
 
-  @Test func adjacentStepsOfAUnitAreTakenTogether() {
+  @Test func adjacentStepsOfAnItemAreAppliedTogether() {
     let steps = JournalSteps(Self.steps + [JournalStep(path: "g", kept: 2)])
-    #expect(steps.units.map(\.count) == [1, 1, 2, 1])
+    #expect(steps.items.map(\.count) == [1, 1, 2, 1])
     #expect(steps.singly.map(\.count) == [1, 1, 1, 1, 1])
-    #expect(steps.units.flatMap { $0 } == Array(steps))
-    #expect(JournalSteps().units.first { _ in true } == nil)
+    #expect(steps.items.flatMap { $0 } == Array(steps))
+    #expect(JournalSteps().items.first { _ in true } == nil)
   }
 
   /// Lines cross the boundaries of the buffers in which the file is read.
@@ -57,7 +57,7 @@ extension JournalRecord {
       record.steps.append(
         JournalStep(
           path: ByteString("directory-\(number / 100)/file-\(number)"), source: 1, kept: 0,
-          unit: number % 3 == 0 ? number : nil))
+          item: number % 3 == 0 ? number : nil))
     }
     #expect(JournalRecord(reading: record.bytes) == record)
   }
@@ -67,7 +67,7 @@ extension JournalRecord {
   ]) func linesAreReadOneByOne(lines: [String]) throws {
     for ending in ["", "\n"] {
       let text = lines.joined(separator: "\n") + ending
-      var reader = LineReader(try Descriptor.inMemory(Array(text.utf8)))
+      var reader = JournalRecord.LineReader(try Descriptor.inMemory(Array(text.utf8)))
       var found: [String] = []
       while let line = try reader.next() { found.append(String(decoding: line, as: UTF8.self)) }
       #expect(found == lines.filter { !$0.isEmpty })

@@ -98,10 +98,10 @@ import Testing
     try directory.write("old", at: "place/a/file")
     try directory.write("new", at: "staged/a/file")
     let step = JournalStep(path: "a/file", source: 1, kept: 2)
-    #expect(try places.runner().take(step))
+    #expect(try places.runner().apply(step))
     #expect(try places.text("place/a/file") == "new")
     #expect(try places.text("trash/a/file") == "old")
-    #expect(try !places.runner().take(step), "it is already in place")
+    #expect(try !places.runner().apply(step), "it is already in place")
     #expect(try places.text("place/a/file") == "new")
   }
 
@@ -114,7 +114,7 @@ import Testing
     // The first half of the step was taken.
     try directory.directory.directory("trash").createHardLink(
       "file", to: "file", in: directory.directory.directory("place"))
-    #expect(try places.runner().take(JournalStep(path: "file", source: 1, kept: 2)))
+    #expect(try places.runner().apply(JournalStep(path: "file", source: 1, kept: 2)))
     #expect(try places.text("place/file") == "new")
     #expect(try directory.directory.directory("trash").names() == ["file", "x"])
     #expect(try places.text("trash/file") == "old")
@@ -126,7 +126,7 @@ import Testing
     try directory.write("of the app", at: "place/file")
     try directory.write("old", at: "trash/file")
     try directory.write("x", at: "staged/x")
-    #expect(try places.runner().take(JournalStep(path: "file", kept: 2)))
+    #expect(try places.runner().apply(JournalStep(path: "file", kept: 2)))
     #expect(try places.text("place/file") == nil)
     #expect(try places.text("trash/file") == "old")
     #expect(try places.text("trash/file.1") == "of the app")
@@ -140,8 +140,8 @@ import Testing
     try directory.write("inner", at: "place/b/inner")
     try directory.write("file", at: "staged/b")
     let runner = try places.runner()
-    #expect(try runner.take(JournalStep(path: "a", source: 1, kept: 2)))
-    #expect(try runner.take(JournalStep(path: "b", source: 1, kept: 2)))
+    #expect(try runner.apply(JournalStep(path: "a", source: 1, kept: 2)))
+    #expect(try runner.apply(JournalStep(path: "b", source: 1, kept: 2)))
     #expect(try places.text("place/a/inner") == "inner")
     #expect(try places.text("place/b") == "file")
     #expect(try places.text("trash/a") == "file")
@@ -154,7 +154,7 @@ import Testing
     try directory.write("old", at: "place/a/file")
     try directory.write("new", at: "staged/a/file")
     let step = JournalStep(path: "a/file", source: 1, kept: 0, keptName: "file.before")
-    #expect(try places.runner().take(step))
+    #expect(try places.runner().apply(step))
     #expect(try places.text("place/a/file") == "new")
     #expect(try places.text("place/a/file.before") == "old")
   }
@@ -168,7 +168,7 @@ import Testing
     try directory.directory.rename("place", to: "moved", in: directory.directory)
     try directory.write("of another user", at: "place/file")
     #expect(throws: SystemError.self) {
-      try runner.take(JournalStep(path: "file", source: 1, kept: 2))
+      try runner.apply(JournalStep(path: "file", source: 1, kept: 2))
     }
     #expect(try places.text("place/file") == "of another user")
     #expect(try places.text("moved/file") == "old")

@@ -44,7 +44,7 @@ import Testing
         "Library/Caches/group", "Library/Caches/stone/c", "Library/Caches/stone/deep/d",
         "Library/Caches/plain/e",
       ])
-    let group = try #require(plan.units.first { $0.kind == .folder })
+    let group = try #require(plan.units.first { $0.kind == .directory })
     #expect(group.files == 2 && plan.decision(on: group).rule == "cache-group")
     let report = PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
     #expect(report.failed.isEmpty && report.changed.isEmpty)

@@ -1,9 +1,10 @@
 import ArchiveStore
 import DeviceScan
-import Purge
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Purge
 
 /// Which files a purge deletes, and which it keeps.
 @Suite(.spreadScans) struct PurgeOperationTests {
@@ -110,11 +111,11 @@ import Testing
     try fixture.put("Library/Caches/a")
     let scan = try fixture.scan()
     let party = PurgePlan.party(of: try #require(scan.containers.first).container)
-    #expect(PurgeRequest.sign(of: party, in: scan) == nil)
+    #expect(RunningParties.sign(of: party, in: scan) == nil)
     let path = fixture.directory.path(fixture.data()).appending("Library/Caches/a")
     let sleeper = try Program.start("sleep", ["3600"], standardInput: path)
     defer { sleeper.end() }
-    #expect(PurgeRequest.sign(of: party, in: scan)?.contains("sleep") == true)
+    #expect(RunningParties.sign(of: party, in: scan)?.contains("sleep") == true)
   }
 
   @Test func aPurgeStopsBetweenUnits() throws {

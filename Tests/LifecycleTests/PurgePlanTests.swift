@@ -26,7 +26,7 @@ import Testing
     #expect(found["Library/Caches/img.db"]?.kind == .database)
     #expect(found["Library/Caches/img.db"]?.files == 3)
     #expect(found["Library/Caches/img.db"]?.bytes == 3 * 4096)
-    #expect(found["Library/Caches/web/fsCachedData"]?.kind == .folder)
+    #expect(found["Library/Caches/web/fsCachedData"]?.kind == .directory)
     #expect(found["Library/Caches/web/fsCachedData"]?.files == 2)
     #expect(found["tmp/upload"]?.terms.order == 0)
     #expect(plan.chosenPaths.count == 4)

@@ -37,10 +37,10 @@ import Testing
       JournalRecord.Root(path: fixture.directory.path(Self.kept(record)), inode: nil),
     ]
     record.steps = [
-      JournalStep(path: "db-journal", kept: 2, unit: 0),
-      JournalStep(path: "db-wal", source: 1, kept: 2, unit: 0),
+      JournalStep(path: "db-journal", kept: 2, item: 0),
+      JournalStep(path: "db-wal", source: 1, kept: 2, item: 0),
       // It did not exist when the restore was planned, so nothing is kept.
-      JournalStep(path: "db", source: 1, unit: 0),
+      JournalStep(path: "db", source: 1, item: 0),
       JournalStep(path: "other", source: 1),
     ]
     self.record = record
@@ -71,13 +71,13 @@ import Testing
   /// The number of steps taken before the interruption.
   @Test(arguments: 0...2) func aDatabaseThatCannotBeRestoredIsUnchanged(_ taken: Int) throws {
     let runner = StepRunner(record.roots)
-    for step in record.steps.prefix(taken) { #expect(try runner.take(step)) }
+    for step in record.steps.prefix(taken) { #expect(try runner.apply(step)) }
     let report = try recover(record)
     let done = try #require(report.done.first)
     let paths = ["db-journal", "db-wal", "db"].map { fixture.directory.path("tree").appending($0) }
     #expect(report.blocked.isEmpty && done.isFinished)
     #expect(done.failed.map(\.path) == paths)
-    #expect(done.failed.map(\.remark).count { $0 == JournalStep.brokenUnitReason } == 2)
+    #expect(done.failed.map(\.remark).count { $0 == JournalStep.brokenItemReason } == 2)
     #expect(try found() == Self.older)
     #expect(try fixture.text("tree/other") == "other")
   }
@@ -88,7 +88,7 @@ import Testing
     var record = record
     record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
-    for step in record.steps.prefix(3) { #expect(try runner.take(step)) }
+    for step in record.steps.prefix(3) { #expect(try runner.apply(step)) }
     try fixture.directory.write("of what came", at: "tree/db-journal")
     try fixture.directory.write("log of what came", at: "tree/db-wal")
     let done = try #require(try recover(record).done.first)
@@ -102,8 +102,8 @@ import Testing
   /// Only an orphaned journal of a database had to be moved, and was; then the app wrote to it.
   @Test func aMovedLogIsNotMovedAgain() throws {
     var record = record
-    record.steps = [JournalStep(path: "db-journal", kept: 2, unit: 0), record.steps[3]]
-    #expect(try StepRunner(record.roots).take(record.steps[0]))
+    record.steps = [JournalStep(path: "db-journal", kept: 2, item: 0), record.steps[3]]
+    #expect(try StepRunner(record.roots).apply(record.steps[0]))
     try fixture.directory.write("of later", at: "tree/db-journal")
     let done = try #require(try recover(record).done.first)
     #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
@@ -115,7 +115,7 @@ import Testing
   @Test func aFailedRollbackIsLeftToTheRecovery() throws {
     // Two renames put log and journal in place, and the third would move the log back.
     let faults = Faults.Plan(failing: [.rename], at: 3, number: 5, staysBroken: true)
-    let failure = #expect(throws: UnitFailure.self) {
+    let failure = #expect(throws: StepRunner.Failure.self) {
       try Faults.inject(faults) {
         try StepRunner(record.roots, isFresh: true).applyAll(record.steps.prefix(3))
       }
@@ -132,7 +132,7 @@ import Testing
   @Test func aFileKeptUnderANumberedNameIsRestored() throws {
     try fixture.directory.write("another one's", at: Self.kept(record).appending("db-wal"))
     let runner = StepRunner(record.roots, isFresh: true)
-    let failure = #expect(throws: UnitFailure.self) {
+    let failure = #expect(throws: StepRunner.Failure.self) {
       try runner.applyAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.left == nil)
@@ -145,7 +145,7 @@ import Testing
     var record = record
     record.steps.keepThird(in: 2)
     try Directory.open(path: fixture.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db")
-    let failure = #expect(throws: UnitFailure.self) {
+    let failure = #expect(throws: StepRunner.Failure.self) {
       try StepRunner(record.roots, isFresh: true).applyAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.error.isStale == true)
@@ -169,7 +169,7 @@ import Testing
     var record = record
     record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
-    for step in record.steps.prefix(taken) { #expect(try runner.take(step)) }
+    for step in record.steps.prefix(taken) { #expect(try runner.apply(step)) }
     let done = try #require(try recover(record).done.first)
     #expect(done.isFinished && done.failed.isEmpty && done.steps == 4 - taken)
     #expect(try found() == ["db": "stored", "db-wal": "log of stored"])
@@ -178,8 +178,8 @@ import Testing
   /// A journal of an older version, which wrote no units, is recovered step by step.
   @Test func aJournalWithoutUnitsIsTakenStepByStep() throws {
     let steps = record.steps.map { JournalStep(path: $0.path, source: $0.source, kept: $0.kept) }
-    #expect(JournalSteps(steps).units.map(\.count) == [1, 1, 1, 1])
-    #expect(record.steps.units.map(\.count) == [3, 1])
+    #expect(JournalSteps(steps).items.map(\.count) == [1, 1, 1, 1])
+    #expect(record.steps.items.map(\.count) == [3, 1])
     let record = try #require(JournalRecord(reading: self.record.bytes))
     #expect(record.steps == self.record.steps)
   }

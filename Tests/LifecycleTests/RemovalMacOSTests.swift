@@ -82,7 +82,7 @@ import Testing
     let before = try fixture.records("disk")
     let plan = try plan(change)
     let refusal = try #require(plan.refusals.first)
-    #expect(plan.refusals.count == 1 && refusal.code == .place)
+    #expect(plan.refusals.count == 1 && refusal.code == .location)
     #expect(
       refusal.reason.contains("'apps/org.example.one/bundle' is outside the device, at '"),
       "\(refusal.reason)")

@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  private func action(_ plan: AppChangePlan) -> ContainerAction? {
+  private func action(_ plan: AppChangePlan) -> PlannedContainer.Action? {
     plan.containers.first { $0.logical.kind == .group }?.action
   }
 

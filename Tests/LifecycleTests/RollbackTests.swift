@@ -38,7 +38,7 @@ import Testing
       #expect(updated.isComplete)
       let plan = try fixture.rollbackPlan(of: fixture.scan(overlays), at: Host.now())
       #expect(plan.newer.isEmpty)
-      if isStrict { #expect(plan.containers.contains { !$0.returns.isEmpty }) }
+      if isStrict { #expect(plan.containers.contains { !$0.trashRestores.isEmpty }) }
       let report = try fixture.carryOut(plan, from: fixture.base.repository.beginReading())
       #expect(report.isComplete, "\(report.failed)")
       let after = try fixture.contents()
@@ -72,7 +72,9 @@ import Testing
     #expect(try fixture.contents() == now)
   }
 
-  @Test(arguments: DataChoice.allCases) func theChosenDataIsKept(_ choice: DataChoice) throws {
+  @Test(arguments: AppChangeRequest.DataChoice.allCases) func theChosenDataIsKept(
+    _ choice: AppChangeRequest.DataChoice
+  ) throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, Self.package)
     try fixture.write("rewritten", "Documents/thesis.txt")
@@ -161,14 +163,16 @@ import Testing
 
   /// Data discarded by a strict update is restored unless there is new data at its path or the
   /// current data is kept; entries created since are kept.
-  @Test(arguments: DataChoice.allCases) func discardedDataIsRestored(_ choice: DataChoice) throws {
+  @Test(arguments: AppChangeRequest.DataChoice.allCases) func discardedDataIsRestored(
+    _ choice: AppChangeRequest.DataChoice
+  ) throws {
     let fixture = try UpdateFixture()
     let other: ByteString = "tmp/deep/other"
     try fixture.write("other", other)
     try fixture.run(.update, Self.package) { $0.isStrict = true }
     try fixture.write("new upload", "tmp/upload")
     let plan = try fixture.rollbackPlan { $0.data = choice }
-    let returns = plan.containers.flatMap(\.returns)
+    let returns = plan.containers.flatMap(\.trashRestores)
     let report = try fixture.carryOut(plan, from: fixture.base.repository.beginReading())
     #expect(report.isComplete, "\(report.failed)")
     let found = try fixture.contents()

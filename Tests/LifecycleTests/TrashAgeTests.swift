@@ -1,12 +1,13 @@
 import ArchiveStore
 import Backup
 import DeviceDiscovery
-import DeviceTransaction
 import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceTransaction
 
 /// How long the trash keeps files: until the next operation on the app, and at least a day.
 @Suite(.spreadScans) struct TrashAgeTests {
@@ -146,7 +147,7 @@ import Testing
       "old", at: ByteString("tree/.sandboxctl/trash/\(id)/folders/tree/file"))
     try writeNote(
       fixture, id, elsewhere: [#"{"path":"\#(place)"}"#], subjects: ["folders/tree"] + others)
-    let scope = try RecoveryScope(
+    let scope = try DeviceScope(
       Device.find(root: fixture.directory.path("tree"), layout: .folder))
     try #require(scope.permits(place), "the test needs a permitted path")
     let left = try restore(fixture, snapshot, at: 0)

@@ -102,8 +102,9 @@ import Testing
 
   /// Rollback: the old bundle replaces the new one, in the directory that it shares with others;
   /// the data stays in its directory, in the chosen state.
-  @Test(arguments: DataChoice.allCases) func aRollbackRestoresTheBundle(_ choice: DataChoice) throws
-  {
+  @Test(arguments: AppChangeRequest.DataChoice.allCases) func aRollbackRestoresTheBundle(
+    _ choice: AppChangeRequest.DataChoice
+  ) throws {
     let data: ByteString = "home/Library/Containers/org.example.one/Data"
     try fixture.directory.write("a thesis", at: data.appending("Documents/thesis"))
     try fixture.directory.write("a note", at: data.appending("Documents/note"))
@@ -142,7 +143,7 @@ import Testing
     #expect(kept.contains("chapter") == (choice == .before))
   }
 
-  private func rollbackPlan(_ choice: DataChoice?) throws -> AppChangePlan {
+  private func rollbackPlan(_ choice: AppChangeRequest.DataChoice?) throws -> AppChangePlan {
     let device = try Device.find(root: fixture.directory.path("home"), layout: .macOS)
     let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
       AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
@@ -155,7 +156,7 @@ import Testing
       scan, request, to: before, from: fixture.repository.beginReading())
   }
 
-  private func rollback(_ choice: DataChoice?) throws -> AppChangeReport {
+  private func rollback(_ choice: AppChangeRequest.DataChoice?) throws -> AppChangeReport {
     try AppChangeOperation(
       rollbackPlan(choice),
       saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository),

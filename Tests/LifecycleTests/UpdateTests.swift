@@ -152,7 +152,7 @@ import Testing
     func codes(
       _ package: MemoryPackage, _ change: AppChange = .update,
       _ adapt: (inout AppChangeRequest) -> Void = { _ in }
-    ) throws -> [Refusal.Code] {
+    ) throws -> [AppChangePlan.Refusal.Code] {
       try fixture.plan(change, package, [], adapt).refusals.map(\.code)
     }
     #expect(try codes(MemoryPackage(version: "0.9")) == [.downgrade])

@@ -30,7 +30,7 @@ package struct InterruptedOperation: Sendable {
         OperationJournal.file(record.id) == path.lastComponent
       else {
         throw OperationError(
-          .failed,
+          .failed, code: .journalDamaged,
           "cannot read the journal '\(path)': it is damaged or was written by a later version",
           hint: "if it is damaged, remove it: no file is incomplete, and replaced files are in "
             + "the trash")

@@ -6,7 +6,7 @@ package import SystemIO
 /// roll it back from this record.
 package struct JournalRecord: Hashable, Sendable {
   /// The progress of an operation with its current container.
-  package enum State: String, Sendable {
+  enum State: String, Sendable {
     /// Staging is in progress and the container is unchanged. Recovery removes the staged entries.
     case preparing
     /// Everything is staged and synced, and steps are being applied. Recovery applies the remaining
@@ -45,12 +45,12 @@ package struct JournalRecord: Hashable, Sendable {
   /// a full or failing volume ends the recovery, and the journal stays.
   let isWhole: Bool
   /// The index of the current container.
-  package var currentContainer = 0
-  package var state = State.preparing
+  var currentContainer = 0
+  var state = State.preparing
   /// The directories that contain staged entries (`StagingDirectory`).
-  package var staging: [ByteString] = []
-  package var roots: [Root] = []
-  package var steps = JournalSteps()
+  var staging: [ByteString] = []
+  var roots: [Root] = []
+  var steps = JournalSteps()
 
   package init(
     operation: String, time: Timestamp, subjects: [ByteString], containers: [ByteString],
@@ -63,6 +63,35 @@ package struct JournalRecord: Hashable, Sendable {
     self.subjects = subjects
     self.containers = containers
     self.isWhole = isWhole
+  }
+
+  /// Returns the record after all steps were rolled back. It has to be written before the staged
+  /// entries are removed: a step without a staged entry would be mistaken for one to roll back.
+  ///
+  /// - Parameter hasPlacedEntries: whether any new entry was in place, so that the staged entries
+  ///   are kept; otherwise they are removed.
+  func withoutSteps(hasPlacedEntries: Bool) -> JournalRecord {
+    var record = self
+    record.state = hasPlacedEntries ? .returning : .preparing
+    (record.roots, record.steps) = ([], [])
+    return record
+  }
+
+  /// The record once no further step is to be applied. It has to be written before the rest of the
+  /// staging is removed: a step without a staged entry would be mistaken for an applied one.
+  var settled: JournalRecord {
+    var record = self
+    (record.roots, record.steps) = ([], [])
+    return record
+  }
+
+  /// Syncs the volumes of the roots.
+  func syncRoots() throws(SystemError) {
+    for root in roots {
+      do throws(SystemError) {
+        try Directory.open(resolved: root.path).syncVolume()
+      } catch { if !error.isMissing { throw error } }
+    }
   }
 }
 
@@ -87,8 +116,8 @@ extension JournalRecord {
   }
 
   /// Writes the journal file in pieces: the head on the first line, then one step a line.
-  package func write(
-    to take: (borrowing [UInt8]) throws(SystemError) -> Void
+  func write(
+    to sink: (borrowing [UInt8]) throws(SystemError) -> Void
   ) throws(SystemError) {
     var piece = JSON.object([
       JSON.Member("format", .integer(Self.format)), JSON.Member("id", .string(id)),
@@ -106,12 +135,12 @@ extension JournalRecord {
       piece.append(contentsOf: Array((number == 0 ? "\n" : ",\n").utf8))
       step.json.write(to: &piece)
       if piece.count >= Self.pieceLength {
-        try take(piece)
+        try sink(piece)
         piece.removeAll(keepingCapacity: true)
       }
     }
     piece.append(contentsOf: Self.ending + [UInt8(ascii: "\n")])
-    try take(piece)
+    try sink(piece)
   }
 
   private static let pieceLength = 256 << 10
@@ -119,7 +148,7 @@ extension JournalRecord {
   /// Reads a journal file line by line.
   ///
   /// - Returns: the record, or nil if the file is not in this format or larger than `limit`.
-  package static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
+  static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
     guard try file.status().size <= UInt64(limit) else { return nil }
     var lines = LineReader(file)
     guard let head = try lines.next().map({ Array($0) }) else { return nil }
@@ -195,5 +224,50 @@ extension JournalRecord.Root {
       return nil
     }
     self.init(path: path, inode: inode.integer.map { UInt64(bitPattern: $0) })
+  }
+}
+
+extension JournalRecord {
+  /// A reader of the lines of a text file that holds only a few lines in memory. Empty lines are
+  /// skipped.
+  struct LineReader: ~Copyable {
+    private let file: Descriptor
+    private var buffer: [UInt8] = []
+    /// The offset of the next line in the buffer.
+    private var start = 0
+    private var offset: UInt64 = 0
+    private var isAtEnd = false
+
+    private static let step = 256 << 10
+
+    init(_ file: consuming Descriptor) { self.file = file }
+
+    /// Returns the next line without its newline, or nil at the end of the file.
+    mutating func next() throws(SystemError) -> ArraySlice<UInt8>? {
+      var searched = start
+      while true {
+        if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+          defer { start = end + 1 }
+          if end > start { return buffer[start..<end] }
+          searched = end + 1
+          continue
+        }
+        if isAtEnd {
+          defer { start = buffer.endIndex }
+          return start < buffer.endIndex ? buffer[start...] : nil
+        }
+        searched = buffer.count - start
+        try fill()
+      }
+    }
+
+    private mutating func fill() throws(SystemError) {
+      buffer.removeFirst(start)
+      start = 0
+      let before = buffer.count
+      try file.read(count: Self.step, at: offset, appendingTo: &buffer)
+      offset += UInt64(buffer.count - before)
+      isAtEnd = buffer.count == before
+    }
   }
 }

@@ -1,7 +1,7 @@
 internal import Codecs
 package import SystemIO
 
-/// One step of an operation: it moves an entry to its place, moves the present entry away, or does
+/// One step of an operation: it moves an entry to its path, moves the present entry away, or does
 /// both.
 ///
 /// A step can be repeated after an interruption at any point. If the new entry is still staged, the
@@ -21,14 +21,14 @@ package struct JournalStep: Hashable, Sendable {
   package var kept: Int?
   /// The kept entry's name, if it differs.
   package var keptName: ByteString?
-  /// The unit that the step belongs to, for example a database with its log. All neighboring steps
-  /// of a unit are applied or none. Nil for a single step.
-  package var unit: Int?
+  /// The number of the item that the step belongs to, for example a database with its log; `unit`
+  /// in the journal. All neighboring steps of an item are applied or none. Nil for a single step.
+  package var item: Int?
 
-  /// Creates the value from its parts.
+  /// Creates a step.
   package init(
     path: ByteString, root: Int = 0, source: Int? = nil, sourceName: ByteString? = nil,
-    kept: Int? = nil, keptName: ByteString? = nil, unit: Int? = nil
+    kept: Int? = nil, keptName: ByteString? = nil, item: Int? = nil
   ) {
     self.path = path
     self.root = root
@@ -36,12 +36,12 @@ package struct JournalStep: Hashable, Sendable {
     self.sourceName = sourceName
     self.kept = kept
     self.keptName = keptName
-    self.unit = unit
+    self.item = item
   }
 
-  /// The reason for a file that is not restored because another file of its unit, a database, is
+  /// The reason for a file that is not restored because another file of its item, a database, is
   /// not.
-  package static let brokenUnitReason = "a file of the same database could not be restored"
+  package static let brokenItemReason = "a file of the same database could not be restored"
 
   /// The components of the directory.
   var directory: [ByteString] { path.components.dropLast() }
@@ -56,7 +56,7 @@ extension JournalStep {
     if let sourceName { members += JSON.members(sourceName, named: "from_name") }
     if let kept { members.append(JSON.Member("keep", .integer(Int64(kept)))) }
     if let keptName { members += JSON.members(keptName, named: "as") }
-    if let unit { members.append(JSON.Member("unit", .integer(Int64(unit)))) }
+    if let item { members.append(JSON.Member("unit", .integer(Int64(item)))) }
     return .object(members)
   }
 
@@ -69,18 +69,107 @@ extension JournalStep {
     let kept = json["keep"]?.integer.flatMap { Int(exactly: $0) }
     let name = json.bytes(named: "as")
     let sourceName = json.bytes(named: "from_name")
-    let unit = json["unit"]?.integer.flatMap { Int(exactly: $0) }
+    let item = json["unit"]?.integer.flatMap { Int(exactly: $0) }
     let numbers = [root, source ?? 0, kept ?? 0]
     guard numbers.allSatisfy({ (0..<roots).contains($0) }), source != nil || kept != nil,
       (source == nil) == (json["from"] == nil), (kept == nil) == (json["keep"] == nil),
-      (unit == nil) == (json["unit"] == nil), (0...Int(Int32.max)).contains(unit ?? 0),
+      (item == nil) == (json["unit"] == nil), (0...Int(Int32.max)).contains(item ?? 0),
       [name, sourceName].allSatisfy({ $0.map(\.isName) ?? true }),
       source != nil || sourceName == nil
     else { return nil }
     self.init(
       path: path, root: root, source: source, sourceName: sourceName, kept: kept, keptName: name,
-      unit: unit)
+      item: item)
   }
+}
+
+/// The steps of a journal, in the order in which they are applied.
+///
+/// A restore may have millions of steps. Each is stored as a row of 32 bytes, with its names in one
+/// arena, and both can spill to disk (`SpillableArray`). A `JournalStep` is created on access.
+package struct JournalSteps: Sendable {
+  private var rows = SpillableArray<Row>()
+  private var names = SpillableArray<UInt8>()
+
+  private struct Row: BitwiseCopyable, Sendable {
+    /// The offset of the step's path, which its two other names follow.
+    let start: UInt64
+    let pathLength: UInt32
+    /// The lengths of the other names; 0 if absent.
+    let sourceNameLength, keptNameLength: UInt16
+    let root: Int32
+    /// -1 if absent.
+    let source, kept, item: Int32
+  }
+
+  /// Creates an empty list.
+  init() {}
+
+  /// Creates a list of steps.
+  init(_ steps: some Sequence<JournalStep>) { for step in steps { append(step) } }
+
+  package mutating func append(_ step: JournalStep) {
+    let start = UInt64(names.count)
+    for name in [step.path, step.sourceName, step.keptName] {
+      if let name { names.append(contentsOf: name.bytes) }
+    }
+    rows.append(
+      Row(
+        start: start, pathLength: UInt32(step.path.count),
+        sourceNameLength: UInt16(step.sourceName?.count ?? 0),
+        keptNameLength: UInt16(step.keptName?.count ?? 0), root: Int32(step.root),
+        source: Int32(step.source ?? -1), kept: Int32(step.kept ?? -1), item: Int32(step.item ?? -1)
+      ))
+  }
+
+  mutating func append(contentsOf steps: some Sequence<JournalStep>) {
+    for step in steps { append(step) }
+  }
+
+  /// The steps grouped by item. A step without an item is a group of its own.
+  var items: UnfoldSequence<Slice<JournalSteps>, Int> { parts { rows[$0].item } }
+
+  /// The steps as groups of one.
+  var singly: UnfoldSequence<Slice<JournalSteps>, Int> { parts { _ in -1 } }
+
+  private func parts(
+    of item: @escaping (Int) -> Int32
+  ) -> UnfoldSequence<Slice<JournalSteps>, Int> {
+    sequence(state: startIndex) { start in
+      guard start < endIndex else { return nil }
+      var end = start + 1
+      while end < endIndex, item(start) >= 0, item(end) == item(start) { end += 1 }
+      defer { start = end }
+      return self[start..<end]
+    }
+  }
+}
+
+extension JournalSteps: RandomAccessCollection {
+  package var startIndex: Int { 0 }
+  package var endIndex: Int { rows.count }
+
+  package subscript(index: Int) -> JournalStep {
+    let row = rows[index]
+    var at = Int(row.start)
+    let name = { (length: Int) -> ByteString? in
+      defer { at += length }
+      return length == 0 ? nil : ByteString(names.copy(at..<(at + length)))
+    }
+    return JournalStep(
+      path: name(Int(row.pathLength)) ?? "", root: Int(row.root),
+      source: row.source < 0 ? nil : Int(row.source), sourceName: name(Int(row.sourceNameLength)),
+      kept: row.kept < 0 ? nil : Int(row.kept), keptName: name(Int(row.keptNameLength)),
+      item: row.item < 0 ? nil : Int(row.item))
+  }
+}
+
+extension JournalSteps: Hashable, ExpressibleByArrayLiteral {
+  package init(arrayLiteral steps: JournalStep...) { self.init(steps) }
+
+  package static func == (left: Self, right: Self) -> Bool { left.elementsEqual(right) }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(count) }
 }
 
 extension ByteString {

@@ -51,7 +51,7 @@ package struct OpenedNote: Sendable {
   /// is a directory that now belongs to another user.
   ///
   /// - Parameter scope: the permitted locations, for a note that another process may have written.
-  func settle(within scope: RecoveryScope? = nil) throws(SystemError) {
+  func settle(within scope: DeviceScope? = nil) throws(SystemError) {
     guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
       let bytes = try ControlDirectory.read(name, in: directory, limit: Self.limit)
     else { return }

@@ -61,7 +61,7 @@ package final class OperationJournal {
         continue
       }
       throw OperationError(
-        .failed,
+        .failed, code: .recoveryRequired,
         "cannot change '\(subject)' of '\(root)': the interrupted \(left.operation) of "
           + "'\(left.container)' has to be recovered first",
         hint: "run 'sandboxctl recover' to finish it or roll it back")
@@ -69,10 +69,10 @@ package final class OperationJournal {
   }
 
   /// Records the directories in which entries for the next container are going to be staged.
-  package func prepare(_ container: Int, stagingIn places: [ByteString]) throws(SystemError) {
+  package func prepare(_ container: Int, stagingIn directories: [ByteString]) throws(SystemError) {
     record.currentContainer = container
     record.state = .preparing
-    record.staging = places
+    record.staging = directories
     (record.roots, record.steps) = ([], [])
     try write()
   }
@@ -121,7 +121,7 @@ package final class OperationJournal {
   /// Writes a record, replacing the present one.
   ///
   /// - Throws: `tooLarge` if the record exceeds `limit` bytes; the present record is kept.
-  package static func write(
+  static func write(
     _ record: JournalRecord, in directory: borrowing Directory, limit: Int = JournalRecord.limit
   ) throws(SystemError) {
     let name = file(record.id)

@@ -6,7 +6,7 @@ package import SystemIO
 /// `.sandboxctl/trash/<operation>/<logical path>` (docs/journal.md, "The trash").
 package struct Trash: Sendable {
   private let root: ByteString
-  private let scope: RecoveryScope
+  private let scope: DeviceScope
 
   /// The minimum time that an item is kept, in seconds: 24 hours.
   package static let age = 24.0 * 3600
@@ -14,7 +14,7 @@ package struct Trash: Sendable {
   /// Creates the trash of a device.
   package init(of device: Device) {
     root = device.root
-    scope = RecoveryScope(device)
+    scope = DeviceScope(device)
   }
 
   /// The entries that one operation moved to the trash.
@@ -53,18 +53,18 @@ package struct Trash: Sendable {
     guard let trash = try ControlDirectory.open(ControlDirectory.trash, root: root) else {
       return []
     }
-    let place = ControlDirectory.path(ControlDirectory.trash, root: root)
+    let trashPath = ControlDirectory.path(ControlDirectory.trash, root: root)
     var items: [Item] = []
     for name in try trash.names() {
       guard JournalRecord.isID(name), let directory = try? trash.directory(name) else { continue }
-      let note = TrashNote(in: directory, of: name)
+      let note = TrashDirectory.Note(in: directory, of: name)
       var time = note?.time
       if time == nil { time = try directory.status().modified }
       items.append(
         Item(
           id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
           subjects: note?.subjects ?? [],
-          directories: [place.appending(name)] + known(note?.elsewhere ?? [], name),
+          directories: [trashPath.appending(name)] + known(note?.elsewhere ?? [], name),
           saved: note?.saved))
     }
     return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
@@ -72,10 +72,10 @@ package struct Trash: Sendable {
 
   /// Returns the directories on other volumes that are this operation's trash in one of the
   /// device's containers: a note may be wrong, and nothing else may be removed.
-  private func known(_ places: [ByteString], _ name: ByteString) -> [ByteString] {
-    places.filter { place in
-      scope.permits(place)
-        && place.components.suffix(3) == [OwnNames.directory, ControlDirectory.trash, name]
+  private func known(_ directories: [ByteString], _ name: ByteString) -> [ByteString] {
+    directories.filter { path in
+      scope.permits(path)
+        && path.components.suffix(3) == [OwnNames.directory, ControlDirectory.trash, name]
     }
   }
 
@@ -84,7 +84,8 @@ package struct Trash: Sendable {
     var contents = PresentEntries(protected: [])
     if let directory = try? Directory.open(resolved: path) { try? contents.read(directory) }
     var totals = contents.totals
-    if let note = try? Directory.open(resolved: path).status(TrashNote.file), totals.files > 0,
+    if let note = try? Directory.open(resolved: path).status(TrashDirectory.Note.file),
+      totals.files > 0,
       totals.bytes >= note.size
     {
       totals.files -= 1
@@ -116,7 +117,7 @@ package struct Trash: Sendable {
   }
 
   /// Removes an item by directory handles; a volume mounted in it is kept.
-  package func remove(_ item: Item) throws(SystemError) {
+  func remove(_ item: Item) throws(SystemError) {
     _ = try remove(item, counting: ProgressCounters()) { false }
   }
 
@@ -147,7 +148,7 @@ package struct Trash: Sendable {
     // A mounted volume is refused as a whole below.
     if try directory.status().isMountPoint { return true }
     var failure: SystemError?
-    for name in try directory.names() where name != TrashNote.file {
+    for name in try directory.names() where name != TrashDirectory.Note.file {
       do throws(SystemError) {
         guard try directory.removeTree(name, watch: watch) else { return false }
       } catch { failure = failure ?? error }
@@ -179,7 +180,8 @@ package struct Trash: Sendable {
   private static func isEmpty(_ path: ByteString) -> Bool {
     do throws(SystemError) {
       return try holdsNothing(Directory.open(resolved: path)) { name in
-        name == TrashNote.file || AtomicFile.isTemporary(name) || TrashDirectory.isProbe(name)
+        name == TrashDirectory.Note.file || AtomicFile.isTemporary(name)
+          || TrashDirectory.isProbe(name)
       }
     } catch { return error.isMissing }
   }
@@ -210,11 +212,11 @@ package struct Trash: Sendable {
         try? remove(item)
         continue
       }
-      for (subject, place) in done.flatMap({ subject in item.directories.map { (subject, $0) } }) {
+      for (subject, path) in done.flatMap({ subject in item.directories.map { (subject, $0) } }) {
         guard let name = subject.lastComponent, let kind = subject.components.first else {
           continue
         }
-        try? Directory.open(resolved: place).directory(kind).removeTree(name)
+        try? Directory.open(resolved: path).directory(kind).removeTree(name)
       }
     }
   }

@@ -1,3 +1,5 @@
+internal import ArchiveStore
+internal import Codecs
 internal import SandboxModel
 package import SystemIO
 
@@ -24,22 +26,22 @@ package final class TrashDirectory {
   ) throws(SystemError) {
     let trash = try ControlDirectory.make(ControlDirectory.trash, root: root)
     let own = try trash.makeDirectory(ByteString(record.id), permissions: 0o700)
-    var note = TrashNote(in: own, of: ByteString(record.id)) ?? TrashNote(record)
+    var note = Note(in: own, of: ByteString(record.id)) ?? Note(record)
     if let saved { note.saved = saved }
     let isNear = try Self.canMove(from: probe, to: own)
-    var place = ControlDirectory.path(ControlDirectory.trash, root: root)
-    if !isNear { place = ControlDirectory.path(ControlDirectory.trash, root: directory.path) }
-    place = place.appending(ByteString(record.id))
-    if !isNear, !note.elsewhere.contains(place) { note.elsewhere.append(place) }
+    var location = ControlDirectory.path(ControlDirectory.trash, root: root)
+    if !isNear { location = ControlDirectory.path(ControlDirectory.trash, root: directory.path) }
+    location = location.appending(ByteString(record.id))
+    if !isNear, !note.elsewhere.contains(location) { note.elsewhere.append(location) }
     // The note is written before the entries that it describes.
-    try ControlOwner.give(own.path)
-    try AtomicFile.write(note.bytes, as: TrashNote.file, in: own, permissions: 0o600)
-    try own.inheritOwner(TrashNote.file)
+    try ControlDirectory.inheritOwner(own.path)
+    try AtomicFile.write(note.bytes, as: Note.file, in: own, permissions: 0o600)
+    try own.inheritOwner(Note.file)
     try trash.sync()
-    path = place.appending(container)
+    path = location.appending(container)
     self.note = OpenedNote(record.id, root: root)
     ladder = DirectoryCursor(root: try Directory.make(resolved: path, permissions: 0o700))
-    try ControlOwner.give(path)
+    try ControlDirectory.inheritOwner(path)
   }
 
   /// The directory beside those of the containers for new entries that a rollback removed: another
@@ -48,12 +50,12 @@ package final class TrashDirectory {
 
   /// Moves a child of a directory to a path below the container's directory, under another name if
   /// one is given.
-  package func keep(
+  package func preserve(
     _ name: ByteString, of directory: borrowing Directory, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
   ) throws(SystemError) {
-    _ = try ladder.withDirectory(at: path, making: true) { place throws(SystemError) in
-      try directory.keep(name, in: place, as: newName ?? name, leaving: leaving, note)
+    _ = try ladder.withDirectory(at: path, making: true) { target throws(SystemError) in
+      try directory.preserve(name, in: target, as: newName ?? name, leaving: leaving, note)
     }
   }
 
@@ -79,5 +81,53 @@ package final class TrashDirectory {
     }
     try directory.remove(name)
     return true
+  }
+}
+
+extension TrashDirectory {
+  /// The note in an operation's directory in the trash, `operation.json`.
+  struct Note: Hashable, Sendable {
+    static let file: ByteString = "operation.json"
+
+    let id: String
+    let operation: String
+    let time: Timestamp
+    /// The apps, groups and directories whose entries are there, by their logical paths.
+    var subjects: [ByteString]
+    /// The operation's directories on other volumes than the device's root, as absolute paths.
+    var elsewhere: [ByteString] = []
+    /// The ID of the snapshot made before the operation.
+    var saved: String?
+
+    init(_ record: JournalRecord) {
+      (id, operation, time) = (record.id, record.operation, record.time)
+      subjects = record.subjects
+    }
+
+    var bytes: [UInt8] {
+      JSON.object([
+        JSON.Member("format", 1), JSON.Member("id", .string(id)),
+        JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
+        JSON.Member("subjects", JournalRecord.list(subjects)),
+        JSON.Member("elsewhere", JournalRecord.list(elsewhere)),
+        JSON.Member("saved", saved.map { .string($0) } ?? .null),
+      ]).compactBytes + [UInt8(ascii: "\n")]
+    }
+
+    /// Reads the note of an operation's directory in the trash; nil if there is none, or if it has
+    /// another format, another operation's ID, or another owner.
+    init?(in directory: borrowing Directory, of name: ByteString) {
+      guard let bytes = try? ControlDirectory.read(Self.file, in: directory, limit: 1 << 24),
+        let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,
+        let id = json["id"]?.string, ByteString(id) == name,
+        let operation = json["operation"]?.string,
+        let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
+        let subjects = JournalRecord.paths(json["subjects"]),
+        let elsewhere = JournalRecord.paths(json["elsewhere"])
+      else { return nil }
+      (self.id, self.operation, self.time) = (id, operation, time)
+      (self.subjects, self.elsewhere) = (subjects, elsewhere)
+      saved = json["saved"]?.string
+    }
   }
 }

@@ -152,7 +152,7 @@ package struct DeviceRestoreOperation {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
         _ = try Directory.make(resolved: harbor, permissions: 0o700)
-        try ControlOwner.give(harbor)
+        try ControlDirectory.inheritOwner(harbor)
       } catch { throw OperationError(error) }
     }
     let report = try RestoreOperation(

@@ -104,7 +104,7 @@ package struct Placement: ~Copyable {
       try to.linkAside(name, as: tree.asideName(number))
     } else if entry.action == .replace, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
-      try trash.keep(name, of: to, at: directory, leaving: entry.changesKind)
+      try trash.preserve(name, of: to, at: directory, leaving: entry.changesKind)
     }
     switch (entry.action, entry.changesKind) {
     case (.replace, true):
@@ -132,7 +132,7 @@ package struct Placement: ~Copyable {
       }
       if isStopping() { throw interruption() }
       let moves = steps.moves(of: number)
-      do throws(UnitFailure) {
+      do throws(StepRunner.Failure) {
         _ = try runner.applyAll(moves.map(\.step))
         placed += moves.count { $0.entry != nil }
       } catch {
@@ -165,7 +165,7 @@ package struct Placement: ~Copyable {
   /// - Throws: `OperationError` if the database could not be rolled back; nothing else is tried
   ///   then.
   private mutating func report(
-    _ failure: UnitFailure, of database: RestorePlan.Database, _ moves: [PlacementSteps.Move]
+    _ failure: StepRunner.Failure, of database: RestorePlan.Database, _ moves: [PlacementSteps.Move]
   ) throws {
     let name = moves[failure.step].step.name
     if let (step, error) = failure.left {
@@ -219,7 +219,7 @@ package struct Placement: ~Copyable {
         let (trash, path) = (trash, plan.tree.path(deletion.directory, from: 0).components)
         try target.within(deletion.directory) { directory throws(SystemError) in
           guard let trash else { return try directory.removeTree(deletion.name) }
-          try trash.keep(deletion.name, of: directory, at: path, leaving: true)
+          try trash.preserve(deletion.name, of: directory, at: path, leaving: true)
         }
         gone.add(deletion.totals)
       } catch {

@@ -51,7 +51,7 @@ package struct PlacementSteps {
     }
     return (orphanedSidecars + members).map { move in
       var move = move
-      move.step.unit = number
+      move.step.item = number
       return move
     }
   }

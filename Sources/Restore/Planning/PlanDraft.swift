@@ -253,7 +253,7 @@ struct PlanDraft: ~Copyable {
     }
     for member in database.members where plan.tree.entries[member].action.isWritten {
       leave(member)
-      block(member, JournalStep.brokenUnitReason)
+      block(member, JournalStep.brokenItemReason)
     }
   }
 

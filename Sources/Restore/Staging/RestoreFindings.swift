@@ -106,7 +106,7 @@ package final class RestoreFindings: Sendable {
   /// Marks all entries of a database as failed.
   func fail(_ database: RestorePlan.Database) {
     for member in database.members where !isUnmade(member) {
-      fail(member, JournalStep.brokenUnitReason)
+      fail(member, JournalStep.brokenItemReason)
     }
   }
 

@@ -79,7 +79,7 @@ struct AppChangeRun {
   /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
   let repository: (repository: Repository, storage: LocalStorage)?
   /// The interrupted operations on the device that could not be recovered.
-  private let blocked: [BlockedRecovery]
+  private let blocked: [RecoveryReport.Blocked]
 
   /// Finds the device, recovers interrupted operations on it unless `--dry-run` is given, and opens
   /// the repository.

@@ -20,7 +20,7 @@ extension AppChangeRun {
     }
 
     /// Prints the planned changes and the reasons to refuse them.
-    func tell(_ refusals: [Refusal]) throws {
+    func tell(_ refusals: [AppChangePlan.Refusal]) throws {
       try head()
       try containers()
       try sums(isDone: false)
@@ -96,7 +96,7 @@ extension AppChangeRun {
         for move in container.moves {
           try console.result("  move  \(move.from) -> \(container.path.appending(move.inner))")
         }
-        for item in container.returns {
+        for item in container.trashRestores {
           try console.result(
             "  restored from the trash  \(container.path.appending(item.inner))  "
               + "\(item.dataClass.rawValue), \(Sizes.count(item.totals.files, "file")), "
@@ -126,7 +126,7 @@ extension AppChangeRun {
       try sum(plan.totals(.dropped), isDone ? "moved to the trash" : goes)
       let back = isDone ? "restored" : "would be restored"
       try sum(plan.totals(.restored), back + " from the snapshot")
-      try sum(plan.returnTotals, back + " from the trash of the update")
+      try sum(plan.trashRestoreTotals, back + " from the trash of the update")
       if plan.makesSnapshot {
         try sum(plan.notHeldTotals, "not in the snapshot")
       }
@@ -161,7 +161,7 @@ extension DataOutcome {
 
 extension AppChangePlan {
   /// Returns the plan as `--dry-run --json` prints it, with the reasons to refuse it.
-  func json(_ refusals: [Refusal]) -> JSON {
+  func json(_ refusals: [AppChangePlan.Refusal]) -> JSON {
     .object(
       head(refusals) + [
         JSON.Member("snapshot_at_most", snapshotBound?.json ?? .null),
@@ -170,7 +170,7 @@ extension AppChangePlan {
   }
 
   /// Returns the members that the plan and the report share.
-  fileprivate func head(_ refusals: [Refusal]) -> [JSON.Member] {
+  fileprivate func head(_ refusals: [AppChangePlan.Refusal]) -> [JSON.Member] {
     [
       JSON.Member("operation", .string(request.change.rawValue)),
       JSON.Member("device", .string(device.identity.description)),
@@ -232,7 +232,7 @@ extension AppChangeReport {
   }
 }
 
-extension Refusal {
+extension AppChangePlan.Refusal {
   fileprivate var json: JSON {
     [
       "code": .string(code.rawValue), "reason": .string(reason),
@@ -250,7 +250,7 @@ extension PlannedContainer {
       ] + (from.map { JSON.path($0, named: "from") } ?? [JSON.Member("from", .null)])
         + (to.map { JSON.path($0, named: "to") } ?? [JSON.Member("to", .null)]) + [
           JSON.Member("paths", .array(paths.map(\.json))),
-          JSON.Member("returns", .array(returns.map { $0.json(in: path) })),
+          JSON.Member("returns", .array(trashRestores.map { $0.json(in: path) })),
           JSON.Member("moves", .array(moves.map(\.json))),
           JSON.Member("not_moved", .array(notMoved.map(\.json))),
           JSON.Member("links", .array(links.map(\.json))),
@@ -259,7 +259,7 @@ extension PlannedContainer {
   }
 }
 
-extension PlannedPath {
+extension PlannedContainer.Path {
   fileprivate var json: JSON {
     .object(
       JSON.path(path) + [
@@ -271,7 +271,7 @@ extension PlannedPath {
   }
 }
 
-extension PlannedTrashRestore {
+extension PlannedContainer.TrashRestore {
   fileprivate func json(in container: ByteString) -> JSON {
     .object(
       JSON.path(container.appending(inner)) + JSON.path(from, named: "from") + [
@@ -282,13 +282,13 @@ extension PlannedTrashRestore {
   }
 }
 
-extension PlannedMove {
+extension PlannedContainer.Move {
   fileprivate var json: JSON {
     .object(JSON.path(from, named: "from") + JSON.path(inner, named: "to"))
   }
 }
 
-extension PlannedLink {
+extension PlannedContainer.Link {
   fileprivate var json: JSON {
     .object(
       JSON.path(path) + JSON.path(before, named: "before") + JSON.path(after, named: "after"))

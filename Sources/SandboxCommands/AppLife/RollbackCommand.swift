@@ -33,8 +33,8 @@ struct RollbackCommand: AppChangeCommand {
     help: ArgumentHelp(
       "The data of the app after the rollback: before, now or merge (default: refuse if "
         + "data changed since the update).", valueName: "choice"),
-    completion: .list(DataChoice.allCases.map(\.rawValue)), transform: Self.choice)
-  var data: DataChoice?
+    completion: .list(AppChangeRequest.DataChoice.allCases.map(\.rawValue)), transform: Self.choice)
+  var data: AppChangeRequest.DataChoice?
 
   @Flag(help: "Include the app's groups that other apps share.")
   var withGroups = false
@@ -46,8 +46,8 @@ struct RollbackCommand: AppChangeCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  private static func choice(_ word: String) throws -> DataChoice {
-    guard let choice = DataChoice(rawValue: word) else {
+  private static func choice(_ word: String) throws -> AppChangeRequest.DataChoice {
+    guard let choice = AppChangeRequest.DataChoice(rawValue: word) else {
       throw ValidationError("there is no choice '\(word)': choose before, now or merge")
     }
     return choice

@@ -230,15 +230,15 @@ extension [Explanation.Change] {
   var json: JSON { .object(map { JSON.Member($0.key, .string($0.value)) }) }
 }
 
-extension PurgeJudgement {
+extension PurgePlan.Judgement {
   /// Returns the lines that `explain --purge` prints.
   func lines(at now: Timestamp) -> [String] {
     var lines: [String] = []
-    if let unit, let unitPath, let place {
+    if let unit, let unitPath, let position {
       let what = unit.kind == .file ? "" : " with the whole \(unit.kind.rawValue) \(unitPath)"
       lines.append(
-        "purge: candidate \(place)\(what), \(Sizes.text(unit.bytes)), order \(unit.terms.order), "
-          + PurgeUnit.Age(unit, at: now).words
+        "purge: candidate \(position)\(what), \(Sizes.text(unit.bytes)), "
+          + "order \(unit.terms.order), " + PurgeUnit.Age(unit, at: now).words
           + (unit.overQuota > 0 ? ", its app is over its quota" : ""))
       lines.append(
         levels.isEmpty
@@ -255,9 +255,9 @@ extension PurgeJudgement {
   /// Returns the member `purge` of `explain --purge --json`.
   func json(at now: Timestamp) -> JSON {
     var members: [JSON.Member] = [JSON.Member("candidate", .bool(unit != nil))]
-    if let unit, let unitPath, let place {
+    if let unit, let unitPath, let position {
       members += JSON.path(unitPath, named: "unit") + unit.json(at: now)
-      members.append(JSON.Member("number", .integer(Int64(place))))
+      members.append(JSON.Member("number", .integer(Int64(position))))
       members.append(JSON.Member("levels", .array(levels.map { .string($0.rawValue) })))
     } else if let conflict {
       members.append(JSON.Member("obstacle", .string(conflict.words)))
@@ -271,7 +271,7 @@ extension PurgeJudgement {
   }
 }
 
-extension PurgeConflict {
+extension PurgePlan.Conflict {
   /// The reason, as a sentence.
   var words: String {
     switch self {
@@ -281,7 +281,7 @@ extension PurgeConflict {
     case .holds(let path): "its unit contains '\(path)', which must not be purged"
     case .mount: "it is a mount point, or on another file system"
     case .own: "it belongs to this program or to a repository"
-    case .folder: "a directory is removed only after a purge has emptied it"
+    case .directory: "a directory is removed only after a purge has emptied it"
     case .mark: "it is the file that marks its directory, and is deleted with it"
     case .linked: "it would be truncated, and it has other hard links"
     case .special: "it uses no space"

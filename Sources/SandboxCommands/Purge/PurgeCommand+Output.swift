@@ -70,7 +70,8 @@ extension PurgeCommand {
         let over = unit.overQuota > 0 ? " (over its quota)" : ""
         let path = plan.path(of: unit)
         try console.result(
-          columns.joined(separator: "  ") + "  \(path)" + (unit.kind == .folder ? "/" : "") + over)
+          columns.joined(separator: "  ") + "  \(path)" + (unit.kind == .directory ? "/" : "")
+            + over)
       }
       if let remainder = excerpt.remainder { try console.result(remainder) }
     }

@@ -38,7 +38,7 @@ struct RecoverCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     var isWhole = true
-    var blocked: [BlockedRecovery] = []
+    var blocked: [RecoveryReport.Blocked] = []
     for choice in try device.choices() {
       let found = try choice.find()
       let compiled = try policy.compile(for: found.layout)
@@ -94,11 +94,11 @@ extension InterruptedOperation {
   }
 }
 
-extension BlockedRecovery {
+extension RecoveryReport.Blocked {
   fileprivate var json: JSON { operation.json("left", reason: error.description) }
 }
 
-extension RecoveredOperation {
+extension RecoveryReport.Recovered {
   fileprivate var json: JSON {
     operation.json(
       isFinished ? "finished" : "taken-back", reason: reason, steps: steps, failed: failed)
@@ -160,7 +160,7 @@ extension Console {
   /// - Throws: the first error that `refusal` returns for a recovery that blocks the new
   ///   operation.
   func pass(
-    _ blocked: [BlockedRecovery], unless refusal: (BlockedRecovery) -> OperationError?
+    _ blocked: [RecoveryReport.Blocked], unless refusal: (RecoveryReport.Blocked) -> OperationError?
   ) throws {
     if let error = blocked.lazy.compactMap(refusal).first { throw error }
     for left in blocked { note("still pending: \(left.error.description)") }

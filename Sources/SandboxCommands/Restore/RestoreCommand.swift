@@ -180,7 +180,7 @@ extension RestoreCommand {
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
       orElse: snapshot.policy.name)
-    var blocked: [BlockedRecovery] = []
+    var blocked: [RecoveryReport.Blocked] = []
     if dryRun {
       console.warn(ofInterruptedOn: found)
     } else {

@@ -1,0 +1,198 @@
+package import AppPackages
+package import ArchiveStore
+internal import Codecs
+internal import DeviceScan
+package import DeviceTransaction
+internal import Restore
+internal import SandboxModel
+package import SystemIO
+
+/// The execution of an `AppChangePlan`: a snapshot of the current state, then the staging of all
+/// new entries, then the renames under the journal (`AppExchange`).
+///
+/// Until the first rename any interruption leaves the device unchanged; after it `Recovery`
+/// finishes the operation. Nothing is unlinked: removed entries move to the trash. Not guaranteed:
+/// that an app that starts at the same moment finds its files at their old paths.
+package struct AppChangeOperation {
+  private let plan: AppChangePlan
+  private let saving: SafetySnapshotMaker?
+  private let reader: RepositoryReader?
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+
+  /// Prepares an operation.
+  ///
+  /// - Parameters:
+  ///   - saving: makes the snapshot; without it, an operation that makes a snapshot is refused.
+  ///   - reader: the reader for a plan that restores data.
+  package init(
+    _ plan: AppChangePlan, saving: SafetySnapshotMaker?, from reader: RepositoryReader? = nil,
+    counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.plan = plan
+    self.saving = saving
+    self.reader = reader
+    self.counters = counters
+    self.isStopping = isStopping
+  }
+
+  /// Runs an operation that needs no package.
+  ///
+  /// - Throws: the errors of `run(_:)`.
+  package func run() throws -> AppChangeReport {
+    var none = NoPackage()
+    return try run(&none)
+  }
+
+  /// Runs the operation and reads the package once.
+  ///
+  /// - Throws: `OperationError`: `failed` if the plan was refused, the app is running, the snapshot
+  ///   could not be made, or a system call failed; `busy`; `interrupted`. `ModelError` if the
+  ///   package is damaged.
+  package func run<Source: EntrySource & ~Copyable>(
+    _ package: inout Source
+  ) throws -> AppChangeReport {
+    let start = Host.monotonicSeconds()
+    try requireAllowed()
+    let room = VolumeNeeds(plan, from: reader)
+    try room.require(
+      "\(plan.request.change.verb) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
+    let (root, subjects) = (plan.device.root, plan.subjects)
+    let journal = try OperationJournal(
+      JournalRecord(
+        operation: plan.request.change.rawValue, time: plan.request.time, subjects: subjects,
+        containers: [plan.path], isWhole: true), root: root)
+    var report = AppChangeReport()
+    let exchange = AppExchange(plan, journal)
+    do {
+      report.saved = try save(leaving: room)
+      exchange.saved = report.saved?.id.hex
+      try exchange.prepare()
+      report.written = try exchange.stage(&package, isStopping: isStopping)
+      if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
+      try exchange.sync()
+    } catch {
+      // Nothing was moved. What is staged is removed here, or by 'recover'.
+      exchange.abandon()
+      Trash(of: plan.device).removeEmpty(journal.record.id)
+      SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
+      try? journal.end()
+      throw Self.wrapped(error)
+    }
+    do {
+      report.exchangeSeconds = try exchange.run()
+      if let reader { report.failed += exchange.finishParts(reader) }
+      try exchange.finish()
+      try journal.end()
+    } catch { throw Self.wrapped(error) }
+    finish(exchange, &report)
+    Trash(of: plan.device).removeOld(of: subjects, now: plan.request.time)
+    report.seconds = Host.monotonicSeconds() - start
+    return report
+  }
+
+  private static func wrapped(_ error: any Error) -> any Error {
+    if let error = error as? SystemError { return OperationError(error) }
+    return error
+  }
+
+  // MARK: - Before
+
+  private func requireAllowed() throws(OperationError) {
+    let (change, app) = (plan.request.change.verb, plan.request.app)
+    if let refusal = plan.refusals.first {
+      throw OperationError(
+        .failed, code: refusal.code.errorCode, "cannot \(change) '\(app)': \(refusal.reason)",
+        hint: refusal.hint)
+    }
+    if plan.isSimulated {
+      throw OperationError(
+        .failed, code: .managedByPlatform,
+        "cannot \(change) '\(app)': apps of \(plan.device.layout.rawValue) are managed by "
+          + "its own program",
+        hint: plan.commands.first.map { "run '\($0)'; '--dry-run' shows its effect" })
+    }
+    if plan.request.isForced { return }
+    let signs = plan.runningProcesses()
+    if signs.isEmpty { return }
+    let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
+    let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
+    throw OperationError(
+      .failed, code: .appRunning, "cannot \(change) '\(app)': \(shown)\(more)",
+      hint: "close the app and try again, or add '--force'")
+  }
+
+  /// Makes the snapshot.
+  private func save(leaving room: VolumeNeeds) throws -> StoredSnapshot? {
+    guard plan.makesSnapshot else { return nil }
+    let change = plan.request.change
+    guard let saving else {
+      throw OperationError(
+        .failed, code: .noRepositoryForSnapshot,
+        "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
+          + "the current state",
+        hint: "name one with '--repo', or skip the snapshot with '--no-snapshot'")
+    }
+    let apps = plan.request.app.bytes.utf8.map { [$0] } ?? []
+    return try saving.save(
+      plan.scan, reason: change.reason, scope: .apps(apps),
+      hint: "'--no-snapshot' continues without a snapshot", room: room.bytes(on:))
+  }
+
+  // MARK: - After
+
+  /// Checks what was moved away, and the paths that are free now, for late changes.
+  private func finish(_ exchange: AppExchange, _ report: inout AppChangeReport) {
+    if exchange.hasTrash { report.trash = exchange.journal.record.id }
+    report.failed += exchange.remarks
+    for kept in exchange.kept {
+      guard let number = plan.containers[kept.container].scanned else { continue }
+      report.unplanned += LateChanges.find(
+        plan.scan.containers[number], below: kept.entry, at: kept.path)
+    }
+    for (container, replaced) in exchange.displaced.sorted(by: { $0.key < $1.key }) {
+      guard let number = plan.containers[container].scanned else { continue }
+      report.unplanned += LateChanges.find(plan.scan.containers[number], replaced: replaced)
+    }
+    report.unplanned += exchange.removeLeftovers()
+    SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: plan.device.root)
+  }
+}
+
+/// The result of an operation on an app.
+package struct AppChangeReport: Sendable {
+  /// The snapshot of the previous state.
+  package internal(set) var saved: StoredSnapshot?
+  /// The ID of the operation whose trash directory has the replaced entries; nil if nothing was
+  /// replaced.
+  package internal(set) var trash: String?
+  /// The logical paths of removed entries that are not in the plan, since a process created them
+  /// between the plan and the exchange. They are in the trash.
+  package internal(set) var unplanned: [PathRemark] = []
+  /// The logical paths of changes that failed.
+  package internal(set) var failed: [PathRemark] = []
+  /// The entries and bytes written from the package.
+  package internal(set) var written = AppPackage.Size()
+  /// The duration of the exchange in seconds, from the first rename to the last.
+  package internal(set) var exchangeSeconds = 0.0
+  /// The total duration in seconds.
+  package internal(set) var seconds = 0.0
+
+  /// Whether all was done as planned.
+  package var isComplete: Bool { unplanned.isEmpty && failed.isEmpty }
+}
+
+extension AppChange {
+  /// The verb after "cannot" in error messages.
+  var verb: String { self == .rollback ? "roll back" : rawValue }
+
+  /// The reason recorded in the snapshot made before the operation.
+  var reason: Reason {
+    switch self {
+    case .install, .update, .reinstall: .preUpdate
+    case .rollback: .preRollback
+    case .offload, .uninstall: .uninstall
+    }
+  }
+}

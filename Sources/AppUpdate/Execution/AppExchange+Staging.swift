@@ -1,0 +1,268 @@
+internal import AppPackages
+internal import DeviceDiscovery
+internal import DeviceScan
+internal import DeviceTransaction
+internal import Restore
+internal import SandboxModel
+internal import SystemIO
+
+/// The staging of each container, and the steps that put it in place.
+extension AppExchange {
+  /// Stages everything. The package's entries come from `source`.
+  ///
+  /// - Returns: the entries and bytes written from the package.
+  func stage<Source: EntrySource & ~Copyable>(
+    _ source: inout Source, isStopping: @escaping @Sendable () -> Bool
+  ) throws -> AppPackage.Size {
+    var written = AppPackage.Size()
+    for (number, planned) in plan.containers.enumerated() {
+      switch planned.action {
+      case .keep, .copy, .restore: break
+      case .move: try stageMove(planned, number)
+      case .adopt: try stageAdoption(planned)
+      case .remove: try stageRemoval(planned, number)
+      case .replace, .make:
+        if planned.logical.kind == .bundle, let package = plan.request.package, let to = planned.to
+        {
+          let target = try makeTarget(of: planned, at: to)
+          var writer = try PackageWriter(into: target, isStopping: isStopping)
+          try writer.write(&source, of: package)
+          written = writer.written
+          try stageBundle(planned, number)
+        } else {
+          try stageNew(planned)
+        }
+      }
+    }
+    return written
+  }
+
+  // MARK: - Bundles
+
+  /// Returns the directory for the package's content: the bundle's container, which is created
+  /// here, or the staging directory itself if bundles share a directory.
+  private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Directory {
+    let location = try location(around: to)
+    guard plan.device.layout == .coreSimulator, let name = to.lastComponent else {
+      return try location.staging.tree.duplicate()
+    }
+    try location.staging.tree.createDirectory(name, permissions: 0o755)
+    let container = try location.staging.tree.directory(name)
+    try container.setPermissions(0o755)
+    try write(metadata(of: planned, at: to), into: container, like: nil)
+    return container
+  }
+
+  private func stageBundle(_ planned: PlannedContainer, _ number: Int) throws {
+    guard let to = planned.to, let name = to.lastComponent else { return }
+    let location = try location(around: to)
+    if let from = planned.from, let old = from.lastComponent {
+      let before = try self.location(around: from)
+      let isNamed = plan.device.layout == .coreSimulator
+      let trash = try trash(for: isNamed ? planned.path.parent : planned.path, from: before)
+      let kept = isNamed ? planned.path.lastComponent : nil
+      // The new bundle follows with the next step.
+      add(JournalStep(path: old, root: try root(before.directory), kept: trash, keptName: kept))
+      note(0, of: number, under: trash, at: kept ?? "")
+    }
+    add(
+      JournalStep(
+        path: name, root: try root(location.directory), source: try root(location.staging.tree)))
+  }
+
+  // MARK: - Data
+
+  private func stageMove(_ planned: PlannedContainer, _ number: Int) throws {
+    guard let from = planned.from, let to = planned.to, let name = to.lastComponent,
+      let scanned = planned.scanned, let root = plan.scan.containers[scanned].entries.first
+    else { return }
+    let location = try location(around: to)
+    let parent = try self.root(location.directory)
+    add(JournalStep(path: name, root: parent, source: parent, sourceName: from.lastComponent))
+    let container = self.root(to, inode: root.status.identity.inode)
+    try location.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try location.staging.tree.directory(name)
+    try stageMetadata(planned, in: staged, container: container, at: location)
+    try stageLinks(planned, in: staged, container: container, at: location)
+    for drop in planned.drops {
+      let trash = try trash(for: planned.path, from: location)
+      if drop.leavesEmptyDirectory {
+        let status = plan.scan.containers[scanned].entries[drop.entry].status
+        try stageEmpty(drop, status, from: from, in: staged)
+      }
+      add(
+        JournalStep(
+          path: drop.inner, root: container,
+          source: drop.leavesEmptyDirectory ? try self.root(staged) : nil, kept: trash))
+      note(drop.entry, of: number, under: trash, at: drop.inner)
+    }
+  }
+
+  private func stageMetadata(
+    _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
+    at location: StagedLocation
+  ) throws {
+    guard let to = planned.to, let from = planned.from else { return }
+    let files = try metadata(of: planned, at: to)
+    if files.isEmpty { return }
+    let old = try Directory.open(resolved: from)
+    for (name, bytes) in files {
+      let status = try old.statusIfPresent(name)
+      try write([name: bytes], into: staged, like: status)
+      let kept = status == nil ? nil : try trash(for: planned.path, from: location)
+      add(JournalStep(path: name, root: container, source: try root(staged), kept: kept))
+    }
+  }
+
+  func stageLinks(
+    _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
+    at location: StagedLocation
+  ) throws {
+    if planned.links.isEmpty { return }
+    var ladder = DirectoryCursor(root: try staged.duplicate())
+    let trash = try trash(for: planned.path, from: location)
+    for link in planned.links {
+      let name = link.inner.lastComponent ?? ""
+      try ladder.withDirectory(at: Array(link.inner.components.dropLast()), making: true) {
+        directory throws(SystemError) in
+        try directory.createLink(name, to: link.after)
+        try? directory.setOwner(user: link.status.user, group: link.status.group, of: name)
+        try directory.setModified(link.status.modified, of: name)
+      }
+      add(
+        JournalStep(path: link.inner, root: container, source: try root(staged), kept: trash))
+    }
+  }
+
+  /// Creates the directory that replaces a removed one, with its owner, mode and attributes.
+  private func stageEmpty(
+    _ drop: PlannedContainer.Drop, _ status: FileStatus, from container: ByteString,
+    in staged: borrowing Directory
+  ) throws(SystemError) {
+    // Attributes that cannot be read remain with the directory in the trash.
+    var old = DirectoryCursor(root: try Directory.open(resolved: container))
+    let attributes = try? old.withDirectory(at: drop.inner.components) {
+      directory throws(SystemError) in
+      try directory.attributes.all()
+    }
+    var ladder = DirectoryCursor(root: try staged.duplicate())
+    try ladder.withDirectory(at: drop.inner.components, making: true) {
+      directory throws(SystemError) in
+      try? directory.setOwner(user: status.user, group: status.group)
+      // Only privileged users can set attributes of the system and the kernel.
+      for (name, value) in attributes ?? [] { try? directory.attributes.set(name, to: value) }
+      try directory.setPermissions(status.permissions)
+    }
+  }
+
+  private func stageAdoption(_ planned: PlannedContainer) throws {
+    guard let from = planned.from, let to = planned.to, let name = to.lastComponent else { return }
+    let location = try location(around: to)
+    let harbor = try Directory.open(resolved: from.parent)
+    guard try TrashDirectory.canMove(from: location.staging.tree, to: harbor) else {
+      throw OperationError(
+        .failed, code: .otherVolume,
+        "cannot \(plan.request.change.verb) '\(plan.request.app)': its saved container "
+          + "'\(from)' is on a different volume than '\(to)'",
+        hint: "move it to the volume of '\(to)' and replace it with a link, or restore it again"
+      )
+    }
+    add(
+      JournalStep(
+        path: name, root: try root(location.directory), source: try root(harbor),
+        sourceName: from.lastComponent))
+    let container = root(to, inode: try Directory.open(resolved: from).status().identity.inode)
+    try location.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try location.staging.tree.directory(name)
+    try stageMetadata(planned, in: staged, container: container, at: location)
+  }
+
+  private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {
+    guard let from = planned.from, let name = from.lastComponent else { return }
+    let location = try location(around: from)
+    // A bundle that shares its directory with others keeps its name below the logical path.
+    let isOwn = planned.scanned.map { plan.scan.containers[$0].container.member == nil } ?? true
+    let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: location)
+    let kept = isOwn ? planned.path.lastComponent : nil
+    add(JournalStep(path: name, root: try root(location.directory), kept: trash, keptName: kept))
+    note(0, of: number, under: trash, at: kept ?? "")
+  }
+
+  private func stageNew(_ planned: PlannedContainer) throws {
+    guard let to = planned.to, let top = planned.top ?? planned.to, let name = top.lastComponent
+    else { return }
+    let location = try location(around: top)
+    var ladder = DirectoryCursor(root: try location.staging.tree.duplicate())
+    let home = [name] + to.components.dropFirst(top.components.count)
+    func make(_ path: [ByteString]) throws(SystemError) {
+      for depth in 1...path.count {
+        try ladder.withDirectory(at: Array(path.prefix(depth)), making: true) {
+          directory throws(SystemError) in try directory.setPermissions(0o755)
+        }
+      }
+    }
+    try make(home)
+    if planned.logical.kind == .data {
+      for inner in PlannedContainer.standardDirectories(plan.device.layout) {
+        try make(home + inner.components)
+      }
+    }
+    for link in planned.ownLinks {
+      let above = home + link.components.dropLast()
+      try make(above)
+      try ladder.withDirectory(at: above) { directory throws(SystemError) in
+        try directory.createLink(
+          link.lastComponent ?? "", to: plan.device.root.appending(link))
+      }
+    }
+    let staged = try ladder.withDirectory(at: home) { directory throws(SystemError) in
+      try directory.duplicate()
+    }
+    try write(metadata(of: planned, at: to), into: staged, like: nil)
+    add(
+      JournalStep(
+        path: name, root: try root(location.directory), source: try root(location.staging.tree)))
+    for move in planned.moves {
+      let above = home + move.inner.components.dropLast()
+      try make(above)
+      let inode = try ladder.withDirectory(at: above) { directory throws(SystemError) in
+        try directory.status().identity.inode
+      }
+      add(
+        JournalStep(
+          path: move.inner.lastComponent ?? "",
+          root: root(to.appending(move.inner.parent), inode: inode),
+          source: try root(Directory.open(resolved: move.from.parent)),
+          sourceName: move.from.lastComponent))
+    }
+  }
+
+  // MARK: - Metadata
+
+  private func metadata(
+    of planned: PlannedContainer, at to: ByteString
+  ) throws -> [ByteString: [UInt8]] {
+    var stored: [UInt8]?
+    if let from = planned.from, let old = try? Directory.open(resolved: from) {
+      for name in ContainerMetadata.names(of: plan.device.layout) {
+        stored = (try? old.fileUntouched(name).readAll(limit: 1 << 20)) ?? nil
+      }
+    }
+    return try ContainerMetadata.files(
+      of: planned.logical.kind, identifier: planned.logical.name.identifier,
+      uuid: to.lastComponent ?? "", layout: plan.device.layout, stored: stored,
+      isSameDirectory: planned.from == to)
+  }
+
+  private func write(
+    _ files: [ByteString: [UInt8]], into directory: borrowing Directory, like status: FileStatus?
+  ) throws(SystemError) {
+    for (name, bytes) in files {
+      let file = try directory.create(name, permissions: 0o600)
+      try file.write(bytes)
+      if let status { try? file.setOwner(user: status.user, group: status.group) }
+      try file.setPermissions(status?.permissions ?? 0o644)
+      try file.close()
+    }
+  }
+}

@@ -1,0 +1,79 @@
+internal import ArchiveStore
+internal import Codecs
+package import SandboxModel
+package import SystemIO
+
+/// The locks on the apps, groups and plain directories that an operation changes, held for the
+/// lifetime of this value: one file each in `.sandboxctl/locks`, named by the hash of the logical
+/// path.
+package final class AppLocks {
+  private final class Held {
+    private let lock: FileLock
+    init(_ lock: consuming FileLock) { self.lock = lock }
+  }
+
+  private let held: [Held]
+
+  /// Acquires all locks, or none.
+  ///
+  /// - Throws: `busy` if another operation holds one of them.
+  init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
+    var held: [Held] = []
+    var subject: ByteString = ""
+    var holder: LockHolder?
+    do throws(SystemError) {
+      let directory = try ControlDirectory.make(ControlDirectory.locks, root: root)
+      for next in Set(subjects).sorted() {
+        subject = next
+        let name = Self.name(of: next)
+        do throws(SystemError) {
+          held.append(Held(try FileLock(name, in: directory)))
+          try directory.inheritOwner(name)
+        } catch {
+          holder = FileLock.holder(of: name, in: directory)
+          throw error
+        }
+      }
+    } catch {
+      guard error.isBusy else { throw OperationError(error) }
+      throw OperationError(
+        .busy, code: .appLocked,
+        "cannot change '\(subject)' of '\(root)': another operation on it is in progress"
+          + (holder?.words ?? ""),
+        hint: "try again when that operation has ended")
+    }
+    self.held = held
+  }
+
+  /// Returns the first subject that another operation holds, or nil if there is none. Creates
+  /// nothing.
+  package static func held(among subjects: [ByteString], root: ByteString) -> ByteString? {
+    guard let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil
+    else {
+      return nil
+    }
+    // A lock that cannot be examined counts as held.
+    return subjects.first { (try? FileLock.isHeld(name(of: $0), in: directory)) ?? true }
+  }
+
+  private static func name(of subject: ByteString) -> ByteString {
+    var hash = Blake2b()
+    hash.update(Array(subject.bytes))
+    return ByteString(hash.finish().hex)
+  }
+}
+
+extension ByteString {
+  /// The subject to lock for a container: the app, group or directory that the logical path begins
+  /// with.
+  package var subject: ByteString {
+    ByteString(joining: components.prefix(2))
+  }
+}
+
+extension LogicalContainer {
+  /// Returns the logical path of an app.
+  package static func app(_ identifier: BundleIdentifier) -> ByteString {
+    LogicalContainer.data(LogicalName(identifier.bytes)).prefix.subject
+  }
+}

@@ -1,0 +1,41 @@
+internal import DeviceDiscovery
+internal import SandboxModel
+internal import SystemIO
+
+/// The directories that the journals, notes and trash of a device may refer to: those that hold its
+/// containers as discovered now, and its own `.sandboxctl`.
+///
+/// A device, and its journals, may come from an archive, a disk or another user. A recovery writes
+/// with the rights of its own user wherever the journal points, so only paths that this check
+/// permits are touched (docs/journal.md, "What is trusted").
+struct DeviceScope {
+  private let directories: [ByteString]
+
+  /// Creates the scope of a device.
+  ///
+  /// - Parameter includesHome: whether the home directory of a macOS device is permitted too. This
+  ///   is for an operation on a whole app, whose migration moves data from it into the container
+  ///   (App Sandbox Design Guide, Migrating an App to a Sandbox).
+  init(_ device: Device, includesHome: Bool = false) {
+    let migrates = device.layout == .macOS && includesHome
+    directories =
+      [device.root.appending(OwnNames.directory)] + device.containerDirectories
+      + device.containers.map(\.absolutePath) + (migrates ? [Host.resolved(device.root)] : [])
+  }
+
+  /// Whether an operation may work in the directory at a path.
+  func permits(_ path: ByteString) -> Bool {
+    path.isAbsolute && !path.hasNUL && !path.components.contains { $0 == "." || $0 == ".." }
+      && directories.contains { path.isWithin($0) }
+  }
+
+  /// Whether a path is in a trash of this program, on the device or on another volume of a
+  /// container. Only there may directories be created for which the journal has no inode.
+  func permitsMaking(_ path: ByteString) -> Bool {
+    let parts = path.components
+    return permits(path)
+      && zip(parts, parts.dropFirst()).contains { own, name in
+        own == OwnNames.directory && name == ControlDirectory.trash
+      }
+  }
+}

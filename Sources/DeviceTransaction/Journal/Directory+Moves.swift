@@ -1,0 +1,102 @@
+package import SystemIO
+
+/// The moves that every operation consists of. Each is a single system call that succeeds or has no
+/// effect.
+extension Directory {
+  /// Moves a child to another directory, where the new name must not exist.
+  package func add(
+    _ name: ByteString, to target: borrowing Directory, as newName: ByteString? = nil
+  ) throws(SystemError) {
+    let newName = newName ?? name
+    do throws(SystemError) {
+      try rename(name, to: newName, in: target, replacing: false)
+    } catch {
+      // Not every file system supports a rename that refuses to replace.
+      guard error.isUnsupported, try target.statusIfPresent(newName) == nil else { throw error }
+      try rename(name, to: newName, in: target)
+    }
+  }
+
+  /// Gives a file or a symbolic link a second name, so that the first one can be replaced in one
+  /// step. Renames it on volumes without hard links.
+  package func linkAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
+    do throws(SystemError) {
+      try createHardLink(aside, to: name, in: self)
+    } catch {
+      try rename(name, to: aside, in: self, replacing: false)
+    }
+  }
+
+  /// Exchanges a child with an entry of another kind in the target directory.
+  package func swap(_ name: ByteString, in target: borrowing Directory) throws(SystemError) {
+    do throws(SystemError) {
+      try exchange(name, with: name, in: target)
+    } catch {
+      guard error.isUnsupported else { throw error }
+      let aside = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8))
+      try target.rename(name, to: aside, in: self, replacing: false)
+      do throws(SystemError) {
+        try rename(name, to: name, in: target, replacing: false)
+      } catch {
+        try? self.rename(aside, to: name, in: target, replacing: false)
+        throw error
+      }
+    }
+  }
+
+  /// Moves a child that may be a directory without write permission for its owner. Moving a
+  /// directory changes its `..`, so the directory is made writable during the move.
+  func addOpened(
+    _ name: ByteString, to target: borrowing Directory, as newName: ByteString, _ note: OpenedNote?
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try add(name, to: target, as: newName)
+    } catch {
+      guard error.isRefused, let status = try? status(name), status.kind == .directory,
+        status.permissions & 0o200 == 0
+      else { throw error }
+      try whileOpen(name, to: target, as: newName, note: note) { () throws(SystemError) in
+        try add(name, to: target, as: newName)
+      }
+    }
+  }
+
+  /// Preserves an entry before its name is reused. A file or symbolic link gets a second name in
+  /// `directory`, so that its own name always exists; a directory, or an entry that only has to go
+  /// (`leaving`), is moved there. If the name is taken, a number is appended. Returns the name in
+  /// `directory`, or nil if the entry does not exist.
+  ///
+  /// - Parameter note: the note that records a directory opened for the move; nil without a
+  ///   journal.
+  @discardableResult
+  package func preserve(
+    _ name: ByteString, in directory: borrowing Directory, as newName: ByteString, leaving: Bool,
+    _ note: OpenedNote?
+  ) throws(SystemError) -> ByteString? {
+    guard let status = try statusIfPresent(name) else { return nil }
+    for number in 0..<1000 {
+      let free = number == 0 ? newName : ByteString(Array(newName.bytes) + Array(".\(number)".utf8))
+      do throws(SystemError) {
+        if !leaving, status.kind != .directory {
+          do throws(SystemError) {
+            try directory.createHardLink(free, to: name, in: self)
+            return free
+          } catch {
+            // On a volume without hard links, and for another user's file, the entry is renamed.
+            if error.endsEverything || error.isExisting { throw error }
+          }
+        }
+        try addOpened(name, to: directory, as: free, note)
+        return free
+      } catch {
+        guard error.isExisting else { throw error }
+        if try directory.statusIfPresent(free)?.identity == status.identity {
+          // It got its second name before an interruption.
+          if leaving { try remove(name) }
+          return free
+        }
+      }
+    }
+    throw SystemError.replaced(path.appending(name))
+  }
+}

@@ -1,0 +1,154 @@
+package import SystemIO
+
+/// The directory in which a restore creates all entries before any is put in place. It is in the
+/// directory that the restore works in, so on the same file system, and no other user can access
+/// it.
+///
+/// It is locked while its run lives. The directory of a killed run is recognized by its name and
+/// its free lock, and is removed by the next run in the same directory.
+package struct StagingDirectory: ~Copyable {
+  private let parent: Directory
+  private let name: ByteString
+  private let lock: FileLock
+  /// The directory of the staged entries, which have their final names.
+  package let tree: Directory
+  /// The status of a new file in it: its owner, and the permissions that the umask allows.
+  package let fresh: FileStatus
+
+  private static let prefix = Array(".sandboxctl-restore-".utf8)
+  private static let attempts = 8
+
+  /// The number of its own files and directories: itself, the lock and the directory of the
+  /// entries.
+  package static let entries: UInt64 = 3
+
+  /// Whether there is a staging directory, of this run or another.
+  package static func isAny(in parent: borrowing Directory) -> Bool {
+    (try? parent.names().contains { $0.bytes.starts(with: prefix) }) ?? false
+  }
+
+  /// Whether a name is that of a staging directory or of the program's own directory on a device.
+  package static func isOurs(_ name: ByteString) -> Bool {
+    name.bytes.starts(with: prefix) || name == ".sandboxctl"
+  }
+
+  /// Creates a staging directory after removing abandoned ones.
+  package static func make(in parent: borrowing Directory) throws(SystemError) -> StagingDirectory {
+    try? removeAbandoned(in: parent)
+    for _ in 1...attempts {
+      let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
+      try parent.createDirectory(name, permissions: 0o700)
+      do throws(SystemError) {
+        // If there is no lock, another process took the directory for abandoned before it was
+        // locked.
+        guard let lock = try lock(parent.directory(name)) else { continue }
+        return try StagingDirectory(in: parent.duplicate(), named: name, lock: lock)
+      } catch {
+        try? parent.removeTree(name)
+        throw error
+      }
+    }
+    throw SystemError.replaced(parent.path)
+  }
+
+  private init(
+    in parent: consuming Directory, named name: ByteString, lock: consuming FileLock
+  ) throws(SystemError) {
+    let directory = try parent.directory(name)
+    try Self.close(directory)
+    let fresh = try Self.probe(directory)
+    let tree = try directory.makeDirectory("tree", permissions: 0o700)
+    self.fresh = fresh
+    self.tree = tree
+    self.name = name
+    self.lock = lock
+    self.parent = parent
+  }
+
+  /// Removes the directory with its contents.
+  package borrowing func remove() throws(SystemError) { try parent.removeTree(name) }
+
+  private static let lockName: ByteString = "lock"
+
+  /// Acquires the lock of a staging directory; nil if another process holds it or removes the
+  /// directory.
+  private static func lock(_ directory: borrowing Directory) throws(SystemError) -> FileLock? {
+    do throws(SystemError) {
+      let lock = try FileLock(lockName, in: directory)
+      if try directory.statusIfPresent(lockName) == nil { return nil }
+      return lock
+    } catch {
+      if error.isBusy || error.isMissing { return nil }
+      throw error
+    }
+  }
+
+  /// Removes inherited properties that new files would inherit in turn: an ACL, a group, and flags.
+  private static func close(_ directory: borrowing Directory) throws(SystemError) {
+    for name in try directory.attributes.names() where name.isAccessList {
+      try directory.attributes.remove(name)
+    }
+    try directory.setOwner(user: .max, group: Host.groupID)
+    try directory.setPermissions(0o700)
+    try? directory.clearFlags()
+  }
+
+  private static func probe(_ directory: borrowing Directory) throws(SystemError) -> FileStatus {
+    let status = try directory.create("probe", permissions: 0o777).status()
+    try directory.remove("probe")
+    return status
+  }
+
+  /// Moves the directory to the trash, with the entries that a rollback returned to it.
+  package borrowing func preserve(in trash: TrashDirectory) throws(SystemError) {
+    try trash.preserve(name, of: parent, at: [], leaving: true, as: Self.keptName)
+  }
+
+  private static let keptName: ByteString = "staged"
+
+  /// Removes abandoned staging directories, as far as possible.
+  ///
+  /// - Throws: The first error.
+  package static func removeAbandoned(in parent: borrowing Directory) throws(SystemError) {
+    try forEachAbandoned(in: parent) { name, _ throws(SystemError) in try parent.removeTree(name) }
+  }
+
+  /// Moves abandoned staging directories to a trash, which `makeTrash` creates when it is needed.
+  static func preserveAbandoned(
+    in parent: borrowing Directory,
+    _ makeTrash: (borrowing Directory) throws(SystemError) -> TrashDirectory
+  ) throws(SystemError) {
+    try forEachAbandoned(in: parent) { name, directory throws(SystemError) in
+      try makeTrash(directory).preserve(name, of: parent, at: [], leaving: true, as: keptName)
+    }
+  }
+
+  private static func forEachAbandoned(
+    in parent: borrowing Directory,
+    _ body: (ByteString, borrowing Directory) throws(SystemError) -> Void
+  ) throws(SystemError) {
+    var failure: SystemError?
+    for name in try parent.names() where name.bytes.starts(with: prefix) {
+      var isAbandoned = false
+      do throws(SystemError) {
+        let directory = try parent.directory(name)
+        let lock = try FileLock(lockName, in: directory)
+        isAbandoned = true
+        try body(name, directory)
+        withExtendedLifetime(lock) {}
+      } catch {
+        // A directory that another process uses, or that another user owns, is skipped.
+        if !isAbandoned, error.isBusy || error.isMissing || error.isRefused { continue }
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
+  }
+}
+
+extension ByteString {
+  /// Whether it is the name of an extended attribute with a POSIX ACL (`acl(5)`).
+  package var isAccessList: Bool {
+    self == "system.posix_acl_access" || self == "system.posix_acl_default"
+  }
+}

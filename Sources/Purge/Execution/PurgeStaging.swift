@@ -1,0 +1,182 @@
+internal import ArchiveStore
+internal import DeviceTransaction
+internal import SandboxModel
+internal import SystemIO
+
+/// The staging directory for directory units: `.sandboxctl/purge` in their container, on the same
+/// volume.
+///
+/// A directory is moved there by one rename, after its origin was recorded (as the target of a
+/// symbolic link, for which even a full volume usually has room). Only after it was found to match
+/// the plan does it get a name that marks it for deletion. After an interrupted purge, the next one
+/// deletes the marked directories and moves back the others: an unchecked directory may be precious
+/// data that another program put in that place at that moment.
+struct PurgeStaging: ~Copyable {
+  let directory: Directory
+
+  private static let name: ByteString = "purge"
+  private static let pendingDeletion: ByteString = "doomed-"
+  private static let origin: ByteString = ".origin"
+
+  /// Opens the staging directory of a container, creating it if necessary.
+  init(in root: borrowing Directory) throws(SystemError) {
+    let own = try root.makeDirectory(OwnNames.directory, permissions: 0o700)
+    let made = try own.makeDirectory(Self.name, permissions: 0o700)
+    guard try made.status().identity.device == root.status().identity.device else {
+      throw SystemError.replaced(made.path)
+    }
+    try ControlDirectory.inheritOwner(made.path)
+    directory = made
+  }
+
+  /// Moves a child of a directory here and returns its new name. `path` is the child's path in the
+  /// container. With `leavingTwin`, an empty directory with the same mode, owner and attributes
+  /// takes its place in the same step.
+  func moveIn(
+    _ name: ByteString, at path: ByteString, from parent: borrowing Directory, leavingTwin: Bool
+  ) throws(SystemError) -> ByteString {
+    let moved = ByteString(Host.randomHex(bytes: 8))
+    // A full volume may have no room for the link. A directory that an interrupted purge leaves is
+    // then only reported.
+    try? directory.createLink(moved.joined(Self.origin), to: path)
+    guard leavingTwin else {
+      try parent.rename(name, to: moved, in: directory, replacing: false)
+      return moved
+    }
+    try makeTwin(of: name, in: parent, as: moved)
+    try parent.exchange(name, with: moved, in: directory)
+    return moved
+  }
+
+  private func makeTwin(
+    of name: ByteString, in parent: borrowing Directory, as twin: ByteString
+  ) throws(SystemError) {
+    let status = try parent.status(name)
+    try directory.createDirectory(twin, permissions: 0o700)
+    let (old, new) = (parent.attributes(of: name), directory.attributes(of: twin))
+    for key in try old.names() {
+      if let value = try old.value(of: key) { try? new.set(key, to: value) }
+    }
+    let made = try directory.directory(twin)
+    try? made.setOwner(user: status.user, group: status.group)
+    try made.setPermissions(status.permissions)
+  }
+
+  /// Moves a directory back to its original place.
+  func restoreOriginal(
+    _ moved: ByteString, _ name: ByteString, to parent: borrowing Directory, wasExchanged: Bool
+  ) throws(SystemError) {
+    if wasExchanged {
+      try parent.exchange(name, with: moved, in: directory)
+      try directory.removeDirectory(moved)
+    } else {
+      try directory.rename(moved, to: name, in: parent, replacing: false)
+    }
+    try? directory.remove(moved.joined(Self.origin))
+  }
+
+  /// Marks a directory for deletion, after it was found to match the plan. Returns its new name.
+  func markForDeletion(_ moved: ByteString) throws(SystemError) -> ByteString {
+    let name = Self.pendingDeletion.joined(moved)
+    try directory.rename(moved, to: name, in: directory, replacing: false)
+    try? directory.remove(moved.joined(Self.origin))
+    return name
+  }
+
+  /// Removes the staging directory if it is empty.
+  consuming func close(in root: borrowing Directory) {
+    guard let own = try? root.directory(OwnNames.directory) else { return }
+    try? own.removeDirectory(Self.name)
+    try? root.removeDirectory(OwnNames.directory)
+  }
+
+  /// The result of cleaning up after interrupted purges of a container.
+  struct Leftovers {
+    /// The size of the deleted directories.
+    var bytes: UInt64 = 0
+    /// The paths of the directories that could not be moved back.
+    var kept: [ByteString] = []
+  }
+
+  /// Finishes the work of interrupted purges.
+  static func settleLeftovers(in root: borrowing Directory) -> Leftovers {
+    var left = Leftovers()
+    guard let own = try? root.directory(OwnNames.directory), let staging = try? own.directory(name),
+      (try? staging.status().identity.device) == (try? root.status().identity.device)
+    else { return left }
+    for name in (try? staging.names()) ?? [] {
+      if name.bytes.starts(with: pendingDeletion.bytes) {
+        left.bytes += remove(name, in: staging)
+      } else if !isOrigin(name), (try? rollBack(name, from: staging, into: root)) == nil {
+        left.kept.append(staging.path.appending(name))
+      }
+    }
+    for name in (try? staging.names()) ?? [] where isOrigin(name) {
+      let moved = ByteString(name.bytes.dropLast(origin.count))
+      if ((try? staging.statusIfPresent(moved)) ?? nil) == nil { try? staging.remove(name) }
+    }
+    try? own.removeDirectory(Self.name)
+    try? root.removeDirectory(OwnNames.directory)
+    return left
+  }
+
+  private static func isOrigin(_ name: ByteString) -> Bool {
+    name.bytes.suffix(origin.count) == origin.bytes
+  }
+
+  private static func remove(_ name: ByteString, in staging: borrowing Directory) -> UInt64 {
+    guard let status = try? staging.status(name) else { return 0 }
+    var sum = LeftoverSum(bytes: status.allocated)
+    if status.kind == .directory, let directory = try? staging.directory(name) {
+      var walk = Walk(directory)
+      walk.run(&sum, state: ())
+    }
+    return (try? staging.removeTree(name)) == nil ? 0 : sum.bytes
+  }
+
+  /// Moves an unchecked directory back. An empty directory in its original place is the twin that
+  /// was left there; an empty directory here, while the original place is occupied, is a twin that
+  /// was never put in place and is removed.
+  private static func rollBack(
+    _ moved: ByteString, from staging: borrowing Directory, into root: borrowing Directory
+  ) throws {
+    let path = try staging.target(of: moved.joined(origin))
+    // The app can write here too, so the recorded path must not lead out of the container.
+    guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
+      throw SystemError.replaced(moved)
+    }
+    var ladder = DirectoryCursor(root: try root.duplicate())
+    try ladder.withDirectory(at: path.components.dropLast()) { parent throws(SystemError) in
+      if try parent.statusIfPresent(name) != nil, (try? staging.removeDirectory(moved)) != nil {
+        return
+      }
+      try? parent.removeDirectory(name)
+      try staging.rename(moved, to: name, in: parent, replacing: false)
+    }
+    try staging.remove(moved.joined(origin))
+  }
+
+  /// The total size of the entries left in a directory.
+  private struct LeftoverSum: WalkVisitor {
+    var bytes: UInt64
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
+      descent: inout WalkDescent<Void>
+    ) {
+      for number in 0..<batch.entries.count {
+        let status = batch.entries[number].status
+        if status.kind == .directory { descent.enter(number, with: ()) }
+        if status.kind == .directory || status.links == 1 { bytes += status.allocated }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: Void) {}
+  }
+}
+
+extension ByteString {
+  fileprivate func joined(_ other: ByteString) -> ByteString {
+    ByteString(Array(bytes) + other.bytes)
+  }
+}

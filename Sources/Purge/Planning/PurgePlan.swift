@@ -1,0 +1,208 @@
+package import DeviceScan
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// The units that a purge deletes, their order and the reasons: a value derived from a scan and a
+/// request only.
+///
+/// Candidates are units (docs/purge.md). Each volume is judged separately: by its own free space,
+/// with the candidates on it.
+package struct PurgePlan: Sendable {
+  package let scan: DeviceScan
+  package let request: PurgeRequest
+  /// All candidates, in the order in which they are deleted.
+  package let units: [PurgeUnit]
+  /// The volumes of the device's containers, in the order of the first container on each.
+  package internal(set) var volumes: [PurgeVolume]
+  /// The companions of each database that is a candidate, by container and entry.
+  let companions: [[Int32: [Int32]]]
+  /// The reasons why entries are no candidates, by container and entry.
+  let conflicts: [[Int32: Conflict]]
+
+  /// Creates the plan.
+  package static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
+    var (units, companions, conflicts): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: Conflict]])
+    (units, companions, conflicts) = ([], [], [])
+    let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
+    var ranks = PurgeOrder.PathRanks()
+    for (number, container) in scan.containers.enumerated() {
+      var finder = PurgeFinder(container, at: number, policy: scan.policy, request: request)
+      finder.run()
+      var found = finder.removeUnits()
+      ranks.rank(&found, in: container)
+      quotas?.mark(&found, in: container)
+      units += found
+      companions.append(finder.companions)
+      conflicts.append(finder.conflicts)
+    }
+    PurgeOrder.sort(&units, at: request.now)
+    var plan = PurgePlan(
+      scan: scan, request: request, units: units, volumes: [], companions: companions,
+      conflicts: conflicts)
+    plan.volumes = plan.makeVolumes()
+    return plan
+  }
+
+  /// Returns the party of a container. A party is running or not as a whole: an app with its
+  /// extensions, or a container without an app.
+  package static func party(of container: Container) -> ByteString {
+    container.owner?.bytes ?? container.logicalPrefix
+  }
+
+  /// Returns the party of a unit.
+  package func party(of unit: PurgeUnit) -> ByteString {
+    Self.party(of: scan.containers[Int(unit.container)].container)
+  }
+
+  /// Returns the logical path of a unit.
+  package func path(of unit: PurgeUnit) -> ByteString {
+    scan.containers[Int(unit.container)].logicalPath(Int(unit.entry))
+  }
+
+  /// Returns the policy's decision that allows a unit to be deleted.
+  package func decision(on unit: PurgeUnit) -> CompiledPolicy.PurgeDecision {
+    let container = scan.containers[Int(unit.container)]
+    return scan.policy.purgeDecision(
+      on: container.query(Int(unit.entry)), scanStart: request.now.seconds)
+  }
+
+  /// Returns, for each container, whether it was requested and its app is not running.
+  func freeContainers() -> [Bool] {
+    scan.containers.map {
+      request.running[Self.party(of: $0.container)] == nil && isWanted($0.container)
+    }
+  }
+
+  func isWanted(_ container: Container) -> Bool {
+    request.only?.contains(container.logicalPrefix) ?? true
+  }
+
+  /// Returns the device number of the volume of a unit.
+  func device(of unit: PurgeUnit) -> UInt64 {
+    scan.containers[Int(unit.container)].entries[Int(unit.entry)].status.identity.device
+  }
+
+  /// Returns the entries of a unit: a directory before its content, a database first.
+  func members(of unit: PurgeUnit) -> [Int] {
+    let entry = Int(unit.entry)
+    switch unit.kind {
+    case .file: return [entry]
+    case .database:
+      return [entry] + (companions[Int(unit.container)][unit.entry] ?? []).map(Int.init)
+    case .directory:
+      let scan = scan.containers[Int(unit.container)]
+      var (members, next) = ([entry], 0)
+      while next < members.count {
+        if scan.entries[members[next]].status.kind == .directory {
+          members += Array(scan.entries[members[next]].children)
+        }
+        next += 1
+      }
+      return members
+    }
+  }
+}
+
+// MARK: - Single entries
+
+extension PurgePlan {
+  /// The reason why an entry is not deleted.
+  package enum Conflict: Sendable, Hashable {
+    /// The policy never allows its deletion.
+    case never
+    /// Its class is precious, and no rule says `allow-loss`.
+    case precious(DataClass)
+    /// An entry of the same unit may not be deleted.
+    case holds(ByteString)
+    /// A file system is mounted on it.
+    case mount
+    /// It belongs to this program, or is one of its repositories.
+    case own
+    /// A directory whose content is deleted; it stays, or is removed once it is empty.
+    case directory
+    /// The marker file that declares its directory disposable.
+    case mark
+    /// A hard-linked file that would have to be truncated.
+    case linked
+    /// A socket, a pipe or a device, which takes no space.
+    case special
+    /// It was not found.
+    case missing
+  }
+
+  /// The reason why a purge would delete an entry or not.
+  package struct Judgement: Sendable {
+    /// The unit that the entry belongs to; nil if it is no candidate.
+    package internal(set) var unit: PurgeUnit?
+    /// The unit's logical path.
+    package internal(set) var unitPath: ByteString?
+    /// The unit's position among all candidates, from 1.
+    package internal(set) var position: Int?
+    /// The levels at which the unit is deleted.
+    package internal(set) var levels: [Pressure.Level] = []
+    /// The reason why the entry is no candidate.
+    package internal(set) var conflict: Conflict?
+    /// The reason to consider its app running.
+    package internal(set) var running: String?
+    /// The policy's decision.
+    package internal(set) var decision: CompiledPolicy.PurgeDecision?
+  }
+
+  /// Returns whether the entry at a path of a container is a candidate, and why.
+  package func judge(_ container: Container, _ inner: ByteString) -> Judgement {
+    var judgement = Judgement()
+    judgement.running = request.running[Self.party(of: container)]
+    guard let number = scan.containers.firstIndex(where: { $0.container == container }),
+      let entry = scan.containers[number].index(of: inner)
+    else {
+      judgement.conflict = .missing
+      return judgement
+    }
+    let found = scan.containers[number]
+    judgement.decision = scan.policy.purgeDecision(
+      on: found.query(entry), scanStart: request.now.seconds)
+    if let index = unitIndex(number, entry) {
+      let unit = units[index]
+      (judgement.unit, judgement.unitPath, judgement.position) = (unit, path(of: unit), index + 1)
+      judgement.levels = scan.policy.pressure.filter {
+        PurgeVolume.Term($0).allows(unit, at: request.now)
+      }.map(\.level)
+    } else {
+      judgement.conflict = conflict(number, entry)
+    }
+    return judgement
+  }
+
+  /// Returns the index of the unit that an entry belongs to, or nil if there is none.
+  private func unitIndex(_ container: Int, _ entry: Int) -> Int? {
+    let scan = scan.containers[container]
+    var wanted: Set<Int32> = [Int32(entry)]
+    if let owner = companions[container].first(where: { $0.value.contains(Int32(entry)) }) {
+      wanted.insert(owner.key)
+    }
+    var directories: Set<Int32> = []
+    var at = entry
+    while at != 0 {
+      at = Int(scan.entries[at].parent)
+      directories.insert(Int32(at))
+    }
+    return units.firstIndex { unit in
+      unit.container == Int32(container)
+        && (wanted.contains(unit.entry)
+          || unit.kind == .directory && directories.contains(unit.entry))
+    }
+  }
+
+  private func conflict(_ container: Int, _ entry: Int) -> Conflict {
+    let scan = scan.containers[container]
+    if let known = conflicts[container][Int32(entry)] { return known }
+    if scan.entries[entry].verdicts.keep.purge == .never { return .never }
+    var at = entry
+    while at != 0 {
+      at = Int(scan.entries[at].parent)
+      if let known = conflicts[container][Int32(at)] { return known }
+    }
+    return scan.entries[entry].status.kind == .directory ? .directory : .never
+  }
+}
