@@ -7,9 +7,11 @@ DESTDIR ?=
 PROFILES ?= apps many bigdb media
 SCALE ?= 1
 REPS ?= 3
+# An import of a module that is no declared dependency is an error.
+STRICT = --explicit-target-dependency-import-check error
 # The build directory of release builds. A separate one allows building in parallel with the tests.
 RELEASE_SCRATCH ?= .build
-RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $(RELEASE_SCRATCH)
+RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $(RELEASE_SCRATCH) $(STRICT)
 
 # Debian packages: to build the program, for the checks, and for programs that the tests compare
 # with.
@@ -23,10 +25,10 @@ MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)
 
 # Where the tests are built with optimized modules.
-TEST = --scratch-path .build-test
+TEST = --scratch-path .build-test $(STRICT)
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
-TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
 
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000

@@ -49,7 +49,7 @@ let package = Package(
     .target(name: "CBlake2b"),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: optimized + strict),
     .target(
-      name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CZstd", "CSodium", "CYAML"],
+      name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CSodium", "CYAML", "CZstd"],
       swiftSettings: optimized + strict),
     .target(
       name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: optimized + common),
@@ -87,7 +87,8 @@ let package = Package(
     .target(
       name: "DeviceScan",
       dependencies: [
-        "ArchiveStore", "Codecs", "DeviceDiscovery", "PolicyEngine", "SandboxModel", "SystemIO",
+        "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "PolicyEngine",
+        "SandboxModel", "SystemIO",
       ],
       swiftSettings: optimized + common),
     .target(
@@ -118,27 +119,27 @@ let package = Package(
     .target(
       name: "AppUpdate",
       dependencies: [
-        "AppPackages", "ArchiveStore", "Codecs", "DeviceDiscovery", "DeviceScan",
+        "AppPackages", "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
         "DeviceTransaction", "PolicyEngine", "Restore", "SandboxModel", "SystemIO",
       ],
       swiftSettings: optimized + common),
     .target(
       name: "Purge",
       dependencies: [
-        "Codecs", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine",
+        "ArchiveStore", "DatabaseCapture", "DeviceScan", "DeviceTransaction", "PolicyEngine",
         "SandboxModel", "SystemIO",
       ],
       swiftSettings: optimized + common),
     .target(
       name: "SnapshotQueries",
-      dependencies: ["ArchiveStore", "Codecs", "DatabaseCapture", "SandboxModel", "SystemIO"],
+      dependencies: ["ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
       name: "SandboxCommands",
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
-        "DatabaseCapture", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine",
-        "Purge", "Restore", "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
+        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine", "Purge", "Restore",
+        "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: optimized + common),
@@ -159,11 +160,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "ArchiveStore", "Codecs", "sandboxctl", "AppPackages", "AppUpdate", "Backup",
-        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Purge", "Restore", "SnapshotQueries",
-        "SandboxCommands", "SandboxModel",
-        "SystemIO",
-        "TestSupport",
+        "ArchiveStore", "BuiltinPolicies", "Codecs", "DeviceDiscovery", "DeviceTransaction",
+        "PolicyEngine", "SandboxCommands", "SandboxModel", "SystemIO", "TestSupport", "sandboxctl",
       ],
       exclude: ["Programs", "Snapshots"], swiftSettings: common),
     .testTarget(
@@ -191,9 +189,7 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "SampleDeviceTests",
-      dependencies: [
-        "Codecs", "DeviceDiscovery", "SampleDevice", "SandboxModel", "SystemIO", "TestSupport",
-      ],
+      dependencies: ["DeviceDiscovery", "SampleDevice", "SandboxModel", "SystemIO", "TestSupport"],
       exclude: ["Golden"], swiftSettings: common),
     .testTarget(
       name: "AppPackagesTests",
@@ -202,10 +198,9 @@ let package = Package(
     .testTarget(
       name: "LifecycleTests",
       dependencies: [
-        "AllocationCount", "ArchiveStore", "BuiltinPolicies", "Codecs", "AppPackages", "AppUpdate",
-        "Backup", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Purge", "Restore",
-        "SnapshotQueries", "PolicyEngine",
-        "SandboxModel", "SystemIO", "TestSupport",
+        "AllocationCount", "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies",
+        "Codecs", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine", "Purge",
+        "Restore", "SandboxModel", "SnapshotQueries", "SystemIO", "TestSupport",
       ],
       swiftSettings: common),
   ],

@@ -58,8 +58,12 @@ package struct SafetySnapshotMaker {
 
   private static func notSaved(_ error: any Error, hint: String) -> any Error {
     if let error = error as? OperationError {
-      return error.kind == .interrupted
-        ? error : failure(error.kind, reason: error.description, hint: hint)
+      if error.kind == .interrupted {
+        return OperationError(
+          .interrupted, "the snapshot of the current data was interrupted: nothing was changed",
+          hint: error.hint)
+      }
+      return failure(error.kind, reason: error.description, hint: hint)
     }
     guard let error = error as? StoreError else { return error }
     return failure(.failed, reason: error.description, hint: hint)

@@ -27,7 +27,9 @@ package struct PackageWriter: ~Copyable {
   ) throws {
     while let entry = try source.next() {
       if isStopping() {
-        throw OperationError(.interrupted, "interrupted: the device is unchanged")
+        throw OperationError(
+          .interrupted,
+          "the unpacking of '\(package.origin.path)' was interrupted: the device is unchanged")
       }
       try write(entry, &source)
       written.entries += 1

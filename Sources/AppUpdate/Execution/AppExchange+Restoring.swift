@@ -30,7 +30,13 @@ extension AppExchange {
       run.expectFiles()
       var writer = try StagingWriter(
         run, reader, threads: Host.processors, isStopping: isStopping)
-      try writer.write()
+      do {
+        try writer.write()
+      } catch let error as OperationError where error.kind == .interrupted {
+        throw OperationError(
+          .interrupted,
+          "the \(plan.request.change.rawValue) was interrupted: the device is unchanged")
+      }
       try requireWhole(part, run)
       var roots = [try root(location.directory), try root(location.staging.tree)]
       var trash: TrashDirectory?

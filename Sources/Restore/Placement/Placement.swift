@@ -66,12 +66,13 @@ package struct Placement: ~Copyable {
   /// Returns the error for an interruption, with the progress so far.
   func interruption() -> OperationError {
     if plan.target.name != nil {
-      return OperationError(.interrupted, "interrupted: the target is unchanged")
+      return OperationError(.interrupted, "the restore was interrupted: the target is unchanged")
     }
     let all = plan.tree.entries.count { $0.action.isWritten && !$0.isMerged }
     return OperationError(
       .interrupted,
-      "interrupted: \(placed) of at most \(all) entries are restored, each of them completely",
+      "the restore was interrupted: \(placed) of at most \(all) entries are restored, each of them "
+        + "completely",
       hint: "run the same command again to restore the others")
   }
 
@@ -212,7 +213,8 @@ package struct Placement: ~Copyable {
       }
       if isStopping() {
         throw OperationError(
-          .interrupted, "interrupted: all entries are restored, but some deletions remain",
+          .interrupted,
+          "the restore was interrupted: all entries are restored, but some deletions remain",
           hint: "run the same command again to continue")
       }
       do throws(SystemError) {

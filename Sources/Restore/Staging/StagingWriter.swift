@@ -36,7 +36,7 @@ package struct StagingWriter: ~Copyable {
 
   func checkStop() throws(OperationError) {
     if isStopping() {
-      throw OperationError(.interrupted, "interrupted: the target is unchanged")
+      throw OperationError(.interrupted, "the restore was interrupted: the target is unchanged")
     }
   }
 
