@@ -22,7 +22,7 @@ TEST_PACKAGES = attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpa
   ostree procps python3-jsonschema sqlite3 squashfs-tools strace systemd xfsprogs zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
-SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)
+SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)
 
 # Where the tests are built with optimized modules.
 TEST = --scratch-path .build-test $(STRICT)

@@ -27,14 +27,6 @@ let package = Package(
   name: "sandboxctl",
   products: [
     .executable(name: "sandboxctl", targets: ["sandboxctl"]),
-    // For the package in Fuzzers. Not a public interface.
-    .library(
-      name: "SandboxctlModules",
-      targets: [
-        "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
-        "DatabaseCapture", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine",
-        "Purge", "Restore", "SandboxModel", "SnapshotQueries", "SystemIO",
-      ]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
@@ -206,3 +198,16 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// All modules of the fuzzers are built with sanitizers (CONTRIBUTING.md, "Fuzzers"), so they have a
+// build directory of their own and are no target otherwise.
+if Context.environment["SANDBOXCTL_FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "fuzz",
+      dependencies: [
+        "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
+        "DeviceDiscovery", "PolicyEngine", "Restore", "SandboxModel", "SystemIO",
+      ],
+      path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
+}

@@ -24,7 +24,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = [
-    "swift", "build", "--package-path", str(HERE), "-c", "release", "--product", "fuzz",
+    "swift", "build", "--package-path", str(HERE.parent), "--scratch-path", str(HERE / ".build"),
+    "-c", "release", "--product", "fuzz",
     # All modules are instrumented, including C; -enable-testing makes internal declarations
     # visible.
     "-Xswiftc", "-sanitize=fuzzer,address", "-Xswiftc", "-enable-testing",
@@ -40,8 +41,10 @@ CANARY_SECONDS = 60
 
 def build():
     """Builds the program and returns its path."""
-    subprocess.run(BUILD, check=True)
-    place = subprocess.run(BUILD + ["--show-bin-path"], check=True, capture_output=True, text=True)
+    target = dict(os.environ, SANDBOXCTL_FUZZ="1")
+    subprocess.run(BUILD, check=True, env=target)
+    place = subprocess.run(
+        BUILD + ["--show-bin-path"], check=True, capture_output=True, text=True, env=target)
     return pathlib.Path(place.stdout.strip()) / "fuzz"
 
 
