@@ -26,7 +26,7 @@ let strict = common + [.strictMemorySafety()]
 let package = Package(
   name: "sandboxctl",
   products: [
-    .executable(name: "sandboxctl", targets: ["sandboxctl"]),
+    .executable(name: "sandboxctl", targets: ["sandboxctl"])
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
@@ -64,7 +64,8 @@ let package = Package(
       exclude: [
         "check-imports.py", "check-labels.py", "check-man.sh", "check-sizes.py", "check-words.py",
         "deps.sh", "make-man.py", "readme-tour.py", "scale.py", "scale_growth.py",
-        "scale_memory.py", "soak.py", "soak_databases.py", "soak_trees.py", "test.sh", "tour.sh",
+        "scale_memory.py", "soak.py", "soak_databases.py", "soak_trees.py", "structure.py",
+        "test.sh", "tour.sh",
       ],
       resources: [.embedInCode("recover.py")], swiftSettings: optimized + common),
     .target(

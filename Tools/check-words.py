@@ -23,7 +23,10 @@ STYLE = "docs/style.md"
 # Texts that quote the words themselves.
 QUOTING = {STYLE, "Tools/check-words.py", "Tests/ToolTests/test_words.py"}
 TREES = ("Sources", "Tests", "Tools", "Benchmarks", "Fuzzers", "policies", "docs", "Man")
-FILES = ("README.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "Package.swift", ".ci/run")
+FILES = (
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "Package.swift",
+    ".ci/run",
+)
 ENDINGS = {
     ".swift", ".py", ".sh", ".c", ".h", ".md", ".yaml", ".yml", ".json",
     ".1", ".5", ".7", ".mdoc",

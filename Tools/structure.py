@@ -9,8 +9,8 @@ unlabelled parameters, documentation comments that begin with "What", and the lo
 command's help has before its options. `--modules` adds a row for each module, `--spread` lists the
 types over more than three files.
 
-`--way` counts the files of the source code that one small file passes: those with functions that run
-when a directory with the file is backed up (or restored), and not for the same directory without it.
+`--way` counts the files of the source code that one small file passes: those with functions that
+run when a directory with the file is backed up (or restored), and not for the directory without it.
 PROGRAM is a build with coverage: `swift build --product sandboxctl --scratch-path .build-coverage
 -Xswiftc -profile-generate -Xswiftc -profile-coverage-mapping`.
 """
@@ -32,8 +32,8 @@ TYPE = re.compile(
     re.MULTILINE,
 )
 EXTENSION = re.compile(r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*extension\s+([\w.]+)", re.MULTILINE)
-WHAT = re.compile(r"(?<!///\n)^[ \t]*/// What\b", re.MULTILINE)
-DISCUSSION = re.compile(r"abstract:|discussion:")
+# The first line of a documentation comment.
+WHAT = re.compile(r"(?:\A|^(?![ \t]*///).*\n)[ \t]*/// What\b", re.MULTILINE)
 SPREAD = 3
 
 

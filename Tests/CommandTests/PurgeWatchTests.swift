@@ -196,7 +196,7 @@ import Testing
     #expect(try cli.text("out").contains("freed"), "deletions are reported")
     let units = "\(whole) unit\(whole == 1 ? "" : "s")"
     let interruption = "the purge was interrupted: \(units) deleted, all others are unchanged"
-    #expect(said.contains(interruption) == (code == 130), "\(said)")
+    #expect(said.contains(interruption) == (code == 130), "\(interruption), \(said)")
   }
 }
 

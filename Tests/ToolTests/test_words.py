@@ -52,6 +52,12 @@ class WordTests(unittest.TestCase):
         self.assertEqual(len(self.problems("Man/a.1", ".Nd hinders\n")), 1)
         self.assertEqual(len(self.problems("Sources/A/B.swift", 'print("it gives way")\n')), 2)
 
+    def test_documents_at_the_root_are_checked(self):
+        for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
+            found = self.problems(name, "It hinders.\n")
+            self.assertEqual(found, [f"{name}:1: 'hinders': is replaced"])
+            (self.package / name).unlink()
+
     def test_the_style_guide_itself_may_quote(self):
         self.assertEqual(self.all_problems(), [])
 
