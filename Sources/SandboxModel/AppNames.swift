@@ -1,0 +1,50 @@
+package import SystemIO
+
+/// Names of apps, as a user gives them. They may belong to several devices; each device uses the
+/// names that it has.
+package struct AppNames: Sendable {
+  private let names: [ByteString]
+
+  /// Creates the names; without any, all apps are meant.
+  package init(_ names: [ByteString] = []) { self.names = names }
+
+  /// Returns the named apps of a device.
+  ///
+  /// - Throws: `ModelError` if the device has none of them, or for an ambiguous name.
+  package func apps(of device: Device) throws(ModelError) -> [App] {
+    var (found, missing) = ([App](), nil as ModelError?)
+    for name in names {
+      do throws(ModelError) {
+        found.append(try device.app(name))
+      } catch {
+        if error.code != .noApp { throw error }
+        missing = missing ?? error
+      }
+    }
+    if found.isEmpty, let missing { throw missing }
+    return found
+  }
+
+  /// Returns the devices that have one of the apps; all devices if no app is named.
+  ///
+  /// - Parameter isAll: whether these are all devices that may have one.
+  /// - Throws: `ModelError` for a name that none of them has.
+  package func holders(among devices: [Device], isAll: Bool = true) throws(ModelError) -> [Device] {
+    if names.isEmpty { return devices }
+    for name in names where isAll {
+      var missing: ModelError?
+      for device in devices {
+        do throws(ModelError) {
+          _ = try device.app(name)
+          missing = nil
+          break
+        } catch {
+          if error.code != .noApp { throw error }
+          missing = missing ?? error
+        }
+      }
+      if let missing { throw missing }
+    }
+    return devices.filter { (try? apps(of: $0)) != nil }
+  }
+}
