@@ -47,4 +47,20 @@ package struct AppNames: Sendable {
     }
     return devices.filter { (try? apps(of: $0)) != nil }
   }
+
+  /// Returns the elements whose devices have one of the apps, and those whose devices could not be
+  /// opened, since they may have them; all elements if no app is named.
+  ///
+  /// - Throws: `ModelError` for a name that none of the devices has, if all were opened.
+  package func holders<Choice>(
+    _ found: [(choice: Choice, device: Result<Device, any Error>)]
+  ) throws(ModelError) -> [(choice: Choice, device: Result<Device, any Error>)] {
+    if names.isEmpty { return found }
+    let devices = found.compactMap { try? $0.device.get() }
+    let holders = try holders(among: devices, isAll: devices.count == found.count)
+    return found.filter { element in
+      guard let device = try? element.device.get() else { return true }
+      return holders.contains { $0.identity == device.identity }
+    }
+  }
 }

@@ -136,7 +136,8 @@ struct BackupCommand: SandboxCommand {
     if let jobs { try Self.check(jobs) }
     let choices = try device.choices()
     if dryRun { return ([], try showPlans(choices, console)) }
-    let found = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    let found = try part.names.holders(
+      choices.map { choice in (choice, Result { try choice.find() }) })
     // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
     let place = try repository.place()
@@ -164,20 +165,6 @@ struct BackupCommand: SandboxCommand {
     let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(storage) }
     try tell(results, isOnSameDisk: isOnSameDisk, in: repository, console)
     return (results, ExitStatus.together(results.map(\.status)))
-  }
-
-  private typealias FoundDevice = (choice: DeviceOptions.Choice, device: Result<Device, any Error>)
-
-  /// Returns the devices that have the selected apps, and those that cannot be opened, since they
-  /// may have them.
-  private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
-    if part.apps.isEmpty { return found }
-    let devices = found.compactMap { try? $0.device.get() }
-    let holders = try part.names.holders(among: devices, isAll: devices.count == found.count)
-    return found.filter { choice in
-      guard let device = try? choice.device.get() else { return true }
-      return holders.contains { $0.identity == device.identity }
-    }
   }
 
   /// Backs up one device. After waiting for another run, `again` finds it again.
@@ -231,7 +218,8 @@ struct BackupCommand: SandboxCommand {
     var status = ExitStatus.done
     let own = BackupSource.ownDirectories(
       storage: (try? repository.place())?.identity, cache: Host.cacheDirectory)
-    let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    let devices = try part.names.holders(
+      choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
       console.warn(ofInterruptedOn: found)
