@@ -48,7 +48,7 @@ struct ExplainCommand: SandboxCommand {
     let query = try self.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: try verdict.destination)
-    let plan = purge ? try PurgeCommand.look(found, compiled) : nil
+    let plan = purge ? try PurgePlan.make(found, policy: compiled, .byPressure) : nil
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
