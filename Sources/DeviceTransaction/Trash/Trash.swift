@@ -98,7 +98,7 @@ package struct Trash: Sendable {
 
   /// Returns whether an item may still be needed: its operation, or one that restores from it, is
   /// in progress or was interrupted.
-  package func isInUse(_ item: Item) throws(SystemError) -> Bool {
+  func isInUse(_ item: Item) throws(SystemError) -> Bool {
     guard let journal = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
       return false
     }
@@ -123,7 +123,7 @@ package struct Trash: Sendable {
 
   /// Removes an item and counts the removed files. Returns false if it was stopped before
   /// everything was removed; the rest is still a valid item.
-  package func remove(
+  func remove(
     _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
   ) throws(SystemError) -> Bool {
     let watch = RemovalWatch(
