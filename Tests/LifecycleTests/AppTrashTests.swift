@@ -1,10 +1,11 @@
 import AppUpdate
 import ArchiveStore
-import DeviceTransaction
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceTransaction
 
 /// How long the trash keeps the files that an operation on an app moved there.
 @Suite(.spreadScans) struct AppTrashTests {

@@ -1,8 +1,9 @@
 import PolicyEngine
-import Purge
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Purge
 
 /// The freed bytes that a purge reports match the free space of the volume.
 @Suite(.serialized) struct PurgeBytesTests {

@@ -2,14 +2,15 @@ import ArchiveStore
 import Backup
 import DeviceDiscovery
 import DeviceScan
-import DeviceTransaction
 import PolicyEngine
-import Purge
 import Restore
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceTransaction
+@testable import Purge
 
 /// The removal of trash items, and of directories that are removed as a unit, counted file by file.
 @Suite(.spreadScans) struct TrashRemovalTests {

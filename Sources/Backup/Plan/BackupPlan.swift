@@ -45,12 +45,7 @@ package struct BackupPlan: Sendable {
 
   /// Included entries that the scan could not examine.
   package var unreadable: [PathRemark] {
-    unreadableDirectories
-      + scans.flatMap { scan in
-        scan.unreadable.map {
-          PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
-        }
-      }
+    unreadableDirectories + scans.flatMap(\.unreadableByLogicalPath)
   }
 
   /// Warnings about the plan that the snapshot records.

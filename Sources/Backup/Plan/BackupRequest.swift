@@ -5,10 +5,10 @@ package import SystemIO
 package struct BackupRequest: Sendable {
   package var reason: Reason
   /// The part of the device that the plan covers, as recorded in the snapshot.
-  package var scope = Scope.device
+  var scope = Scope.device
   /// Whether the plan covers only some of the device's containers, so that the records of the
   /// others are kept.
-  package var isPart = false
+  var isPart = false
   /// Whether bundles in new directories are read even if they appear unchanged.
   package var verifiesBundles = false
   package var tags: [String]
@@ -20,7 +20,7 @@ package struct BackupRequest: Sendable {
   package var cache: ByteString?
   /// The host's copies of the repository's index, if the caller has begun to check them; nil to
   /// open those in `cache`.
-  package var index: IndexCache?
+  var index: IndexCache?
   /// The number of bytes to keep free on the repository's volume (default: a twentieth of the
   /// volume, at most 10 GiB).
   package var keepFree: UInt64?
@@ -40,7 +40,7 @@ package struct BackupRequest: Sendable {
   package var databaseTimeout: Double
   /// The source's lock, if the caller took it before it scanned the source; nil to let the
   /// operation take it.
-  package var lock: SourceLock?
+  var lock: SourceLock?
   /// Returns the current time (default: the system clock, and for the start of the run the clock of
   /// the file system that holds the state).
   package var now: (@Sendable () -> Timestamp)?

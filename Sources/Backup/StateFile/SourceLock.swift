@@ -1,17 +1,17 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceScan
-package import SandboxModel
+internal import SandboxModel
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// The lock of one source of backups in one repository, held as long as this value lives, so that
 /// no second run scans or stores the source meanwhile.
-package final class SourceLock: Sendable {
+final class SourceLock: Sendable {
   private let lock: FileLock
   /// Whether another run had to end first: earlier knowledge of the source may be outdated.
-  package let hasWaited: Bool
+  let hasWaited: Bool
 
   private init(
     _ key: StateKey, in cache: ByteString, hasWaited: Bool
@@ -33,7 +33,7 @@ package final class SourceLock: Sendable {
   ///   - cache: the cache directory, as in `Host.cacheDirectory`.
   ///   - isStopping: whether the work should end. Called while waiting.
   /// - Throws: `busy` if another run still holds the lock then; `interrupted`.
-  package static func take(
+  static func take(
     for device: Device, in repository: Repository, cache: ByteString?, waiting seconds: Double,
     isStopping: () -> Bool
   ) throws(OperationError) -> SourceLock? {
@@ -71,7 +71,7 @@ extension OperationError {
   }
 
   /// The backup was asked to stop before it created its snapshot.
-  package static let interrupted = OperationError(
+  static let interrupted = OperationError(
     .interrupted, "the backup was interrupted: no snapshot was created",
     hint: "run it again to continue: data that is already stored is not stored again")
 }

@@ -1,24 +1,24 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
-package import DeviceScan
+internal import DeviceScan
 internal import PolicyEngine
-package import SandboxModel
-package import SystemIO
+internal import SandboxModel
+internal import SystemIO
 
 /// A host's record of the marks that the last scans of a source found, for one run that holds the
 /// source's lock.
 ///
 /// It is a file of its own beside the state: it is read before the scan, and is valid whether or
 /// not the snapshot is created. Marks that it lacks are looked for again.
-package struct SourceMarks {
+struct SourceMarks {
   private let directory: StateDirectory
   private let key: StateKey
   /// The recorded marks, for the scan.
-  package let markCache: ExclusionMarkCache
+  let markCache: ExclusionMarkCache
 
   /// Opens the record of earlier scans; returns nil if there is no directory for it.
-  package init?(
+  init?(
     of device: Device, in repository: Repository, cache: ByteString?, program: String,
     under lock: SourceLock?
   ) {
@@ -42,7 +42,7 @@ package struct SourceMarks {
 
   /// Writes the marks that a scan of the source, or of a part of it, found. A file that a crash of
   /// the machine damaged is not used.
-  package func keep(_ found: ExclusionMarkCache, isPart: Bool) {
+  func keep(_ found: ExclusionMarkCache, isPart: Bool) {
     guard let bytes = found.table(isPart: isPart)?.encoded(key),
       let file = try? AtomicFile(in: directory.directory, permissions: 0o600)
     else { return }

@@ -88,6 +88,13 @@ package struct ContainerScan: Sendable {
     return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
   }
 
+  /// The unreadable entries by their logical paths.
+  package var unreadableByLogicalPath: [PathRemark] {
+    unreadable.map {
+      PathRemark(path: container.logicalPrefix.appending($0.path), remark: $0.remark)
+    }
+  }
+
   /// Returns the logical path of an entry.
   package func logicalPath(_ index: Int) -> ByteString {
     container.logicalPrefix.appending(path(index))

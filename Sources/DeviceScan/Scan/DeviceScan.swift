@@ -63,6 +63,32 @@ package struct DeviceScan: Sendable {
       isInterrupted: scanner.isDone, marks: scanner.markCache, options: options)
   }
 
+  /// Scans the containers that a logical path is in, or that are below it; all containers if there
+  /// is no path.
+  package static func run(
+    _ device: Device, policy: CompiledPolicy, within place: LogicalPath?, options: ScanOptions
+  ) -> DeviceScan {
+    run(device, policy: policy, options: options) { container in
+      guard let place else { return true }
+      return place.bytes.isWithin(container.logicalPrefix)
+        || container.logicalPrefix.isWithin(place.bytes)
+    }
+  }
+
+  /// Returns the query for the entry at a path in a container with its marks, or for a regular file
+  /// if the entry does not exist. Reads only the directories above it.
+  package static func query(
+    _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
+  ) -> (query: EntryQuery, exists: Bool) {
+    var options = ScanOptions()
+    options.only = inner
+    let scan = run(device, policy: policy, options: options) { $0 == container }
+    if let found = scan.containers.first, let index = found.index(of: inner) {
+      return (found.query(index), true)
+    }
+    return (container.query(inner.components.map { Array($0.bytes) }, EntryFacts(.file)), false)
+  }
+
   /// Scans with several threads; returns nil if they cannot be started.
   private static func parallel(
     _ device: Device, policy: CompiledPolicy, options: ScanOptions,
@@ -149,5 +175,15 @@ package struct ScanOptions: Sendable {
     var options = ScanOptions(isStopping: isStopping)
     options.isForPurge = true
     return options
+  }
+}
+
+extension Device {
+  /// Returns the device with the group members that a policy states.
+  package func stating(groupsOf policy: CompiledPolicy) -> Device {
+    let members = policy.groupMembers.map { group, apps in
+      (ByteString(group), Set(apps.map { ByteString($0) }))
+    }
+    return stating(members: Dictionary(uniqueKeysWithValues: members))
   }
 }

@@ -43,7 +43,7 @@ package struct Trash: Sendable {
   }
 
   /// Computes the totals of an item.
-  package func measure(_ item: inout Item) {
+  func measure(_ item: inout Item) {
     item.totals = RestoreTotals()
     for path in item.directories { item.totals.add(Self.totals(of: path)) }
   }
@@ -98,7 +98,7 @@ package struct Trash: Sendable {
 
   /// Returns whether an item may still be needed: its operation, or one that restores from it, is
   /// in progress or was interrupted.
-  package func isInUse(_ item: Item) throws(SystemError) -> Bool {
+  func isInUse(_ item: Item) throws(SystemError) -> Bool {
     guard let journal = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
       return false
     }
@@ -123,7 +123,7 @@ package struct Trash: Sendable {
 
   /// Removes an item and counts the removed files. Returns false if it was stopped before
   /// everything was removed; the rest is still a valid item.
-  package func remove(
+  func remove(
     _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
   ) throws(SystemError) -> Bool {
     let watch = RemovalWatch(
@@ -219,5 +219,111 @@ package struct Trash: Sendable {
         try? Directory.open(resolved: path).directory(kind).removeTree(name)
       }
     }
+  }
+}
+
+extension Trash {
+  /// The items of a trash to delete.
+  package struct ItemSelection: Sendable {
+    /// The operations whose items to delete; empty for all.
+    let operations: [ByteString]
+    /// The age in seconds that an item must exceed; nil for any.
+    let minimumAge: Double?
+
+    /// Creates a selection.
+    package init(operations: [ByteString], minimumAge: Double?) {
+      self.operations = operations
+      self.minimumAge = minimumAge
+    }
+
+    func contains(_ item: Item) -> Bool {
+      guard operations.isEmpty || operations.contains(item.id) else { return false }
+      return minimumAge.map { Host.now().since(item.time) > $0 } ?? true
+    }
+
+    /// Throws if an operation is in none of the trashes.
+    func require(in known: Set<ByteString>) throws(OperationError) {
+      guard let missing = Set(operations).subtracting(known).sorted().first else { return }
+      throw OperationError(
+        .notFound, code: .noTrashOperation,
+        "cannot empty the trash of '\(missing)': there is no such operation",
+        hint: "'sandboxctl trash list' lists the operations")
+    }
+  }
+
+  /// The result of emptying the trash of one device.
+  package struct EmptyingResult: Sendable {
+    package let root: ByteString
+    /// The operations whose items were deleted.
+    package private(set) var removed: [ByteString] = []
+    /// The totals of the deleted entries.
+    package private(set) var totals = RestoreTotals()
+    package private(set) var failed: [(id: ByteString, reason: String)] = []
+    /// Whether it was stopped before the end; the rest stays in the trash.
+    package private(set) var isInterrupted = false
+
+    fileprivate init(root: ByteString) { self.root = root }
+
+    fileprivate mutating func take(
+      _ item: Item, from trash: Trash, isDryRun: Bool, counting counters: ProgressCounters,
+      isStopping: @escaping () -> Bool
+    ) {
+      do throws(SystemError) {
+        if try trash.isInUse(item) {
+          return fail(item, because: "its operation is in progress or was interrupted", counters)
+        }
+        if isStopping() {
+          isInterrupted = true
+        } else if !isDryRun {
+          isInterrupted = try !trash.remove(item, counting: counters, isStopping: isStopping)
+        }
+        if isInterrupted { return }
+        removed.append(item.id)
+        totals.add(item.totals)
+      } catch { fail(item, because: error.reason, counters) }
+    }
+
+    private mutating func fail(
+      _ item: Item, because reason: String, _ counters: ProgressCounters
+    ) {
+      failed.append((item.id, reason))
+      counters.didFail()
+    }
+  }
+
+  /// Deletes items from the trash of some devices. Items that may still be needed are kept, and
+  /// reported as failed.
+  ///
+  /// - Parameters:
+  ///   - isDryRun: whether nothing is deleted.
+  ///   - isStopping: whether to end early. The results then end with the interrupted device.
+  /// - Throws: `OperationError` for a selected operation that no trash has; `SystemError` if a
+  ///   trash cannot be read.
+  package static func empty(
+    _ devices: [Device], _ selection: ItemSelection, isDryRun: Bool,
+    counting counters: ProgressCounters, isStopping: @escaping () -> Bool
+  ) throws -> [EmptyingResult] {
+    let trashes = try devices.map { device in
+      (trash: Trash(of: device), items: try Trash(of: device).unmeasured())
+    }
+    try selection.require(in: Set(trashes.flatMap { $0.items.map(\.id) }))
+    var results: [EmptyingResult] = []
+    for (trash, items) in trashes {
+      var result = EmptyingResult(root: trash.root)
+      // Measured before the first deletion, for the estimate of the remaining time.
+      let measured = items.filter(selection.contains).map { item in
+        var item = item
+        if !isStopping() { trash.measure(&item) }
+        counters.expect(files: item.totals.entries - item.totals.directories, bytes: 0)
+        return item
+      }
+      for item in measured where !result.isInterrupted {
+        result.take(
+          item, from: trash, isDryRun: isDryRun, counting: counters, isStopping: isStopping)
+      }
+      results.append(result)
+      if result.isInterrupted { break }
+    }
+    return results
   }
 }

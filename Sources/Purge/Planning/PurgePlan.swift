@@ -44,6 +44,41 @@ package struct PurgePlan: Sendable {
     return plan
   }
 
+  /// Scans a device and returns the plan for the current state of its volumes and apps.
+  ///
+  /// - Parameters:
+  ///   - apps: the apps to purge, without the groups they share (default: the whole device).
+  ///   - level: the level whose orders and age apply, as in a request.
+  ///   - following: the options with the counters, and the check whether to stop.
+  /// - Throws: `ModelError` if the device has none of the apps, or for an ambiguous name;
+  ///   `OperationError` if the space of a volume cannot be read; `interrupted`.
+  package static func make(
+    _ device: Device, policy: CompiledPolicy, apps: AppNames = AppNames(),
+    _ goal: PurgeRequest.Goal, level: Pressure.Level? = nil,
+    following: PurgeOptions = PurgeOptions()
+  ) throws -> PurgePlan {
+    let device = device.stating(groupsOf: policy)
+    let selected = try apps.apps(of: device)
+    let scan = DeviceScan.run(device, policy: policy, options: .forPurge(following))
+    if scan.isInterrupted { throw PurgeRequest.interrupted }
+    var request = try PurgeRequest.now(goal, level: level, for: scan, following: following)
+    if !selected.isEmpty {
+      request.only = Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
+    }
+    return make(scan, request)
+  }
+
+  /// Whether nothing is to be purged: no volume is under pressure or has a goal.
+  package var isIdle: Bool { volumes.allSatisfy { $0.term == nil } }
+
+  /// Whether the candidates reach every goal.
+  package var isEnough: Bool { volumes.allSatisfy { $0.missing == 0 } }
+
+  /// The running apps and groups, which are excluded from the plan.
+  package var runningParties: [PathRemark] {
+    request.running.sorted { $0.key < $1.key }.map { PathRemark(path: $0.key, remark: $0.value) }
+  }
+
   /// Returns the party of a container. A party is running or not as a whole: an app with its
   /// extensions, or a container without an app.
   package static func party(of container: Container) -> ByteString {

@@ -53,7 +53,7 @@ extension PurgeRequest {
   ///
   /// - Parameter following: the options with the counters, and the check whether to stop.
   /// - Throws: `OperationError` if the space of a volume cannot be read; `interrupted`.
-  package static func now(
+  static func now(
     _ goal: Goal, level: Pressure.Level? = nil, for scan: DeviceScan, now: Timestamp = Host.now(),
     following: PurgeOptions = PurgeOptions()
   ) throws(OperationError) -> PurgeRequest {
@@ -177,7 +177,7 @@ package struct PurgeOptions: Sendable {
 
 extension ScanOptions {
   /// Returns the options of a scan for a purge that counts the visited directories.
-  package static func forPurge(_ following: PurgeOptions) -> ScanOptions {
+  static func forPurge(_ following: PurgeOptions) -> ScanOptions {
     forPurge {
       following.counters.didHandle(files: 1)
       return following.isStopping()

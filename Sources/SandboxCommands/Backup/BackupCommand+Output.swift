@@ -183,7 +183,7 @@ extension BackupCommand {
     /// Nil if no snapshot was made. `suffix` is added to each command; `heads` are the repository's
     /// snapshots: `latest` is suggested only if it names the snapshot just made.
     init?(
-      _ done: [(plan: BackupPlan, report: BackupReport)], among heads: [SnapshotHead],
+      _ done: [DeviceBackup.Outcome], among heads: [SnapshotHead],
       suffix: String
     ) {
       let made = done.filter { $0.report.snapshot != nil }

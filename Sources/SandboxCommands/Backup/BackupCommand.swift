@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Backup
-internal import DeviceScan
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -131,77 +130,102 @@ struct BackupCommand: SandboxCommand {
     }
   }
 
-  private typealias Outcome = (results: [DeviceBackup.Result], status: ExitStatus)
-
-  private func backUp(_ console: Console) throws -> Outcome {
-    let jobs = try jobs.map(Self.checked)
+  private func backUp(
+    _ console: Console
+  ) throws -> (results: [DeviceResult], status: ExitStatus) {
+    if let jobs { try Self.check(jobs) }
     let choices = try device.choices()
     if dryRun { return ([], try showPlans(choices, console)) }
-    let found = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    let found = try part.names.holders(
+      choices.map { choice in (choice, Result { try choice.find() }) })
     // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
     let place = try repository.place()
-    let (repository, storage, isNew) = try place.openOrMake()
+    let (repository, directory, isNew) = try place.openOrMake()
     if isNew, !output.quiet {
       console.note(
         "created a repository in \(Paths.text(place.path)); it is not encrypted, and only this "
           + "user can read it")
     }
-    let run = DeviceBackup(
-      command: self, repository: repository, storage: try storage.identity(), jobs: jobs)
-    var results: [DeviceBackup.Result] = []
+    let storage = try directory.identity()
+    var results: [DeviceResult] = []
     for (choice, device) in found {
-      results.append(
-        try result(of: run, for: choice, device: device, isOnly: found.count == 1, console))
+      do {
+        results.append(
+          try backUp(
+            device.get(), to: repository, storage: storage, again: choice.find, console))
+      } catch {
+        // If there are other devices, the backup continues with the next one.
+        let failure = Failure(error)
+        if found.count == 1 || failure.status == .interrupted { throw error }
+        console.failure(failure)
+        results.append(DeviceResult(root: choice.root, done: nil, status: failure.status))
+      }
     }
-    let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(run.storage) }
+    let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(storage) }
     try tell(results, isOnSameDisk: isOnSameDisk, in: repository, console)
     return (results, ExitStatus.together(results.map(\.status)))
   }
 
-  private typealias FoundDevice = (choice: DeviceOptions.Choice, device: Result<Device, any Error>)
-
-  /// Returns the devices that have the selected apps, and those that cannot be opened, since they
-  /// may have them.
-  private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
-    if part.apps.isEmpty { return found }
-    let devices = found.compactMap { try? $0.device.get() }
-    let holders = try part.names.holders(among: devices, isAll: devices.count == found.count)
-    return found.filter { choice in
-      guard let device = try? choice.device.get() else { return true }
-      return holders.contains { $0.identity == device.identity }
+  /// Backs up one device. After waiting for another run, `again` finds it again.
+  private func backUp(
+    _ device: Device, to repository: Repository, storage: FileIdentity,
+    again: () throws -> Device, _ console: Console
+  ) throws -> DeviceResult {
+    let backup = DeviceBackup(to: repository, storage: storage, cache: Host.cacheDirectory)
+    let source = try source(device, console)
+    let counters = ProgressCounters()
+    let outcome = try progress.run(counters, output) { isStopping in
+      try backup.run(
+        source, request(counters, isStopping), waiting: lockWait?.seconds ?? 0, again: again)
     }
+    let wasInterrupted = console.warn(of: outcome.interrupted, on: outcome.plan.device)
+    let status = wasInterrupted ? .doneInPart : status(of: outcome.report)
+    return DeviceResult(root: outcome.plan.device.root, done: outcome, status: status)
   }
 
-  /// Backs up one device. If there are others, an error is reported and the backup continues with
-  /// the next device.
-  private func result(
-    of run: DeviceBackup, for choice: DeviceOptions.Choice, device found: Result<Device, any Error>,
-    isOnly: Bool, _ console: Console
-  ) throws -> DeviceBackup.Result {
-    do {
-      return try run.run(found.get(), again: choice.find, console)
-    } catch {
-      let failure = Failure(error)
-      if isOnly || failure.status == .interrupted { throw error }
-      console.failure(failure)
-      return DeviceBackup.Result(root: choice.root, done: nil, status: failure.status)
-    }
+  private func source(_ device: Device, _ console: Console) throws -> BackupSource {
+    let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
+    var source = BackupSource(
+      device, policy: try policy.compile(for: device, output, console, also: patterns))
+    source.apps = part.names
+    source.crossesMounts = crossMounts
+    source.workers = jobs
+    return source
+  }
+
+  private func request(
+    _ counters: ProgressCounters, _ isStopping: @escaping @Sendable () -> Bool
+  ) -> BackupRequest {
+    var request = BackupRequest(
+      reason: scheduled ? .scheduled : .manual, tags: tags, program: Version.text,
+      cache: Host.cacheDirectory, keepFree: keepFree.map { UInt64($0.bytes) },
+      skipsUnchanged: failIfUnchanged, isStopping: isStopping, counters: counters)
+    if let jobs { request.workers = jobs }
+    if let sqliteTimeout { request.databaseTimeout = sqliteTimeout.seconds }
+    request.checksSpace = !noSpaceCheck
+    request.verifiesBundles = part.verifyBundles
+    return request
+  }
+
+  private func status(of report: BackupReport) -> ExitStatus {
+    if !report.isComplete || strict && !report.warnings.isEmpty { return .doneInPart }
+    return report.isUnchanged ? .nothingToDo : .done
   }
 
   private func showPlans(_ choices: [DeviceOptions.Choice], _ console: Console) throws -> ExitStatus
   {
     var status = ExitStatus.done
-    let own = DeviceBackup.ownDirectories(storage: (try? repository.place())?.identity)
-    let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    let own = BackupSource.ownDirectories(
+      storage: (try? repository.place())?.identity, cache: Host.cacheDirectory)
+    let devices = try part.names.holders(
+      choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
       console.warn(ofInterruptedOn: found)
-      let policy = try compile(for: found, console)
+      let source = try source(found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
-        try self.plan(
-          found, policy: policy, excluding: own, knowing: nil, isStopping: isStopping
-        ).plan
+        try source.plan(excluding: own, isStopping: isStopping)
       }
       try plan.requireUseful()
       if !plan.unreadable.isEmpty || strict && !plan.warnings.isEmpty { status = .doneInPart }
@@ -218,16 +242,16 @@ struct BackupCommand: SandboxCommand {
 
   /// Prints the report for each device, then the next steps.
   private func tell(
-    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, in stored: Repository, _ console: Console
+    _ results: [DeviceResult], isOnSameDisk: Bool, in stored: Repository, _ console: Console
   ) throws {
     for (number, result) in results.enumerated() {
-      guard let (plan, report) = result.done else { continue }
+      guard let done = result.done else { continue }
       if output.json {
-        try console.result(report.json(plan, isOnSameDisk: isOnSameDisk))
+        try console.result(done.report.json(done.plan, isOnSameDisk: isOnSameDisk))
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try Text(plan, report, listsAll: list.all)
+      try Text(done.plan, done.report, listsAll: list.all)
         .write(console, isQuiet: output.quiet, isStrict: strict)
     }
     if output.json || output.quiet { return }
@@ -242,34 +266,28 @@ struct BackupCommand: SandboxCommand {
     if let next { try console.result(next.line) }
   }
 
-  func compile(for device: Device, _ console: Console) throws -> CompiledPolicy {
-    let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
-    return try policy.compile(for: device, output, console, also: patterns)
-  }
-
-  func plan(
-    _ device: Device, policy: CompiledPolicy, excluding: Set<FileIdentity>,
-    knowing marks: ExclusionMarkCache?, isStopping: @escaping @Sendable () -> Bool
-  ) throws -> (plan: BackupPlan, marks: ExclusionMarkCache?) {
-    var options = ScanOptions(
-      destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
-    options.crossesMounts = crossMounts
-    if let jobs { options.workers = try Self.checked(jobs) }
-    let device = device.stating(groupsOf: policy)
-    let selection = try part.selection(of: device)
-    let scan = DeviceScan.run(
-      device, policy: policy, options: options, knowing: marks, where: selection.has)
-    if scan.isInterrupted { throw OperationError.interrupted }
-    return (BackupPlan.make(scan), scan.marks)
-  }
-
-  private static func checked(_ jobs: Int) throws -> Int {
+  private static func check(_ jobs: Int) throws {
     guard (1...256).contains(jobs) else {
       throw UsageError(
         .invalidValue, "'\(jobs)' is not a valid number of jobs",
         hint: "give a number from 1 to 256")
     }
-    return jobs
+  }
+}
+
+extension BackupCommand {
+  /// The result for one device.
+  struct DeviceResult {
+    let root: ByteString
+    /// The plan and the report; nil if the backup failed.
+    let done: DeviceBackup.Outcome?
+    let status: ExitStatus
+
+    /// Whether the device and a directory are on the same disk, as far as the system distinguishes
+    /// disks.
+    func isOnDisk(_ directory: FileIdentity) -> Bool {
+      (try? Directory.open(path: root).status().identity.device) == directory.device
+    }
   }
 }
 
@@ -289,39 +307,6 @@ extension BackupCommand {
     var verifyBundles = false
 
     var names: AppNames { AppNames(apps) }
-
-    /// Returns the part of a device to back up.
-    ///
-    /// - Throws: `ModelError` if the device has none of the apps, or for an ambiguous name.
-    func selection(of device: Device) throws -> Selection {
-      Selection(device, try names.apps(of: device))
-    }
-  }
-}
-
-extension BackupCommand.AppOptions {
-  /// The containers of some apps and of the groups they may share; without apps, all containers of
-  /// a device.
-  struct Selection {
-    private let paths: Set<ByteString>
-    private let identifiers: [String]
-
-    init(_ device: Device, _ apps: [App]) {
-      identifiers = Set(apps.map(\.identifier.description)).sorted()
-      paths = Set(
-        apps.flatMap { app in
-          device.containers(of: app).map(\.logicalPrefix)
-            + device.groups(of: app).map(\.container.logicalPrefix)
-        })
-    }
-
-    /// Whether it is only a part of the device.
-    var isPart: Bool { !identifiers.isEmpty }
-
-    /// The scope to record in the snapshot.
-    var scope: Scope { isPart ? .apps(identifiers) : .device }
-
-    func has(_ container: Container) -> Bool { !isPart || paths.contains(container.logicalPrefix) }
   }
 }
 

@@ -14,7 +14,7 @@ struct BackupMetrics {
   private static let lastSuccess = prefix + "last_success_timestamp_seconds"
 
   /// Writes the file atomically. An error is only a warning, since it does not affect the backup.
-  func write(_ results: [DeviceBackup.Result], status: ExitStatus, _ console: Console) {
+  func write(_ results: [BackupCommand.DeviceResult], status: ExitStatus, _ console: Console) {
     guard let name = file.lastComponent else { return }
     do {
       let above = ByteString(file.bytes.dropLast(name.count))
@@ -44,7 +44,7 @@ struct BackupMetrics {
   }
 
   private func text(
-    _ results: [DeviceBackup.Result], _ status: ExitStatus, now: Timestamp, old: String
+    _ results: [BackupCommand.DeviceResult], _ status: ExitStatus, now: Timestamp, old: String
   ) -> String {
     var text = Text(prefix: Self.prefix)
     text.add(
@@ -99,7 +99,7 @@ struct BackupMetrics {
     ),
   ]
 
-  private static func labels(_ result: DeviceBackup.Result) -> [(String, String)] {
+  private static func labels(_ result: BackupCommand.DeviceResult) -> [(String, String)] {
     let layout = result.done?.plan.device.layout.rawValue ?? ""
     return [("root", result.root.utf8 ?? result.root.description), ("layout", layout)]
   }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import SandboxModel

@@ -63,22 +63,16 @@ struct ClassifyCommand: SandboxCommand {
     let found = try device.find()
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
-    let place = try path.map { try DevicePath($0, on: found) }
-    let options = ScanOptions(destination: try verdict.destination, view: verdict.view)
-    let scan = DeviceScan.run(found, policy: compiled, options: options) {
-      place?.concerns($0) ?? true
-    }
-    let result = Entries(scan, within: place?.logical, view: verdict.view, console)
+    let place = try path.map { try DevicePath($0, on: found).logical }
+    let scan = DeviceScan.run(
+      found, policy: compiled, within: place,
+      options: ScanOptions(destination: try verdict.destination, view: verdict.view))
+    let result = Entries(scan, within: place, view: verdict.view, console)
     try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
     let places = RealPaths(found)
-    for container in scan.containers {
-      for remark in container.unreadable {
-        let path = container.container.logicalPrefix.appending(remark.path)
-        let named = PathRemark(path: path, remark: remark.remark)
-        console.warning("not classified: \(places.text(named))")
-      }
-    }
-    return scan.containers.contains { !$0.unreadable.isEmpty } ? .doneInPart : .done
+    let unreadable = scan.containers.flatMap(\.unreadableByLogicalPath)
+    for remark in unreadable { console.warning("not classified: \(places.text(remark))") }
+    return unreadable.isEmpty ? .done : .doneInPart
   }
 }
 

@@ -48,10 +48,4 @@ struct DevicePath {
     let rest = ByteString(joining: parts.dropFirst())
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
   }
-
-  /// Whether the path is in the container or above it.
-  func concerns(_ container: Container) -> Bool {
-    logical.bytes.isWithin(container.logicalPrefix)
-      || container.logicalPrefix.isWithin(logical.bytes)
-  }
 }

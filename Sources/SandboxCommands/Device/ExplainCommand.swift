@@ -45,10 +45,10 @@ struct ExplainCommand: SandboxCommand {
     let compiled = try policy.compile(for: found, output, console)
     let place = try DevicePath(path, on: found).logical
     let (container, inner) = try found.resolve(place)
-    let query = try self.query(inner, in: container, of: found, policy: compiled)
+    let query = DeviceScan.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: try verdict.destination)
-    let plan = purge ? try PurgeCommand.look(found, compiled) : nil
+    let plan = purge ? try PurgePlan.make(found, policy: compiled, .byPressure) : nil
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
@@ -63,20 +63,6 @@ struct ExplainCommand: SandboxCommand {
       }
     }
     return .done
-  }
-
-  /// Returns the query for the entry with its marks, or for a regular file if the entry does not
-  /// exist.
-  private func query(
-    _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
-  ) throws -> (query: EntryQuery, exists: Bool) {
-    var options = ScanOptions()
-    options.only = inner
-    let scan = DeviceScan.run(device, policy: policy, options: options) { $0 == container }
-    if let found = scan.containers.first, let index = found.index(of: inner) {
-      return (found.query(index), true)
-    }
-    return (container.query(inner.components.map { Array($0.bytes) }, EntryFacts(.file)), false)
   }
 }
 

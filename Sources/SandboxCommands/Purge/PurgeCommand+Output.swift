@@ -129,11 +129,6 @@ extension PurgeCommand {
 }
 
 extension PurgePlan {
-  /// The running apps and groups, which are excluded from the plan.
-  var runningParties: [PathRemark] {
-    request.running.sorted { $0.key < $1.key }.map { PathRemark(path: $0.key, remark: $0.value) }
-  }
-
   /// Returns the time since the last use of a unit.
   func age(of unit: PurgeUnit) -> PurgeUnit.Age { PurgeUnit.Age(unit, at: request.now) }
 }

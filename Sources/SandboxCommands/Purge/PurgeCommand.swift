@@ -137,32 +137,10 @@ struct PurgeCommand: SandboxCommand {
   func plan(_ found: Device, _ compiled: CompiledPolicy) throws -> PurgePlan {
     let counters = ProgressCounters(of: "directory")
     return try progress.run(counters, output) { isStopping in
-      try plan(
-        found, compiled,
+      try PurgePlan.make(
+        found, policy: compiled, apps: AppNames(apps), goal.goal, level: goal.level,
         following: PurgeOptions(isStopping: isStopping, counters: counters))
     }
-  }
-
-  private func plan(
-    _ found: Device, _ compiled: CompiledPolicy, following: PurgeOptions
-  ) throws -> PurgePlan {
-    let device = found.stating(groupsOf: compiled)
-    let selected = try AppNames(apps).apps(of: device)
-    let scan = DeviceScan.run(device, policy: compiled, options: .forPurge(following))
-    if scan.isInterrupted { throw PurgeRequest.interrupted }
-    var request = try PurgeRequest.now(
-      goal.goal, level: goal.level, for: scan, following: following)
-    if !selected.isEmpty {
-      request.only = Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
-    }
-    return PurgePlan.make(scan, request)
-  }
-
-  /// Returns the plan according to the policy's levels, for `explain`.
-  static func look(_ found: Device, _ policy: CompiledPolicy) throws -> PurgePlan {
-    let scan = DeviceScan.run(
-      found.stating(groupsOf: policy), policy: policy, options: .forPurge())
-    return PurgePlan.make(scan, try PurgeRequest.now(.byPressure, for: scan))
   }
 
   private func writeJSON(_ plan: PurgePlan, _ console: Console) throws {
@@ -216,14 +194,6 @@ struct PurgeCommand: SandboxCommand {
       PurgeOperation(plan, PurgeOptions(isStopping: isStopping, counters: counters)).run()
     }
   }
-}
-
-extension PurgePlan {
-  /// Whether nothing is to be purged: no volume is under pressure or has a goal.
-  var isIdle: Bool { volumes.allSatisfy { $0.term == nil } }
-
-  /// Whether the candidates reach every goal.
-  var isEnough: Bool { volumes.allSatisfy { $0.missing == 0 } }
 }
 
 extension PurgeCommand {

@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import DeviceScan
 internal import DeviceTransaction
 internal import SandboxModel
 internal import SystemIO
@@ -124,16 +125,25 @@ extension Console {
   /// there are any.
   @discardableResult
   func warn(ofInterruptedOn device: Device) -> Bool {
-    let root = device.root
+    warn(
+      of: Result { () throws(OperationError) in try InterruptedOperation.all(on: device.root) },
+      on: device)
+  }
+
+  /// Warns about interrupted operations on a device, or that its journal cannot be read. Returns
+  /// whether there are any.
+  func warn(of interrupted: Result<[InterruptedOperation], OperationError>, on device: Device)
+    -> Bool
+  {
     let layout = device.layout == .folder ? " --layout folder" : ""
     let found: [InterruptedOperation]
     do throws(OperationError) {
-      found = try InterruptedOperation.all(on: root)
+      found = try interrupted.get()
     } catch {
       warning(error.description)
       return true
     }
-    let command = "sandboxctl recover --root \(ShellWord.text(root))\(layout)"
+    let command = "sandboxctl recover --root \(ShellWord.text(device.root))\(layout)"
     for operation in found {
       warning(
         "the \(operation.operation) of '\(operation.container)' was interrupted "

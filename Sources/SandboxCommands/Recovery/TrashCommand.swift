@@ -107,8 +107,12 @@ extension TrashCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let counters = ProgressCounters()
+      let items = Trash.ItemSelection(
+        operations: operations, minimumAge: olderThan.map(\.seconds))
       let outcomes = try progress.run(counters, output) { isStopping in
-        try empty(counters, isStopping)
+        try Trash.empty(
+          device.choices().map { try $0.find() }, items, isDryRun: dryRun, counting: counters,
+          isStopping: isStopping)
       }
       for outcome in outcomes { try tell(outcome, console) }
       if outcomes.contains(where: \.isInterrupted) { throw Self.interrupted }
@@ -119,47 +123,7 @@ extension TrashCommand {
       .interrupted, "trash empty was interrupted: the remaining files stay in the trash",
       hint: "run it again to continue")
 
-    private func empty(
-      _ counters: ProgressCounters, _ isStopping: @escaping @Sendable () -> Bool
-    ) throws -> [Outcome] {
-      let trashes = try device.choices().map { try $0.find() }.map { device in
-        (root: device.root, trash: Trash(of: device), items: try Trash(of: device).unmeasured())
-      }
-      try requireKnown(Set(trashes.flatMap { $0.items.map(\.id) }))
-      var outcomes: [Outcome] = []
-      for (root, trash, items) in trashes {
-        var outcome = Outcome(root: root)
-        // Measured before the first deletion, for the estimate of the remaining time.
-        let measured = items.filter(isMeant).map { item in
-          var item = item
-          if !isStopping() { trash.measure(&item) }
-          counters.expect(files: item.totals.entries - item.totals.directories, bytes: 0)
-          return item
-        }
-        for item in measured where !outcome.isInterrupted {
-          outcome.take(
-            item, from: trash, dryRun: dryRun, counting: counters, isStopping: isStopping)
-        }
-        outcomes.append(outcome)
-        if outcome.isInterrupted { break }
-      }
-      return outcomes
-    }
-
-    private func requireKnown(_ known: Set<ByteString>) throws {
-      guard let missing = Set(operations).subtracting(known).sorted().first else { return }
-      throw OperationError(
-        .notFound, code: .noTrashOperation,
-        "cannot empty the trash of '\(missing)': there is no such operation",
-        hint: "'sandboxctl trash list' lists the operations")
-    }
-
-    private func isMeant(_ item: Trash.Item) -> Bool {
-      guard operations.isEmpty || operations.contains(item.id) else { return false }
-      return olderThan.map { Host.now().since(item.time) > $0.seconds } ?? true
-    }
-
-    private func tell(_ outcome: Outcome, _ console: Console) throws {
+    private func tell(_ outcome: Trash.EmptyingResult, _ console: Console) throws {
       if output.json { return try console.result(outcome.json) }
       for (id, reason) in outcome.failed { console.warning("not deleted: \(id): \(reason)") }
       if output.quiet { return }
@@ -170,56 +134,19 @@ extension TrashCommand {
   }
 }
 
-extension TrashCommand.Empty {
-  /// The result of emptying a trash.
-  private struct Outcome {
-    let root: ByteString
-    private(set) var removed: [ByteString] = []
-    private(set) var totals = RestoreTotals()
-    private(set) var failed: [(id: ByteString, reason: String)] = []
-    private(set) var isInterrupted = false
-
-    init(root: ByteString) { self.root = root }
-
-    mutating func take(
-      _ item: Trash.Item, from trash: Trash, dryRun: Bool, counting counters: ProgressCounters,
-      isStopping: @escaping () -> Bool
-    ) {
-      do throws(SystemError) {
-        if try trash.isInUse(item) {
-          return fail(item, because: "its operation is in progress or was interrupted", counters)
-        }
-        if isStopping() {
-          isInterrupted = true
-        } else if !dryRun {
-          isInterrupted = try !trash.remove(item, counting: counters, isStopping: isStopping)
-        }
-        if isInterrupted { return }
-        removed.append(item.id)
-        totals.add(item.totals)
-      } catch { fail(item, because: error.reason, counters) }
-    }
-
-    private mutating func fail(
-      _ item: Trash.Item, because reason: String, _ counters: ProgressCounters
-    ) {
-      failed.append((item.id, reason))
-      counters.didFail()
-    }
-
-    var json: JSON {
-      .object(
-        JSON.path(root, named: "root") + [
-          JSON.Member("removed", .array(removed.map { .object(JSON.path($0, named: "id")) })),
-          JSON.Member("freed", totals.json),
-          JSON.Member(
-            "failed",
-            .array(
-              failed.map {
-                .object(JSON.path($0.id, named: "id") + [JSON.Member("note", .string($0.reason))])
-              })),
-        ])
-    }
+extension Trash.EmptyingResult {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(root, named: "root") + [
+        JSON.Member("removed", .array(removed.map { .object(JSON.path($0, named: "id")) })),
+        JSON.Member("freed", totals.json),
+        JSON.Member(
+          "failed",
+          .array(
+            failed.map {
+              .object(JSON.path($0.id, named: "id") + [JSON.Member("note", .string($0.reason))])
+            })),
+      ])
   }
 }
 

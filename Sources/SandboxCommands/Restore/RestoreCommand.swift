@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import Backup
 internal import Codecs
 internal import DeviceDiscovery
+internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
 internal import Restore

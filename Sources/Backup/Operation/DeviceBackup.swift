@@ -1,0 +1,69 @@
+package import ArchiveStore
+internal import DeviceScan
+package import DeviceTransaction
+package import SandboxModel
+package import SystemIO
+
+/// The backup of one device to a repository: takes the source's lock, scans the source with the
+/// marks that earlier scans found, and stores what the policy includes.
+package struct DeviceBackup {
+  private let repository: Repository
+  /// The repository's directory, which is never part of a backup.
+  private let storage: FileIdentity
+  private let index: IndexCache?
+
+  /// The result of a backup.
+  package struct Outcome {
+    package let plan: BackupPlan
+    package let report: BackupReport
+    /// The interrupted operations on the device, or the error if its journal cannot be read.
+    package let interrupted: Result<[InterruptedOperation], OperationError>
+  }
+
+  /// Prepares a backup: begins to verify the copies of the repository's index in the host's cache
+  /// directory, so that they are verified by the end of the scan.
+  package init(to repository: Repository, storage: FileIdentity, cache: ByteString?) {
+    self.repository = repository
+    self.storage = storage
+    index = cache.map { repository.indexCache(in: $0) }
+    index?.prefetchVerification()
+  }
+
+  /// Backs up a source.
+  ///
+  /// - Parameters:
+  ///   - request: the options. Its scope, lock and index are determined here.
+  ///   - seconds: the time to wait while another run backs up the same source.
+  ///   - again: finds the device again after waiting, since it may have changed.
+  /// - Throws: the errors of `SourceLock.take`, `again`, `BackupSource.plan` and
+  ///   `BackupOperation.run`.
+  package func run(
+    _ source: BackupSource, _ request: BackupRequest, waiting seconds: Double,
+    again: () throws -> Device
+  ) throws -> Outcome {
+    var (source, request) = (source, request)
+    let lock = try SourceLock.take(
+      for: source.device, in: repository, cache: request.cache, waiting: seconds,
+      isStopping: request.isStopping)
+    if lock?.hasWaited == true { source.device = try again() }
+    let own = BackupSource.ownDirectories(storage: storage, cache: request.cache)
+    let marks = SourceMarks(
+      of: source.device, in: repository, cache: request.cache, program: request.program,
+      under: lock)
+    let plan: BackupPlan
+    do {
+      let (scan, part) = try source.scan(
+        excluding: own, knowing: marks?.markCache, isStopping: request.isStopping)
+      plan = BackupPlan.make(scan)
+      if let found = scan.marks { marks?.keep(found, isPart: part.isPart) }
+      (request.scope, request.isPart) = (part.scope, part.isPart)
+    }
+    (request.lock, request.index) = (lock, index)
+    let report = try BackupOperation(plan, to: repository, request).run()
+    return Outcome(
+      plan: plan, report: report,
+      interrupted: Result { () throws(OperationError) in
+        try InterruptedOperation.all(on: plan.device.root)
+      })
+  }
+}
