@@ -78,25 +78,19 @@ struct AppChangeRun {
   let policy: CompiledPolicy
   /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
   let repository: (repository: Repository, storage: LocalStorage)?
-  /// The interrupted operations on the device that could not be recovered.
-  private let blocked: [RecoveryReport.Blocked]
+  /// The recovery of interrupted operations on the device.
+  private let recovery: RecoveryReport
 
   /// Finds the device, recovers interrupted operations on it unless `--dry-run` is given, and opens
   /// the repository.
   init(_ command: any AppChangeCommand, _ console: Console) throws {
     self.command = command
-    var found = try command.find()
-    policy = try command.policy.compile(for: found, command.output, console)
-    if command.change.dryRun {
-      console.warn(ofInterruptedOn: found)
-      blocked = []
-    } else {
-      let report = try console.recover(
-        Recovery(found, policy: policy, isForced: command.change.force))
-      blocked = report.blocked
-      if !report.done.isEmpty { found = try command.find() }
-    }
-    device = found.stating(groupsOf: policy)
+    let found = try command.find()
+    let policy = try command.policy.compile(for: found, command.output, console)
+    self.policy = policy
+    (device, recovery) = try Recovery.beforeChange(
+      of: found, policy: policy, isForced: command.change.force, isPreview: command.change.dryRun,
+      again: command.find, tell: console.tell)
     repository =
       command.change.dryRun || command.change.noSnapshot ? nil : try Self.open(command.repository)
   }
@@ -120,7 +114,7 @@ struct AppChangeRun {
   /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
   ///   since no other operation can be planned before.
   func scan(for app: BundleIdentifier) throws -> DeviceScan {
-    if let error = blocked.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
+    try recovery.requireNoneBlocks(app)
     return DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(
@@ -154,7 +148,8 @@ struct AppChangeRun {
       try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
       return refusals.isEmpty ? .done : .failed
     }
-    try console.pass(blocked) { $0.refusal(of: plan.subjects) }
+    try recovery.requireNoneBlocks(plan.subjects)
+    console.tellPending(recovery)
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(

@@ -100,16 +100,6 @@ extension Pattern.Text {
   init(_ word: ByteString) { self.init(Array(word.bytes), shown: word.description) }
 }
 
-extension Device {
-  /// Returns the device with the group members that a policy states.
-  func stating(groupsOf policy: CompiledPolicy) -> Device {
-    let members = policy.groupMembers.map { group, apps in
-      (ByteString(group), Set(apps.map { ByteString($0) }))
-    }
-    return stating(members: Dictionary(uniqueKeysWithValues: members))
-  }
-}
-
 /// The policy files: built in, of the system, of the user, and of the command line.
 enum PolicyFiles {
   /// Returns a library of all policies. `extra` are files named on the command line; `drafts`

@@ -176,19 +176,14 @@ extension RestoreCommand {
 
   private func restore(_ input: DeviceInput, _ console: Console) throws -> ExitStatus {
     let snapshot = input.stored.snapshot
-    var found = try device(for: input)
+    let found = try device(for: input)
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
       orElse: snapshot.policy.name)
-    var blocked: [RecoveryReport.Blocked] = []
-    if dryRun {
-      console.warn(ofInterruptedOn: found)
-    } else {
-      let report = try console.recover(Recovery(found, policy: policy, isForced: place.force))
-      blocked = report.blocked
-      if !report.done.isEmpty { found = try device(for: input) }
-    }
-    let request = try request(input, on: found.stating(groupsOf: policy), policy)
+    let (target, recovery) = try Recovery.beforeChange(
+      of: found, policy: policy, isForced: place.force, isPreview: dryRun,
+      again: { try device(for: input) }, tell: console.tell)
+    let request = try request(input, on: target, policy)
     let plan = try DeviceRestorePlan.make(input.stored, request, from: input.reader)
     let needs = plan.volumeNeeds(from: input.reader)
     console.warn(ofPerhapsTooMuch: needs)
@@ -199,7 +194,8 @@ extension RestoreCommand {
       return Self.status(
         damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }
-    try console.pass(blocked) { $0.refusal(of: plan.subjects) }
+    try recovery.requireNoneBlocks(plan.subjects)
+    console.tellPending(recovery)
     return try carryOut(plan, from: input, console)
   }
 
