@@ -2,6 +2,7 @@ internal import ArchiveStore
 internal import ArgumentParser
 internal import PolicyEngine
 internal import Restore
+internal import SnapshotQueries
 internal import SystemIO
 
 extension RestoreCommand {
@@ -138,7 +139,7 @@ extension RestoreCommand {
     ) throws -> (StoredSnapshot, ByteString) {
       switch self {
       case .snapshot(let place):
-        let stored = try place.find(in: repository, holding: apps, console)
+        let stored = try SnapshotFinder(repository, console).find(place.name, holding: apps)
         return (stored, try place.logicalPath(in: stored.snapshot))
       case .latest(let path):
         return try Self.findNewest(of: path, in: repository, reader, console)
