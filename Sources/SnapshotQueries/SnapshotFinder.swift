@@ -18,6 +18,8 @@ package final class SnapshotFinder {
   package enum Remark {
     /// A snapshot that may be the one meant cannot be read.
     case skipped(StoreError)
+    /// A path in a snapshot that may be the one meant cannot be read.
+    case unreadable(ByteString, in: StoredSnapshot, StoreError)
     /// Other devices have a matching snapshot, too: the newest of each.
     case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
     /// The snapshot that was chosen.
@@ -53,6 +55,30 @@ package final class SnapshotFinder {
     let found = try choose(name, holding: apps)
     tell(.found(found))
     return found
+  }
+
+  /// Returns the newest snapshot that has an entry, and the logical path of the entry, or nil if no
+  /// readable one has it. Searches from the newest snapshot on. Snapshots that cannot be read are
+  /// skipped, and so are those in which a directory on the way to the entry is damaged.
+  ///
+  /// - Parameter path: returns the logical path in a snapshot; nil or empty if there is none.
+  package func newest(
+    with path: (Snapshot) -> ByteString?, from reader: RepositoryReader
+  ) throws(StoreError) -> (stored: StoredSnapshot, path: ByteString)? {
+    for head in try headsForChoice().heads.reversed() where head.reason != .preRestore {
+      guard let stored = repository.snapshot(ifReadable: head.id, skip: { tell(.skipped($0)) }),
+        let logical = path(stored.snapshot), !logical.isEmpty
+      else { continue }
+      do throws(StoreError) {
+        if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
+          return (stored, logical)
+        }
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        tell(.unreadable(logical, in: stored, error))
+      }
+    }
+    return nil
   }
 
   private func choose(_ name: SnapshotName, holding apps: [String]) throws -> StoredSnapshot {

@@ -15,6 +15,8 @@ extension SnapshotFinder.Remark {
   fileprivate func tell(_ console: Console) {
     switch self {
     case .skipped(let error): console.skipped(error.description)
+    case .unreadable(let path, let stored, let error):
+      console.skipped("\(path)\([stored.id].shortNames): \(error.reason)")
     case .otherDevices(let others, let found, let text):
       let hasHosts = others.contains { $0.host != found.host }
       let names = others.prefix(3).map { $0.nameOfDevice(withHost: hasHosts) }
