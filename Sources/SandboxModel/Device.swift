@@ -157,6 +157,14 @@ extension Device {
     return device
   }
 
+  /// Returns the device with the given members of groups, as a policy lists them.
+  package func stating(groups: [String: [String]]) -> Device {
+    let members = groups.map { group, apps in
+      (ByteString(group), Set(apps.map { ByteString($0) }))
+    }
+    return stating(members: Dictionary(uniqueKeysWithValues: members))
+  }
+
   /// Returns the app with an identifier, or the only app whose identifier, last identifier
   /// component or display name matches, ignoring case.
   ///

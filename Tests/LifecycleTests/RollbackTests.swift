@@ -1,4 +1,3 @@
-import AppUpdate
 import ArchiveStore
 import Backup
 import DeviceScan
@@ -9,6 +8,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppUpdate
 
 /// Rollbacks after an update.
 @Suite(.spreadScans) struct RollbackTests {

@@ -1,4 +1,3 @@
-import AppUpdate
 import ArchiveStore
 import Backup
 import DeviceDiscovery
@@ -11,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import AppPackages
+@testable import AppUpdate
 
 /// Installation and update on a platform that leaves the data in place: the home of a macOS user.
 @Suite(.spreadScans) struct UpdateMacOSTests {

@@ -205,7 +205,7 @@ extension AppChangePlan {
   ///
   /// - Parameter stored: the snapshot made before the update (`stateBefore`).
   /// - Throws: `OperationError`, `StoreError`.
-  package static func rollback(
+  static func rollback(
     _ scan: DeviceScan, _ request: AppChangeRequest, to stored: StoredSnapshot?,
     from reader: RepositoryReader?
   ) throws -> AppChangePlan {
@@ -214,7 +214,7 @@ extension AppChangePlan {
 
   /// Returns the newest snapshot that was made before an update of the app on this device, or nil
   /// if there is none.
-  package static func stateBefore(
+  static func stateBefore(
     _ app: BundleIdentifier, on device: Device, among snapshots: [StoredSnapshot]
   ) -> StoredSnapshot? {
     let source = SourceIdentity.digest(of: device)

@@ -16,8 +16,8 @@ package struct DeviceBackup {
   package struct Outcome {
     package let plan: BackupPlan
     package let report: BackupReport
-    /// The interrupted operations on the device, or the error if its journal cannot be read.
-    package let interrupted: Result<[InterruptedOperation], OperationError>
+    /// The interrupted operations on the device.
+    package let interrupted: RecoveryReport
   }
 
   /// Prepares a backup: begins to verify the copies of the repository's index in the host's cache
@@ -62,8 +62,6 @@ package struct DeviceBackup {
     let report = try BackupOperation(plan, to: repository, request).run()
     return Outcome(
       plan: plan, report: report,
-      interrupted: Result { () throws(OperationError) in
-        try InterruptedOperation.all(on: plan.device.root)
-      })
+      interrupted: .pending(on: plan.device))
   }
 }

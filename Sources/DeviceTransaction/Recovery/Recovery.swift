@@ -35,6 +35,29 @@ package struct Recovery {
     return report
   }
 
+  /// Recovers the interrupted operations of a device before another operation changes it, or only
+  /// lists them for a preview of that operation.
+  ///
+  /// - Parameters:
+  ///   - again: finds the device again, which the recovery may have changed.
+  ///   - tell: receives the report before the device is found again.
+  /// - Returns: the device after the recovery with the group members that the policy states, and
+  ///   the report.
+  /// - Throws: the error of `again`; `OperationError` if the journal cannot be read, except for a
+  ///   preview.
+  package static func beforeChange(
+    of device: Device, policy: CompiledPolicy, isForced: Bool, isPreview: Bool,
+    again: () throws -> Device, tell: (RecoveryReport, Device) -> Void
+  ) throws -> (device: Device, report: RecoveryReport) {
+    let report =
+      isPreview
+      ? RecoveryReport.pending(on: device)
+      : try Recovery(device, policy: policy, isForced: isForced).run()
+    tell(report, device)
+    let changed = report.done.isEmpty ? device : try again()
+    return (changed.stating(groupsOf: policy), report)
+  }
+
   /// Recovers one operation. Returns nil if another process has recovered it since it was read.
   package func recover(
     _ operation: InterruptedOperation
@@ -179,56 +202,6 @@ extension JournalRecord {
     return item.enumerated().map { number, step in
       let reason = number == failure.step ? failure.error.reason : JournalStep.brokenItemReason
       return PathRemark(path: path(step), remark: reason)
-    }
-  }
-}
-
-/// The result of the recovery of a device.
-package struct RecoveryReport: Sendable {
-  /// The operations that were finished or rolled back, oldest first.
-  package internal(set) var done: [Recovered] = []
-  /// The operations that could be neither finished nor rolled back. They are unchanged and can be
-  /// recovered later.
-  package internal(set) var blocked: [Blocked] = []
-
-  /// The result for an interrupted operation.
-  package struct Recovered: Sendable {
-    package let operation: InterruptedOperation
-    /// Whether the current container was finished. Otherwise it was rolled back.
-    package internal(set) var isFinished: Bool
-    /// The number of steps that were left.
-    package internal(set) var steps = 0
-    /// The entries whose steps could not be applied and that are unchanged, by their paths on the
-    /// device.
-    package internal(set) var failed: [PathRemark] = []
-    /// The reason for a rollback although everything was staged; nil if the rollback was expected.
-    package internal(set) var reason: String?
-  }
-
-  /// An interrupted operation that currently can be neither finished nor rolled back.
-  package struct Blocked: Sendable {
-    package let operation: InterruptedOperation
-    /// The reason.
-    package let error: OperationError
-
-    /// Returns the error that refuses an operation on an app because of this one, or nil if the
-    /// operation may continue.
-    package func refusal(of app: BundleIdentifier) -> OperationError? {
-      refusal(of: [LogicalContainer.app(app)])
-    }
-
-    /// Returns the error that refuses an operation on apps, groups and directories because of this
-    /// one, or nil if the operation may continue.
-    package func refusal(of subjects: [ByteString]) -> OperationError? {
-      if subjects.contains(where: operation.record.subjects.contains) { return error }
-      // An app may have no bundle until the recovery, so which groups it shares is unknown.
-      guard let group = subjects.first(where: { $0.components.first == "groups" }) else {
-        return nil
-      }
-      return OperationError(
-        error.kind, code: error.code,
-        "cannot change '\(group)', which other apps may share: \(error.description)",
-        hint: error.hint)
     }
   }
 }

@@ -343,3 +343,10 @@ package struct SiblingSet: OptionSet, Sendable, Hashable {
   /// The maximum number of sibling names in a policy.
   package static let maximumCount = 64
 }
+
+extension Device {
+  /// Returns the device with the group members that a policy states.
+  package func stating(groupsOf policy: CompiledPolicy) -> Device {
+    stating(groups: policy.groupMembers)
+  }
+}

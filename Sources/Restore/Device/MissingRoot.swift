@@ -1,7 +1,7 @@
-package import ArchiveStore
+internal import ArchiveStore
 internal import DeviceDiscovery
-package import SandboxModel
-package import SystemIO
+internal import SandboxModel
+internal import SystemIO
 
 /// The root of a plain directory's snapshot if it no longer exists and is to be created again
 /// before its content is restored in place.
@@ -10,9 +10,9 @@ package import SystemIO
 /// time) after its content. Only the directory itself is created: its parent must exist, and no
 /// symbolic link may be on the path. Otherwise root could write where the user who created a link
 /// cannot.
-package struct MissingRoot {
+struct MissingRoot {
   /// The device after the directory is created.
-  package let device: Device
+  let device: Device
   /// The logical path of its only container.
   private let container: ByteString
   private let snapshot: Snapshot
@@ -23,7 +23,7 @@ package struct MissingRoot {
   /// entry is at its path, or if the parent cannot be read.
   ///
   /// - Throws: `failed` if the parent does not exist either, or if a link is on the path to it.
-  package static func find(
+  static func find(
     of stored: StoredSnapshot, protecting protected: Set<FileIdentity>
   ) throws(OperationError) -> MissingRoot? {
     let record = stored.snapshot.device
@@ -62,7 +62,7 @@ package struct MissingRoot {
   }
 
   /// Creates the directory, empty and without access for other users.
-  package func make() throws(OperationError) {
+  func make() throws(OperationError) {
     do throws(SystemError) {
       let above = try Directory.open(resolved: parent)
       try above.createDirectory(name, permissions: 0o700)
@@ -71,7 +71,7 @@ package struct MissingRoot {
   }
 
   /// Sets the directory's stored metadata. Returns what could not be set.
-  package func complete(from reader: RepositoryReader) -> [PathRemark] {
+  func complete(from reader: RepositoryReader) -> [PathRemark] {
     let findings = RestoreFindings(ProgressCounters())
     do {
       guard let entry = try reader.entry(at: container, in: snapshot.tree) else { return [] }
@@ -93,7 +93,7 @@ package struct MissingRoot {
   }
 
   /// Removes the directory if it is empty.
-  package func removeIfEmpty() {
+  func removeIfEmpty() {
     try? Directory.open(resolved: parent).removeDirectory(name)
   }
 }

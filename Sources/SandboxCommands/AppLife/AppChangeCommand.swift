@@ -3,9 +3,7 @@ internal import AppUpdate
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Backup
-internal import DeviceScan
 internal import DeviceTransaction
-internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
@@ -74,31 +72,21 @@ struct PackageArgument: ParsableArguments {
 /// A run of one of these commands on a device.
 struct AppChangeRun {
   private let command: any AppChangeCommand
-  let device: Device
-  let policy: CompiledPolicy
+  let preparation: AppChangePreparation
   /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
   let repository: (repository: Repository, storage: LocalStorage)?
-  /// The interrupted operations on the device that could not be recovered.
-  private let blocked: [RecoveryReport.Blocked]
 
-  /// Finds the device, recovers interrupted operations on it unless `--dry-run` is given, and opens
-  /// the repository.
+  var device: Device { preparation.device }
+
+  /// Prepares the device, and opens the repository.
   init(_ command: any AppChangeCommand, _ console: Console) throws {
     self.command = command
-    var found = try command.find()
-    policy = try command.policy.compile(for: found, command.output, console)
-    if command.change.dryRun {
-      console.warn(ofInterruptedOn: found)
-      blocked = []
-    } else {
-      let report = try console.recover(
-        Recovery(found, policy: policy, isForced: command.change.force))
-      blocked = report.blocked
-      if !report.done.isEmpty { found = try command.find() }
-    }
-    device = found.stating(groupsOf: policy)
-    repository =
-      command.change.dryRun || command.change.noSnapshot ? nil : try Self.open(command.repository)
+    let change = command.change
+    preparation = try AppChangePreparation(
+      isForced: change.force, savesFirst: !change.noSnapshot, isPreview: change.dryRun,
+      find: command.find, compile: { try command.policy.compile(for: $0, command.output, console) },
+      tell: console.tell)
+    repository = change.dryRun || change.noSnapshot ? nil : try Self.open(command.repository)
   }
 
   /// Opens the repository. Returns nil if none is named and the user's own does not exist.
@@ -115,31 +103,9 @@ struct AppChangeRun {
     }
   }
 
-  /// Scans the containers that an operation on an app affects.
-  ///
-  /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
-  ///   since no other operation can be planned before.
-  func scan(for app: BundleIdentifier) throws -> DeviceScan {
-    if let error = blocked.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
-    return DeviceScan.run(
-      device, policy: policy,
-      options: ScanOptions(
-        destination: Destination(isUnencrypted: true),
-        excluded: try repository.map { [try $0.storage.identity()] } ?? [])
-    ) { AppChangePlan.isConcerned($0, by: app, on: device) }
-  }
-
-  /// Returns the request with the command's options applied.
-  func adapted(_ request: AppChangeRequest) -> AppChangeRequest {
-    var request = request
-    request.isForced = command.change.force
-    request.savesFirst = !command.change.noSnapshot
-    return request
-  }
-
   /// Returns the plan for a request.
-  func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
-    AppChangePlan.make(try scan(for: request.app), adapted(request))
+  private func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
+    try preparation.plan(request, savingTo: repository?.storage)
   }
 
   /// Prints the plan, or carries it out with `body` and prints the report.
@@ -154,7 +120,7 @@ struct AppChangeRun {
       try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
       return refusals.isEmpty ? .done : .failed
     }
-    try console.pass(blocked) { $0.refusal(of: plan.subjects) }
+    console.tellPending(try preparation.requireUnblocked(plan))
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(

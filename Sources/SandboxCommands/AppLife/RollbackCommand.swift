@@ -53,24 +53,18 @@ struct RollbackCommand: AppChangeCommand {
     return choice
   }
 
-  /// Returns the snapshots that updates made.
-  private static func updates(in repository: Repository) throws(StoreError) -> [StoredSnapshot] {
-    try repository.snapshots(cache: repository.hostHeadCache) { $0.reason == .preUpdate }.snapshots
-  }
-
   func run(_ console: Console) throws -> ExitStatus {
     let run = try AppChangeRun(self, console)
     var request = AppChangeRequest(
       .rollback, of: try named.find(on: run.device))
     (request.data, request.withGroups) = (data, withGroups)
     let opened = try run.repository ?? AppChangeRun.open(repository)
-    let reader = try opened?.repository.beginCarefulReading()
-    let stored = try opened.flatMap { opened in
-      AppChangePlan.stateBefore(
-        request.app, on: run.device, among: try Self.updates(in: opened.repository))
+    let source = try opened.map { opened in
+      (repository: opened.repository, reader: try opened.repository.beginCarefulReading())
     }
-    let plan = try AppChangePlan.rollback(
-      run.scan(for: request.app), run.adapted(request), to: stored, from: reader)
-    return try run.finish(plan, console, from: reader) { try $0.run() }
+    let plan = try run.preparation.rollbackPlan(
+      request, savingTo: run.repository?.storage, from: source,
+      heads: opened?.repository.hostHeadCache)
+    return try run.finish(plan, console, from: source?.reader) { try $0.run() }
   }
 }

@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Backup
+internal import DeviceTransaction
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -179,7 +180,8 @@ struct BackupCommand: SandboxCommand {
       try backup.run(
         source, request(counters, isStopping), waiting: lockWait?.seconds ?? 0, again: again)
     }
-    let wasInterrupted = console.warn(of: outcome.interrupted, on: outcome.plan.device)
+    console.tell(outcome.interrupted, of: outcome.plan.device)
+    let wasInterrupted = outcome.interrupted.isPending
     let status = wasInterrupted ? .doneInPart : status(of: outcome.report)
     return DeviceResult(root: outcome.plan.device.root, done: outcome, status: status)
   }

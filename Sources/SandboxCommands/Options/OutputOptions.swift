@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import SnapshotQueries
 internal import SystemIO
 
 /// The form of a command's output.
@@ -58,15 +59,26 @@ struct ReadingOptions: ParsableArguments {
     help: "Report progress every minute if there is no progress line on the terminal.")
   var verbose = false
 
+  /// Opens a repository for a query.
+  func open(
+    _ repository: RepositoryOptions, _ console: Console, of noun: String = "file", isQuiet: Bool,
+    isBytes: Bool = false
+  ) throws -> SnapshotQuery {
+    let repository = try repository.open().repository
+    return SnapshotQuery(
+      repository, finder: SnapshotFinder(repository, console),
+      watch: try watch(repository, console, of: noun, isQuiet: isQuiet, isBytes: isBytes),
+      indexCache: { repository.hostIndexCache })
+  }
+
   /// Starts the progress display of a reading, until its results are printed. A signal ends the
   /// reading.
   ///
   /// No progress line is drawn if the results go to a pipe: its reader, such as a pager, may use
   /// the same terminal, and may end the command by exiting. Nor is one drawn if bytes go to a
   /// terminal.
-  func watch(
-    _ repository: Repository, _ console: Console, of noun: String = "file", isQuiet: Bool,
-    isBytes: Bool = false
+  private func watch(
+    _ repository: Repository, _ console: Console, of noun: String, isQuiet: Bool, isBytes: Bool
   ) throws -> ReadingWatch {
     let watch = ReadingWatch(repository, of: noun, isStopping: StopSignals.isStopping)
     let isApart = console.goesToFile || (console.isTerminal && !isBytes)

@@ -88,11 +88,6 @@ extension Repository {
   /// This host's cache of snapshot heads; nil if there is no cache directory.
   var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
 
-  /// Begins reading through this host's copies of the index.
-  func beginCachedReading(_ watch: ReadingWatch) throws -> RepositoryReader {
-    try beginReading(cache: hostIndexCache, watch: watch)
-  }
-
   /// Begins reading for a restore, with each copy of the index verified against its id again.
   func beginCarefulReading() throws -> RepositoryReader {
     let cache = hostIndexCache

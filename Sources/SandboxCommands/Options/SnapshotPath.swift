@@ -1,9 +1,10 @@
 internal import ArchiveStore
+internal import SnapshotQueries
 internal import SystemIO
 
 /// `SNAP[:PATH]` on the command line.
 struct SnapshotPath {
-  private let name: SnapshotName
+  let name: SnapshotName
   /// The part after the colon.
   private let path: ByteString
 
@@ -29,13 +30,6 @@ struct SnapshotPath {
     path = parts.count > 1 ? ByteString(parts[1]) : ""
   }
 
-  /// Returns the snapshot that `SnapshotFinder` finds.
-  func find(
-    in repository: Repository, holding apps: [String] = [], _ console: Console
-  ) throws -> StoredSnapshot {
-    try name.find(in: repository, holding: apps, console)
-  }
-
   /// Whether there is a path after the colon.
   var hasPath: Bool { !path.isEmpty }
 
@@ -46,15 +40,8 @@ struct SnapshotPath {
   }
 }
 
-/// The name of a snapshot on the command line.
-enum SnapshotName: Equatable {
-  /// The snapshot `back` steps before the newest of its device.
-  case latest(back: Int, text: String)
-  /// An id, or its first characters.
-  case id(String)
-  /// The newest snapshot before a time.
-  case before(Timestamp, text: String)
-
+extension SnapshotName {
+  /// Parses the name of a snapshot on the command line.
   init(_ text: String) throws {
     if let back = SnapshotListing.stepsBack(text) {
       self = .latest(back: back, text: text)
@@ -70,13 +57,6 @@ enum SnapshotName: Equatable {
           '2026-11-01' or '2026-11-01T10.30'
           """)
     }
-  }
-
-  /// Returns the snapshot that a new `SnapshotFinder` finds.
-  func find(
-    in repository: Repository, holding apps: [String] = [], _ console: Console
-  ) throws -> StoredSnapshot {
-    try SnapshotFinder(repository, console).find(self, holding: apps)
   }
 
   /// Returns the end of the day, minute or second that a text names, in local time, or in UTC if it
@@ -196,26 +176,6 @@ extension Snapshot {
   private static func listed(_ names: [String]) -> String {
     let shown = names.prefix(5).map { "'\(ByteString($0))'" }.joined(separator: ", ")
     return names.count > 5 ? "\(shown) and \(names.count - 5) more" : shown
-  }
-}
-
-extension AppRecord {
-  /// Whether a text names the app: its identifier, the last component of it, or its display name,
-  /// in any case.
-  func isCalled(_ text: String) -> Bool {
-    let wanted = text.lowercased()
-    let id = identifier.lowercased()
-    return id == wanted || id.split(separator: ".").last.map(String.init) == wanted
-      || name?.lowercased() == wanted
-  }
-}
-
-extension SnapshotHead {
-  /// Whether the snapshot has an app of that name.
-  func holds(_ name: String) -> Bool {
-    apps.contains { app in
-      (app.identifier == name || app.isCalled(name)) && !app.containers.isEmpty
-    }
   }
 }
 

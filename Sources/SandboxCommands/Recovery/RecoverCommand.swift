@@ -1,8 +1,8 @@
-internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
 internal import DeviceScan
 internal import DeviceTransaction
+internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
@@ -73,106 +73,5 @@ struct RecoverCommand: SandboxCommand {
     if report.done.isEmpty, report.blocked.isEmpty, !output.quiet {
       try console.result("no interrupted operations on \(Paths.text(device.root))")
     }
-  }
-}
-
-extension InterruptedOperation {
-  /// Returns the operation as JSON, with its outcome.
-  fileprivate func json(
-    _ outcome: String, reason: String?, steps: Int = 0, failed: [PathRemark] = []
-  ) -> JSON {
-    .object(
-      [
-        JSON.Member("id", .string(id)), JSON.Member("operation", .string(operation)),
-        JSON.Member("time", .string(time.rfc3339)),
-      ] + JSON.path(container, named: "container") + [
-        JSON.Member("outcome", .string(outcome)),
-        JSON.Member("reason", reason.map { .string($0) } ?? .null),
-        JSON.Member("steps", .integer(Int64(steps))),
-        JSON.Member("failed", .array(failed.map(\.json))),
-        JSON.Member("not_begun", .array(notBegun.map { .object(JSON.path($0)) })),
-      ])
-  }
-}
-
-extension RecoveryReport.Blocked {
-  fileprivate var json: JSON { operation.json("left", reason: error.description) }
-}
-
-extension RecoveryReport.Recovered {
-  fileprivate var json: JSON {
-    operation.json(
-      isFinished ? "finished" : "taken-back", reason: reason, steps: steps, failed: failed)
-  }
-
-  /// Prints the outcome.
-  func tell(_ say: (String) throws -> Void) rethrows {
-    let what = "the interrupted \(operation.operation) of \(operation.container)"
-    if isFinished {
-      try say("finished \(what): \(Sizes.count(steps, "step")) remained")
-    } else {
-      let why = reason.map { "; it could not be finished: \($0)" } ?? ""
-      try say("rolled back \(what)\(why)")
-    }
-    for container in operation.notBegun {
-      try say("not started: \(container): repeat the command to change it")
-    }
-  }
-}
-
-extension Console {
-  /// Warns about interrupted operations on a device and says how to recover them. Returns whether
-  /// there are any.
-  @discardableResult
-  func warn(ofInterruptedOn device: Device) -> Bool {
-    warn(
-      of: Result { () throws(OperationError) in try InterruptedOperation.all(on: device.root) },
-      on: device)
-  }
-
-  /// Warns about interrupted operations on a device, or that its journal cannot be read. Returns
-  /// whether there are any.
-  func warn(of interrupted: Result<[InterruptedOperation], OperationError>, on device: Device)
-    -> Bool
-  {
-    let layout = device.layout == .folder ? " --layout folder" : ""
-    let found: [InterruptedOperation]
-    do throws(OperationError) {
-      found = try interrupted.get()
-    } catch {
-      warning(error.description)
-      return true
-    }
-    let command = "sandboxctl recover --root \(ShellWord.text(device.root))\(layout)"
-    for operation in found {
-      warning(
-        "the \(operation.operation) of '\(operation.container)' was interrupted "
-          + "(\(Times.text(operation.time))): '\(command)' "
-          + (operation.canBeFinished ? "finishes it" : "rolls it back"))
-    }
-    return !found.isEmpty
-  }
-
-  /// Recovers interrupted operations on a device before another one begins, and reports them.
-  func recover(_ recovery: Recovery) throws -> RecoveryReport {
-    let report = try recovery.run()
-    for operation in report.done {
-      operation.tell { note($0) }
-      for remark in operation.failed {
-        warning("not restored: \(remark.path): \(remark.remark)")
-      }
-    }
-    return report
-  }
-
-  /// Reports blocked recoveries as pending.
-  ///
-  /// - Throws: the first error that `refusal` returns for a recovery that blocks the new
-  ///   operation.
-  func pass(
-    _ blocked: [RecoveryReport.Blocked], unless refusal: (RecoveryReport.Blocked) -> OperationError?
-  ) throws {
-    if let error = blocked.lazy.compactMap(refusal).first { throw error }
-    for left in blocked { note("still pending: \(left.error.description)") }
   }
 }

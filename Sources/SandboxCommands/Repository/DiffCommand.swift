@@ -47,13 +47,11 @@ struct DiffCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let (first, second) = (try SnapshotName(first), try SnapshotName(second))
-    let repository = try repository.open().repository
-    let watch = try progress.watch(repository, console, isQuiet: output.quiet)
-    let finder = SnapshotFinder(repository, console)
-    let (before, after) = (try finder.find(first), try finder.find(second))
+    let query = try progress.open(repository, console, isQuiet: output.quiet)
+    let (before, after) = (try query.find(first), try query.find(second))
     let path = path ?? ""
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
-    let reader = try repository.beginCachedReading(watch)
+    let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     let comparison = try SnapshotComparison(before, after, path: logical, from: reader)
     var summary = Summary()

@@ -54,16 +54,15 @@ struct DumpCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
-    let repository = try repository.open().repository
-    let watch = try progress.watch(repository, console, isQuiet: quiet, isBytes: true)
-    let stored = try place.find(in: repository, console)
+    let query = try progress.open(repository, console, isQuiet: quiet, isBytes: true)
+    let stored = try query.find(place.name)
     let top = try place.logicalPath(in: stored.snapshot)
-    let reader = try repository.beginCachedReading(watch)
+    let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
     let excluded = { tell($1, as: $0, console) }
     let source = try reader.source(top, in: stored)
-    watch.expect(source, at: top, of: stored)
+    query.watch.expect(source, at: top, of: stored)
     switch source {
     case .single(let entry) where mergeLog:
       let content = try content(of: entry, at: top)

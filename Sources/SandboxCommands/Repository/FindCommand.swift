@@ -48,13 +48,12 @@ struct FindCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let pattern = try parsedPattern()
     let names = try chosen.map(SnapshotName.init)
-    let repository = try repository.open().repository
-    let watch = try progress.watch(repository, console, isQuiet: output.quiet)
-    let listing = try repository.snapshots(named: names, console)
+    let query = try progress.open(repository, console, isQuiet: output.quiet)
+    let listing = try query.snapshots(named: names)
     for error in listing.damaged { console.warning(error.description) }
     var damaged = listing.damaged.count
     var found = 0
-    let reader = try repository.beginCachedReading(watch)
+    let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     let search = SnapshotSearch(pattern, in: listing.snapshots, from: reader)
     var line = ListingLine()
@@ -86,17 +85,6 @@ struct FindCommand: SandboxCommand {
         .invalidPattern, "cannot search for '\(pattern)': \(error)",
         hint: "write '*.md' for names, or 'apps/*/data/**/*.md' for logical paths")
     }
-  }
-}
-
-extension Repository {
-  /// Returns the named snapshots, or all if none is named.
-  func snapshots(
-    named names: [SnapshotName], _ console: Console
-  ) throws -> SnapshotListing {
-    if names.isEmpty { return try snapshots() }
-    let finder = SnapshotFinder(self, console)
-    return SnapshotListing(try names.map { try finder.find($0) })
   }
 }
 

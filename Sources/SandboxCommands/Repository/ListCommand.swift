@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import SnapshotQueries
 internal import SystemIO
 
 /// `sandboxctl ls SNAP[:PATH]`: lists the contents of a snapshot.
@@ -37,11 +38,10 @@ struct ListCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
-    let repository = try repository.open().repository
-    let watch = try progress.watch(repository, console, isQuiet: output.quiet)
-    let stored = try place.find(in: repository, console)
+    let query = try progress.open(repository, console, isQuiet: output.quiet)
+    let stored = try query.find(place.name)
     let top = try place.logicalPath(in: stored.snapshot)
-    let reader = try repository.beginCachedReading(watch)
+    let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? ListingLine.OwnerNames(stored.snapshot) : nil)
     // Read once, since the wrapper of an option is slow.

@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import SnapshotQueries
 internal import SystemIO
 
 extension SnapshotsCommand {
@@ -32,7 +33,7 @@ extension SnapshotsCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let name = try SnapshotName(snapshot)
-      let stored = try name.find(in: repository.open().repository, console)
+      let stored = try SnapshotFinder(repository.open().repository, console).find(name)
       if output.json {
         let members = stored.snapshot.json.members ?? []
         try console.result(.object([JSON.Member("id", .string(stored.id.hex))] + members))

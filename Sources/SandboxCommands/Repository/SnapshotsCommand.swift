@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import SnapshotQueries
 internal import SystemIO
 
 /// `sandboxctl snapshots`: lists and shows snapshots.

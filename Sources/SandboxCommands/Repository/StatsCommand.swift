@@ -34,14 +34,10 @@ struct StatsCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let name = try snapshot.map(SnapshotName.init)
-    let repository = try repository.open().repository
-    let watch = try progress.watch(
+    let query = try progress.open(
       repository, console, of: name == nil ? "blob" : "file", isQuiet: output.quiet)
-    if let name {
-      return try count(
-        name.find(in: repository, console), in: repository, watch: watch, console)
-    }
-    let statistics = try repository.statistics(cache: repository.hostIndexCache, watch: watch)
+    if let name { return try count(query.find(name), in: query, console) }
+    let statistics = try query.statistics()
     console.warn(of: statistics.damagedIndexes)
     if output.json {
       try console.result(statistics.json)
@@ -53,10 +49,10 @@ struct StatsCommand: SandboxCommand {
   }
 
   private func count(
-    _ stored: StoredSnapshot, in repository: Repository, watch: ReadingWatch, _ console: Console
+    _ stored: StoredSnapshot, in query: SnapshotQuery, _ console: Console
   ) throws -> ExitStatus {
-    watch.expectAll(of: stored)
-    let reader = try repository.beginCachedReading(watch)
+    query.watch.expectAll(of: stored)
+    let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     let statistics = try SnapshotStatistics(of: stored, from: reader) { remark in
       console.warning("damaged: \(remark.path.isEmpty ? "." : remark.path): \(remark.remark)")

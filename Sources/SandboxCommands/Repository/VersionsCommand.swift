@@ -38,10 +38,9 @@ struct VersionsCommand: SandboxCommand {
         .invalidPath, "no path given",
         hint: "give a logical path, for example 'apps/com.example.app/data/Documents'")
     }
-    let repository = try repository.open().repository
-    let watch = try progress.watch(repository, console, of: "snapshot", isQuiet: output.quiet)
-    let listing = try repository.snapshots()
-    let reader = try repository.beginCachedReading(watch)
+    let query = try progress.open(repository, console, of: "snapshot", isQuiet: output.quiet)
+    let listing = try query.snapshots()
+    let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     var unclear: OperationError?
     let history = try PathHistory(

@@ -2,6 +2,7 @@ internal import ArchiveStore
 internal import ArgumentParser
 internal import PolicyEngine
 internal import Restore
+internal import SnapshotQueries
 internal import SystemIO
 
 extension RestoreCommand {
@@ -138,36 +139,14 @@ extension RestoreCommand {
     ) throws -> (StoredSnapshot, ByteString) {
       switch self {
       case .snapshot(let place):
-        let stored = try place.find(in: repository, holding: apps, console)
+        let stored = try SnapshotFinder(repository, console).find(place.name, holding: apps)
         return (stored, try place.logicalPath(in: stored.snapshot))
       case .latest(let path):
-        return try Self.findNewest(of: path, in: repository, reader, console)
+        let finder = SnapshotFinder(repository, console)
+        let found = try finder.newest(with: { try? $0.logicalPath(path) }, from: reader)
+        guard let found else { throw Self.notFound(path, isWhole: !console.hasSkipped) }
+        return found
       }
-    }
-
-    /// Searches from the newest snapshot on. Snapshots that cannot be read are skipped, and so are
-    /// those in which a directory on the way to the path is damaged.
-    private static func findNewest(
-      of path: ByteString, in repository: Repository, _ reader: RepositoryReader,
-      _ console: Console
-    ) throws -> (StoredSnapshot, ByteString) {
-      let heads = try repository.hostHeads()
-      let skip = { (error: StoreError) in console.skipped(error.description) }
-      for error in heads.damaged { skip(error) }
-      for head in heads.heads.reversed() where head.reason != .preRestore {
-        guard let stored = repository.snapshot(ifReadable: head.id, skip: skip),
-          let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty
-        else { continue }
-        do throws(StoreError) {
-          if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
-            return (stored, logical)
-          }
-        } catch {
-          guard error.kind == .damaged else { throw error }
-          console.skipped("\(logical)\([stored.id].shortNames): \(error.reason)")
-        }
-      }
-      throw notFound(path, isWhole: !console.hasSkipped)
     }
 
     private static func notFound(_ path: ByteString, isWhole: Bool) -> any Error {

@@ -138,79 +138,54 @@ struct RestoreCommand: SandboxCommand {
 }
 
 extension RestoreCommand {
-  /// The snapshot, the repository and the path of a restore into a device.
-  private struct DeviceInput {
-    let stored: StoredSnapshot
-    /// The logical path to restore.
-    let path: ByteString
-    let repository: Repository
-    let reader: RepositoryReader
-    /// The repository's directory, which must not be changed.
-    let protected: Set<FileIdentity>
-    /// The snapshot's plain directory, if it no longer exists.
-    let missing: MissingRoot?
-  }
-}
-
-extension RestoreCommand {
   /// Restores into the containers of a device.
-  func restoreIntoDevice(_ what: Source, _ console: Console) throws -> ExitStatus {
+  private func restoreIntoDevice(_ what: Source, _ console: Console) throws -> ExitStatus {
     _ = try merging.mode()
     let (repository, storage) = try repository.open()
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
-    let protected: Set = [try storage.identity()]
-    let missing = place.inPlace ? try MissingRoot.find(of: stored, protecting: protected) : nil
-    let input = DeviceInput(
-      stored: stored, path: path, repository: repository, reader: reader, protected: protected,
-      missing: missing)
-    guard let missing, !dryRun else { return try restore(input, console) }
-    try missing.make()
-    do {
-      return try restore(input, console)
-    } catch {
-      missing.removeIfEmpty()
-      throw error
+    let preparation = try DeviceRestorePreparation(
+      of: stored, to: place.toDevice, from: reader, protecting: [try storage.identity()],
+      isPreview: dryRun)
+    return try preparation.withRoot {
+      let (plan, recovery) = try preparation.plan(
+        isForced: place.force,
+        compile: { device in
+          try policy.compile(
+            for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
+            orElse: stored.snapshot.policy.name)
+        }, tell: console.tell, adapt: { try adapt(&$0, to: path, of: stored.snapshot) })
+      let needs = plan.volumeNeeds(from: reader)
+      console.warn(ofPerhapsTooMuch: needs)
+      if dryRun {
+        try output.json
+          ? console.result(plan.json(needs))
+          : DeviceText(plan, listsAll: list.all).tell(console, needs)
+        return Self.status(damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
+      }
+      try recovery.requireNoneBlocks(plan.subjects)
+      console.tellPending(recovery)
+      let counters = ProgressCounters()
+      let report = try progress.run(counters, output) { isStopping in
+        let saving = BackupRequest(
+          program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
+        return try DeviceRestoreOperation(
+          plan, from: reader, saving: SafetySnapshotMaker(saving, in: repository),
+          counters: counters, isStopping: isStopping
+        ).run()
+      }
+      return try tell(report, of: plan, unset: preparation.complete(), console)
     }
   }
 
-  private func restore(_ input: DeviceInput, _ console: Console) throws -> ExitStatus {
-    let snapshot = input.stored.snapshot
-    var found = try device(for: input)
-    let policy = try policy.compile(
-      for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
-      orElse: snapshot.policy.name)
-    var blocked: [RecoveryReport.Blocked] = []
-    if dryRun {
-      console.warn(ofInterruptedOn: found)
-    } else {
-      let report = try console.recover(Recovery(found, policy: policy, isForced: place.force))
-      blocked = report.blocked
-      if !report.done.isEmpty { found = try device(for: input) }
-    }
-    let request = try request(input, on: found.stating(groupsOf: policy), policy)
-    let plan = try DeviceRestorePlan.make(input.stored, request, from: input.reader)
-    let needs = plan.volumeNeeds(from: input.reader)
-    console.warn(ofPerhapsTooMuch: needs)
-    if dryRun {
-      try output.json
-        ? console.result(plan.json(needs))
-        : DeviceText(plan, listsAll: list.all).tell(console, needs)
-      return Self.status(
-        damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
-    }
-    try console.pass(blocked) { $0.refusal(of: plan.subjects) }
-    return try carryOut(plan, from: input, console)
-  }
-
-  private func request(
-    _ input: DeviceInput, on device: Device, _ policy: CompiledPolicy
-  ) throws -> DeviceRestoreRequest {
-    var request = DeviceRestoreRequest(device, isInPlace: place.inPlace, policy: policy)
-    request.path = input.path
-    request.apps = try input.stored.snapshot.identifiers(of: part.apps)
-    if !request.apps.isEmpty, !input.path.isEmpty {
+  /// Applies the options to a request for a path of a snapshot.
+  private func adapt(
+    _ request: inout DeviceRestoreRequest, to path: ByteString, of snapshot: Snapshot
+  ) throws {
+    request.path = path
+    request.apps = try snapshot.identifiers(of: part.apps)
+    if !request.apps.isEmpty, !path.isEmpty {
       throw UsageError(
         .optionsConflict, "'--app' and a path cannot be used together",
         hint: "write a path in an app as 'SNAP:app/Documents'")
@@ -220,27 +195,16 @@ extension RestoreCommand {
     request.overwrite = try merging.mode() ?? .ifChanged
     request.deletes = merging.delete
     request.deletesExcluded = place.deleteExcluded
-    request.isForced = place.force
-    // A directory that was just created has nothing to save.
-    request.savesFirst = !place.noSnapshot && input.missing == nil
-    request.protected = input.protected
-    return request
+    request.savesFirst = !place.noSnapshot
   }
 
-  private func carryOut(
-    _ plan: DeviceRestorePlan, from input: DeviceInput, _ console: Console
+  /// Prints the report, and the remarks on the directory that was created.
+  private func tell(
+    _ report: DeviceRestoreOperation.Report, of plan: DeviceRestorePlan, unset: [PathRemark],
+    _ console: Console
   ) throws -> ExitStatus {
-    let counters = ProgressCounters()
-    let report = try progress.run(counters, output) { isStopping in
-      let saving = BackupRequest(
-        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
-      return try DeviceRestoreOperation(
-        plan, from: input.reader, saving: SafetySnapshotMaker(saving, in: input.repository),
-        counters: counters, isStopping: isStopping
-      ).run()
-    }
     let failed = report.remarks(\.failed)
-    let unset = (input.missing?.complete(from: input.reader) ?? []).filter { !failed.contains($0) }
+    let unset = unset.filter { !failed.contains($0) }
     if output.json {
       try console.result(report.json(plan))
     } else {
@@ -248,52 +212,5 @@ extension RestoreCommand {
     }
     for remark in unset { console.warning("not restored: \(RealPaths(plan).text(remark))") }
     return Self.status(damaged: report.damaged, failed: failed + unset)
-  }
-
-  // MARK: - The device
-
-  private func device(for input: DeviceInput) throws -> Device {
-    let snapshot = input.stored.snapshot
-    if dryRun, let missing = input.missing { return missing.device }
-    guard let layout = Layout(rawValue: snapshot.device.layout) else {
-      throw OperationError(
-        .failed, code: .unknownLayout,
-        "cannot restore into a device: the snapshot's layout "
-          + "'\(ByteString(snapshot.device.layout))' is unknown",
-        hint: "'--to DIR' restores it into a plain directory")
-    }
-    if let root = place.toDevice {
-      if layout == .folder {
-        throw OperationError(
-          .failed, code: .notADeviceSnapshot,
-          "cannot restore into a device: the snapshot is of a plain directory",
-          hint: "'--to DIR' restores it into a directory")
-      }
-      try makeRoot(root, layout)
-      return try Device.find(root: root, layout: layout)
-    }
-    try makeRoot(snapshot.device.root, layout)
-    let device = try Device.find(root: snapshot.device.root, layout: layout)
-    let identity = snapshot.device.identity
-    guard device.identity.description == identity || identity.hasPrefix("name:") else {
-      throw OperationError(
-        .failed, code: .deviceMismatch,
-        "'\(snapshot.device.root)' is not the device of the snapshot: its identity is "
-          + "\(device.identity), not \(ByteString(identity))",
-        hint: "'--to-device \(ShellWord.text(snapshot.device.root))' restores into it anyway")
-    }
-    return device
-  }
-
-  /// Creates the directory of Flatpak or snap if it has not been used yet. The directory alone
-  /// makes a device.
-  private func makeRoot(_ root: ByteString, _ layout: Layout) throws {
-    let isDirectory =
-      layout == .flatpak && root.components.suffix(2) == [".var", "app"]
-      || layout == .snap && root.lastComponent == "snap"
-    guard isDirectory, !dryRun else { return }
-    do throws(SystemError) {
-      _ = try Directory.make(path: root)
-    } catch { throw OperationError(error) }
   }
 }

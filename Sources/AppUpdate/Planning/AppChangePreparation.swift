@@ -1,0 +1,99 @@
+package import ArchiveStore
+internal import DeviceScan
+package import DeviceTransaction
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// A device that is ready for an operation on one of its apps: interrupted operations on it are
+/// recovered, or only listed for a preview.
+package struct AppChangePreparation {
+  /// The device, with the group members that the policy states.
+  package let device: Device
+  private let policy: CompiledPolicy
+  private let recovery: RecoveryReport
+  private let isForced: Bool
+  private let savesFirst: Bool
+
+  /// Prepares a device.
+  ///
+  /// - Parameters:
+  ///   - isForced: whether the app may be running.
+  ///   - savesFirst: whether a snapshot of the current state is made first.
+  ///   - isPreview: whether nothing is to be changed.
+  ///   - find: finds the device, again after a recovery.
+  ///   - compile: compiles the policy for the device.
+  ///   - tell: receives the report of the recovery.
+  package init(
+    isForced: Bool, savesFirst: Bool, isPreview: Bool, find: () throws -> Device,
+    compile: (Device) throws -> CompiledPolicy, tell: (RecoveryReport, Device) -> Void
+  ) throws {
+    let found = try find()
+    policy = try compile(found)
+    self.isForced = isForced
+    self.savesFirst = savesFirst
+    (device, recovery) = try Recovery.beforeChange(
+      of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: find, tell: tell)
+  }
+
+  /// Returns the plan for a request. Changes nothing.
+  ///
+  /// - Parameter storage: the repository of the snapshot that is made first, which is not scanned;
+  ///   nil if none is made.
+  /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
+  ///   since no other operation can be planned before.
+  package func plan(
+    _ request: AppChangeRequest, savingTo storage: LocalStorage?
+  ) throws -> AppChangePlan {
+    AppChangePlan.make(try scan(for: request.app, savingTo: storage), adapted(request))
+  }
+
+  /// Returns the plan for the return to the state before the last update of the app. Changes
+  /// nothing.
+  ///
+  /// - Parameters:
+  ///   - repository: the repository with the snapshot that the update made, and a reader of it; nil
+  ///     if there is none.
+  ///   - heads: the host's cache of snapshot heads.
+  /// - Throws: the errors of `plan(_:savingTo:)`; `StoreError`.
+  package func rollbackPlan(
+    _ request: AppChangeRequest, savingTo storage: LocalStorage?,
+    from repository: (repository: Repository, reader: RepositoryReader)?,
+    heads: SnapshotHeadCache?
+  ) throws -> AppChangePlan {
+    let stored = try repository.flatMap { source in
+      let updates = try source.repository.snapshots(cache: heads) { $0.reason == .preUpdate }
+      return AppChangePlan.stateBefore(request.app, on: device, among: updates.snapshots)
+    }
+    return try AppChangePlan.rollback(
+      scan(for: request.app, savingTo: storage), adapted(request), to: stored,
+      from: repository?.reader)
+  }
+
+  /// Refuses a plan that the blocked recovery of another operation prevents. Returns the report of
+  /// the recovery, whose blocked operations remain pending.
+  package func requireUnblocked(_ plan: AppChangePlan) throws(OperationError) -> RecoveryReport {
+    try recovery.requireNoneBlocks(plan.subjects)
+    return recovery
+  }
+
+  /// Scans the containers that an operation on an app affects.
+  private func scan(
+    for app: BundleIdentifier, savingTo storage: LocalStorage?
+  ) throws -> DeviceScan {
+    try recovery.requireNoneBlocks(app)
+    return DeviceScan.run(
+      device, policy: policy,
+      options: ScanOptions(
+        destination: Destination(isUnencrypted: true),
+        excluded: try storage.map { [try $0.identity()] } ?? [])
+    ) { AppChangePlan.isConcerned($0, by: app, on: device) }
+  }
+
+  private func adapted(_ request: AppChangeRequest) -> AppChangeRequest {
+    var request = request
+    request.isForced = isForced
+    request.savesFirst = savesFirst
+    return request
+  }
+}

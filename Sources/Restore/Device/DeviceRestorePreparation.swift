@@ -1,0 +1,131 @@
+package import ArchiveStore
+internal import DeviceDiscovery
+package import DeviceTransaction
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// The preparation of a restore into a device: it finds the device and checks it against the
+/// snapshot, recovers interrupted operations on it, and plans the restore.
+package struct DeviceRestorePreparation {
+  private let stored: StoredSnapshot
+  /// The root of the device to restore into; nil for the device that was backed up.
+  private let root: ByteString?
+  private let reader: RepositoryReader
+  private let protected: Set<FileIdentity>
+  private let isPreview: Bool
+  /// The snapshot's plain directory, if it no longer exists.
+  private let missing: MissingRoot?
+
+  /// Prepares the restore of a snapshot. Changes nothing.
+  ///
+  /// - Parameters:
+  ///   - root: the root of the device to restore into; nil for the device that was backed up.
+  ///   - protected: the directories that are never removed, such as the repository in use.
+  ///   - isPreview: whether nothing is to be changed.
+  /// - Throws: `OperationError` if the snapshot's plain directory no longer exists and cannot be
+  ///   created.
+  package init(
+    of stored: StoredSnapshot, to root: ByteString?, from reader: RepositoryReader,
+    protecting protected: Set<FileIdentity>, isPreview: Bool
+  ) throws(OperationError) {
+    self.stored = stored
+    self.root = root
+    self.reader = reader
+    self.protected = protected
+    self.isPreview = isPreview
+    missing = root == nil ? try MissingRoot.find(of: stored, protecting: protected) : nil
+  }
+
+  /// Restores with `body`. The snapshot's plain directory is created before, unless it exists, and
+  /// removed again if `body` throws and has restored nothing into it.
+  package func withRoot<Result>(_ body: () throws -> Result) throws -> Result {
+    guard let missing, !isPreview else { return try body() }
+    try missing.make()
+    do {
+      return try body()
+    } catch {
+      missing.removeIfEmpty()
+      throw error
+    }
+  }
+
+  /// Recovers interrupted operations on the device, and plans the restore.
+  ///
+  /// - Parameters:
+  ///   - isForced: whether apps may run during the restore.
+  ///   - compile: compiles the policy for the device.
+  ///   - adapt: selects what is restored and how.
+  ///   - tell: receives the report of the recovery.
+  /// - Returns: the plan, and the report of the recovery, which may refuse it.
+  package func plan(
+    isForced: Bool, compile: (Device) throws -> CompiledPolicy,
+    tell: (RecoveryReport, Device) -> Void, adapt: (inout DeviceRestoreRequest) throws -> Void
+  ) throws -> (plan: DeviceRestorePlan, recovery: RecoveryReport) {
+    let found = try device()
+    let policy = try compile(found)
+    let (device, recovery) = try Recovery.beforeChange(
+      of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: device, tell: tell
+    )
+    var request = DeviceRestoreRequest(device, isInPlace: root == nil, policy: policy)
+    try adapt(&request)
+    request.isForced = isForced
+    // A directory that was just created has nothing to save.
+    request.savesFirst = request.savesFirst && missing == nil
+    request.protected = protected
+    return (try DeviceRestorePlan.make(stored, request, from: reader), recovery)
+  }
+
+  /// Sets the stored metadata of the plain directory that was created. Returns what could not be
+  /// set.
+  package func complete() -> [PathRemark] { missing?.complete(from: reader) ?? [] }
+
+  // MARK: - The device
+
+  /// Finds the device and checks that the snapshot can be restored into it.
+  private func device() throws -> Device {
+    let record = stored.snapshot.device
+    if isPreview, let missing { return missing.device }
+    guard let layout = Layout(rawValue: record.layout) else {
+      throw OperationError(
+        .failed, code: .unknownLayout,
+        "cannot restore into a device: the snapshot's layout '\(ByteString(record.layout))' is "
+          + "unknown",
+        hint: "'--to DIR' restores it into a plain directory")
+    }
+    if let root {
+      if layout == .folder {
+        throw OperationError(
+          .failed, code: .notADeviceSnapshot,
+          "cannot restore into a device: the snapshot is of a plain directory",
+          hint: "'--to DIR' restores it into a directory")
+      }
+      try makeRoot(root, layout)
+      return try Device.find(root: root, layout: layout)
+    }
+    try makeRoot(record.root, layout)
+    let device = try Device.find(root: record.root, layout: layout)
+    guard
+      device.identity.description == record.identity || record.identity.hasPrefix("name:")
+    else {
+      throw OperationError(
+        .failed, code: .deviceMismatch,
+        "'\(record.root)' is not the device of the snapshot: its identity is "
+          + "\(device.identity), not \(ByteString(record.identity))",
+        hint: "'--to-device \(ShellWord.text(record.root))' restores into it anyway")
+    }
+    return device
+  }
+
+  /// Creates the directory of Flatpak or snap if it has not been used yet. The directory alone
+  /// makes a device.
+  private func makeRoot(_ root: ByteString, _ layout: Layout) throws(OperationError) {
+    let isDirectory =
+      layout == .flatpak && root.components.suffix(2) == [".var", "app"]
+      || layout == .snap && root.lastComponent == "snap"
+    guard isDirectory, !isPreview else { return }
+    do throws(SystemError) {
+      _ = try Directory.make(path: root)
+    } catch { throw OperationError(error) }
+  }
+}

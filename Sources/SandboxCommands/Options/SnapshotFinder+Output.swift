@@ -1,0 +1,54 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Restore
+internal import SnapshotQueries
+internal import SystemIO
+
+extension SnapshotFinder {
+  /// Creates a finder that reports to a console.
+  convenience init(_ repository: Repository, _ console: Console) {
+    self.init(repository, cache: repository.hostHeadCache) { $0.tell(console) }
+  }
+}
+
+extension SnapshotFinder.Remark {
+  fileprivate func tell(_ console: Console) {
+    switch self {
+    case .skipped(let error): console.skipped(error.description)
+    case .unreadable(let path, let stored, let error):
+      console.skipped("\(path)\([stored.id].shortNames): \(error.reason)")
+    case .otherDevices(let others, let found, let text):
+      let hasHosts = others.contains { $0.host != found.host }
+      let names = others.prefix(3).map { $0.nameOfDevice(withHost: hasHosts) }
+      let more = others.count > 3 ? " and \(Sizes.count(others.count - 3)) more" : ""
+      console.warning(
+        "'\(text)' is \(found.nameOfDevice(withHost: hasHosts)); other devices have "
+          + names.joined(separator: ", ") + more)
+      console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
+    case .found(let found):
+      for (path, reason) in found.snapshot.unusableContainers {
+        console.warning(
+          "the snapshot \(found.id.hex.prefix(8)) has an invalid container: '\(path)': \(reason)")
+      }
+    }
+  }
+}
+
+extension SnapshotHead {
+  /// Returns the short id and the device.
+  fileprivate func nameOfDevice(withHost: Bool) -> String {
+    let host = withHost ? " on '\(ByteString(host))'" : ""
+    return "\(id.hex.prefix(8)) of '\(device.root)'\(host)"
+  }
+}
+
+extension [SnapshotID] {
+  /// The short ids, to append to an object: `  (83023a3e, fb294b20 and 3 more)`.
+  var shortNames: String {
+    let names = prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
+    return "  (\(names)\(count > 3 ? " and \(Sizes.count(count - 3)) more" : ""))"
+  }
+
+  /// The ids as JSON.
+  var json: JSON { .array(map { .string($0.hex) }) }
+}

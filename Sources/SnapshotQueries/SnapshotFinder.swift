@@ -1,0 +1,169 @@
+package import ArchiveStore
+package import SystemIO
+
+/// The name of a snapshot, for its user.
+package enum SnapshotName: Equatable {
+  /// The snapshot `back` steps before the newest of its device.
+  case latest(back: Int, text: String)
+  /// An id, or its first characters.
+  case id(String)
+  /// The newest snapshot before a time.
+  case before(Timestamp, text: String)
+}
+
+/// Finds the snapshots that names mean, with a single listing. Each remark on the choice is reported
+/// once.
+package final class SnapshotFinder {
+  /// A remark on the choice of a snapshot.
+  package enum Remark {
+    /// A snapshot that may be the one meant cannot be read.
+    case skipped(StoreError)
+    /// A path in a snapshot that may be the one meant cannot be read.
+    case unreadable(ByteString, in: StoredSnapshot, StoreError)
+    /// Other devices have a matching snapshot, too: the newest of each.
+    case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
+    /// The snapshot that was chosen.
+    case found(StoredSnapshot)
+  }
+
+  private let repository: Repository
+  private let cache: SnapshotHeadCache?
+  private let tell: (Remark) -> Void
+  private var heads: SnapshotHeads?
+  /// The identities of the devices for which the remark about other devices was reported.
+  private var toldDevices: Set<String> = []
+
+  /// Creates a finder.
+  ///
+  /// - Parameters:
+  ///   - cache: the host's cache of snapshot heads.
+  ///   - tell: receives the remarks.
+  package init(
+    _ repository: Repository, cache: SnapshotHeadCache?, tell: @escaping (Remark) -> Void
+  ) {
+    (self.repository, self.cache, self.tell) = (repository, cache, tell)
+  }
+
+  /// Returns a snapshot. Reports unreadable snapshots that may be the one meant, and matching
+  /// snapshots of other devices.
+  ///
+  /// `latest` and times name snapshots of a whole device, or with `apps` those that contain the
+  /// apps. Snapshots that a restore made are named only by their ids.
+  package func find(
+    _ name: SnapshotName, holding apps: [String] = []
+  ) throws -> StoredSnapshot {
+    let found = try choose(name, holding: apps)
+    tell(.found(found))
+    return found
+  }
+
+  /// Returns the newest snapshot that has an entry, and the logical path of the entry, or nil if no
+  /// readable one has it. Searches from the newest snapshot on. Snapshots that cannot be read are
+  /// skipped, and so are those in which a directory on the way to the entry is damaged.
+  ///
+  /// - Parameter path: returns the logical path in a snapshot; nil or empty if there is none.
+  package func newest(
+    with path: (Snapshot) -> ByteString?, from reader: RepositoryReader
+  ) throws(StoreError) -> (stored: StoredSnapshot, path: ByteString)? {
+    for head in try headsForChoice().heads.reversed() where head.reason != .preRestore {
+      guard let stored = repository.snapshot(ifReadable: head.id, skip: { tell(.skipped($0)) }),
+        let logical = path(stored.snapshot), !logical.isEmpty
+      else { continue }
+      do throws(StoreError) {
+        if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
+          return (stored, logical)
+        }
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        tell(.unreadable(logical, in: stored, error))
+      }
+    }
+    return nil
+  }
+
+  private func choose(_ name: SnapshotName, holding apps: [String]) throws -> StoredSnapshot {
+    let isMeant = { (snapshot: SnapshotHead) in
+      snapshot.reason != .preRestore
+        && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
+    }
+    switch name {
+    case .id(let text): return try repository.snapshot(matching: text)
+    case .latest(let back, let text):
+      return try choose(named: text, holding: apps, among: isMeant) { heads throws(StoreError) in
+        try heads.latest(back, named: text, where: isMeant)
+      }
+    case .before(let end, let text):
+      let isEarlier = { (snapshot: SnapshotHead) in isMeant(snapshot) && snapshot.time < end }
+      return try choose(named: text, holding: apps, among: isEarlier) { heads throws(StoreError) in
+        try heads.newest(before: end, named: text, where: isMeant)
+      }
+    }
+  }
+
+  /// Chooses by the heads and reads the snapshot. A damaged snapshot may be the one meant: it is
+  /// reported, and another is chosen.
+  private func choose(
+    named text: String, holding apps: [String], among isMeant: (SnapshotHead) -> Bool,
+    _ choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
+  ) throws -> StoredSnapshot {
+    var heads = try headsForChoice()
+    try requireOne(holding: apps, in: heads)
+    let found = try repository.snapshot(
+      among: &heads, skip: { tell(.skipped($0)) }, choose: choose)
+    self.heads = heads
+    tellDevices(of: SnapshotHead(found), named: text, among: heads.heads.filter(isMeant))
+    return found
+  }
+
+  /// Returns the heads. Reports snapshots without one, since they may be the one meant.
+  private func headsForChoice() throws(StoreError) -> SnapshotHeads {
+    if let heads { return heads }
+    let heads = try repository.heads(cache: cache)
+    for error in heads.damaged { tell(.skipped(error)) }
+    self.heads = heads
+    return heads
+  }
+
+  /// Reports the device of a snapshot if other devices have a matching one, since no argument names
+  /// a device.
+  private func tellDevices(of found: SnapshotHead, named text: String, among all: [SnapshotHead]) {
+    let identity = found.device.identity
+    var seen: Set<String> = [identity]
+    let others = all.reversed().filter { seen.insert($0.device.identity).inserted }
+    guard !others.isEmpty, toldDevices.insert(identity).inserted else { return }
+    tell(.otherDevices(others, than: found, named: text))
+  }
+
+  private func requireOne(
+    holding apps: [String], in heads: SnapshotHeads
+  ) throws(OperationError) {
+    let isThere = heads.heads.contains { head in
+      head.reason != .preRestore && apps.allSatisfy(head.holds)
+    }
+    if apps.isEmpty || isThere { return }
+    let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
+    throw OperationError(
+      .notFound, code: .noApp, "cannot find \(names): no snapshot has an app of that name",
+      hint: "'sandboxctl snapshots show latest' lists its apps")
+  }
+}
+
+extension AppRecord {
+  /// Whether a text names the app: its identifier, the last component of it, or its display name,
+  /// in any case.
+  package func isCalled(_ text: String) -> Bool {
+    let wanted = text.lowercased()
+    let id = identifier.lowercased()
+    return id == wanted || id.split(separator: ".").last.map(String.init) == wanted
+      || name?.lowercased() == wanted
+  }
+}
+
+extension SnapshotHead {
+  /// Whether the snapshot has an app of that name.
+  func holds(_ name: String) -> Bool {
+    apps.contains { app in
+      (app.identifier == name || app.isCalled(name)) && !app.containers.isEmpty
+    }
+  }
+}
