@@ -10,11 +10,7 @@ let optimized: [SwiftSetting] =
     .unsafeFlags(
       ["-O", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))
   ]
-// Generic functions of one module are specialized, and small ones inlined, in the others.
-let acrossModules: SwiftSetting = .unsafeFlags(
-  ["-cross-module-optimization"], .when(configuration: .release))
 let common: [SwiftSetting] = [
-  acrossModules,
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),

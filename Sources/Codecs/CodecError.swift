@@ -12,18 +12,18 @@
 
 /// Input that could not be read or a value that could not be written: the format, the reason and
 /// the position.
-package struct CodecError: Error, Hashable, Sendable {
+public struct CodecError: Error, Hashable, Sendable {
   /// The kind of failure.
-  package let kind: Kind
+  public let kind: Kind
   /// The format that was read or written.
-  package let format: Format
+  public let format: Format
   /// The reason in plain words, without a full stop.
-  package let reason: String
+  public let reason: String
   /// The position in the input, if it is known.
-  package let position: Position?
+  public let position: Position?
 
   /// Creates an error from its parts.
-  package init(
+  public init(
     _ kind: Kind, in format: Format, reason: String, at position: Position? = nil
   ) {
     self.kind = kind
@@ -33,7 +33,7 @@ package struct CodecError: Error, Hashable, Sendable {
   }
 
   /// A format that this module reads or writes, by its name in messages.
-  package enum Format: String, Sendable, Hashable, CaseIterable {
+  public enum Format: String, Sendable, Hashable, CaseIterable {
     case digest
     case json = "JSON"
     case propertyList = "property list"
@@ -45,7 +45,7 @@ package struct CodecError: Error, Hashable, Sendable {
   }
 
   /// The kinds of failure, which determine the hint and the handling by callers.
-  package enum Kind: String, Sendable, Hashable, CaseIterable {
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The input violates the rules of the format.
     case malformed
     /// The input is incomplete.
@@ -61,7 +61,7 @@ package struct CodecError: Error, Hashable, Sendable {
   }
 
   /// A position in the input.
-  package enum Position: Sendable, Hashable {
+  public enum Position: Sendable, Hashable {
     /// A line and a column of text.
     case mark(Mark)
     /// A byte offset of binary input.
@@ -69,31 +69,31 @@ package struct CodecError: Error, Hashable, Sendable {
   }
 
   /// The line and column, or nil if the input is binary.
-  package var mark: Mark? {
+  public var mark: Mark? {
     if case .mark(let mark) = position { mark } else { nil }
   }
 
   /// The byte offset, or nil if the input is text.
-  package var offset: Int? {
+  public var offset: Int? {
     if case .offset(let offset) = position { offset } else { nil }
   }
 }
 
 /// A position in a text: line and column, both from 1. A column is a Unicode scalar.
-package struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
+public struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The line, from 1.
-  package let line: Int
+  public let line: Int
   /// The column, from 1.
-  package let column: Int
+  public let column: Int
 
   /// Creates a mark from a line and a column, both from 1.
-  package init(line: Int, column: Int) {
+  public init(line: Int, column: Int) {
     self.line = line
     self.column = column
   }
 
   /// Computes the line and column of a byte offset in UTF-8 text.
-  package init(of offset: Int, in text: Span<UInt8>) {
+  public init(of offset: Int, in text: Span<UInt8>) {
     var line = 1
     var column = 1
     for index in 0..<min(offset, text.count) {
@@ -109,16 +109,16 @@ package struct Mark: Sendable, Hashable, Comparable, CustomStringConvertible {
   }
 
   /// The mark as `3:14`.
-  package var description: String { "\(line):\(column)" }
+  public var description: String { "\(line):\(column)" }
 
-  package static func < (left: Mark, right: Mark) -> Bool {
+  public static func < (left: Mark, right: Mark) -> Bool {
     (left.line, left.column) < (right.line, right.column)
   }
 }
 
 extension CodecError: CustomStringConvertible {
   /// The whole message: "cannot read JSON: a comma is missing, at line 3, column 14".
-  package var description: String {
+  public var description: String {
     let verb = kind == .unrepresentable ? "write" : "read"
     let place =
       switch position {
@@ -130,7 +130,7 @@ extension CodecError: CustomStringConvertible {
   }
 
   /// The remedy, or nil if there is none to suggest.
-  package var hint: String? {
+  public var hint: String? {
     switch (kind, format) {
     case (.malformed, .json), (.truncated, .json), (.malformed, .yaml), (.truncated, .yaml):
       "correct the text at that position"

@@ -1,12 +1,12 @@
 /// Base64 with padding (RFC 4648, section 4): for bytes that are not UTF-8 in JSON, and for
 /// property lists.
-package enum Base64 {
+public enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let padding = UInt8(ascii: "=")
 
   /// Returns the text of bytes.
-  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     var pending: UInt32 = 0
     var bits: UInt32 = 0
@@ -25,7 +25,7 @@ package enum Base64 {
 
   /// Returns the bytes of a text, or nil if it is not in the form that `encode(_:)` writes. With
   /// `strayBits`, unused bits of the last character may be set, as some encoders leave them.
-  package static func decode(
+  public static func decode(
     _ text: some Collection<UInt8>, strayBits: Bool = false
   ) -> [UInt8]? {
     var bytes: [UInt8] = []

@@ -58,7 +58,7 @@ extension UInt8 {
 
 extension ArraySlice<UInt8> {
   /// The bytes without white space (spaces, tabs, newlines, returns) at both ends.
-  package var trimmed: ArraySlice<UInt8> {
+  public var trimmed: ArraySlice<UInt8> {
     var rest = drop { $0.isSpace }
     while let last = rest.last, last.isSpace { rest.removeLast() }
     return rest

@@ -1,7 +1,7 @@
 /// Little-endian numbers.
-package enum LittleEndian {
+public enum LittleEndian {
   /// Returns the number at an offset, which need not be aligned. Its bytes must exist.
-  package static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
+  @inlinable public static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
     _ bytes: Span<UInt8>, at place: Int, as: Value.Type = Value.self
   ) -> Value {
     precondition(place >= 0 && place <= bytes.count - MemoryLayout<Value>.size)
@@ -13,7 +13,7 @@ package enum LittleEndian {
   static func word32(_ bytes: Span<UInt8>, at place: Int) -> UInt32 { integer(bytes, at: place) }
 
   /// Appends the bytes of a number.
-  package static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
+  @inlinable public static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
     unsafe withUnsafeBytes(of: value.littleEndian) { unsafe buffer.append(contentsOf: $0) }
   }
 }

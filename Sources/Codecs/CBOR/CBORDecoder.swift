@@ -15,7 +15,7 @@
 /// }
 /// try decoder.finish()
 /// ```
-package struct CBORDecoder: Sendable {
+public struct CBORDecoder: Sendable {
   let source: [UInt8]
   let start: Int
   let end: Int
@@ -40,7 +40,7 @@ package struct CBORDecoder: Sendable {
 
   /// Creates a decoder of bytes, or of a range of them, which must be one item with at most
   /// `depthLimit` levels of arrays and maps.
-  package init(_ bytes: [UInt8], range: Range<Int>? = nil, depthLimit: Int = 32) {
+  public init(_ bytes: [UInt8], range: Range<Int>? = nil, depthLimit: Int = 32) {
     source = bytes
     start = range?.lowerBound ?? 0
     end = range?.upperBound ?? bytes.count
@@ -50,7 +50,7 @@ package struct CBORDecoder: Sendable {
   }
 
   /// The kind of an item.
-  package enum Kind: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
     case unsigned
     case negative
     case bytes
@@ -62,10 +62,10 @@ package struct CBORDecoder: Sendable {
   }
 
   /// The number of bytes read.
-  package var offset: Int { position - start }
+  public var offset: Int { position - start }
 
   /// Returns the kind of the next item without reading it.
-  package func kind() throws(CodecError) -> Kind {
+  public func kind() throws(CodecError) -> Kind {
     guard position < end else { throw failure("an item is expected", .truncated) }
     switch source[position] >> 5 {
     case 0: return .unsigned
@@ -85,7 +85,7 @@ package struct CBORDecoder: Sendable {
   }
 
   /// Checks that the item is complete and that no data follows it.
-  package func finish() throws(CodecError) {
+  public func finish() throws(CodecError) {
     precondition(depth == 0, "an array or map has not been read to its end")
     guard position == end else { throw failure("data follows the item") }
   }
@@ -101,19 +101,19 @@ package struct CBORDecoder: Sendable {
 
 extension CBORDecoder {
   /// Reads an unsigned integer.
-  package mutating func unsigned() throws(CodecError) -> UInt64 {
+  public mutating func unsigned() throws(CodecError) -> UInt64 {
     willRead()
     return try argument(.unsigned, "an unsigned integer")
   }
 
   /// Reads an integer of at most 64 bits with sign.
-  package mutating func integer() throws(CodecError) -> Int64 {
+  public mutating func integer() throws(CodecError) -> Int64 {
     willRead()
     return try signed("an integer")
   }
 
   /// Reads a Boolean.
-  package mutating func bool() throws(CodecError) -> Bool {
+  public mutating func bool() throws(CodecError) -> Bool {
     willRead()
     guard try kind() == .bool else { throw failure("true or false is expected") }
     position += 1
@@ -121,7 +121,7 @@ extension CBORDecoder {
   }
 
   /// Reads null if it is next. Returns whether it was.
-  package mutating func null() throws(CodecError) -> Bool {
+  public mutating func null() throws(CodecError) -> Bool {
     guard try kind() == .null else { return false }
     willRead()
     position += 1
@@ -129,23 +129,23 @@ extension CBORDecoder {
   }
 
   /// Reads a byte string of at most `limit` bytes.
-  package mutating func bytes(limit: Int = .max) throws(CodecError) -> [UInt8] {
+  public mutating func bytes(limit: Int = .max) throws(CodecError) -> [UInt8] {
     Array(source[try byteRange(limit: limit)])
   }
 
   /// Reads a byte string of at most `limit` bytes as a slice of the decoder's bytes.
-  package mutating func slice(limit: Int = .max) throws(CodecError) -> ArraySlice<UInt8> {
+  public mutating func slice(limit: Int = .max) throws(CodecError) -> ArraySlice<UInt8> {
     source[try byteRange(limit: limit)]
   }
 
   /// Reads a byte string of at most `limit` bytes and returns its range in the decoder's bytes.
-  package mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
+  public mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
     willRead()
     return try string(.bytes, expecting: "a byte string", limit: limit)
   }
 
   /// Reads a digest: a byte string of 32 bytes.
-  package mutating func digest() throws(CodecError) -> Digest {
+  public mutating func digest() throws(CodecError) -> Digest {
     let begin = position
     let range = try byteRange()
     guard let digest = Digest(source.span.extracting(range)) else {
@@ -155,13 +155,13 @@ extension CBORDecoder {
   }
 
   /// Reads a byte string of at most 32 bytes as a digest, or nil if it is shorter.
-  package mutating func wholeDigest() throws(CodecError) -> Digest? {
+  public mutating func wholeDigest() throws(CodecError) -> Digest? {
     let range = try byteRange(limit: Digest.byteCount)
     return Digest(source.span.extracting(range))
   }
 
   /// Reads a text string of at most `limit` bytes, which must be valid UTF-8.
-  package mutating func text(limit: Int = .max) throws(CodecError) -> String {
+  public mutating func text(limit: Int = .max) throws(CodecError) -> String {
     willRead()
     let range = try string(.text, expecting: "a text string", limit: limit)
     guard let text = InputText.string(source.span.extracting(range)) else {
@@ -171,10 +171,10 @@ extension CBORDecoder {
   }
 
   /// Skips the next item of any kind, validating it.
-  package mutating func skip() throws(CodecError) { _ = try itemRange() }
+  public mutating func skip() throws(CodecError) { _ = try itemRange() }
 
   /// Reads the next item of any kind, validating it, and returns its encoded bytes.
-  package mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
+  public mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
 
   private mutating func itemRange() throws(CodecError) -> Range<Int> {
     let begin = position
@@ -267,14 +267,14 @@ extension CBORDecoder {
 extension CBORDecoder {
   /// Opens an array and returns its number of elements. Call `nextElement()` before each.
   @discardableResult
-  package mutating func beginArray() throws(CodecError) -> Int {
+  public mutating func beginArray() throws(CodecError) -> Int {
     willRead()
     return try begin(.array, "an array", bytesEach: 1)
   }
 
   /// Whether the innermost array has another element, which must then be read. Closes the array at
   /// its end.
-  package mutating func nextElement() throws(CodecError) -> Bool {
+  public mutating func nextElement() throws(CodecError) -> Bool {
     precondition(depth > 0 && !top.isMap, "no array is open")
     precondition(!top.owesValue, "the previous element has not been read")
     guard top.remaining > 0 else {
@@ -288,14 +288,14 @@ extension CBORDecoder {
 
   /// Opens a map and returns its number of entries. Call `nextKey()` before each.
   @discardableResult
-  package mutating func beginMap() throws(CodecError) -> Int {
+  public mutating func beginMap() throws(CodecError) -> Int {
     willRead()
     return try begin(.map, "a map", bytesEach: 2)
   }
 
   /// Returns the next key of the innermost map, whose value must then be read, or nil at the end of
   /// the map, which closes it.
-  package mutating func nextKey() throws(CodecError) -> Int64? {
+  public mutating func nextKey() throws(CodecError) -> Int64? {
     precondition(depth > 0 && top.isMap, "no map is open")
     precondition(!top.owesValue, "the previous value has not been read")
     guard top.remaining > 0 else {

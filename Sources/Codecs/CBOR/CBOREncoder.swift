@@ -4,13 +4,13 @@
 /// Arrays and maps are opened and closed by calls. The length of one opened without a count is
 /// filled in when it is closed. A sequence of calls that does not produce valid CBOR, including
 /// keys out of order, is a programming error and traps.
-package struct CBOREncoder: Sendable {
+public struct CBOREncoder: Sendable {
   /// The bytes written so far.
-  package private(set) var bytes: [UInt8] = []
+  public private(set) var bytes: [UInt8] = []
   private var open: [Container] = []
 
   /// Creates an encoder that reserves `capacity` bytes.
-  package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+  public init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
   private struct Container: Sendable {
     var isMap: Bool
@@ -24,85 +24,85 @@ package struct CBOREncoder: Sendable {
   }
 
   /// Returns the item. All containers must be closed.
-  package consuming func finish() -> [UInt8] {
+  public consuming func finish() -> [UInt8] {
     precondition(open.isEmpty && !bytes.isEmpty, "the item is incomplete")
     return bytes
   }
 
   /// Writes an unsigned integer.
-  package mutating func unsigned(_ value: UInt64) {
+  public mutating func unsigned(_ value: UInt64) {
     willWrite()
     head(.unsigned, value)
   }
 
   /// Writes an integer.
-  package mutating func integer(_ value: Int64) {
+  public mutating func integer(_ value: Int64) {
     willWrite()
     let key = CBORHead.Key(value)
     head(key.isNegative ? .negative : .unsigned, key.argument)
   }
 
   /// Writes a byte string.
-  package mutating func bytes(_ value: Span<UInt8>) {
+  public mutating func bytes(_ value: Span<UInt8>) {
     willWrite()
     head(.bytes, UInt64(value.count))
     unsafe value.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
   }
 
   /// Writes a byte string.
-  package mutating func bytes(_ value: [UInt8]) { bytes(value.span) }
+  public mutating func bytes(_ value: [UInt8]) { bytes(value.span) }
 
   /// Writes a byte string.
-  package mutating func bytes(_ value: ArraySlice<UInt8>) { bytes(value.span) }
+  public mutating func bytes(_ value: ArraySlice<UInt8>) { bytes(value.span) }
 
   /// Writes a digest as a byte string.
-  package mutating func digest(_ value: Digest) {
+  public mutating func digest(_ value: Digest) {
     willWrite()
     head(.bytes, UInt64(Digest.byteCount))
     value.append(to: &bytes)
   }
 
   /// Writes a text string.
-  package mutating func text(_ value: String) {
+  public mutating func text(_ value: String) {
     willWrite()
     head(.text, UInt64(value.utf8.count))
     bytes.append(contentsOf: value.utf8)
   }
 
   /// Writes a Boolean.
-  package mutating func bool(_ value: Bool) {
+  public mutating func bool(_ value: Bool) {
     willWrite()
     bytes.append(value ? CBORHead.true : CBORHead.false)
   }
 
   /// Writes null.
-  package mutating func null() {
+  public mutating func null() {
     willWrite()
     bytes.append(CBORHead.null)
   }
 
   /// Writes an item that is already encoded, for example a result of `CBORDecoder.item()`.
-  package mutating func encoded(_ item: some Collection<UInt8>) {
+  public mutating func encoded(_ item: some Collection<UInt8>) {
     precondition(!item.isEmpty, "an item has at least one byte")
     willWrite()
     bytes.append(contentsOf: item)
   }
 
   /// Opens an array. Its elements follow, then `endArray()`.
-  package mutating func beginArray(count: Int? = nil) { begin(.array, count) }
+  public mutating func beginArray(count: Int? = nil) { begin(.array, count) }
 
   /// Closes the innermost array.
-  package mutating func endArray() { end(.array) }
+  public mutating func endArray() { end(.array) }
 
   /// Opens a map. Its keys follow, each with a value, then `endMap()`.
-  package mutating func beginMap(count: Int? = nil) { begin(.map, count) }
+  public mutating func beginMap(count: Int? = nil) { begin(.map, count) }
 
   /// Closes the innermost map.
-  package mutating func endMap() { end(.map) }
+  public mutating func endMap() { end(.map) }
 
   /// Writes a key of the innermost map; its value must follow. Keys are in the order 0, 1, 2 and so
   /// on, then -1, -2 and so on.
-  package mutating func key(_ value: Int64) {
+  public mutating func key(_ value: Int64) {
     guard var map = open.popLast() else { preconditionFailure("no map is open") }
     let key = CBORHead.Key(value)
     precondition(map.isMap && !map.lacksValue, "no key is due")

@@ -4,18 +4,18 @@
 /// It is a heuristic to group similar content. The bytes of 512 bytes from the middle are counted,
 /// in about 0.5 µs; they are noise if two of them are hardly more often equal than by chance (1 in
 /// 256). Base64 is four times, text more than ten times as far from that.
-package struct ByteSpread {
+public struct ByteSpread {
   /// The minimum size in bytes; smaller content is never classified as noise.
-  package static let minimum = 256
+  public static let minimum = 256
   private static let sample = 512
 
   private var counts = [UInt32](repeating: 0, count: 256)
 
   /// Creates a classifier. Each thread needs its own.
-  package init() {}
+  public init() {}
 
   /// Whether the content is probably noise. False for content smaller than `minimum`.
-  package mutating func isNoise(_ content: Span<UInt8>) -> Bool {
+  public mutating func isNoise(_ content: Span<UInt8>) -> Bool {
     guard content.count >= Self.minimum else { return false }
     // The first half of a short file may be its header.
     let length = min(Self.sample, content.count / 2)

@@ -7,16 +7,16 @@
 /// most 4 MiB. Content without patterns yields chunks of 1.15 MiB on average.
 ///
 /// The cuts are part of the repository format: a different table or rule requires a different name.
-package struct GearChunker: Sendable {
+public struct GearChunker: Sendable {
   /// The name of the algorithm in a repository.
-  package static let identifier = "gear-1"
+  public static let identifier = "gear-1"
   /// The bytes skipped at the beginning of a chunk. All chunks are longer, except the last of a
   /// file.
-  package static let minimum = 256 << 10
+  public static let minimum = 256 << 10
   /// The length from which the looser rule applies.
-  package static let average = 1 << 20
+  public static let average = 1 << 20
   /// The maximum length of a chunk.
-  package static let maximum = 4 << 20
+  public static let maximum = 4 << 20
 
   private static let strictMask = UInt64.max << 42
   private static let looseMask = UInt64.max << 46
@@ -24,15 +24,15 @@ package struct GearChunker: Sendable {
   private let table: [UInt64]
 
   /// Creates a chunker. It has no state and can be shared between threads.
-  package init() { table = Self.table }
+  public init() { table = Self.table }
 
   /// The state of a search for the end of a chunk.
-  package struct Progress: Sendable {
+  public struct Progress: Sendable {
     fileprivate var index = GearChunker.minimum
     fileprivate var hash: UInt64 = 0
 
     /// Creates the state for the beginning of a chunk.
-    package init() {}
+    public init() {}
   }
 
   /// Returns the length of the next chunk at the beginning of the content.
@@ -40,14 +40,14 @@ package struct GearChunker: Sendable {
   /// Nil if that depends on more content: the caller then passes the same bytes with more after
   /// them, or sets `isLast`. Never nil for `maximum` or more bytes. An empty chunk is never
   /// returned.
-  package func cut(in content: Span<UInt8>, isLast: Bool) -> Int? {
+  public func cut(in content: Span<UInt8>, isLast: Bool) -> Int? {
     var progress = Progress()
     return cut(in: content, isLast: isLast, after: &progress)
   }
 
   /// Returns the length of the next chunk at the beginning of the content. Examines only bytes
   /// added since the previous call for the same chunk.
-  package func cut(in content: Span<UInt8>, isLast: Bool, after progress: inout Progress) -> Int? {
+  public func cut(in content: Span<UInt8>, isLast: Bool, after progress: inout Progress) -> Int? {
     let count = content.count
     if count > Self.minimum, let length = firstCut(content, &progress) { return length }
     if count >= Self.maximum { return Self.maximum }
@@ -102,13 +102,13 @@ package struct GearChunker: Sendable {
 extension GearChunker {
   /// A number for each byte. Number n is the first eight bytes, little-endian, of the BLAKE2b-256
   /// of the text `sandboxctl gear-1 <n>`, with n in decimal from 0 to 255.
-  package static let table: [UInt64] = (0..<256).map { number in
+  public static let table: [UInt64] = (0..<256).map { number in
     let digest = Blake2b.hash(Array("sandboxctl \(identifier) \(number)".utf8))
     return digest.word0.byteSwapped
   }
 
   /// The BLAKE2b-256 of the table as little-endian 64-bit numbers, which a repository records.
-  package static let tableDigest: Digest = {
+  public static let tableDigest: Digest = {
     var bytes: [UInt8] = []
     for number in table { LittleEndian.append(number, to: &bytes) }
     return Blake2b.hash(bytes)

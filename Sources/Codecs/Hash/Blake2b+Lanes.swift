@@ -6,7 +6,7 @@ extension Blake2b {
   /// Hashing them together takes a quarter of the time with AVX-512 and half with AVX2, from eight
   /// or four ranges of similar length. Without either it takes the same time. Ranges may overlap;
   /// each must be within the bytes.
-  package static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>) -> [Digest] {
+  public static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>) -> [Digest] {
     hash(runs, of: bytes, lanes: lanes)
   }
 
@@ -74,14 +74,14 @@ extension Blake2b {
   ///
   /// Four streams that advance equally take a third of the time of hashing them one by one. A
   /// single stream takes as long as a `Blake2b`.
-  package struct Stream {
+  public struct Stream {
     /// The number of lanes for this stream and those hashed with it; 0 uses libsodium.
     private let lanes: Int
     private var state = cb_stream()
     private var alone: SodiumHash?
 
     /// Creates a hash of no bytes.
-    package init() { self.init(lanes: Blake2b.lanes) }
+    public init() { self.init(lanes: Blake2b.lanes) }
 
     init(lanes: Int) {
       self.lanes = lanes
@@ -89,11 +89,11 @@ extension Blake2b {
     }
 
     /// Whether hashing streams together is faster than one by one.
-    package static var gainsTogether: Bool { Blake2b.lanes > 0 }
+    public static var gainsTogether: Bool { Blake2b.lanes > 0 }
 
     /// Adds one byte range, which may be empty, to each stream. Ranges may overlap; each must be
     /// within the bytes.
-    package static func update(
+    public static func update(
       _ streams: inout [Stream], by runs: [Range<Int>], of bytes: Span<UInt8>
     ) {
       precondition(streams.count == runs.count, "one range for each stream")
@@ -106,7 +106,7 @@ extension Blake2b {
     }
 
     /// Returns the digest of all bytes added so far.
-    package func finish() -> Digest {
+    public func finish() -> Digest {
       if let alone { return alone.finish() }
       var last = state
       unsafe cb_finish(&last)

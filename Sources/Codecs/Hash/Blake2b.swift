@@ -8,7 +8,7 @@ internal import CSodium
 /// libsodium is initialized, which selects its AVX2 code. With both of two cores hashing, that code
 /// takes 1.44 ns a byte and the portable code 1.65 (2.0 for 5 kB). On an otherwise idle machine the
 /// portable code is faster (0.76), but a backup keeps all cores busy.
-@safe package struct Blake2b: ~Copyable {
+@safe public struct Blake2b: ~Copyable {
   /// The libsodium state, aligned to 64 bytes.
   private let state: UnsafeMutableRawPointer
 
@@ -17,7 +17,7 @@ internal import CSodium
   private static let isReady = sodium_init() >= 0
 
   /// Creates a hash of no bytes.
-  package init() {
+  public init() {
     _ = Self.isReady
     unsafe state = UnsafeMutableRawPointer.allocate(
       byteCount: crypto_generichash_statebytes(), alignment: 64)
@@ -34,7 +34,7 @@ internal import CSodium
   }
 
   /// Adds bytes.
-  package mutating func update(_ bytes: Span<UInt8>) {
+  public mutating func update(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { buffer in
       _ = unsafe crypto_generichash_update(
         OpaquePointer(state), buffer.baseAddress, UInt64(buffer.count))
@@ -42,10 +42,10 @@ internal import CSodium
   }
 
   /// Adds bytes.
-  package mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
+  public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
 
   /// Returns the digest of all bytes added. The next `update` begins a new hash.
-  package mutating func finish() -> Digest {
+  public mutating func finish() -> Digest {
     let digest = unsafe Self.digest { output in
       unsafe crypto_generichash_final(OpaquePointer(state), output, Digest.byteCount)
     }
@@ -58,7 +58,7 @@ internal import CSodium
   }
 
   /// Returns the digest of bytes in memory.
-  package static func hash(_ bytes: Span<UInt8>) -> Digest {
+  public static func hash(_ bytes: Span<UInt8>) -> Digest {
     _ = Self.isReady
     return unsafe bytes.withUnsafeBufferPointer { buffer in
       unsafe digest { output in
@@ -69,14 +69,14 @@ internal import CSodium
   }
 
   /// Returns the digest of bytes in memory.
-  package static func hash(_ bytes: RawSpan) -> Digest {
+  public static func hash(_ bytes: RawSpan) -> Digest {
     unsafe bytes.withUnsafeBytes { buffer in
       unsafe hash(Span(_unsafeElements: buffer.assumingMemoryBound(to: UInt8.self)))
     }
   }
 
   /// Returns the digest of bytes in memory.
-  package static func hash(_ bytes: [UInt8]) -> Digest { hash(bytes.span) }
+  public static func hash(_ bytes: [UInt8]) -> Digest { hash(bytes.span) }
 
   /// Runs a call that fills 32 bytes. It fails only for an invalid length.
   private static func digest(

@@ -1,14 +1,14 @@
 /// A BLAKE2b-256 digest: the name of a blob, a pack, an index or a snapshot.
 ///
 /// Digests are ordered by their 32 bytes.
-package struct Digest: Hashable, Sendable, BitwiseCopyable {
+public struct Digest: Hashable, Sendable, BitwiseCopyable {
   /// The number of bytes.
-  package static let byteCount = 32
+  public static let byteCount = 32
 
   /// The bytes as four big-endian words, whose order is that of the bytes.
-  let word0, word1, word2, word3: UInt64
+  @usableFromInline let word0, word1, word2, word3: UInt64
 
-  init(word0: UInt64, word1: UInt64, word2: UInt64, word3: UInt64) {
+  @usableFromInline init(word0: UInt64, word1: UInt64, word2: UInt64, word3: UInt64) {
     self.word0 = word0
     self.word1 = word1
     self.word2 = word2
@@ -16,7 +16,7 @@ package struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Creates a digest from 32 bytes; nil for any other number.
-  package init?(_ bytes: Span<UInt8>) {
+  public init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     self.init(
       word0: Self.word(bytes, 0), word1: Self.word(bytes, 8), word2: Self.word(bytes, 16),
@@ -24,10 +24,10 @@ package struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Creates a digest from 32 bytes; nil for any other number.
-  package init?(_ bytes: [UInt8]) { self.init(bytes.span) }
+  public init?(_ bytes: [UInt8]) { self.init(bytes.span) }
 
   /// Creates a digest from the 32 bytes at `offset`, which must exist.
-  package init(_ bytes: RawSpan, at offset: Int) {
+  public init(_ bytes: RawSpan, at offset: Int) {
     precondition(offset >= 0 && bytes.byteCount - offset >= Self.byteCount)
     self.init(
       word0: Self.word(bytes, offset), word1: Self.word(bytes, offset + 8),
@@ -45,7 +45,7 @@ package struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// The 32 bytes.
-  package var bytes: [UInt8] {
+  public var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.byteCount)
     append(to: &bytes)
@@ -53,19 +53,19 @@ package struct Digest: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Appends the 32 bytes to a buffer.
-  package func append(to buffer: inout [UInt8]) {
+  public func append(to buffer: inout [UInt8]) {
     let words = (word0.bigEndian, word1.bigEndian, word2.bigEndian, word3.bigEndian)
     unsafe withUnsafeBytes(of: words) { unsafe buffer.append(contentsOf: $0) }
   }
 
   /// The first eight bytes as a number: enough to detect damage, not to identify objects.
-  package var leadingWord: UInt64 { word0 }
+  public var leadingWord: UInt64 { word0 }
 
   /// The first two bytes as a number, for the fan-out of a table.
-  package var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }
+  public var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }
 
   /// The number of leading zero bits.
-  package var leadingZeroBitCount: Int {
+  public var leadingZeroBitCount: Int {
     var count = 0
     for word in [word0, word1, word2, word3] {
       count += word.leadingZeroBitCount
@@ -76,7 +76,7 @@ package struct Digest: Hashable, Sendable, BitwiseCopyable {
 }
 
 extension Digest: Comparable {
-  package static func < (left: Digest, right: Digest) -> Bool {
+  @inlinable public static func < (left: Digest, right: Digest) -> Bool {
     if left.word0 != right.word0 { return left.word0 < right.word0 }
     if left.word1 != right.word1 { return left.word1 < right.word1 }
     if left.word2 != right.word2 { return left.word2 < right.word2 }
@@ -86,26 +86,26 @@ extension Digest: Comparable {
 
 extension Digest: CustomStringConvertible, LosslessStringConvertible {
   /// Creates a digest from 64 lowercase hexadecimal digits; nil for any other text.
-  package init?(_ description: String) { self.init(hex: description) }
+  public init?(_ description: String) { self.init(hex: description) }
 
   /// Creates a digest from 64 lowercase hexadecimal digits; nil for any other text.
   ///
   /// Upper case is refused, so that each digest has a single text form.
-  package init?(hex: some StringProtocol) {
+  public init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(String(hex)), let digest = Digest(bytes) else { return nil }
     self = digest
   }
 
   /// The 64 lowercase hexadecimal digits, as printed by `b2sum -l 256`.
-  package var hex: String { Hex.encode(bytes) }
+  public var hex: String { Hex.encode(bytes) }
 
-  package var description: String { hex }
+  public var description: String { hex }
 }
 
 /// Lowercase hexadecimal digits.
-package enum Hex {
+public enum Hex {
   /// Returns the digits of bytes, two for each.
-  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     text.reserveCapacity(bytes.underestimatedCount * 2)
     for byte in bytes {
@@ -116,7 +116,7 @@ package enum Hex {
   }
 
   /// Returns the bytes of lowercase digits, or nil for other characters or an odd number of digits.
-  package static func decode(_ text: String) -> [UInt8]? {
+  public static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count / 2)
     var high: UInt8?

@@ -1,15 +1,15 @@
 extension JSON {
   /// The limits of a JSON text.
-  package struct Limits: Sendable {
+  public struct Limits: Sendable {
     /// The maximum number of bytes.
-    package var bytes: Int
+    public var bytes: Int
     /// The maximum nesting of arrays and objects.
-    package var depth: Int
+    public var depth: Int
     /// The maximum number of values. The smallest take two bytes of text and 24 of memory.
-    package var values: Int
+    public var values: Int
 
     /// Creates limits: by default 64 MiB, 128 levels and 2,097,152 values.
-    package init(bytes: Int = 64 << 20, depth: Int = 128, values: Int = 1 << 21) {
+    public init(bytes: Int = 64 << 20, depth: Int = 128, values: Int = 1 << 21) {
       self.bytes = bytes
       self.depth = depth
       self.values = values
@@ -24,7 +24,7 @@ extension JSON {
   ///
   /// - Parameter wanted: the members of the outermost object to keep; others are only validated and
   ///   take no memory. Nil keeps all.
-  package init(
+  public init(
     parsing text: [UInt8], limits: Limits = Limits(), keeping wanted: Set<String>? = nil
   ) throws(CodecError) {
     guard text.count <= limits.bytes else {
@@ -40,7 +40,7 @@ extension JSON {
   }
 
   /// Parses one JSON text, strictly by RFC 8259.
-  package init(parsing text: String, limits: Limits = Limits()) throws(CodecError) {
+  public init(parsing text: String, limits: Limits = Limits()) throws(CodecError) {
     try self.init(parsing: Array(text.utf8), limits: limits)
   }
 }

@@ -1,25 +1,25 @@
 extension JSON: CustomStringConvertible {
   /// The value on one line without spaces, members in order.
-  package var compact: String { String(decoding: compactBytes, as: UTF8.self) }
+  public var compact: String { String(decoding: compactBytes, as: UTF8.self) }
 
   /// The UTF-8 of `compact`.
-  package var compactBytes: [UInt8] {
+  public var compactBytes: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)
     return bytes
   }
 
   /// The value on several lines, indented by two spaces, without a final newline.
-  package var pretty: String {
+  public var pretty: String {
     var bytes: [UInt8] = []
     write(to: &bytes, indentation: 0)
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  package var description: String { compact }
+  public var description: String { compact }
 
   /// Appends the value on one line to a buffer.
-  package func write(to buffer: inout [UInt8]) { write(to: &buffer, indentation: nil) }
+  public func write(to buffer: inout [UInt8]) { write(to: &buffer, indentation: nil) }
 
   private func write(to buffer: inout [UInt8], indentation: Int?) {
     switch self {

@@ -3,7 +3,7 @@
 /// Numbers without fraction and exponent are 64-bit integers, all others doubles. Member names are
 /// compared by their UTF-8: composed and decomposed é are different names, although the strings are
 /// equal in Swift.
-package enum JSON: Sendable, Hashable {
+public enum JSON: Sendable, Hashable {
   case null
   case bool(Bool)
   case integer(Int64)
@@ -14,14 +14,14 @@ package enum JSON: Sendable, Hashable {
   case object([Member])
 
   /// A name and its value in an object.
-  package struct Member: Sendable, Hashable {
+  public struct Member: Sendable, Hashable {
     /// The member's name.
-    package var name: String
+    public var name: String
     /// The member's value.
-    package var value: JSON
+    public var value: JSON
 
     /// Creates a member.
-    package init(_ name: String, _ value: JSON) {
+    public init(_ name: String, _ value: JSON) {
       self.name = name
       self.value = value
     }
@@ -30,25 +30,25 @@ package enum JSON: Sendable, Hashable {
 
 extension JSON {
   /// The value of the named member, or nil if it does not exist or this is not an object.
-  package subscript(_ name: String) -> JSON? {
+  public subscript(_ name: String) -> JSON? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
   /// The element at an index, or nil if it does not exist or this is not an array.
-  package subscript(_ index: Int) -> JSON? {
+  public subscript(_ index: Int) -> JSON? {
     guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
     return elements[index]
   }
 
   /// The value as a Boolean, or nil.
-  package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+  public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
   /// The value as an integer, or nil.
-  package var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+  public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
 
   /// The value as a double, or nil if it is not a number.
-  package var double: Double? {
+  public var double: Double? {
     switch self {
     case .double(let value): value
     case .integer(let value): Double(value)
@@ -57,26 +57,26 @@ extension JSON {
   }
 
   /// The value as a string, or nil.
-  package var string: String? { if case .string(let value) = self { value } else { nil } }
+  public var string: String? { if case .string(let value) = self { value } else { nil } }
 
   /// The elements, or nil if this is not an array.
-  package var array: [JSON]? { if case .array(let elements) = self { elements } else { nil } }
+  public var array: [JSON]? { if case .array(let elements) = self { elements } else { nil } }
 
   /// The members in order, or nil if this is not an object.
-  package var members: [Member]? { if case .object(let members) = self { members } else { nil } }
+  public var members: [Member]? { if case .object(let members) = self { members } else { nil } }
 }
 
 extension JSON: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral,
   ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  package init(stringLiteral value: String) { self = .string(value) }
-  package init(integerLiteral value: Int64) { self = .integer(value) }
-  package init(floatLiteral value: Double) { self = .double(value) }
-  package init(booleanLiteral value: Bool) { self = .bool(value) }
-  package init(nilLiteral: ()) { self = .null }
-  package init(arrayLiteral elements: JSON...) { self = .array(elements) }
-  package init(dictionaryLiteral elements: (String, JSON)...) {
+  public init(stringLiteral value: String) { self = .string(value) }
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+  public init(floatLiteral value: Double) { self = .double(value) }
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  public init(nilLiteral: ()) { self = .null }
+  public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  public init(dictionaryLiteral elements: (String, JSON)...) {
     self = .object(elements.map { Member($0.0, $0.1) })
   }
 }

@@ -3,7 +3,7 @@ extension PropertyList {
   /// of a value is written separately.
   ///
   /// - Throws: `limit` for a value nested deeper than 64 levels, the reader's limit.
-  package func binary() throws(CodecError) -> [UInt8] {
+  public func binary() throws(CodecError) -> [UInt8] {
     var writer = BinaryWriter()
     _ = writer.reserve(self)
     try writer.fill(self, at: 0, depth: 0)

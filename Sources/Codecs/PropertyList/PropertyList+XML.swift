@@ -5,7 +5,7 @@ extension PropertyList {
   /// - Throws: `unrepresentable` for values that XML cannot represent: control characters, a date
   ///   outside the years 0 to 9999. `limit` for a value nested deeper than 64 levels, the reader's
   ///   limit.
-  package func xml() throws(CodecError) -> [UInt8] {
+  public func xml() throws(CodecError) -> [UInt8] {
     var writer = XMLWriter()
     try writer.add(self, depth: 0)
     let head = """

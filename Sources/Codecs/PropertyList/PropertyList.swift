@@ -13,7 +13,7 @@
 ///
 /// Keys are compared by their UTF-8: composed and decomposed é are different keys, although the
 /// strings are equal in Swift. The reasons of errors quote the input without escapes.
-package enum PropertyList: Hashable, Sendable {
+public enum PropertyList: Hashable, Sendable {
   case string(String)
   case integer(Int64)
   /// An integer greater than `Int64.max`; smaller ones are always `integer`.
@@ -30,12 +30,12 @@ package enum PropertyList: Hashable, Sendable {
   case uid(UInt64)
 
   /// A dictionary's key with its value.
-  package struct Member: Hashable, Sendable {
-    package let key: String
-    package let value: PropertyList
+  public struct Member: Hashable, Sendable {
+    public let key: String
+    public let value: PropertyList
 
     /// Creates a member.
-    package init(_ key: String, _ value: PropertyList) {
+    public init(_ key: String, _ value: PropertyList) {
       self.key = key
       self.value = value
     }
@@ -44,32 +44,32 @@ package enum PropertyList: Hashable, Sendable {
 
 extension PropertyList {
   /// The value for `key`, or nil if this is not a dictionary or does not contain the key.
-  package subscript(key: String) -> PropertyList? {
+  public subscript(key: String) -> PropertyList? {
     dictionaryValue?.last { $0.key.utf8.elementsEqual(key.utf8) }?.value
   }
 
   /// The text, or nil if this is not a string.
-  package var stringValue: String? {
+  public var stringValue: String? {
     if case .string(let value) = self { value } else { nil }
   }
 
   /// The number, or nil if this is not an integer in the range of `Int64`.
-  package var integerValue: Int64? {
+  public var integerValue: Int64? {
     if case .integer(let value) = self { value } else { nil }
   }
 
   /// The elements, or nil if this is not an array.
-  package var arrayValue: [PropertyList]? {
+  public var arrayValue: [PropertyList]? {
     if case .array(let value) = self { value } else { nil }
   }
 
   /// The members, or nil if this is not a dictionary.
-  package var dictionaryValue: [Member]? {
+  public var dictionaryValue: [Member]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
 
   /// The name of the value's type, for messages.
-  package var kind: String {
+  public var kind: String {
     switch self {
     case .string: "string"
     case .integer, .unsigned: "integer"
@@ -86,16 +86,16 @@ extension PropertyList {
 
 extension PropertyList {
   /// The limits for reading a property list.
-  package struct Limits: Hashable, Sendable {
+  public struct Limits: Hashable, Sendable {
     /// The maximum size of the file in bytes.
-    package var bytes: Int
+    public var bytes: Int
     /// The maximum nesting depth of arrays and dictionaries.
-    package var depth: Int
+    public var depth: Int
     /// The maximum number of values and keys, counted once for each reference.
-    package var objects: Int
+    public var objects: Int
 
     /// Creates limits; the defaults are sufficient for property lists in an app's container.
-    package init(bytes: Int = 16 << 20, depth: Int = 64, objects: Int = 1_000_000) {
+    public init(bytes: Int = 16 << 20, depth: Int = 64, objects: Int = 1_000_000) {
       self.bytes = bytes
       self.depth = depth
       self.objects = objects
@@ -103,7 +103,7 @@ extension PropertyList {
   }
 
   /// Reads an XML or binary property list.
-  package init(reading bytes: [UInt8], limits: Limits = Limits()) throws(CodecError) {
+  public init(reading bytes: [UInt8], limits: Limits = Limits()) throws(CodecError) {
     guard bytes.count <= limits.bytes else {
       throw CodecError(
         .limit, in: .propertyList,

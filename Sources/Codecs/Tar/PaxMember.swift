@@ -3,37 +3,37 @@
 /// The header is a plain ustar header if everything fits. What does not fit (long names, fractions
 /// of seconds, large numbers, extended attributes) is in an extended header before it. Names are
 /// written byte for byte.
-package struct PaxMember: Sendable, Hashable {
+public struct PaxMember: Sendable, Hashable {
   /// The bytes of the name: relative, not empty, without NUL and without a trailing slash.
-  package var path: [UInt8]
-  package var kind: Kind
+  public var path: [UInt8]
+  public var kind: Kind
   /// The permission bits, at most 07777.
-  package var mode: UInt16
-  package var owner: UInt32 = 0
-  package var group: UInt32 = 0
+  public var mode: UInt16
+  public var owner: UInt32 = 0
+  public var group: UInt32 = 0
   /// The names of owner and group, which archive programs prefer to the numbers.
-  package var userName = ""
-  package var groupName = ""
+  public var userName = ""
+  public var groupName = ""
   /// The modification time in seconds since 1970, with nanoseconds.
-  package var modified: Int64 = 0
-  package var nanoseconds: UInt32 = 0
+  public var modified: Int64 = 0
+  public var nanoseconds: UInt32 = 0
   /// The extended attributes, stored with the prefix `SCHILY.xattr.` of GNU tar and bsdtar.
-  package var attributes: [Attribute] = []
+  public var attributes: [Attribute] = []
 
   /// An extended attribute.
-  package struct Attribute: Sendable, Hashable {
-    package var name: [UInt8]
-    package var value: [UInt8]
+  public struct Attribute: Sendable, Hashable {
+    public var name: [UInt8]
+    public var value: [UInt8]
 
     /// Creates an attribute.
-    package init(name: [UInt8], value: [UInt8]) {
+    public init(name: [UInt8], value: [UInt8]) {
       self.name = name
       self.value = value
     }
   }
 
   /// The kinds of members.
-  package enum Kind: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
     /// A file with `size` bytes of content, which follow the header, padded.
     case file(size: UInt64)
     case directory
@@ -46,20 +46,20 @@ package struct PaxMember: Sendable, Hashable {
   }
 
   /// Creates a member.
-  package init(path: [UInt8], kind: Kind, mode: UInt16) {
+  public init(path: [UInt8], kind: Kind, mode: UInt16) {
     self.path = path
     self.kind = kind
     self.mode = mode
   }
 
   /// Returns the number of zeros after content of `size` bytes.
-  package static func padding(after size: UInt64) -> Int {
+  public static func padding(after size: UInt64) -> Int {
     let rest = Int(size % UInt64(TarMember.blockSize))
     return rest == 0 ? 0 : TarMember.blockSize - rest
   }
 
   /// The end of an archive.
-  package static let end = [UInt8](repeating: 0, count: TarMember.endSize)
+  public static let end = [UInt8](repeating: 0, count: TarMember.endSize)
 }
 
 extension PaxMember {
@@ -100,7 +100,7 @@ extension PaxMember {
 
 extension PaxMember {
   /// Returns everything before the content: the header, preceded by an extended header if needed.
-  package func header() -> [UInt8] {
+  public func header() -> [UInt8] {
     var bytes: [UInt8] = []
     let records = extendedRecords()
     if !records.isEmpty {

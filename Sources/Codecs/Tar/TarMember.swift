@@ -2,19 +2,19 @@
 ///
 /// Owner and group are always 0, and times have no fractions: a backup stores further metadata
 /// elsewhere.
-package struct TarMember: Sendable, Hashable {
+public struct TarMember: Sendable, Hashable {
   /// The bytes of the name: relative, without NUL and without a trailing slash.
-  package var path: [UInt8]
+  public var path: [UInt8]
   /// The kind of the member.
-  package var kind: Kind
+  public var kind: Kind
   /// The permission bits, at most 07777.
-  package var mode: UInt16
+  public var mode: UInt16
   /// The modification time in seconds since 1970. Times outside the range of the header's 11 octal
   /// digits (1970 to 2242) are written as the nearest time in it.
-  package var modified: Int64
+  public var modified: Int64
 
   /// Creates a member.
-  package init(path: [UInt8], kind: Kind, mode: UInt16, modified: Int64) {
+  public init(path: [UInt8], kind: Kind, mode: UInt16, modified: Int64) {
     self.path = path
     self.kind = kind
     self.mode = mode
@@ -22,12 +22,12 @@ package struct TarMember: Sendable, Hashable {
   }
 
   /// Creates the member of a file.
-  package init(path: [UInt8], size: Int, mode: UInt16 = 0o644, modified: Int64 = 0) {
+  public init(path: [UInt8], size: Int, mode: UInt16 = 0o644, modified: Int64 = 0) {
     self.init(path: path, kind: .file(size: size), mode: mode, modified: modified)
   }
 
   /// The kinds of members.
-  package enum Kind: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
     /// A file with `size` bytes of content.
     case file(size: Int)
     case directory
@@ -40,23 +40,23 @@ package struct TarMember: Sendable, Hashable {
   }
 
   /// The size of the content in bytes.
-  package var contentSize: Int { if case .file(let size) = kind { size } else { 0 } }
+  public var contentSize: Int { if case .file(let size) = kind { size } else { 0 } }
 }
 
 extension TarMember {
   /// The block size of a tar archive.
-  package static let blockSize = 512
+  public static let blockSize = 512
   /// The size of the two empty blocks at the end of an archive.
-  package static let endSize = 2 * blockSize
+  public static let endSize = 2 * blockSize
 
   /// The size of the member in an archive: headers, content and padding.
-  package var encodedSize: Int { headerSize + Self.padded(contentSize) }
+  public var encodedSize: Int { headerSize + Self.padded(contentSize) }
 
   /// The size of the headers before the content.
   ///
   /// One block. If the name or the link target does not fit, GNU long names precede it: for each a
   /// block and the bytes with a NUL, padded.
-  package var headerSize: Int {
+  public var headerSize: Int {
     var size = Self.blockSize
     if !fitsPlainHeader {
       for name in [headerPath, linkTarget] where name.count > Self.nameSize {

@@ -4,23 +4,23 @@ internal import CArchive
 ///
 /// Names are the bytes of the archive. Text of a pax header that is not UTF-8 is returned
 /// unchanged.
-@safe package struct TarReader: ~Copyable {
+@safe public struct TarReader: ~Copyable {
   private let archive: OpaquePointer
   private let limits: Limits
   private var count = 0
   private var total = 0
 
   /// The limits of an archive.
-  package struct Limits: Sendable {
+  public struct Limits: Sendable {
     /// The maximum number of members.
-    package var members: Int
+    public var members: Int
     /// The maximum size of one member's content in bytes.
-    package var contentSize: Int
+    public var contentSize: Int
     /// The maximum size of all content in bytes, including holes, which an archive need not store.
-    package var totalSize: Int
+    public var totalSize: Int
 
     /// Creates limits: by default 1,000,000 members of at most 16 MiB, and 1 GiB in total.
-    package init(
+    public init(
       members: Int = 1_000_000, contentSize: Int = 16 << 20, totalSize: Int = 1 << 30
     ) {
       self.members = members
@@ -30,7 +30,7 @@ internal import CArchive
   }
 
   /// Calls `body` with each member and its content, in the order of the archive.
-  package static func forEach(
+  public static func forEach(
     in bytes: Span<UInt8>, limits: Limits = Limits(),
     _ body: (TarMember, [UInt8]) throws(CodecError) -> Void
   ) throws(CodecError) {
@@ -43,7 +43,7 @@ internal import CArchive
   }
 
   /// Returns all members with their content, in the order of the archive.
-  package static func members(
+  public static func members(
     of bytes: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> [(member: TarMember, content: [UInt8])] {
     var members: [(TarMember, [UInt8])] = []

@@ -9,7 +9,7 @@ internal import CArchive
 ///
 /// Members can be combined in any order; `appendEnd(to:)` completes an archive. A writer is for use
 /// by one thread. Do not use it after an error.
-package struct TarWriter: ~Copyable {
+public struct TarWriter: ~Copyable {
   private let ustar: Sink
   private let gnu: Sink
   /// Whether the open member was written in GNU format, and the content bytes still missing.
@@ -18,7 +18,7 @@ package struct TarWriter: ~Copyable {
   private var isOpen = false
 
   /// Creates a writer.
-  package init() throws(CodecError) {
+  public init() throws(CodecError) {
     let ustar = try Sink(.ustar)
     let gnu = try Sink(.gnu)
     self.ustar = ustar
@@ -26,7 +26,7 @@ package struct TarWriter: ~Copyable {
   }
 
   /// Appends a whole member and returns the offset of its content in the buffer.
-  package mutating func append(
+  public mutating func append(
     _ member: TarMember, content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     let place = try begin(member, in: &buffer)
@@ -37,7 +37,7 @@ package struct TarWriter: ~Copyable {
 
   /// Appends a whole member and returns the offset of its content in the buffer.
   @discardableResult
-  package mutating func append(
+  public mutating func append(
     _ member: TarMember, content: [UInt8] = [], to buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     try append(member, content: content.span, to: &buffer)
@@ -45,7 +45,7 @@ package struct TarWriter: ~Copyable {
 
   /// Appends the headers of a member and returns the offset of its content in the buffer. The
   /// content follows in any number of calls of `write(_:to:)`, then `finish(in:)`.
-  package mutating func begin(
+  public mutating func begin(
     _ member: TarMember, in buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     precondition(!isOpen, "the previous member is not finished")
@@ -62,7 +62,7 @@ package struct TarWriter: ~Copyable {
   }
 
   /// Appends content of the open member.
-  package mutating func write(
+  public mutating func write(
     _ content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) {
     precondition(isOpen, "no member is open")
@@ -79,7 +79,7 @@ package struct TarWriter: ~Copyable {
   }
 
   /// Finishes the open member, whose content must be complete.
-  package mutating func finish(in buffer: inout [UInt8]) throws(CodecError) {
+  public mutating func finish(in buffer: inout [UInt8]) throws(CodecError) {
     precondition(isOpen, "no member is open")
     guard missing == 0 else {
       throw CodecError(
@@ -90,7 +90,7 @@ package struct TarWriter: ~Copyable {
   }
 
   /// Appends the two empty blocks that end an archive.
-  package static func appendEnd(to buffer: inout [UInt8]) {
+  public static func appendEnd(to buffer: inout [UInt8]) {
     buffer.append(contentsOf: repeatElement(0, count: TarMember.endSize))
   }
 

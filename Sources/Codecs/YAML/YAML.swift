@@ -3,18 +3,18 @@
 /// Refused, with line and column: anchors, aliases, tags, merge keys, tag directives, a second
 /// document, keys that are not scalars, and duplicate keys in a mapping. Scalars keep their text;
 /// `YAMLNode.Scalar.resolved` returns the value of a plain one.
-package enum YAML {
+public enum YAML {
   /// The limits of a document.
-  package struct Limits: Sendable {
+  public struct Limits: Sendable {
     /// The maximum number of bytes.
-    package var bytes: Int
+    public var bytes: Int
     /// The maximum nesting of mappings and lists.
-    package var depth: Int
+    public var depth: Int
     /// The maximum number of nodes, without keys.
-    package var nodes: Int
+    public var nodes: Int
 
     /// Creates limits: by default 4 MiB, 64 levels and 500,000 nodes.
-    package init(bytes: Int = 4 << 20, depth: Int = 64, nodes: Int = 500_000) {
+    public init(bytes: Int = 4 << 20, depth: Int = 64, nodes: Int = 500_000) {
       self.bytes = bytes
       self.depth = depth
       self.nodes = nodes
@@ -22,7 +22,7 @@ package enum YAML {
   }
 
   /// Parses the only document of a UTF-8 text.
-  package static func parse(
+  public static func parse(
     _ text: [UInt8], limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {
     guard text.count <= limits.bytes else {
@@ -40,7 +40,7 @@ package enum YAML {
   }
 
   /// Parses the only document of a text.
-  package static func parse(
+  public static func parse(
     _ text: String, limits: Limits = Limits()
   ) throws(CodecError) -> YAMLNode {
     try parse(Array(text.utf8), limits: limits)

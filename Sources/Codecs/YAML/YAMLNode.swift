@@ -1,39 +1,39 @@
 /// A node of a YAML document, with its position.
-package struct YAMLNode: Sendable, Hashable {
+public struct YAMLNode: Sendable, Hashable {
   /// The content of the node.
-  package let content: Content
+  public let content: Content
   /// The position of the node.
-  package let mark: Mark
+  public let mark: Mark
 
   /// Creates a node.
-  package init(_ content: Content, at mark: Mark) {
+  public init(_ content: Content, at mark: Mark) {
     self.content = content
     self.mark = mark
   }
 
   /// The content of a node.
-  package enum Content: Sendable, Hashable {
+  public enum Content: Sendable, Hashable {
     case scalar(Scalar)
     case sequence([YAMLNode])
     case mapping([Entry])
   }
 
   /// A scalar as written, not yet resolved to a type.
-  package struct Scalar: Sendable, Hashable {
+  public struct Scalar: Sendable, Hashable {
     /// The text without quotes, with escapes and folding resolved.
-    package let text: String
+    public let text: String
     /// The style; only plain scalars can be of another type than string.
-    package let style: Style
+    public let style: Style
 
     /// Creates a scalar.
-    package init(_ text: String, style: Style) {
+    public init(_ text: String, style: Style) {
       self.text = text
       self.style = style
     }
   }
 
   /// The style of a scalar.
-  package enum Style: Sendable, Hashable {
+  public enum Style: Sendable, Hashable {
     /// Without quotes.
     case plain
     /// In single or double quotes.
@@ -43,45 +43,45 @@ package struct YAMLNode: Sendable, Hashable {
   }
 
   /// A key and its value in a mapping.
-  package struct Entry: Sendable, Hashable {
+  public struct Entry: Sendable, Hashable {
     /// The key, a scalar.
-    package let key: Scalar
+    public let key: Scalar
     /// The position of the key.
-    package let keyMark: Mark
+    public let keyMark: Mark
     /// The value.
-    package let value: YAMLNode
+    public let value: YAMLNode
 
     /// Creates an entry.
-    package init(key: Scalar, keyMark: Mark, value: YAMLNode) {
+    public init(key: Scalar, keyMark: Mark, value: YAMLNode) {
       self.key = key
       self.keyMark = keyMark
       self.value = value
     }
 
     /// The text of the key.
-    package var name: String { key.text }
+    public var name: String { key.text }
   }
 }
 
 extension YAMLNode {
   /// The scalar, or nil.
-  package var scalar: Scalar? { if case .scalar(let scalar) = content { scalar } else { nil } }
+  public var scalar: Scalar? { if case .scalar(let scalar) = content { scalar } else { nil } }
 
   /// The elements, or nil if this is not a sequence.
-  package var sequence: [YAMLNode]? {
+  public var sequence: [YAMLNode]? {
     if case .sequence(let elements) = content { elements } else { nil }
   }
 
   /// The entries in order, or nil if this is not a mapping.
-  package var mapping: [Entry]? { if case .mapping(let entries) = content { entries } else { nil } }
+  public var mapping: [Entry]? { if case .mapping(let entries) = content { entries } else { nil } }
 
   /// The value of the named key, or nil if it does not exist or this is not a mapping.
-  package subscript(_ name: String) -> YAMLNode? {
+  public subscript(_ name: String) -> YAMLNode? {
     mapping?.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
   /// The kind of the node in messages: "a mapping", "a list", "text", "a number".
-  package var kindName: String {
+  public var kindName: String {
     switch content {
     case .sequence: "a list"
     case .mapping: "a mapping"
@@ -100,7 +100,7 @@ extension YAMLNode {
 
 extension YAMLNode {
   /// The value of a scalar by the core schema of YAML 1.2.2 (section 10.3.2).
-  package enum Resolved: Sendable, Hashable {
+  public enum Resolved: Sendable, Hashable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -110,33 +110,33 @@ extension YAMLNode {
 
   /// The Boolean, or nil if this is not a plain `true` or `false` (`yes`, `no`, `on` and `off` are
   /// not).
-  package var bool: Bool? {
+  public var bool: Bool? {
     if case .bool(let value) = scalar?.resolved { value } else { nil }
   }
 
   /// The integer, or nil if this is not a plain integer of at most 64 bits.
-  package var integer: Int64? {
+  public var integer: Int64? {
     if case .integer(let value) = scalar?.resolved { value } else { nil }
   }
 
   /// The text of a scalar that is not null, a Boolean or a number: quoted, or plain and of no other
   /// type, such as `no`.
-  package var string: String? {
+  public var string: String? {
     if case .string(let value) = scalar?.resolved { value } else { nil }
   }
 
   /// The text of any scalar as written: `1.10` stays `1.10`.
-  package var text: String? { scalar?.text }
+  public var text: String? { scalar?.text }
 
   /// Whether this is a plain null: empty, `null` or `~`.
-  package var isNull: Bool { scalar?.resolved == .null }
+  public var isNull: Bool { scalar?.resolved == .null }
 }
 
 extension YAMLNode.Scalar {
   /// The value of the scalar: a string unless it is plain and has the form of another type.
   ///
   /// Integers that exceed 64 bits and numbers with a fraction or an exponent are doubles.
-  package var resolved: YAMLNode.Resolved {
+  public var resolved: YAMLNode.Resolved {
     guard style == .plain else { return .string(text) }
     switch text {
     case "", "~", "null", "Null", "NULL": return .null

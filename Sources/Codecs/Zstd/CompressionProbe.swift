@@ -4,9 +4,9 @@
 /// and entropy-codes the literals, and again without entropy coding. Matches over longer distances,
 /// as in a file that contains one photo twice, are missed, which costs only space. Four pieces of
 /// text take about 0.13 ms, and as much again for the second estimate; noise takes 0.03 ms.
-package struct CompressionProbe: ~Copyable {
+public struct CompressionProbe: ~Copyable {
   /// The result of a probe.
-  package enum Answer: Hashable, Sendable {
+  public enum Answer: Hashable, Sendable {
     /// Matches and entropy coding.
     case all
     /// Matches only: entropy coding of the literals, which are mostly noise, saves less than a
@@ -19,7 +19,7 @@ package struct CompressionProbe: ~Copyable {
 
   /// The minimum size in bytes; smaller content is compressed without a probe, which would cost
   /// more.
-  package static let minimum = 4096
+  public static let minimum = 4096
   private static let pieceSize = 16 << 10
   private static let quick = ZstdMethod(level: 1)
   private static let quickRepeats = ZstdMethod(level: 1, storesLiterals: true)
@@ -28,11 +28,11 @@ package struct CompressionProbe: ~Copyable {
   private var scratch: [UInt8] = []
 
   /// Creates a probe. Each thread needs its own.
-  package init() throws(CodecError) { compressor = try ZstdCompressor(Self.quick) }
+  public init() throws(CodecError) { compressor = try ZstdCompressor(Self.quick) }
 
   /// Returns the worthwhile method of compression. `all` for content smaller than `minimum` and if
   /// the sample cannot be compressed; `repeats` only if `looksForRepeats`.
-  package mutating func ask(_ content: Span<UInt8>, looksForRepeats: Bool) -> Answer {
+  public mutating func ask(_ content: Span<UInt8>, looksForRepeats: Bool) -> Answer {
     guard content.count >= Self.minimum, let size = sampleSize(content, by: Self.quick) else {
       return .all
     }

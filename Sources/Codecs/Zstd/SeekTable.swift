@@ -6,29 +6,29 @@
 /// ```
 /// Four bytes each, little-endian. The flags are one byte, whose highest bit indicates checksums.
 /// `zstd -d` skips the frame.
-package struct SeekTable: Sendable, Hashable {
+public struct SeekTable: Sendable, Hashable {
   /// The frames in order.
-  package var frames: [Frame]
+  public var frames: [Frame]
   /// Whether the table contains a checksum for each frame.
-  package var hasChecksums: Bool
+  public var hasChecksums: Bool
 
   /// Creates a table.
-  package init(frames: [Frame] = [], hasChecksums: Bool = false) {
+  public init(frames: [Frame] = [], hasChecksums: Bool = false) {
     self.frames = frames
     self.hasChecksums = hasChecksums
   }
 
   /// A frame of the file.
-  package struct Frame: Sendable, Hashable {
+  public struct Frame: Sendable, Hashable {
     /// The stored size of the frame in bytes.
-    package var storedSize: UInt32
+    public var storedSize: UInt32
     /// The size of the content in bytes; 0 for a skippable frame.
-    package var contentSize: UInt32
+    public var contentSize: UInt32
     /// The low half of the content's XXH64, as at the end of the frame; 0 without checksums.
-    package var checksum: UInt32
+    public var checksum: UInt32
 
     /// Creates an entry.
-    package init(storedSize: UInt32, contentSize: UInt32, checksum: UInt32 = 0) {
+    public init(storedSize: UInt32, contentSize: UInt32, checksum: UInt32 = 0) {
       self.storedSize = storedSize
       self.contentSize = contentSize
       self.checksum = checksum
@@ -36,15 +36,15 @@ package struct SeekTable: Sendable, Hashable {
   }
 
   /// The location of a frame.
-  package struct Location: Sendable, Hashable {
+  public struct Location: Sendable, Hashable {
     /// The range of the frame in the file.
-    package let stored: Range<Int>
+    public let stored: Range<Int>
     /// The range of its content in the content of the file.
-    package let content: Range<Int>
+    public let content: Range<Int>
   }
 
   /// The locations of the frames, in order. The first begins at 0.
-  package var places: [Location] {
+  public var places: [Location] {
     var stored = 0
     var content = 0
     return frames.map { frame in
@@ -58,30 +58,30 @@ package struct SeekTable: Sendable, Hashable {
   }
 
   /// The stored size of all frames in bytes, which is the offset of the table in the file.
-  package var storedSize: Int { frames.reduce(0) { $0 + Int($1.storedSize) } }
+  public var storedSize: Int { frames.reduce(0) { $0 + Int($1.storedSize) } }
 
   /// The size of the content of all frames in bytes.
-  package var contentSize: Int { frames.reduce(0) { $0 + Int($1.contentSize) } }
+  public var contentSize: Int { frames.reduce(0) { $0 + Int($1.contentSize) } }
 }
 
 // MARK: - Coding
 
 extension SeekTable {
   /// The magic number at the beginning of the skippable frame.
-  package static let frameMagic: UInt32 = 0x184D_2A5E
+  public static let frameMagic: UInt32 = 0x184D_2A5E
   /// The magic number at the end of the table.
-  package static let footerMagic: UInt32 = 0x8F92_EAB1
+  public static let footerMagic: UInt32 = 0x8F92_EAB1
   /// The default limit of frames for readers.
-  package static let maximumFrames = 1 << 20
+  public static let maximumFrames = 1 << 20
   /// The size of the footer, which a reader needs first from the end of a file.
-  package static let footerSize = 9
+  public static let footerSize = 9
 
   private static let headerSize = 8
   private static let checksumFlag: UInt8 = 0x80
   private static let reservedFlags: UInt8 = 0x7C
 
   /// The encoded size of the table in bytes.
-  package var encodedSize: Int {
+  public var encodedSize: Int {
     Self.size(count: frames.count, hasChecksums: hasChecksums)
   }
 
@@ -91,7 +91,7 @@ extension SeekTable {
 
   /// Appends the table as a skippable frame. There must be at most 2^27 frames, which no real file
   /// exceeds.
-  package func encode(to buffer: inout [UInt8]) {
+  public func encode(to buffer: inout [UInt8]) {
     buffer.reserveCapacity(buffer.count + encodedSize)
     LittleEndian.append(Self.frameMagic, to: &buffer)
     LittleEndian.append(UInt32(encodedSize - Self.headerSize), to: &buffer)
@@ -106,14 +106,14 @@ extension SeekTable {
   }
 
   /// Returns the table as a skippable frame.
-  package func encoded() -> [UInt8] {
+  public func encoded() -> [UInt8] {
     var buffer: [UInt8] = []
     encode(to: &buffer)
     return buffer
   }
 
   /// Returns the size of the table at the end of a file from the file's last bytes (nine or more).
-  package static func encodedSize(
+  public static func encodedSize(
     inTail tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) -> Int {
     guard tail.count >= footerSize else {
@@ -140,7 +140,7 @@ extension SeekTable {
   /// Reads the table from the last bytes of a file, which must contain all of it.
   ///
   /// Call `encodedSize(inTail:)` first to get the number of bytes required.
-  package init(
+  public init(
     tail: Span<UInt8>, maximumFrames: Int = maximumFrames
   ) throws(CodecError) {
     let size = try Self.encodedSize(inTail: tail, maximumFrames: maximumFrames)
@@ -172,7 +172,7 @@ extension SeekTable {
   }
 
   /// Reads a table that consists of exactly these bytes.
-  package init(
+  public init(
     _ bytes: [UInt8], maximumFrames: Int = maximumFrames
   ) throws(CodecError) {
     try self.init(tail: bytes.span, maximumFrames: maximumFrames)

@@ -5,15 +5,15 @@ internal import CZstd
 /// A compressor keeps its memory between calls (for frames of 4 MiB 1.3 MB at level 3, 13 MB at
 /// level 9, 52 MB at level 19). Each thread needs its own. The bytes of a frame depend only on its
 /// content, the method and the version of libzstd, not on earlier frames.
-@safe package struct ZstdCompressor: ~Copyable {
+@safe public struct ZstdCompressor: ~Copyable {
   private let context: OpaquePointer
   /// The default method for frames.
-  package let method: ZstdMethod
+  public let method: ZstdMethod
 
   /// Creates a compressor.
   ///
   /// - Throws: `unrepresentable` for an invalid level.
-  package init(_ method: ZstdMethod = ZstdMethod()) throws(CodecError) {
+  public init(_ method: ZstdMethod = ZstdMethod()) throws(CodecError) {
     unsafe context = try Self.context(method)
     self.method = method
   }
@@ -38,7 +38,7 @@ internal import CZstd
   /// Appends one frame of `content` to a buffer, with another method if one is given, and returns
   /// the size of the frame. The buffer is unchanged on failure.
   @discardableResult
-  package mutating func compress(
+  public mutating func compress(
     _ content: Span<UInt8>, by method: ZstdMethod? = nil, appendingTo buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     let before = buffer.count
@@ -59,7 +59,7 @@ internal import CZstd
   }
 
   /// Returns one frame of `content`, compressed with another method if one is given.
-  package mutating func compress(
+  public mutating func compress(
     _ content: [UInt8], by method: ZstdMethod? = nil
   ) throws(CodecError) -> [UInt8] {
     var frame: [UInt8] = []
@@ -98,24 +98,24 @@ internal import CZstd
 }
 
 /// A method of compression. All frames can be decoded by any zstd.
-package struct ZstdMethod: Hashable, Sendable {
+public struct ZstdMethod: Hashable, Sendable {
   /// The level from 1 (fast) to 22 (small); negative ones are faster.
-  package var level: Int
+  public var level: Int
   /// The match finder, or nil for the default of the level.
-  package var matcher: Matcher?
+  public var matcher: Matcher?
   /// Whether literals are stored uncompressed, for the strategy `fast` (levels up to 2, and each
   /// matcher): for noise this saves a third of the time (measured with `wideFast`).
-  package var storesLiterals: Bool
+  public var storesLiterals: Bool
 
   /// Creates a method. Level 3 is the default of zstd.
-  package init(level: Int = 3, matcher: Matcher? = nil, storesLiterals: Bool = false) {
+  public init(level: Int = 3, matcher: Matcher? = nil, storesLiterals: Bool = false) {
     self.level = level
     self.matcher = matcher
     self.storesLiterals = storesLiterals
   }
 
   /// A match finder with one hash table (zstd's strategy `fast`).
-  package struct Matcher: Hashable, Sendable {
+  public struct Matcher: Hashable, Sendable {
     let windowLog: Int32
     let hashLog: Int32
     let minMatch: Int32
@@ -125,9 +125,9 @@ package struct ZstdMethod: Hashable, Sendable {
     /// Measured against level 3 on 200 MB each of small files and of app data without photos: 0.7
     /// of the time, 1.04 of the size (2^17 entries and matches of 6: 0.84 and 1.01; 2^15 entries:
     /// 0.63 and 1.07).
-    package static let wideFast = Matcher(windowLog: 21, hashLog: 16, minMatch: 7)
+    public static let wideFast = Matcher(windowLog: 21, hashLog: 16, minMatch: 7)
     /// Matches of at least 6 bytes, with 2^17 table entries: the additional matches are worth the
     /// time if nothing else compresses the content.
-    package static let wideFull = Matcher(windowLog: 21, hashLog: 17, minMatch: 6)
+    public static let wideFull = Matcher(windowLog: 21, hashLog: 17, minMatch: 6)
   }
 }

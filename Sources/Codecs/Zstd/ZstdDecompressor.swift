@@ -6,7 +6,7 @@ internal import CZstd
 /// limit. Refused: a frame without content size or checksum, a skippable frame, one that requires a
 /// dictionary, and data after the frame. A decompressor keeps about 100 KB between calls. Each
 /// thread needs its own.
-@safe package struct ZstdDecompressor: ~Copyable {
+@safe public struct ZstdDecompressor: ~Copyable {
   private let context: OpaquePointer
 
   /// Creates a decompressor.
@@ -15,7 +15,7 @@ internal import CZstd
   ///   content against hashes of their own. Verifying them costs up to 0.2 ns a byte and rejects a
   ///   whole frame for one damaged part. Each frame must have a checksum nevertheless. A library
   ///   without this option verifies it.
-  package init(ignoresChecksum: Bool = false) throws(CodecError) {
+  public init(ignoresChecksum: Bool = false) throws(CodecError) {
     guard let context = unsafe ZSTD_createDCtx() else {
       throw CodecError(.library, in: .zstd, reason: "not enough memory for the decompressor")
     }
@@ -29,7 +29,7 @@ internal import CZstd
   /// Appends the content of one whole frame, at most `limit` bytes, to a buffer and returns its
   /// size. The buffer is unchanged on failure.
   @discardableResult
-  package mutating func decompress(
+  public mutating func decompress(
     _ frame: Span<UInt8>, limit: Int, appendingTo buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
     let header = try ZstdFrame(frame)
@@ -59,7 +59,7 @@ internal import CZstd
   }
 
   /// Returns the content of one whole frame, at most `limit` bytes.
-  package mutating func decompress(
+  public mutating func decompress(
     _ frame: [UInt8], limit: Int
   ) throws(CodecError) -> [UInt8] {
     var content: [UInt8] = []
@@ -84,17 +84,17 @@ internal import CZstd
 }
 
 /// The header and the checksum of one whole zstd frame (RFC 8878, section 3.1.1).
-package struct ZstdFrame: Sendable, Hashable {
+public struct ZstdFrame: Sendable, Hashable {
   /// The content size that the frame claims, in bytes.
-  package let contentSize: Int
+  public let contentSize: Int
   /// The last four bytes: the low half of the content's XXH64, which a seek table may repeat.
-  package let checksum: UInt32
+  public let checksum: UInt32
 
   /// Parses one whole frame without decoding it.
   ///
   /// - Throws: if it is not a frame, has no content size or checksum, is truncated, or data follows
   ///   it.
-  package init(_ frame: Span<UInt8>) throws(CodecError) {
+  public init(_ frame: Span<UInt8>) throws(CodecError) {
     guard frame.count >= 6, Self.word(frame, at: 0) == ZSTD_MAGICNUMBER else {
       throw CodecError(
         .malformed, in: .zstd, reason: "it does not begin with a frame header", at: .offset(0))

@@ -1,5 +1,5 @@
-internal import ArgumentParser
-package import SystemIO
+public import ArgumentParser
+public import SystemIO
 
 /// An argument as text, for a parser that handles only strings.
 ///
@@ -25,7 +25,7 @@ extension ByteString: ExpressibleByArgument {
   }
 
   /// Creates the argument from the parser's text.
-  package init(argument: String) {
+  public init(argument: String) {
     var bytes: [UInt8] = []
     for scalar in argument.unicodeScalars {
       if let byte = scalar.escapedByte {

@@ -1,6 +1,6 @@
 /// A file that is written atomically: it is created under a temporary name, synced and renamed, and
 /// the directory is synced. Without `commit()` the temporary file is removed.
-package struct AtomicFile: ~Copyable {
+public struct AtomicFile: ~Copyable {
   private let directory: Directory
   private let temporary: ByteString
   private let file: Descriptor
@@ -10,13 +10,13 @@ package struct AtomicFile: ~Copyable {
   private static let suffix = ".tmp"
 
   /// Whether a name is that of a temporary file, which a killed process may have left behind.
-  package static func isTemporary(_ name: ByteString) -> Bool {
+  public static func isTemporary(_ name: ByteString) -> Bool {
     guard let text = name.utf8 else { return false }
     return text.hasPrefix(prefix) && text.hasSuffix(suffix)
   }
 
   /// Creates the file in `directory` under a unique temporary name.
-  package init(in directory: borrowing Directory, permissions: UInt16 = 0o666) throws(SystemError) {
+  public init(in directory: borrowing Directory, permissions: UInt16 = 0o666) throws(SystemError) {
     let name = Self.temporaryName()
     let place = try directory.duplicate()
     let created = try place.create(name, permissions: permissions)
@@ -35,12 +35,12 @@ package struct AtomicFile: ~Copyable {
   }
 
   /// Appends bytes.
-  package func write(_ bytes: borrowing [UInt8]) throws(SystemError) { try file.write(bytes) }
+  public func write(_ bytes: borrowing [UInt8]) throws(SystemError) { try file.write(bytes) }
 
   /// Syncs the content, renames the file to its final name and syncs the directory. If `replacing`
   /// is false, an existing file is an error. If `durably` is false, nothing is synced: after a
   /// system crash the file may exist with arbitrary content.
-  package consuming func commit(
+  public consuming func commit(
     as name: ByteString, replacing: Bool = true, durably: Bool = true
   ) throws(SystemError) {
     if durably { try file.sync() }
@@ -50,7 +50,7 @@ package struct AtomicFile: ~Copyable {
   }
 
   /// Writes a whole small file at once.
-  package static func write(
+  public static func write(
     _ bytes: borrowing [UInt8], as name: ByteString, in directory: borrowing Directory,
     permissions: UInt16 = 0o666, replacing: Bool = true
   ) throws(SystemError) {

@@ -2,25 +2,25 @@ internal import CLinux
 internal import Glibc
 
 /// The names of an entry's extended attributes, in a buffer that is reused for the next entry.
-package struct AttributeLookup: ~Copyable {
+public struct AttributeLookup: ~Copyable {
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var filled = 0
   /// Whether the file system of the last entry supports extended attributes.
-  package private(set) var isAnswered = true
+  public private(set) var isAnswered = true
 
   /// Creates a lookup without an entry.
-  package init() {}
+  public init() {}
 
   /// Whether the entry has no attributes.
-  package var isEmpty: Bool { filled == 0 }
+  public var isEmpty: Bool { filled == 0 }
 
   /// Lists the attributes of a directory.
-  package mutating func list(_ directory: borrowing Directory) throws(SystemError) {
+  public mutating func list(_ directory: borrowing Directory) throws(SystemError) {
     try unsafe fill(directory.path) { unsafe cl_list_attributes(directory.raw, nil, $0, $1) }
   }
 
   /// Lists the attributes of a child of a directory. Does not follow a symbolic link.
-  package mutating func list(
+  public mutating func list(
     _ name: borrowing NameBuffer, in directory: borrowing Directory
   ) throws(SystemError) {
     try unsafe fill(directory.path.appending(name.copy)) { into, count in
@@ -29,7 +29,7 @@ package struct AttributeLookup: ~Copyable {
   }
 
   /// Whether the entry has an attribute with this name.
-  package func contains(_ name: Span<UInt8>) -> Bool {
+  public func contains(_ name: Span<UInt8>) -> Bool {
     var start = 0
     while start < filled {
       var length = 0

@@ -5,7 +5,7 @@ internal import Synchronization
 extension Directory: MetadataTarget {
   /// Creates an unnamed file that only this user can read. It is deleted when it is closed, even if
   /// the program crashes.
-  package func createUnnamed() throws(SystemError) -> Descriptor {
+  public func createUnnamed() throws(SystemError) -> Descriptor {
     do {
       return try opened(".", .create, flags: O_RDWR | cl_unnamed, permissions: 0o600)
     } catch {
@@ -19,7 +19,7 @@ extension Directory: MetadataTarget {
   }
 
   /// Creates a child directory if it does not exist, and opens it.
-  package func makeDirectory(
+  public func makeDirectory(
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
     do {
@@ -31,24 +31,24 @@ extension Directory: MetadataTarget {
   }
 
   /// Whether this user may create and remove entries in the directory.
-  package var canBeChanged: Bool { cl_can_change(raw) == 0 }
+  public var canBeChanged: Bool { cl_can_change(raw) == 0 }
 
   /// Creates a child directory. An existing entry is an error.
-  package func createDirectory(
+  public func createDirectory(
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) {
     _ = try unsafe call(.createDirectory, name) { unsafe cl_mkdir(raw, $0, UInt32(permissions)) }
   }
 
   /// Creates a symbolic link.
-  package func createLink(_ name: ByteString, to target: ByteString) throws(SystemError) {
+  public func createLink(_ name: ByteString, to target: ByteString) throws(SystemError) {
     _ = try unsafe call(.createLink, name) { name in
       unsafe target.withCString { unsafe cl_symlink($0, raw, name) }
     }
   }
 
   /// Creates a hard link to the child `existing` of `directory`.
-  package func createHardLink(
+  public func createHardLink(
     _ name: ByteString, to existing: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
     let from = directory.raw
@@ -58,7 +58,7 @@ extension Directory: MetadataTarget {
   }
 
   /// Creates a FIFO, a socket or a device. Devices require privileges.
-  package func createSpecial(
+  public func createSpecial(
     _ name: ByteString, kind: FileKind, permissions: UInt16, device: UInt64 = 0
   ) throws(SystemError) {
     let type: UInt32 =
@@ -79,7 +79,7 @@ extension Directory: MetadataTarget {
 
   /// Renames a child to `newName` in `directory`. An existing entry is replaced, or is an error if
   /// `replacing` is false.
-  package func rename(
+  public func rename(
     _ name: ByteString, to newName: ByteString, in directory: borrowing Directory,
     replacing: Bool = true
   ) throws(SystemError) {
@@ -91,7 +91,7 @@ extension Directory: MetadataTarget {
 
   /// Atomically exchanges a child with the child `other` of `directory`, of any kinds. Not every
   /// file system supports it.
-  package func exchange(
+  public func exchange(
     _ name: ByteString, with other: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
     let to = directory.raw
@@ -101,54 +101,54 @@ extension Directory: MetadataTarget {
   }
 
   /// Removes a child that is not a directory.
-  package func remove(_ name: ByteString) throws(SystemError) {
+  public func remove(_ name: ByteString) throws(SystemError) {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, 0) }
   }
 
   /// Removes an empty child directory.
-  package func removeDirectory(_ name: ByteString) throws(SystemError) {
+  public func removeDirectory(_ name: ByteString) throws(SystemError) {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, AT_REMOVEDIR) }
   }
 
   /// Sets a child's permission bits. The name must not be a symbolic link that other users can
   /// create.
-  package func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
+  public func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setMode, name) { unsafe cl_chmod_at(raw, $0, UInt32(bits)) }
   }
 
   /// Sets a child's owner. Does not follow a symbolic link.
-  package func setOwner(
+  public func setOwner(
     user: UInt32, group: UInt32, of name: ByteString
   ) throws(SystemError) {
     _ = try unsafe call(.setOwner, name) { unsafe cl_chown_at(raw, $0, user, group) }
   }
 
   /// Sets a child's modification time. Does not follow a symbolic link.
-  package func setModified(_ time: Timestamp, of name: ByteString) throws(SystemError) {
+  public func setModified(_ time: Timestamp, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setTimes, name) {
       unsafe cl_set_mtime(raw, $0, time.seconds, time.nanoseconds)
     }
   }
 
   /// Sets the directory's permission bits.
-  package func setPermissions(_ bits: UInt16) throws(SystemError) {
+  public func setPermissions(_ bits: UInt16) throws(SystemError) {
     try descriptor.setPermissions(bits)
   }
 
   /// Changes the owner of an entry that root just created to the owner of this directory.
-  package func inheritOwner(_ name: ByteString) throws(SystemError) {
+  public func inheritOwner(_ name: ByteString) throws(SystemError) {
     guard Host.userID == 0 else { return }
     let owner = try status()
     if owner.user != 0 { try setOwner(user: owner.user, group: owner.group, of: name) }
   }
 
   /// Sets the directory's owner.
-  package func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
+  public func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     try descriptor.setOwner(user: user, group: group)
   }
 
   /// Sets the directory's modification time.
-  package func setModified(_ time: Timestamp) throws(SystemError) {
+  public func setModified(_ time: Timestamp) throws(SystemError) {
     try descriptor.setModified(time)
   }
 
@@ -156,7 +156,7 @@ extension Directory: MetadataTarget {
   ///
   /// A file system that cannot sync directories (some FUSE file systems, vboxsf, old CIFS) is not
   /// an error; it is recorded in `UnsyncedDirectories`.
-  package func sync() throws(SystemError) {
+  public func sync() throws(SystemError) {
     do throws(SystemError) {
       try descriptor.sync()
     } catch {
@@ -166,24 +166,24 @@ extension Directory: MetadataTarget {
   }
 
   /// Makes all data written to the directory's volume durable.
-  package func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
+  public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
 
   /// Sets and clears the directory's flags; see `Descriptor.setFlags(_:)`.
-  package func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
+  public func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
 
   /// Clears the flags in `FileFlags.compared` if the file system supports flags.
-  package func clearFlags() throws(SystemError) {
+  public func clearFlags() throws(SystemError) {
     let present = try flags() ?? 0
     if present & FileFlags.compared != 0 { try setFlags(present & ~FileFlags.compared) }
   }
 }
 
 /// The directories that could not be synced because their file system does not support it.
-package enum UnsyncedDirectories {
+public enum UnsyncedDirectories {
   private static let noted = Mutex<ByteString?>(nil)
 
   /// The path of the first such directory, or nil if there is none.
-  package static var first: ByteString? { noted.withLock { $0 } }
+  public static var first: ByteString? { noted.withLock { $0 } }
 
   static func note(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
 }

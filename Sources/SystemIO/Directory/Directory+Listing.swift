@@ -3,18 +3,18 @@ internal import Glibc
 
 extension Directory {
   /// Returns the names of the children, sorted by bytes, without `.` and `..`.
-  package func names() throws(SystemError) -> [ByteString] {
+  public func names() throws(SystemError) -> [ByteString] {
     try children().map(\.name).sorted()
   }
 
   /// Returns the names of the children, sorted by bytes, and closes the directory. Needs no second
   /// descriptor, unlike `names()`.
-  package consuming func takeNames() throws(SystemError) -> [ByteString] {
+  public consuming func takeNames() throws(SystemError) -> [ByteString] {
     try children(through: raw).map(\.name).sorted()
   }
 
   /// Whether the directory has no children.
-  package func isEmpty() throws(SystemError) -> Bool { try children().isEmpty }
+  public func isEmpty() throws(SystemError) -> Bool { try children().isEmpty }
 
   /// Returns the children in the file system's order. Children that vanish during the call are
   /// omitted.

@@ -4,12 +4,12 @@ extension Directory {
   /// Removes a child and everything below it, of any depth. Symbolic links are not followed.
   /// Another mount is an error and stays. Continues after failures and throws the first one at the
   /// end; entries that no longer exist are not failures.
-  package func removeTree(_ name: ByteString) throws(SystemError) {
+  public func removeTree(_ name: ByteString) throws(SystemError) {
     _ = try removeTree(name, watch: RemovalWatch())
   }
 
   /// Removes a tree that may be large. Returns false if it was stopped before the end.
-  package func removeTree(
+  public func removeTree(
     _ name: ByteString, watch: RemovalWatch
   ) throws(SystemError) -> Bool {
     guard try status(name).kind == .directory else {
@@ -25,14 +25,14 @@ extension Directory {
 }
 
 /// Observes the removal of a tree: counts removed entries and can stop it.
-package struct RemovalWatch {
+public struct RemovalWatch {
   /// Called for each removed entry that is not a directory.
-  package var didRemove: () -> Void
+  public var didRemove: () -> Void
   /// Whether to stop. Called before each entry.
-  package var isStopping: () -> Bool
+  public var isStopping: () -> Bool
 
   /// Creates a watch that does nothing by default.
-  package init(
+  public init(
     didRemove: @escaping () -> Void = {}, isStopping: @escaping () -> Bool = { false }
   ) {
     self.didRemove = didRemove

@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// A path may name another file a moment later, but an open directory stays the same. Trees are
 /// therefore read and changed through these descriptors, and paths are joined only for messages.
-package struct Directory: ~Copyable, Sendable {
+public struct Directory: ~Copyable, Sendable {
   let descriptor: Descriptor
 
   init(adopting raw: Int32, path: ByteString) {
@@ -16,12 +16,12 @@ package struct Directory: ~Copyable, Sendable {
   consuming func release() { descriptor.release() }
 
   /// The path that the directory was opened with, for messages only.
-  package var path: ByteString { descriptor.name }
+  public var path: ByteString { descriptor.name }
 
   var raw: Int32 { descriptor.raw }
 
   /// Opens the directory at a path, following symbolic links: for paths given by the user.
-  package static func open(path: ByteString) throws(SystemError) -> Directory {
+  public static func open(path: ByteString) throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY, 0) }
     }
@@ -30,7 +30,7 @@ package struct Directory: ~Copyable, Sendable {
 
   /// Opens the directory at a path without symbolic links, such as a result of `Host.realPath`. A
   /// link that has been added since is refused (ELOOP).
-  package static func open(resolved path: ByteString) throws(SystemError) -> Directory {
+  public static func open(resolved path: ByteString) throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open_resolved($0) }
     }
@@ -39,7 +39,7 @@ package struct Directory: ~Copyable, Sendable {
 
   /// Opens the directory at a path, creating missing directories with the given permissions. The
   /// entries of created directories are durable.
-  package static func make(
+  public static func make(
     path: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
     do {
@@ -53,7 +53,7 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Opens or creates the directory at a path without symbolic links. No link is followed.
-  package static func make(
+  public static func make(
     resolved path: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Directory {
     do {
@@ -75,7 +75,7 @@ package struct Directory: ~Copyable, Sendable {
 
   /// Opens the same directory again. Each descriptor reports the volume's write errors on its own
   /// (syncfs(2)), which dup(2) would not.
-  package func duplicate() throws(SystemError) -> Directory {
+  public func duplicate() throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
       unsafe cl_open(self.raw, ".", O_RDONLY | O_DIRECTORY, 0)
     }
@@ -83,7 +83,7 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Opens a child directory. A symbolic link is refused.
-  package func directory(_ name: ByteString) throws(SystemError) -> Directory {
+  public func directory(_ name: ByteString) throws(SystemError) -> Directory {
     let raw = try unsafe call(.open, name) {
       unsafe cl_open(self.raw, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
     }
@@ -91,13 +91,13 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Opens a child file for reading. A symbolic link is refused; a FIFO or a device does not block.
-  package func file(_ name: ByteString) throws(SystemError) -> Descriptor {
+  public func file(_ name: ByteString) throws(SystemError) -> Descriptor {
     try opened(name, .open, flags: Self.reading, permissions: 0)
   }
 
   /// Opens a child file for reading without updating its access time, if the caller may do so (the
   /// file's owner and root): for reading files that apps use.
-  package func fileUntouched(_ name: ByteString) throws(SystemError) -> Descriptor {
+  public func fileUntouched(_ name: ByteString) throws(SystemError) -> Descriptor {
     do {
       return try opened(name, .open, flags: Self.reading | cl_no_access_time, permissions: 0)
     } catch {
@@ -109,13 +109,13 @@ package struct Directory: ~Copyable, Sendable {
   private static let reading = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
   /// Opens an existing child file for writing. A symbolic link is refused.
-  package func fileForWriting(_ name: ByteString) throws(SystemError) -> Descriptor {
+  public func fileForWriting(_ name: ByteString) throws(SystemError) -> Descriptor {
     let flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     return try opened(name, .open, flags: flags, permissions: 0)
   }
 
   /// Creates a child file and opens it for reading and writing. An existing entry is an error.
-  package func create(
+  public func create(
     _ name: ByteString, permissions: UInt16 = 0o666
   ) throws(SystemError) -> Descriptor {
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
@@ -123,7 +123,7 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Opens a child file for reading and writing, creating it if it is missing: for lock files.
-  package func openOrCreate(
+  public func openOrCreate(
     _ name: ByteString, permissions: UInt16 = 0o666
   ) throws(SystemError) -> Descriptor {
     let flags = O_RDWR | O_CREAT | O_NOFOLLOW
@@ -140,17 +140,17 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Returns the status of the directory.
-  package func status() throws(SystemError) -> FileStatus { try descriptor.status() }
+  public func status() throws(SystemError) -> FileStatus { try descriptor.status() }
 
   /// Returns the status of a child. Does not follow a symbolic link.
-  package func status(_ name: ByteString) throws(SystemError) -> FileStatus {
+  public func status(_ name: ByteString) throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try unsafe call(.status, name) { unsafe cl_stat(raw, $0, 0, &status) }
     return FileStatus(status)
   }
 
   /// Returns the status of a child, or nil if it does not exist.
-  package func statusIfPresent(_ name: ByteString) throws(SystemError) -> FileStatus? {
+  public func statusIfPresent(_ name: ByteString) throws(SystemError) -> FileStatus? {
     do {
       return try status(name)
     } catch {
@@ -160,7 +160,7 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Returns the status of a child. Follows a symbolic link.
-  package func statusFollowing(_ name: ByteString) throws(SystemError) -> FileStatus {
+  public func statusFollowing(_ name: ByteString) throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try unsafe call(.status, name) { unsafe cl_stat(raw, $0, 1, &status) }
     return FileStatus(status)
@@ -168,7 +168,7 @@ package struct Directory: ~Copyable, Sendable {
 
   /// Returns the status of a child, without following a symbolic link, and its access time in
   /// seconds since 1970.
-  package func look(
+  public func look(
     _ name: ByteString
   ) throws(SystemError) -> (status: FileStatus, accessed: Int64) {
     var status = cl_status()
@@ -177,7 +177,7 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Returns the target of a symbolic link.
-  package func target(of name: ByteString) throws(SystemError) -> ByteString {
+  public func target(of name: ByteString) throws(SystemError) -> ByteString {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = try unsafe call(.readLink, name) { pointer in
       unsafe buffer.withUnsafeMutableBytes {
@@ -188,13 +188,13 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   /// Returns the flags of the directory; see `Descriptor.flags()`.
-  package func flags() throws(SystemError) -> UInt32? { try descriptor.flags() }
+  public func flags() throws(SystemError) -> UInt32? { try descriptor.flags() }
 
   /// The extended attributes of the directory.
-  package var attributes: ExtendedAttributes { descriptor.attributes }
+  public var attributes: ExtendedAttributes { descriptor.attributes }
 
   /// Returns the extended attributes of a child. Does not follow a symbolic link.
-  package func attributes(of name: ByteString) -> ExtendedAttributes {
+  public func attributes(of name: ByteString) -> ExtendedAttributes {
     ExtendedAttributes(of: raw, child: name, name: path.appending(name))
   }
 

@@ -8,7 +8,7 @@ internal import Glibc
 /// At most `limit` of the deepest directories are open. One further up is opened again by `..` from
 /// its child, or from the root if that child was moved, and is accepted only if it is still the
 /// same directory.
-package struct DirectoryCursor: ~Copyable {
+public struct DirectoryCursor: ~Copyable {
   private struct Level {
     let name: ByteString
     /// The length of `relative` without this directory's name.
@@ -20,7 +20,7 @@ package struct DirectoryCursor: ~Copyable {
   }
 
   /// The directory at which the walk begins.
-  package let root: Directory
+  public let root: Directory
   private var levels: [Level] = []
   private var relative: [UInt8] = []
   /// The first directory that may be open; all after it are.
@@ -28,7 +28,7 @@ package struct DirectoryCursor: ~Copyable {
   private let limit: Int
 
   /// Begins at the root. At most `limit` (2 or more) further directories are kept open.
-  package init(root: consuming Directory, limit: Int = 64) {
+  public init(root: consuming Directory, limit: Int = 64) {
     self.root = root
     self.limit = max(2, limit)
   }
@@ -38,23 +38,23 @@ package struct DirectoryCursor: ~Copyable {
   }
 
   /// The number of levels below the root: 0 for the root.
-  package var depth: Int { levels.count }
+  public var depth: Int { levels.count }
 
   /// The descriptor of the current directory.
   var raw: Int32 { levels.last?.raw ?? root.raw }
 
   /// The path of the current directory, relative to the root.
-  package var relativePath: ByteString { ByteString(relative) }
+  public var relativePath: ByteString { ByteString(relative) }
 
   /// The names from the root to the current directory.
   var names: [ByteString] { levels.map(\.name) }
 
   /// The path of the current directory, for messages.
-  package var path: ByteString { root.path.appending(relativePath) }
+  public var path: ByteString { root.path.appending(relativePath) }
 
   /// Opens a child of the current directory and makes it the current one. A symbolic link is
   /// refused, as is a directory other than `expected` if that is given.
-  package mutating func descend(
+  public mutating func descend(
     _ name: ByteString, _ expected: FileIdentity? = nil
   ) throws(SystemError) {
     try openAgain()
@@ -67,7 +67,7 @@ package struct DirectoryCursor: ~Copyable {
 
   /// Goes up to the directory at `depth`. After an error the current directory cannot be used, but
   /// going further up may succeed.
-  package mutating func ascend(to depth: Int) throws(SystemError) {
+  public mutating func ascend(to depth: Int) throws(SystemError) {
     while let left = levels.last, levels.count > max(depth, 0) {
       levels.removeLast()
       relative.removeLast(relative.count - left.above)
@@ -79,7 +79,7 @@ package struct DirectoryCursor: ~Copyable {
   }
 
   /// Calls `body` with the current directory, which stays open.
-  package func withDirectory<Result: ~Copyable, Failure: Error>(
+  public func withDirectory<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withDirectory(named: path, body)
@@ -88,7 +88,7 @@ package struct DirectoryCursor: ~Copyable {
   /// Goes to the directory at a path, through the nearest common ancestor with the current one.
   /// With `making`, missing directories are created, accessible only to the owner of the directory
   /// above.
-  package mutating func go(to path: [ByteString], making: Bool = false) throws(SystemError) {
+  public mutating func go(to path: [ByteString], making: Bool = false) throws(SystemError) {
     var common = 0
     while common < min(path.count, levels.count), path[common] == levels[common].name {
       common += 1
@@ -109,7 +109,7 @@ package struct DirectoryCursor: ~Copyable {
   }
 
   /// Goes to the directory at a path and calls `body` with it.
-  package mutating func withDirectory<Result: ~Copyable>(
+  public mutating func withDirectory<Result: ~Copyable>(
     at path: [ByteString], making: Bool = false,
     _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
@@ -118,7 +118,7 @@ package struct DirectoryCursor: ~Copyable {
   }
 
   /// Calls `body` with the current directory, whose path the caller already has.
-  package func withDirectory<Result: ~Copyable, Failure: Error>(
+  public func withDirectory<Result: ~Copyable, Failure: Error>(
     named path: ByteString, _ body: (borrowing Directory) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let directory = Directory(adopting: raw, path: path)

@@ -5,12 +5,12 @@ internal import Glibc
 ///
 /// The lock is advisory and ends with the process, so none is left behind. The file stays: if it
 /// were removed, two processes could lock two different files.
-package struct FileLock: ~Copyable, Sendable {
+public struct FileLock: ~Copyable, Sendable {
   private let file: Descriptor
 
   /// Acquires the lock `name` in `directory`, creating the file if it is missing. Throws an error
   /// with `isBusy` if another process holds the lock.
-  package init(
+  public init(
     _ name: ByteString, in directory: borrowing Directory, exclusive: Bool = true,
     waiting: Bool = false
   ) throws(SystemError) {
@@ -40,8 +40,7 @@ package struct FileLock: ~Copyable, Sendable {
   }
 
   /// Returns the recorded holder of a lock, or nil if none can be read.
-  package static func holder(of name: ByteString, in directory: borrowing Directory) -> LockHolder?
-  {
+  public static func holder(of name: ByteString, in directory: borrowing Directory) -> LockHolder? {
     guard let bytes = try? directory.file(name).readAll(limit: 64) else { return nil }
     let words = bytes.prefix { $0 != UInt8(ascii: "\n") }.split(separator: UInt8(ascii: " "))
       .map { String(decoding: $0, as: UTF8.self) }
@@ -57,7 +56,7 @@ package struct FileLock: ~Copyable, Sendable {
 
   /// Whether a process, this one included, holds the lock `name` exclusively; false if the lock
   /// file does not exist. Changes nothing, but briefly prevents others from locking exclusively.
-  package static func isHeld(
+  public static func isHeld(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
     do throws(SystemError) {
@@ -72,9 +71,9 @@ package struct FileLock: ~Copyable, Sendable {
 }
 
 /// The process that holds a lock, as it recorded itself.
-package struct LockHolder: Sendable, Hashable {
+public struct LockHolder: Sendable, Hashable {
   /// The process ID on the machine or in the container where it runs.
-  package let process: Int32
+  public let process: Int32
   /// The time when the lock was acquired.
-  package let since: Timestamp
+  public let since: Timestamp
 }

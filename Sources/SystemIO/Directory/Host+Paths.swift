@@ -2,7 +2,7 @@ internal import Glibc
 
 extension Host {
   /// Returns the working directory.
-  package static func workingDirectory() -> ByteString? {
+  public static func workingDirectory() -> ByteString? {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     let found = unsafe buffer.withUnsafeMutableBytes {
       guard let first = $0.baseAddress else { return false }
@@ -12,7 +12,7 @@ extension Host {
   }
 
   /// Returns the absolute path of an existing file, without symbolic links, `.` and `..`.
-  package static func realPath(_ path: ByteString) throws(SystemError) -> ByteString {
+  public static func realPath(_ path: ByteString) throws(SystemError) -> ByteString {
     guard let real = unsafe path.withCString({ unsafe realpath($0, nil) }) else {
       throw SystemError(.status, path, number: errno)
     }
@@ -22,7 +22,7 @@ extension Host {
   }
 
   /// Returns the mount point of the volume that holds `path`, or the path itself if it is unknown.
-  package static func mountPoint(of path: ByteString) -> ByteString {
+  public static func mountPoint(of path: ByteString) -> ByteString {
     guard var point = try? realPath(path), var status = try? Directory.open(path: point).status()
     else { return path }
     while point != "/", !status.isMountPoint {
@@ -38,7 +38,7 @@ extension Host {
 
   /// Returns the path unchanged if no component is a symbolic link, so that messages name what the
   /// user typed; otherwise with links resolved.
-  package static func linkFree(_ path: ByteString) -> ByteString {
+  public static func linkFree(_ path: ByteString) -> ByteString {
     do throws(SystemError) {
       _ = try Directory.open(resolved: path)
       return path
@@ -46,7 +46,7 @@ extension Host {
   }
 
   /// Returns the path with symbolic links resolved in the part of it that exists.
-  package static func resolved(_ path: ByteString) -> ByteString {
+  public static func resolved(_ path: ByteString) -> ByteString {
     if let real = try? realPath(path) { return real }
     guard let name = path.lastComponent else { return path }
     let parent = path.parent
@@ -56,7 +56,7 @@ extension Host {
   /// Returns the absolute path of the running program: as it was called, directly or through
   /// `PATH`, so that a link to the current version stays a link. If that is not the running
   /// program, returns its resolved path.
-  package static func programPath() throws(SystemError) -> ByteString {
+  public static func programPath() throws(SystemError) -> ByteString {
     let running = try realPath("/proc/self/exe")
     guard let first = unsafe CommandLine.unsafeArgv[0] else { return running }
     let bytes = unsafe UnsafeBufferPointer(start: first, count: strlen(first))

@@ -3,33 +3,33 @@ internal import Glibc
 
 /// A name or a short relative path in a buffer that is reused, so that lookups for each entry of a
 /// tree need no allocation.
-package struct NameBuffer: ~Copyable {
+public struct NameBuffer: ~Copyable {
   /// The bytes and a terminating NUL.
   private var storage: [UInt8] = [0]
 
   /// Creates a buffer with room for a path of two names.
-  package init() { storage.reserveCapacity(2 * 256) }
+  public init() { storage.reserveCapacity(2 * 256) }
 
   /// Replaces the path with a name.
-  package mutating func set(_ name: Span<UInt8>) {
+  public mutating func set(_ name: Span<UInt8>) {
     storage.removeAll(keepingCapacity: true)
     append(name, behind: nil)
   }
 
   /// Appends a component to the path.
-  package mutating func descend(_ name: Span<UInt8>) {
+  public mutating func descend(_ name: Span<UInt8>) {
     storage.removeLast()
     append(name, behind: storage.isEmpty ? nil : ByteString.slash)
   }
 
   /// Appends bytes to the last component.
-  package mutating func extend(_ bytes: Span<UInt8>) {
+  public mutating func extend(_ bytes: Span<UInt8>) {
     storage.removeLast()
     append(bytes, behind: nil)
   }
 
   /// Truncates the path to its first `count` bytes.
-  package mutating func shorten(to count: Int) {
+  public mutating func shorten(to count: Int) {
     guard count < self.count else { return }
     storage.removeLast(self.count - count + 1)
     storage.append(0)
@@ -42,10 +42,10 @@ package struct NameBuffer: ~Copyable {
   }
 
   /// The number of bytes.
-  package var count: Int { storage.count - 1 }
+  public var count: Int { storage.count - 1 }
 
   /// A copy of the path.
-  package var copy: ByteString { ByteString(storage.dropLast()) }
+  public var copy: ByteString { ByteString(storage.dropLast()) }
 
   /// Calls `body` with the path as a C string. A path with a NUL inside is passed as an empty one,
   /// which the kernel refuses.
@@ -61,7 +61,7 @@ package struct NameBuffer: ~Copyable {
 
 extension Directory {
   /// Returns the status of a child, without following a symbolic link, or nil if it does not exist.
-  package func statusIfPresent(_ name: borrowing NameBuffer) throws(SystemError) -> FileStatus? {
+  public func statusIfPresent(_ name: borrowing NameBuffer) throws(SystemError) -> FileStatus? {
     var status = cl_status()
     let result = try SystemError.ask(
       .status, path.appending(name.copy), unless: SystemError.isMissing
@@ -73,7 +73,7 @@ extension Directory {
 
   /// Whether the content of a child begins with the given bytes. A symbolic link is refused. Does
   /// not update the file's access time if this user is allowed to avoid it.
-  package func begins(
+  public func begins(
     _ name: borrowing NameBuffer, with bytes: Span<UInt8>
   ) throws(SystemError) -> Bool {
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY

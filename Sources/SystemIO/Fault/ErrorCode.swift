@@ -1,7 +1,7 @@
 /// The stable codes of errors, as `--json` prints them (docs/json/README.md, "Errors").
 ///
 /// A code is never renamed and never gets another meaning; a message may change with any version.
-package enum ErrorCode: String, Sendable, Hashable, CaseIterable {
+public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   // MARK: Files and the system
 
   case notFound = "not_found"

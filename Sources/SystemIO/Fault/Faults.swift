@@ -5,9 +5,9 @@ internal import Synchronization
 ///
 /// A plan applies to the thread that set it and to the worker threads that it starts, so tests can
 /// run in parallel. Without a plan a fault point costs one thread-local load.
-package enum Faults {
+public enum Faults {
   /// The calls that fail, and the error.
-  package final class Plan: Sendable {
+  public final class Plan: Sendable {
     let operations: Set<SystemError.Operation>?
     let first: Int
     let staysBroken: Bool
@@ -20,7 +20,7 @@ package enum Faults {
 
     /// Creates a plan: call number `first` (from 1) of the given operations (nil: all) fails with
     /// the error `number`. If `staysBroken`, all later calls fail as well.
-    package init(
+    public init(
       failing operations: Set<SystemError.Operation>? = nil, at first: Int, number: Int32,
       staysBroken: Bool = false
     ) {
@@ -33,23 +33,23 @@ package enum Faults {
 
     /// Creates a plan under which no call fails and positioned reads return at most `bytes` bytes,
     /// with a pause in seconds after each: time to change a file while it is read.
-    package init(pausing pause: Double, afterReading bytes: Int) {
+    public init(pausing pause: Double, afterReading bytes: Int) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
       (slowness, fileSystem) = ((bytes, pause), nil)
     }
 
     /// Creates a plan under which no call fails and holes are trusted as on the file system with
     /// this magic number (statfs(2)).
-    package init(onFileSystem magic: UInt) {
+    public init(onFileSystem magic: UInt) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
       (slowness, fileSystem) = (nil, magic)
     }
 
     /// The number of calls that have passed this plan's fault points.
-    package var count: Int { calls.load(ordering: .relaxed) }
+    public var count: Int { calls.load(ordering: .relaxed) }
 
     /// Whether the plan has made a call fail.
-    package var hasFired: Bool { count >= first }
+    public var hasFired: Bool { count >= first }
 
     func next(_ operation: SystemError.Operation) -> Int32? {
       if let operations, !operations.contains(operation) { return nil }
@@ -59,7 +59,7 @@ package enum Faults {
   }
 
   /// Runs `body` with the plan active on this thread and on those it starts.
-  package static func inject<Result, Failure: Error>(
+  public static func inject<Result, Failure: Error>(
     _ plan: Plan, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let before = current

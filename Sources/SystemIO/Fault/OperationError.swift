@@ -1,9 +1,9 @@
 /// An error that ends an operation: the action, its subject, the reason and the remedy.
 ///
 /// Problems with single files do not end an operation; they are listed in its report.
-package struct OperationError: Error, Sendable, CustomStringConvertible {
+public struct OperationError: Error, Sendable, CustomStringConvertible {
   /// The error categories that callers distinguish.
-  package enum Kind: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
     /// The request is invalid.
     case usage
     /// No item has the given name.
@@ -30,20 +30,20 @@ package struct OperationError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  package let kind: Kind
+  public let kind: Kind
   /// The stable code.
-  package let code: ErrorCode
+  public let code: ErrorCode
   /// The message: the action, its subject and the reason, in one sentence.
-  package let description: String
+  public let description: String
   /// The remedy, if there is one.
-  package let hint: String?
+  public let hint: String?
   /// The failed system call that the error reports, if it is one.
-  package let cause: SystemError?
+  public let cause: SystemError?
 
   /// Creates an error with a message and an optional hint.
   ///
   /// - Parameter code: the code (default: the general one of the kind).
-  package init(
+  public init(
     _ kind: Kind, code: ErrorCode? = nil, _ description: String, hint: String? = nil
   ) {
     self.kind = kind
@@ -54,7 +54,7 @@ package struct OperationError: Error, Sendable, CustomStringConvertible {
   }
 
   /// Wraps a failed system call.
-  package init(_ error: SystemError) {
+  public init(_ error: SystemError) {
     kind = .failed
     code = error.code
     description = error.description
@@ -64,14 +64,14 @@ package struct OperationError: Error, Sendable, CustomStringConvertible {
 }
 
 /// A path and a remark about it.
-package struct PathRemark: Sendable, Hashable {
+public struct PathRemark: Sendable, Hashable {
   /// The logical path, or the path on the device if there is no logical path.
-  package let path: ByteString
+  public let path: ByteString
   /// A clause without its subject, for example "permission denied".
-  package let remark: String
+  public let remark: String
 
   /// Creates a remark.
-  package init(path: ByteString, remark: String) {
+  public init(path: ByteString, remark: String) {
     self.path = path
     self.remark = remark
   }

@@ -1,28 +1,28 @@
 internal import Glibc
 
 /// A failed system call: the operation, the path and the reason.
-package struct SystemError: Error, Hashable, Sendable {
+public struct SystemError: Error, Hashable, Sendable {
   /// The operation that failed.
-  package let operation: Operation
+  public let operation: Operation
   /// The path as far as it is known: the name given to the call, completed by its callers.
-  package let path: ByteString
+  public let path: ByteString
   /// The error number (errno).
-  package let number: Int32
+  public let number: Int32
 
   /// Creates an error of a failed call.
-  package init(_ operation: Operation, _ path: ByteString, number: Int32) {
+  public init(_ operation: Operation, _ path: ByteString, number: Int32) {
     self.operation = operation
     self.path = path
     self.number = number
   }
 
   /// Returns the same error with the directory's path prepended to the name.
-  package func inside(_ directory: ByteString) -> SystemError {
+  public func inside(_ directory: ByteString) -> SystemError {
     path.isAbsolute ? self : SystemError(operation, directory.appending(path), number: number)
   }
 
   /// The operation of a system call, as text for messages and as the name of a fault point.
-  package enum Operation: String, CaseIterable, Sendable {
+  public enum Operation: String, CaseIterable, Sendable {
     case open, read, write, list, link, rename, remove, lock, map, clone, trust
     case status = "get the status of"
     case close = "close"
@@ -81,17 +81,17 @@ extension SystemError {
 
 extension SystemError: CustomStringConvertible {
   /// The whole message: "cannot open '/a/b': permission denied".
-  package var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
+  public var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
 
   /// The reason for the failure.
-  package var reason: String {
+  public var reason: String {
     if isTaken { return "it belongs to another user, for example root" }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
 
   /// The remedy, or nil if there is none to suggest.
-  package var hint: String? {
+  public var hint: String? {
     if isTaken {
       return "give it to the device's owner: sudo chown -R --reference='\(path.parent)' '\(path)'"
     }
@@ -112,44 +112,44 @@ extension SystemError: CustomStringConvertible {
   }
 
   /// Whether the name does not exist, in a directory that may exist or not.
-  package var isAbsent: Bool { number == ENOENT }
+  public var isAbsent: Bool { number == ENOENT }
 
   /// Whether the path does not exist or no longer exists.
-  package var isMissing: Bool { Self.isMissing(number) }
+  public var isMissing: Bool { Self.isMissing(number) }
 
   static func isMissing(_ number: Int32) -> Bool { number == ENOENT || number == ENOTDIR }
 
   /// Whether every further write to that volume will fail: it is full or read-only.
-  package var endsEverything: Bool {
+  public var endsEverything: Bool {
     number == ENOSPC || number == EDQUOT || number == EROFS
   }
 
   /// Whether the device or the file system has lost the data: a bad sector, or damaged structures
   /// or checksums that ext4, XFS and Btrfs report.
-  package var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
+  public var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
 
   /// Returns the error for a file that was replaced in the meantime.
-  package static func replaced(_ path: ByteString) -> SystemError {
+  public static func replaced(_ path: ByteString) -> SystemError {
     SystemError(.read, path, number: ESTALE)
   }
 
   /// Returns the error for a file that is larger than its reader supports.
-  package static func tooLarge(_ path: ByteString) -> SystemError {
+  public static func tooLarge(_ path: ByteString) -> SystemError {
     SystemError(.write, path, number: EFBIG)
   }
 
   /// Returns the error for a file of this program that another user may have created.
-  package static func untrusted(_ path: ByteString) -> SystemError {
+  public static func untrusted(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EPERM)
   }
 
   /// Returns the error for a program directory on a device that the device's owner cannot access.
-  package static func taken(_ path: ByteString) -> SystemError {
+  public static func taken(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EACCES)
   }
 
   /// The stable code of the error.
-  package var code: ErrorCode {
+  public var code: ErrorCode {
     if operation == .trust { return .notTrusted }
     return switch number {
     case ENOENT, ENOTDIR: .notFound
@@ -170,32 +170,32 @@ extension SystemError: CustomStringConvertible {
   private var isDistrust: Bool { operation == .trust && number == EPERM }
 
   /// Whether the path no longer leads to the same file: it was removed, renamed or replaced.
-  package var isGoneOrReplaced: Bool { isMissing || number == ESTALE || number == ELOOP }
+  public var isGoneOrReplaced: Bool { isMissing || number == ESTALE || number == ELOOP }
 
   /// Whether this user lacks permission.
-  package var isRefused: Bool { number == EACCES || number == EPERM }
+  public var isRefused: Bool { number == EACCES || number == EPERM }
 
   /// Whether the name already exists.
-  package var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
+  public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 
   /// Whether the file system does not support the operation.
-  package var isUnsupported: Bool { Self.isUnsupported(number) }
+  public var isUnsupported: Bool { Self.isUnsupported(number) }
 
   static func isUnsupported(_ number: Int32) -> Bool {
     number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
   }
 
   /// Whether the two files are on different volumes.
-  package var isOnAnotherVolume: Bool { number == EXDEV }
+  public var isOnAnotherVolume: Bool { number == EXDEV }
 
   /// Whether another process holds the lock.
-  package var isBusy: Bool { number == EWOULDBLOCK }
+  public var isBusy: Bool { number == EWOULDBLOCK }
 
   /// Whether the path names another file than expected.
-  package var isStale: Bool { number == ESTALE }
+  public var isStale: Bool { number == ESTALE }
 
   /// Whether a symbolic link was found where none is followed.
-  package var isLink: Bool { number == ELOOP }
+  public var isLink: Bool { number == ELOOP }
 
   /// Whether fsync(2) failed because the file system cannot sync that kind of file.
   var isSyncUnsupported: Bool {

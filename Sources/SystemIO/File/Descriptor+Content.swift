@@ -3,7 +3,7 @@ internal import CLinux
 extension Descriptor {
   /// Reads from the current offset into `buffer`, from `start` to its end. Returns the number of
   /// bytes read, which is smaller only at the end of the file.
-  package func read(into buffer: inout [UInt8], from start: Int = 0) throws(SystemError) -> Int {
+  public func read(into buffer: inout [UInt8], from start: Int = 0) throws(SystemError) -> Int {
     var filled = start
     while filled < buffer.count {
       let count = try SystemError.check(.read, name) {
@@ -18,7 +18,7 @@ extension Descriptor {
   }
 
   /// Returns `count` bytes at `offset`, or fewer at the end of the file.
-  package func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
+  public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
     var buffer: [UInt8] = []
     try read(count: count, at: offset, into: &buffer)
     return buffer
@@ -26,7 +26,7 @@ extension Descriptor {
 
   /// Replaces the content of `buffer`, keeping its capacity, with `count` bytes at `offset`, or
   /// fewer at the end of the file.
-  package func read(
+  public func read(
     count: Int, at offset: UInt64, into buffer: inout [UInt8]
   ) throws(SystemError) {
     buffer.removeAll(keepingCapacity: true)
@@ -34,7 +34,7 @@ extension Descriptor {
   }
 
   /// Appends `count` bytes at `offset` to a buffer, or fewer at the end of the file.
-  package func read(
+  public func read(
     count: Int, at offset: UInt64, appendingTo buffer: inout [UInt8]
   ) throws(SystemError) {
     try buffer.append(addingCapacity: count) {
@@ -48,7 +48,7 @@ extension Descriptor {
 
   /// Fills `buffer[start..<end]` from `offset`. Returns the number of bytes read, which is smaller
   /// only at the end of the file.
-  package func read(
+  public func read(
     into buffer: inout [UInt8], from start: Int, to end: Int, at offset: UInt64
   ) throws(SystemError) -> Int {
     precondition(start >= 0 && start <= end && end <= buffer.count)
@@ -80,7 +80,7 @@ extension Descriptor {
   }
 
   /// Returns the whole file, or nil if it has more than `limit` bytes.
-  package func readAll(limit: Int) throws(SystemError) -> [UInt8]? {
+  public func readAll(limit: Int) throws(SystemError) -> [UInt8]? {
     let size = try status().size
     if size > UInt64(limit) { return nil }
     let bytes = try read(count: Int(size) + 1, at: 0)
@@ -93,23 +93,23 @@ extension Descriptor {
   }
 
   /// Writes all bytes at the current offset.
-  package func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
+  public func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
     try write(bytes, from: 0, to: bytes.count)
   }
 
   /// Writes `bytes[start..<end]` at the current offset.
-  package func write(_ bytes: borrowing [UInt8], from start: Int, to end: Int) throws(SystemError) {
+  public func write(_ bytes: borrowing [UInt8], from start: Int, to end: Int) throws(SystemError) {
     precondition(start >= 0 && start <= end && end <= bytes.count)
     try write(bytes.span.extracting(start..<end))
   }
 
   /// Writes all bytes at `offset`. A gap after the end of the file becomes a hole.
-  package func write(_ bytes: borrowing [UInt8], at offset: UInt64) throws(SystemError) {
+  public func write(_ bytes: borrowing [UInt8], at offset: UInt64) throws(SystemError) {
     try write(bytes.span, at: offset)
   }
 
   /// Writes all bytes of a span at the current offset.
-  package func write(_ span: Span<UInt8>) throws(SystemError) {
+  public func write(_ span: Span<UInt8>) throws(SystemError) {
     var written = 0
     while written < span.count {
       written += try SystemError.check(.write, name) {
@@ -121,7 +121,7 @@ extension Descriptor {
   }
 
   /// Writes all bytes of a span at `offset`. Does not move the current offset.
-  package func write(_ span: Span<UInt8>, at offset: UInt64) throws(SystemError) {
+  public func write(_ span: Span<UInt8>, at offset: UInt64) throws(SystemError) {
     var written = 0
     while written < span.count {
       written += try SystemError.check(.write, name) {
@@ -135,18 +135,18 @@ extension Descriptor {
   }
 
   /// Sets the size. An extension is a hole that reads as zeros.
-  package func truncate(to size: UInt64) throws(SystemError) {
+  public func truncate(to size: UInt64) throws(SystemError) {
     _ = try SystemError.check(.truncate, name) { cl_truncate(raw, Int64(clamping: size)) }
   }
 
   /// Moves the current offset. Skipped bytes at the end of the file become a hole.
-  package func seek(to offset: UInt64) throws(SystemError) {
+  public func seek(to offset: UInt64) throws(SystemError) {
     _ = try SystemError.check(.seek, name) { cl_seek(raw, Int64(clamping: offset)) }
   }
 
   /// Advises the kernel to drop the file, or a range of it, from the page cache. Pages that are not
   /// yet on disk stay, so call `sync()` or `endSync(_:)` first. Errors are ignored.
-  package func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {
+  public func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {
     // A length of 0 would mean the rest of the file.
     if let bytes, bytes.isEmpty { return }
     _ = cl_advise_unneeded(
@@ -155,7 +155,7 @@ extension Descriptor {
 
   /// Clones another file of the same volume: both share their blocks until one is changed. Returns
   /// false if the file system does not support it or the files are on different volumes.
-  package func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {
+  public func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {
     let from = other.raw
     do {
       _ = try SystemError.check(.clone, name) { cl_clone(raw, from) }

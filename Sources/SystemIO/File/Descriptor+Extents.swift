@@ -2,15 +2,15 @@ internal import CLinux
 internal import Glibc
 
 /// A range of a file: data, or a hole that reads as zeros and takes no space.
-package struct Extent: Hashable, Sendable {
+public struct Extent: Hashable, Sendable {
   /// The first byte, from the start of the file.
-  package let offset: UInt64
+  public let offset: UInt64
   /// The number of bytes.
-  package let length: UInt64
-  package let isHole: Bool
+  public let length: UInt64
+  public let isHole: Bool
 
   /// Creates an extent.
-  package init(offset: UInt64, length: UInt64, isHole: Bool) {
+  public init(offset: UInt64, length: UInt64, isHole: Bool) {
     self.offset = offset
     self.length = length
     self.isHole = isHole
@@ -20,7 +20,7 @@ package struct Extent: Hashable, Sendable {
 extension Descriptor {
   /// Returns the data and holes of the file in order, from 0 to `size`, or one data extent if the
   /// file system does not report holes. Moves the current offset.
-  package func extents(size: UInt64) throws(SystemError) -> [Extent] {
+  public func extents(size: UInt64) throws(SystemError) -> [Extent] {
     let whole = [Extent(offset: 0, length: size, isHole: false)]
     guard try reportsHoles() else { return whole }
     var extents: [Extent] = []
@@ -64,7 +64,7 @@ extension Descriptor {
   /// returns the number of bytes read; `hole` receives the lengths of holes, which are detected if
   /// `isSparse`. Returns the number of bytes visited, which is smaller only if the file ends
   /// before.
-  package func takePieces(
+  public func takePieces(
     size: UInt64, isSparse: Bool, take: (Range<UInt64>) throws -> Int,
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
@@ -86,7 +86,7 @@ extension Descriptor {
   /// Reads the file's first `size` bytes in order. `data` receives at most 256 KiB at a time;
   /// `hole` receives the lengths of holes, which are detected if `isSparse`. Returns the number of
   /// bytes read, which is smaller only if the file ends before.
-  package func readPieces(
+  public func readPieces(
     size: UInt64, isSparse: Bool, data: (Span<UInt8>) throws -> Void,
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {

@@ -1,7 +1,7 @@
 internal import CLinux
 
 /// An open file or directory whose metadata can be set.
-package protocol MetadataTarget: ~Copyable {
+public protocol MetadataTarget: ~Copyable {
   /// The extended attributes.
   var attributes: ExtendedAttributes { get }
   /// Returns the current status.
@@ -16,18 +16,18 @@ package protocol MetadataTarget: ~Copyable {
 
 extension Descriptor: MetadataTarget {
   /// Sets the permission bits.
-  package func setPermissions(_ bits: UInt16) throws(SystemError) {
+  public func setPermissions(_ bits: UInt16) throws(SystemError) {
     _ = try SystemError.check(.setMode, name) { cl_chmod(raw, UInt32(bits)) }
   }
 
   /// Sets the owner. This may clear the set-user-ID and set-group-ID bits, so set the mode
   /// afterwards.
-  package func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
+  public func setOwner(user: UInt32, group: UInt32) throws(SystemError) {
     _ = try SystemError.check(.setOwner, name) { unsafe cl_chown_at(raw, "", user, group) }
   }
 
   /// Sets the modification time; the access time stays.
-  package func setModified(_ time: Timestamp) throws(SystemError) {
+  public func setModified(_ time: Timestamp) throws(SystemError) {
     _ = try SystemError.check(.setTimes, name) {
       cl_set_mtime_open(raw, time.seconds, time.nanoseconds)
     }
@@ -35,7 +35,7 @@ extension Descriptor: MetadataTarget {
 
   /// Returns the flags set by chattr(1), limited to `FileFlags.kept`, or nil if the file system or
   /// the kind of file has none.
-  package func flags() throws(SystemError) -> UInt32? {
+  public func flags() throws(SystemError) -> UInt32? {
     do {
       let flags = try SystemError.check(.readFlags, name) { cl_flags(raw) }
       return UInt32(truncatingIfNeeded: flags) & FileFlags.kept
@@ -46,18 +46,18 @@ extension Descriptor: MetadataTarget {
   }
 
   /// The extended attributes of the open file.
-  package var attributes: ExtendedAttributes {
+  public var attributes: ExtendedAttributes {
     ExtendedAttributes(of: raw, name: name)
   }
 
   /// The flags that are set on restored files: all that are recorded. Flags that the file system
   /// does not let a user set are left unchanged or reported.
-  package static let settableFlags: UInt32 = FileFlags.kept
+  public static let settableFlags: UInt32 = FileFlags.kept
 
   /// Sets and clears the flags in `settableFlags`; the others stay. Immutable and append-only
   /// require privileges and take effect at once. If the file system lacks one of the flags, the
   /// others are set and an error is thrown.
-  package func setFlags(_ flags: UInt32) throws(SystemError) {
+  public func setFlags(_ flags: UInt32) throws(SystemError) {
     let present = UInt32(
       truncatingIfNeeded: try SystemError.check(.readFlags, name) { cl_flags(raw) })
     let wanted = present & ~Self.settableFlags | flags & Self.settableFlags
@@ -83,10 +83,10 @@ extension Descriptor: MetadataTarget {
 }
 
 /// The flag bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).
-package enum FileFlags {
+public enum FileFlags {
   /// The flags that a user sets and that mean the same on every file system. The others describe
   /// how a file system stores the file.
-  package static let kept: UInt32 =
+  public static let kept: UInt32 =
     secureDeletion | undelete | compressed | synchronous | immutable | append | noDump
     | noAccessTime | noCompression | journalData | noTail | synchronousDirectory | topDirectory
     | noCopyOnWrite
@@ -94,17 +94,17 @@ package enum FileFlags {
   /// The flags that are compared with the recorded ones. Compression and copy-on-write are
   /// excluded: btrfs decides them once a file has content (btrfs(5)), so a restore could not make
   /// them equal.
-  package static let compared =
+  public static let compared =
     Descriptor.settableFlags & ~(compressed | noCompression | noCopyOnWrite)
 
   /// Cannot be changed, renamed or removed.
-  package static let immutable: UInt32 = 0x10
+  public static let immutable: UInt32 = 0x10
   /// Can only be appended to.
-  package static let append: UInt32 = 0x20
+  public static let append: UInt32 = 0x20
   /// Excluded by dump(8).
-  package static let noDump: UInt32 = 0x40
+  public static let noDump: UInt32 = 0x40
   /// Reading does not update the access time.
-  package static let noAccessTime: UInt32 = 0x80
+  public static let noAccessTime: UInt32 = 0x80
 
   private static let secureDeletion: UInt32 = 0x1
   private static let undelete: UInt32 = 0x2

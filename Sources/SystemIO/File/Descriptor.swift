@@ -5,11 +5,11 @@ internal import Glibc
 ///
 /// Errors name the file by `name`, which is given when the file is opened and which callers
 /// complete with `SystemError.inside(_:)`.
-package struct Descriptor: ~Copyable, Sendable {
+public struct Descriptor: ~Copyable, Sendable {
   /// The descriptor, or -1 once it is closed.
   private(set) var raw: Int32
   /// The name in error messages.
-  package let name: ByteString
+  public let name: ByteString
 
   init(adopting raw: Int32, name: ByteString) {
     self.raw = raw
@@ -22,7 +22,7 @@ package struct Descriptor: ~Copyable, Sendable {
   /// that other users can write to, use `Directory` instead.
   ///
   /// Other kinds of files are refused: opening a FIFO could block forever.
-  package static func open(path: ByteString) throws(SystemError) -> Descriptor {
+  public static func open(path: ByteString) throws(SystemError) -> Descriptor {
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, flags, 0) }
@@ -36,7 +36,7 @@ package struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Creates an anonymous file in memory, which is deleted when it is closed.
-  package static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
+  public static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
     let name: ByteString = "memory"
     let raw = try SystemError.check(.create, name) {
       unsafe name.withCString { unsafe cl_memory_file($0) }
@@ -47,14 +47,14 @@ package struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Closes the file and reports errors that occur only then, as on network file systems.
-  package consuming func close() throws(SystemError) {
+  public consuming func close() throws(SystemError) {
     let result = cl_close(raw)
     raw = -1
     _ = try SystemError.check(.close, name) { result }
   }
 
   /// Returns a second descriptor of the same open file (dup(2)).
-  package func duplicate() throws(SystemError) -> Descriptor {
+  public func duplicate() throws(SystemError) -> Descriptor {
     let copy = try SystemError.check(.open, name) { cl_duplicate(raw) }
     return Descriptor(adopting: Int32(copy), name: name)
   }
@@ -63,7 +63,7 @@ package struct Descriptor: ~Copyable, Sendable {
   consuming func release() { raw = -1 }
 
   /// Returns the status of the open file.
-  package func status() throws(SystemError) -> FileStatus {
+  public func status() throws(SystemError) -> FileStatus {
     var status = cl_status()
     _ = try SystemError.check(.status, name) { unsafe cl_stat_open(raw, &status) }
     return FileStatus(status)
@@ -71,20 +71,20 @@ package struct Descriptor: ~Copyable, Sendable {
 
   /// Makes written data durable. After a failure, do not sync the same descriptor again: the kernel
   /// may have dropped the pages, and a second call would report success.
-  package func sync() throws(SystemError) {
+  public func sync() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_fsync(raw) }
   }
 
   /// Starts writing a range of the file to disk, which shortens a later `sync()` or `syncVolume()`.
   /// Does not wait and makes nothing durable. Has no effect if the system lacks sync_file_range(2).
-  package func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
+  public func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
     try syncRange(bytes, by: cl_begin_sync)
   }
 
   /// Waits until a range of the file is written to disk. This does not make it durable: metadata
   /// may be missing, and `sync()` or `syncVolume()` is still required. Has no effect if the system
   /// lacks sync_file_range(2) or the file system ignores it, as overlayfs does.
-  package func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
+  public func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
     try syncRange(bytes, by: cl_end_sync)
   }
 
@@ -103,7 +103,7 @@ package struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Makes all data written to the file's volume durable.
-  package func syncVolume() throws(SystemError) {
+  public func syncVolume() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_syncfs(raw) }
   }
 }
@@ -118,7 +118,7 @@ package struct Descriptor: ~Copyable, Sendable {
 extension Descriptor {
   /// Acquires a shared lock. Returns false if another process holds an exclusive lock on any of the
   /// bytes. The file must be open for reading.
-  package func lockShared(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+  public func lockShared(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     do {
       try setLock(F_RDLCK, bytes)
       return true
@@ -129,15 +129,15 @@ extension Descriptor {
   }
 
   /// Releases a lock.
-  package func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
+  public func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
 
   /// Releases all locks of this open file before it is closed. A child process that another thread
   /// is starting still has a copy of the descriptor, which would keep the locks until it calls
   /// exec. Errors are ignored because closing the file follows.
-  package func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
+  public func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
 
   /// Whether a lock of any kind on any of the bytes is held, other than by this open file.
-  package func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+  public func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     try SystemError.check(.lock, name) {
       cl_range_is_locked(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
     } != 0

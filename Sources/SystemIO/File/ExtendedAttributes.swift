@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The extended attributes of an open file or directory, or of a child of an open directory. Valid
 /// only while that file or directory is open.
-package struct ExtendedAttributes: Sendable {
+public struct ExtendedAttributes: Sendable {
   let raw: Int32
   /// The child's name, or nil for the open file itself.
   let child: ByteString?
@@ -18,7 +18,7 @@ package struct ExtendedAttributes: Sendable {
 
   /// Returns the attributes' names, sorted by bytes. Empty if the file system has no extended
   /// attributes.
-  package func names() throws(SystemError) -> [ByteString] {
+  public func names() throws(SystemError) -> [ByteString] {
     do {
       let list = try unsafe sized { into, count in
         unsafe withChild { unsafe cl_list_attributes(raw, $0, into, count) }
@@ -32,7 +32,7 @@ package struct ExtendedAttributes: Sendable {
   }
 
   /// Returns the value of an attribute, or nil if it does not exist.
-  package func value(of key: ByteString) throws(SystemError) -> [UInt8]? {
+  public func value(of key: ByteString) throws(SystemError) -> [UInt8]? {
     do {
       return try unsafe sized { into, count in
         unsafe withChild { child in
@@ -47,7 +47,7 @@ package struct ExtendedAttributes: Sendable {
 
   /// Returns all listed attributes with their values. Attributes that vanish during the call are
   /// omitted.
-  package func all() throws(SystemError) -> [(name: ByteString, value: [UInt8])] {
+  public func all() throws(SystemError) -> [(name: ByteString, value: [UInt8])] {
     var found: [(name: ByteString, value: [UInt8])] = []
     for name in try names() {
       if let value = try value(of: name) { found.append((name, value)) }
@@ -56,7 +56,7 @@ package struct ExtendedAttributes: Sendable {
   }
 
   /// Sets an attribute.
-  package func set(_ key: ByteString, to value: [UInt8]) throws(SystemError) {
+  public func set(_ key: ByteString, to value: [UInt8]) throws(SystemError) {
     _ = try SystemError.check(.setAttributes, name) {
       unsafe withChild { child in
         unsafe key.withCString { key in
@@ -69,7 +69,7 @@ package struct ExtendedAttributes: Sendable {
   }
 
   /// Removes an attribute.
-  package func remove(_ key: ByteString) throws(SystemError) {
+  public func remove(_ key: ByteString) throws(SystemError) {
     _ = try SystemError.check(.setAttributes, name) {
       unsafe withChild { child in
         unsafe key.withCString { unsafe cl_remove_attribute(raw, child, $0) }

@@ -1,7 +1,7 @@
 internal import CLinux
 
 /// The kind of a directory entry.
-package enum FileKind: UInt8, Sendable, Hashable, BitwiseCopyable {
+public enum FileKind: UInt8, Sendable, Hashable, BitwiseCopyable {
   case file, directory, symlink, fifo, socket, characterDevice, blockDevice
 
   init?(mode: UInt32) {
@@ -19,41 +19,41 @@ package enum FileKind: UInt8, Sendable, Hashable, BitwiseCopyable {
 }
 
 /// The identity of a file on a running system.
-package struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
-  package let device: UInt64
-  package let inode: UInt64
+public struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
+  public let device: UInt64
+  public let inode: UInt64
 
   /// Creates an identity from a device number and an inode number.
-  package init(device: UInt64, inode: UInt64) {
+  public init(device: UInt64, inode: UInt64) {
     self.device = device
     self.inode = inode
   }
 }
 
 /// The status of a directory entry, as `statx(2)` gives it.
-package struct FileStatus: Hashable, Sendable, BitwiseCopyable {
-  package let kind: FileKind
+public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
+  public let kind: FileKind
   /// Whether the entry is the root of another mount.
-  package let isMountPoint: Bool
+  public let isMountPoint: Bool
   /// The permission bits with set-user-ID, set-group-ID and sticky bit: 0 to 0o7777.
-  package let permissions: UInt16
-  package let user: UInt32
-  package let group: UInt32
-  package let links: UInt32
-  package let identity: FileIdentity
+  public let permissions: UInt16
+  public let user: UInt32
+  public let group: UInt32
+  public let links: UInt32
+  public let identity: FileIdentity
   /// The size in bytes, including holes.
-  package let size: UInt64
+  public let size: UInt64
   /// The bytes allocated on the volume.
-  package let allocated: UInt64
+  public let allocated: UInt64
   /// The device number of a character or block device (`makedev(3)`).
-  package let specialDevice: UInt64
-  package let modified: Timestamp
-  package let changed: Timestamp
+  public let specialDevice: UInt64
+  public let modified: Timestamp
+  public let changed: Timestamp
   /// The creation time, if the file system records it. A walk does not ask for it.
-  package let born: Timestamp?
+  public let born: Timestamp?
 
   /// Creates the status of a file that does not exist.
-  package init(
+  public init(
     _ kind: FileKind, permissions: UInt16 = 0o644, user: UInt32 = 0, group: UInt32 = 0,
     links: UInt32 = 1, identity: FileIdentity, size: UInt64 = 0, modified: Timestamp,
     changed: Timestamp

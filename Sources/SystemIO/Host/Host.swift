@@ -2,28 +2,28 @@ internal import CLinux
 internal import Glibc
 
 /// The machine, the user, clocks and random numbers.
-package enum Host {
+public enum Host {
   /// Returns the time of the real-time clock in nanosecond resolution.
-  package static func now() -> Timestamp {
+  public static func now() -> Timestamp {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
   /// Returns the seconds of the monotonic clock, for measuring durations.
-  package static func monotonicSeconds() -> Double {
+  public static func monotonicSeconds() -> Double {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
   /// Suspends the current thread.
-  package static func pause(seconds: Double) {
+  public static func pause(seconds: Double) {
     if seconds > 0 { cl_pause(Int64(seconds * 1_000_000_000)) }
   }
 
   /// The host name (`uname(2)`).
-  package static var name: String {
+  public static var name: String {
     var names = utsname()
     guard unsafe uname(&names) == 0 else { return "localhost" }
     return unsafe withUnsafeBytes(of: &names.nodename) {
@@ -32,13 +32,13 @@ package enum Host {
   }
 
   /// The effective user ID.
-  package static var userID: UInt32 { geteuid() }
+  public static var userID: UInt32 { geteuid() }
 
   /// The effective group ID.
-  package static var groupID: UInt32 { getegid() }
+  public static var groupID: UInt32 { getegid() }
 
   /// Returns the name of a user, or nil if the ID is unknown.
-  package static func userName(_ id: UInt32) -> String? {
+  public static func userName(_ id: UInt32) -> String? {
     var entry = unsafe passwd()
     var found = unsafe UnsafeMutablePointer<passwd>?.none
     var buffer = [CChar](repeating: 0, count: 16 * 1024)
@@ -48,7 +48,7 @@ package enum Host {
   }
 
   /// Returns the name of a group, or nil if the ID is unknown.
-  package static func groupName(_ id: UInt32) -> String? {
+  public static func groupName(_ id: UInt32) -> String? {
     var entry = unsafe group()
     var found = unsafe UnsafeMutablePointer<group>?.none
     var buffer = [CChar](repeating: 0, count: 64 * 1024)
@@ -58,7 +58,7 @@ package enum Host {
   }
 
   /// Returns the value of an environment variable, or nil if it is unset or empty.
-  package static func environment(_ name: String) -> ByteString? {
+  public static func environment(_ name: String) -> ByteString? {
     guard let value = unsafe getenv(name) else { return nil }
     let bytes = unsafe ByteString(
       UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
@@ -67,17 +67,17 @@ package enum Host {
 
   /// The user's cache directory: `$XDG_CACHE_HOME` or `~/.cache`; nil if neither is an absolute
   /// path.
-  package static var cacheDirectory: ByteString? { baseDirectory("XDG_CACHE_HOME", ".cache") }
+  public static var cacheDirectory: ByteString? { baseDirectory("XDG_CACHE_HOME", ".cache") }
 
   /// The user's configuration directory: `$XDG_CONFIG_HOME` or `~/.config`; nil if neither is an
   /// absolute path.
-  package static var configurationDirectory: ByteString? {
+  public static var configurationDirectory: ByteString? {
     baseDirectory("XDG_CONFIG_HOME", ".config")
   }
 
   /// The user's data directory: `$XDG_DATA_HOME` or `~/.local/share`; nil if neither is an absolute
   /// path.
-  package static var dataDirectory: ByteString? { baseDirectory("XDG_DATA_HOME", ".local/share") }
+  public static var dataDirectory: ByteString? { baseDirectory("XDG_DATA_HOME", ".local/share") }
 
   /// Returns a directory of the XDG Base Directory Specification 0.8, which ignores relative paths.
   private static func baseDirectory(_ variable: String, _ standard: ByteString) -> ByteString? {
@@ -87,7 +87,7 @@ package enum Host {
   }
 
   /// Returns random bytes from the kernel.
-  package static func random(count: Int) -> [UInt8] {
+  public static func random(count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0
     while filled < count {
@@ -102,18 +102,18 @@ package enum Host {
   }
 
   /// Returns random bytes as hexadecimal digits, two for each byte.
-  package static func randomHex(bytes count: Int) -> String {
+  public static func randomHex(bytes count: Int) -> String {
     random(count: count).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
   /// The number of processors available to this process.
-  package static var processors: Int { max(1, cl_processors()) }
+  public static var processors: Int { max(1, cl_processors()) }
 
   /// The arguments of the program without its name, byte for byte.
   ///
   /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD and so would name other
   /// files.
-  package static var arguments: [ByteString] {
+  public static var arguments: [ByteString] {
     var words: [ByteString] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let word = unsafe CommandLine.unsafeArgv[index] else { break }
@@ -128,12 +128,12 @@ package enum Host {
   /// By default glibc does so only until the first such block is freed. From then on it keeps ever
   /// larger blocks in its heaps, which fragment: at the end of a backup half of the memory was
   /// holes. Applies to the whole process, so call it at the start.
-  package static func returnLargeBlocks() {
+  public static func returnLargeBlocks() {
     cl_map_blocks_from(1 << 20)
   }
 
   /// The version of the running kernel, or nil if its release cannot be parsed.
-  package static let kernelVersion: KernelVersion? = {
+  public static let kernelVersion: KernelVersion? = {
     var names = utsname()
     guard unsafe uname(&names) == 0 else { return nil }
     let release = unsafe withUnsafeBytes(of: &names.release) {
@@ -144,15 +144,15 @@ package enum Host {
 }
 
 /// The version of a Linux kernel.
-package struct KernelVersion: Sendable, Hashable, Comparable {
-  package let major: Int
-  package let minor: Int
+public struct KernelVersion: Sendable, Hashable, Comparable {
+  public let major: Int
+  public let minor: Int
 
   /// Creates a version.
-  package init(_ major: Int, _ minor: Int) { (self.major, self.minor) = (major, minor) }
+  public init(_ major: Int, _ minor: Int) { (self.major, self.minor) = (major, minor) }
 
   /// Parses a release such as `6.1.0-18-amd64`; nil if it does not begin with two numbers.
-  package init?(release: some StringProtocol) {
+  public init?(release: some StringProtocol) {
     let numbers = release.split(separator: ".", maxSplits: 2).prefix(2)
       .map { $0.prefix { ("0"..."9").contains($0) } }
     guard numbers.count == 2, let major = Int(numbers[0]), let minor = Int(numbers[1])
@@ -160,10 +160,10 @@ package struct KernelVersion: Sendable, Hashable, Comparable {
     self.init(major, minor)
   }
 
-  package static func < (left: KernelVersion, right: KernelVersion) -> Bool {
+  public static func < (left: KernelVersion, right: KernelVersion) -> Bool {
     (left.major, left.minor) < (right.major, right.minor)
   }
 
   /// Whether syncfs(2) reports write errors of the volume (since Linux 5.8).
-  package var reportsErrorsOfVolumeSync: Bool { self >= KernelVersion(5, 8) }
+  public var reportsErrorsOfVolumeSync: Bool { self >= KernelVersion(5, 8) }
 }

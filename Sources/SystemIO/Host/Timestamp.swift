@@ -1,25 +1,25 @@
 internal import Glibc
 
 /// A point in time: whole seconds since 1970-01-01T00:00:00Z and nanoseconds.
-package struct Timestamp: Hashable, Comparable, Sendable, BitwiseCopyable {
+public struct Timestamp: Hashable, Comparable, Sendable, BitwiseCopyable {
   /// Seconds since 1970, negative before.
-  package var seconds: Int64
+  public var seconds: Int64
   /// 0 to 999,999,999, always forward from `seconds`.
-  package var nanoseconds: UInt32
+  public var nanoseconds: UInt32
 
   /// Creates a timestamp.
-  package init(seconds: Int64, nanoseconds: UInt32 = 0) {
+  public init(seconds: Int64, nanoseconds: UInt32 = 0) {
     self.seconds = seconds
     self.nanoseconds = nanoseconds
   }
 
-  package static func < (left: Self, right: Self) -> Bool {
+  public static func < (left: Self, right: Self) -> Bool {
     (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
   }
 
   /// Returns the seconds from `earlier` to this time, with fraction. File systems store any 64-bit
   /// number, so the difference of two may exceed 64 bits.
-  package func since(_ earlier: Timestamp) -> Double {
+  public func since(_ earlier: Timestamp) -> Double {
     let (whole, isTooFar) = seconds.subtractingReportingOverflow(earlier.seconds)
     return (isTooFar ? Double(seconds) - Double(earlier.seconds) : Double(whole))
       + (Double(nanoseconds) - Double(earlier.nanoseconds)) / 1_000_000_000
@@ -27,19 +27,19 @@ package struct Timestamp: Hashable, Comparable, Sendable, BitwiseCopyable {
 }
 
 /// A time as calendar date and time of day.
-package struct CalendarTime: Hashable, Sendable {
-  package let year: Int
+public struct CalendarTime: Hashable, Sendable {
+  public let year: Int
   /// 1 to 12.
-  package let month: Int
+  public let month: Int
   /// 1 to 31.
-  package let day: Int
-  package let hour: Int
-  package let minute: Int
+  public let day: Int
+  public let hour: Int
+  public let minute: Int
   /// 0 to 60.
-  package let second: Int
+  public let second: Int
 
   /// Creates a time from its parts.
-  package init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+  public init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
     self.year = year
     self.month = month
     self.day = day
@@ -49,7 +49,7 @@ package struct CalendarTime: Hashable, Sendable {
   }
 
   /// Whether the date and the time of day exist.
-  package var exists: Bool {
+  public var exists: Bool {
     guard let moment = Timestamp(self, isUTC: true) else { return false }
     var seconds = time_t(moment.seconds)
     var parts = unsafe tm()
@@ -66,7 +66,7 @@ package struct CalendarTime: Hashable, Sendable {
 
 extension Timestamp {
   /// The time in the host's time zone.
-  package var local: CalendarTime? {
+  public var local: CalendarTime? {
     var seconds = time_t(seconds)
     var parts = unsafe tm()
     guard unsafe localtime_r(&seconds, &parts) != nil else { return nil }
@@ -75,7 +75,7 @@ extension Timestamp {
 
   /// Converts a time in the host's time zone, or in UTC. Parts that are too large carry over: March
   /// 32 is April 1.
-  package init?(_ time: CalendarTime, isUTC: Bool = false) {
+  public init?(_ time: CalendarTime, isUTC: Bool = false) {
     var parts = unsafe tm()
     guard let year = Int32(exactly: time.year - 1900), let month = Int32(exactly: time.month - 1),
       let day = Int32(exactly: time.day), let hour = Int32(exactly: time.hour),

@@ -7,12 +7,12 @@ internal import Glibc
 /// fails, an access ends this program. So only files are mapped that no other program has a reason
 /// to change, and reads from them are validated each time.
 @safe
-package final class MappedFile: @unchecked Sendable {
+public final class MappedFile: @unchecked Sendable {
   // Unchecked: the memory is only read, and lasts as long as the object.
   private let bytes: UnsafeRawBufferPointer
 
   /// Maps the current content of an open file, which can be closed afterwards.
-  package init(_ file: borrowing Descriptor) throws(SystemError) {
+  public init(_ file: borrowing Descriptor) throws(SystemError) {
     let size = try file.status().size
     guard size > 0 else {
       unsafe bytes = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -32,7 +32,7 @@ package final class MappedFile: @unchecked Sendable {
 
   /// Makes the program print a message of at most 1 KiB to standard error and exit with status 1,
   /// instead of being killed by a signal, if a mapped file can no longer be read. Cannot be undone.
-  package static func exitOnReadFailure(saying message: String) throws(SystemError) {
+  public static func exitOnReadFailure(saying message: String) throws(SystemError) {
     _ = try SystemError.check(.watchSignals, "this process") {
       unsafe cl_end_at_loss(message)
     }
@@ -44,10 +44,10 @@ package final class MappedFile: @unchecked Sendable {
   }
 
   /// The number of bytes.
-  package var count: Int { unsafe bytes.count }
+  public var count: Int { unsafe bytes.count }
 
   /// Calls `body` with all bytes, which are valid during the call.
-  package func withBytes<Result, Failure: Error>(
+  public func withBytes<Result, Failure: Error>(
     _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withExtendedLifetime(self) { () throws(Failure) -> Result in

@@ -7,13 +7,13 @@ internal import Synchronization
 ///
 /// The file is unnamed and only this user can read it. If it cannot be created or its volume is
 /// full, memory stays anonymous.
-@safe package final class SpillPool: Sendable {
+@safe public final class SpillPool: Sendable {
   /// The pool of this process: 48 MiB, then a file in the system's directory for large temporary
   /// files (Filesystem Hierarchy Standard 3.0, 5.15).
-  package static let shared = SpillPool(budget: 48 << 20, directories: ["/var/tmp", "/tmp"])
+  public static let shared = SpillPool(budget: 48 << 20, directories: ["/var/tmp", "/tmp"])
 
   /// The number of bytes that stay anonymous.
-  package let budget: Int
+  public let budget: Int
   private let directories: [ByteString]
   private let state = Mutex(State())
 
@@ -30,15 +30,15 @@ internal import Synchronization
   /// Creates a pool.
   ///
   /// - Parameter directories: the directories for the file, in order of preference.
-  package init(budget: Int, directories: [ByteString]) {
+  public init(budget: Int, directories: [ByteString]) {
     (self.budget, self.directories) = (budget, directories)
   }
 
   /// The number of bytes in the temporary file.
-  package var spilledBytes: Int { state.withLock { $0.spilled } }
+  public var spilledBytes: Int { state.withLock { $0.spilled } }
 
   /// The number of bytes that the temporary file takes on its volume.
-  package var fileBytes: UInt64 {
+  public var fileBytes: UInt64 {
     state.withLock { state in (try? state.file?.status().allocated) ?? 0 }
   }
 
@@ -49,7 +49,7 @@ internal import Synchronization
   /// Returns a block of at least `byteCount` bytes with undefined content.
   ///
   /// - Parameter isMapped: whether a small block is mapped as well, so that it can be spilled.
-  func allocate(_ byteCount: Int, isMapped: Bool = false) -> Block {
+  @usableFromInline func allocate(_ byteCount: Int, isMapped: Bool = false) -> Block {
     guard isMapped || byteCount >= Self.leastMapped else { return Block(heap: byteCount) }
     let page = Int(getpagesize())
     let size = (byteCount + page - 1) / page * page
@@ -106,10 +106,10 @@ internal import Synchronization
 
 extension SpillPool {
   /// A block of a pool's memory, released with its last reference.
-  @safe final class Block: @unchecked Sendable {
+  @usableFromInline @safe final class Block: @unchecked Sendable {
     // Unchecked: only the holder of a unique reference writes; all others read.
-    let start: UnsafeMutableRawPointer
-    let byteCount: Int
+    @usableFromInline let start: UnsafeMutableRawPointer
+    @usableFromInline let byteCount: Int
     private let backing: Backing
     private let pool: SpillPool?
 

@@ -3,16 +3,16 @@
 ///
 /// It has value semantics: a copy shares its memory until one of the two is changed.
 @safe
-package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
-  var block: SpillPool.Block?
-  let pool: SpillPool
-  var rows = 0
+public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
+  @usableFromInline var block: SpillPool.Block?
+  @usableFromInline let pool: SpillPool
+  @usableFromInline var rows = 0
 
   /// Creates an empty array.
-  package init(in pool: SpillPool = .shared) { self.pool = pool }
+  @inlinable public init(in pool: SpillPool = .shared) { self.pool = pool }
 
   /// Creates an array of equal values.
-  package init(repeating value: Element, count: Int, in pool: SpillPool = .shared) {
+  @inlinable public init(repeating value: Element, count: Int, in pool: SpillPool = .shared) {
     self.init(in: pool)
     reserve(count)
     for row in 0..<count { unsafe base[row] = value }
@@ -20,27 +20,27 @@ package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Creates an array from a collection.
-  package init(_ elements: some Collection<Element>, in pool: SpillPool = .shared) {
+  @inlinable public init(_ elements: some Collection<Element>, in pool: SpillPool = .shared) {
     self.init(in: pool)
     append(contentsOf: elements)
   }
 
   /// The number of elements that fit without new memory.
-  var capacity: Int {
+  @inlinable var capacity: Int {
     (block?.byteCount ?? 0) / MemoryLayout<Element>.stride
   }
 
   /// The first element. Requires a block.
-  var base: UnsafeMutablePointer<Element> {
+  @inlinable var base: UnsafeMutablePointer<Element> {
     unsafe block.unsafelyUnwrapped.start.assumingMemoryBound(to: Element.self)
   }
 
   /// The minimum size of a block in bytes.
-  static var least: Int { 1024 }
+  @inlinable static var least: Int { 1024 }
 
   /// Moves the elements into a new block with room for at least `wanted`.
   @inline(never)
-  mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
+  @inlinable mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
     let larger = pool.allocate(
       Swift.max(wanted * MemoryLayout<Element>.stride, Self.least), isMapped: isMapped)
     if let block {
@@ -51,33 +51,33 @@ package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Reserves room for `wanted` elements in total.
-  package mutating func reserve(_ wanted: Int) {
+  @inlinable public mutating func reserve(_ wanted: Int) {
     if wanted > capacity || !isKnownUniquelyReferenced(&block) { move(toRoomFor: wanted) }
   }
 
   /// Moves a short array from the heap to memory that can be spilled: for many short arrays.
-  package mutating func makeSpillable() {
+  public mutating func makeSpillable() {
     if let block, block.isOfHeap { move(toRoomFor: rows, isMapped: true) }
   }
 
   /// The size of the elements in bytes.
-  package var byteCount: Int { rows * MemoryLayout<Element>.stride }
+  @inlinable public var byteCount: Int { rows * MemoryLayout<Element>.stride }
 
   /// Makes the block unique, with room for more elements.
-  mutating func makeRoom(for more: Int) {
+  @inlinable mutating func makeRoom(for more: Int) {
     if isKnownUniquelyReferenced(&block), rows + more <= capacity { return }
     move(toRoomFor: rows + more <= capacity ? capacity : Swift.max(rows + more, 2 * capacity))
   }
 
   /// Appends an element.
-  package mutating func append(_ element: Element) {
+  @inlinable public mutating func append(_ element: Element) {
     makeRoom(for: 1)
     unsafe base[rows] = element
     rows += 1
   }
 
   /// Appends the elements of a collection.
-  package mutating func append(contentsOf elements: some Collection<Element>) {
+  @inlinable public mutating func append(contentsOf elements: some Collection<Element>) {
     let done: Void? = elements.withContiguousStorageIfAvailable { buffer in
       append(unsafe buffer.span)
     }
@@ -90,7 +90,7 @@ package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Appends the elements of a span.
-  package mutating func append(_ elements: Span<Element>) {
+  @inlinable public mutating func append(_ elements: Span<Element>) {
     if elements.isEmpty { return }
     makeRoom(for: elements.count)
     unsafe elements.withUnsafeBufferPointer { source in
@@ -101,14 +101,14 @@ package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Removes the last elements.
-  package mutating func removeLast(_ count: Int) {
+  @inlinable public mutating func removeLast(_ count: Int) {
     precondition(count >= 0 && count <= rows)
     rows -= count
   }
 
   /// Returns a copy of some elements as an array, for generic code in other modules, which is
   /// specialized for arrays and slow for a `Slice` of this type.
-  package func copy(_ range: Range<Int>) -> ArraySlice<Element> {
+  @inlinable public func copy(_ range: Range<Int>) -> ArraySlice<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= rows, "range out of bounds")
     guard block != nil else { return [] }
     return withExtendedLifetime(block) {
@@ -117,7 +117,7 @@ package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// Calls `body` with all elements, which are valid during the call.
-  package func withSpan<Result, Failure: Error>(
+  @inlinable public func withSpan<Result, Failure: Error>(
     _ body: (Span<Element>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withExtendedLifetime(block) { () throws(Failure) -> Result in
@@ -128,14 +128,14 @@ package struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
 }
 
 extension SpillableArray: RandomAccessCollection, MutableCollection {
-  package typealias Indices = Range<Int>
-  package typealias SubSequence = Slice<SpillableArray>
+  public typealias Indices = Range<Int>
+  public typealias SubSequence = Slice<SpillableArray>
 
-  package var startIndex: Int { 0 }
-  package var endIndex: Int { rows }
-  package var count: Int { rows }
+  @inlinable public var startIndex: Int { 0 }
+  @inlinable public var endIndex: Int { rows }
+  @inlinable public var count: Int { rows }
 
-  package subscript(index: Int) -> Element {
+  @inlinable public subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < rows, "index out of range")
       return unsafe base[index]
@@ -147,7 +147,7 @@ extension SpillableArray: RandomAccessCollection, MutableCollection {
     }
   }
 
-  package func withContiguousStorageIfAvailable<Result>(
+  @inlinable public func withContiguousStorageIfAvailable<Result>(
     _ body: (UnsafeBufferPointer<Element>) throws -> Result
   ) rethrows -> Result? {
     try withExtendedLifetime(block) {

@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 
 /// Runs other programs.
-package enum ChildProgram {
+public enum ChildProgram {
   /// The result of a program.
-  package struct Ending: Sendable, Hashable {
+  public struct Ending: Sendable, Hashable {
     /// The exit status, or 128 plus the number of the signal that killed it.
-    package let code: Int
-    package let output: [UInt8]
-    package let errors: [UInt8]
+    public let code: Int
+    public let output: [UInt8]
+    public let errors: [UInt8]
   }
 
   /// The maximum number of bytes returned for each output stream.
@@ -18,7 +18,7 @@ package enum ChildProgram {
   /// and waits until it exits. Its standard streams are memory files, so it never blocks on output.
   ///
   /// - Throws: if the program does not exist or cannot be executed.
-  package static func run(
+  public static func run(
     _ words: [ByteString], input: [UInt8] = []
   ) throws(SystemError) -> Ending {
     guard let name = words.first else { throw SystemError(.run, "", number: ENOENT) }

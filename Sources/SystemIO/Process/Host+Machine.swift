@@ -1,6 +1,6 @@
 extension Host {
   /// The machine ID from `/etc/machine-id`, or nil if there is none.
-  package static var machineID: String? {
+  public static var machineID: String? {
     guard let file = try? Descriptor.open(path: "/etc/machine-id"),
       let bytes = try? file.readAll(limit: 4096)
     else { return nil }
@@ -9,7 +9,7 @@ extension Host {
   }
 
   /// The boot ID of the running kernel, or nil if it is not available.
-  package static var bootID: String? {
+  public static var bootID: String? {
     guard let file = try? Descriptor.open(path: "/proc/sys/kernel/random/boot_id"),
       let bytes = try? file.readAll(limit: 4096), bytes.count >= 36
     else { return nil }
@@ -21,7 +21,7 @@ extension Host {
   ///
   /// - Parameter supplies: the kernel's directory of power supplies
   ///   (`Documentation/ABI/testing/sysfs-class-power`).
-  package static func isOnMainsPower(
+  public static func isOnMainsPower(
     supplies: ByteString = "/sys/class/power_supply"
   ) -> Bool {
     guard let directory = try? Directory.open(path: supplies), let names = try? directory.names()
@@ -44,7 +44,7 @@ extension Host {
   }
 
   /// The result of `writebackDelay(settings:)` when first used.
-  package static let writebackDelay = writebackDelay(settings: "/proc/sys/vm")
+  public static let writebackDelay = writebackDelay(settings: "/proc/sys/vm")
 
   /// Returns the number of seconds for which a store through a mapping may leave a file's
   /// modification time unchanged.
@@ -56,7 +56,7 @@ extension Host {
   /// the usual settings, and a day if no thread wakes.
   ///
   /// - Parameter settings: the kernel's directory of virtual memory settings.
-  package static func writebackDelay(settings: ByteString) -> Double {
+  public static func writebackDelay(settings: ByteString) -> Double {
     func seconds(_ key: ByteString) -> Double? {
       let bytes = try? Descriptor.open(path: settings.appending(key)).readAll(limit: 64)
       let digits = (bytes ?? []).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

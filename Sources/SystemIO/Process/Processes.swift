@@ -2,34 +2,34 @@
 ///
 /// Files are identified by device and inode, so the path by which a process opened one does not
 /// matter. Processes that start during the search may be missed.
-package enum Processes {
+public enum Processes {
   /// A process that uses one of the given files.
-  package struct Use: Sendable, Hashable {
-    package let process: Int32
+  public struct Use: Sendable, Hashable {
+    public let process: Int32
     /// The name of the process, at most 15 bytes (`comm`).
-    package let name: ByteString
+    public let name: ByteString
     /// The path by which the process refers to the file.
-    package let file: ByteString
+    public let file: ByteString
   }
 
   /// The result of a search.
-  package struct Found: Sendable {
+  public struct Found: Sendable {
     /// One use for each process that uses any of the files.
-    package internal(set) var uses: [Use] = []
+    public internal(set) var uses: [Use] = []
     /// The processes whose files could not be examined.
-    package internal(set) var unknown: [Process] = []
+    public internal(set) var unknown: [Process] = []
     /// The processes in a matching control group, each with the first such group.
-    package internal(set) var members: [Process] = []
+    public internal(set) var members: [Process] = []
   }
 
   /// A process that could not be examined, or that is in a control group.
-  package struct Process: Sendable, Hashable {
-    package let number: Int32
-    package let name: ByteString
+  public struct Process: Sendable, Hashable {
+    public let number: Int32
+    public let name: ByteString
     /// The user ID of the process.
-    package let user: UInt32
+    public let user: UInt32
     /// The path of its control group (cgroups(7)), or empty if unknown.
-    package let controlGroup: ByteString
+    public let controlGroup: ByteString
   }
 
   /// Finds processes that have one of the files open, mapped or as their working directory, except
@@ -38,7 +38,7 @@ package enum Processes {
   /// - Parameters:
   ///   - proc: the mount point of the proc file system.
   ///   - isMeantGroup: whether a control group, by its path, matches; nil if none does.
-  package static func using(
+  public static func using(
     in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
     _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> Found {
@@ -58,7 +58,7 @@ package enum Processes {
   }
 
   /// The mount point of the proc file system.
-  package static let proc: ByteString = "/proc"
+  public static let proc: ByteString = "/proc"
 
   /// Returns the control groups of a process: one, or one in each hierarchy of version 1.
   private static func groups(_ directory: borrowing Directory) -> [ByteString] {

@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// Output is written when 64 KiB have been buffered, at `flush()` and at the end of the value's
 /// lifetime. If the reader has closed its end, SIGPIPE ends the program.
-package final class StandardStream {
+public final class StandardStream {
   private let raw: Int32
   private let name: ByteString
   private var buffer: [UInt8] = []
@@ -18,40 +18,40 @@ package final class StandardStream {
   deinit { try? flush() }
 
   /// Returns the stream for results.
-  package static func output() -> StandardStream { StandardStream(1, "standard output") }
+  public static func output() -> StandardStream { StandardStream(1, "standard output") }
 
   /// Returns the stream for messages.
-  package static func errors() -> StandardStream { StandardStream(2, "standard error") }
+  public static func errors() -> StandardStream { StandardStream(2, "standard error") }
 
   /// Whether the stream is a terminal.
-  package var isTerminal: Bool { isatty(raw) == 1 }
+  public var isTerminal: Bool { isatty(raw) == 1 }
 
   /// Whether the stream is a file or a null device, not a terminal or a pipe.
-  package var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
+  public var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
 
   /// The width of the terminal in columns, or nil if the stream is not a terminal.
-  package var columns: Int? {
+  public var columns: Int? {
     let columns = cl_terminal_columns(raw)
     return columns > 0 ? columns : nil
   }
 
   /// Appends text.
-  package func write(_ text: String) throws(SystemError) { try write(bytes: text.utf8) }
+  public func write(_ text: String) throws(SystemError) { try write(bytes: text.utf8) }
 
   /// Appends bytes.
-  package func write(bytes: some Sequence<UInt8>) throws(SystemError) {
+  public func write(bytes: some Sequence<UInt8>) throws(SystemError) {
     buffer.append(contentsOf: bytes)
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
   /// Appends a span of bytes.
-  package func write(_ bytes: Span<UInt8>) throws(SystemError) {
+  public func write(_ bytes: Span<UInt8>) throws(SystemError) {
     buffer.append(bytes)
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
   /// Writes the buffered bytes.
-  package func flush() throws(SystemError) {
+  public func flush() throws(SystemError) {
     var written = 0
     defer { buffer.removeAll(keepingCapacity: true) }
     while written < buffer.count {
@@ -64,11 +64,11 @@ package final class StandardStream {
   }
 
   /// Whether standard input is a terminal.
-  package static var isInputTerminal: Bool { isatty(0) == 1 }
+  public static var isInputTerminal: Bool { isatty(0) == 1 }
 
   /// Reads a line of standard input, at most `limit` bytes, without the newline; nil at the end of
   /// the input. Bytes after the line stay unread.
-  package static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
+  public static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
     var line: [UInt8] = []
     var byte: [UInt8] = [0]
     while line.count < limit {
@@ -83,7 +83,7 @@ package final class StandardStream {
   }
 
   /// Reads standard input to its end; nil if it has more than `limit` bytes.
-  package static func readInput(limit: Int) throws(SystemError) -> [UInt8]? {
+  public static func readInput(limit: Int) throws(SystemError) -> [UInt8]? {
     let input = Descriptor(adopting: 0, name: "standard input")
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 64 * 1024)

@@ -7,9 +7,9 @@ internal import Glibc
 /// one ends the program at once with exit status 130. SIGUSR1 requests progress. Signals belong to
 /// the process: one watch serves all threads. A signal that was ignored at the start, as SIGHUP
 /// under nohup(1), stays ignored.
-package enum StopSignals {
+public enum StopSignals {
   /// The result of a wait.
-  package enum Event: Sendable, Hashable {
+  public enum Event: Sendable, Hashable {
     /// A stop was requested.
     case stop
     /// Progress was requested.
@@ -21,18 +21,18 @@ package enum StopSignals {
   }
 
   /// Starts handling the signals; before that they have their default effects. Cannot be undone.
-  package static func watch() throws(SystemError) {
+  public static func watch() throws(SystemError) {
     _ = try SystemError.check(.watchSignals, "this process") { cl_watch_signals() }
   }
 
   /// Whether a stop was requested. Cheap enough to call before each file and each MiB.
-  @Sendable package static func isStopping() -> Bool { cl_is_stopping() != 0 }
+  @Sendable public static func isStopping() -> Bool { cl_is_stopping() != 0 }
 
   /// Ends the program like a second signal: at once, with exit status 130.
-  package static func end() -> Never { _exit(CL_INTERRUPTED) }
+  public static func end() -> Never { _exit(CL_INTERRUPTED) }
 
   /// Waits for a signal for at most `milliseconds`. For use by one thread.
-  package static func wait(milliseconds: Int32) -> Event {
+  public static func wait(milliseconds: Int32) -> Event {
     switch cl_wait_for_signal(milliseconds) {
     case Int(CL_SIGNAL_STOP): .stop
     case Int(CL_SIGNAL_ASK): .ask
@@ -42,5 +42,5 @@ package enum StopSignals {
   }
 
   /// Wakes the waiting thread.
-  package static func wake() { cl_wake() }
+  public static func wake() { cl_wake() }
 }

@@ -1,7 +1,7 @@
 extension UInt64 {
   /// Adds a size, saturating at the maximum: sparse files can claim sizes whose sum exceeds 64
   /// bits.
-  package mutating func addClamping(_ size: UInt64) {
+  public mutating func addClamping(_ size: UInt64) {
     let (sum, isTooLarge) = addingReportingOverflow(size)
     self = isTooLarge ? .max : sum
   }
@@ -9,23 +9,23 @@ extension UInt64 {
 
 extension Sequence<UInt64> {
   /// The sum of the sizes, saturating at the maximum.
-  package var clampedSum: UInt64 { reduce(into: 0) { $0.addClamping($1) } }
+  public var clampedSum: UInt64 { reduce(into: 0) { $0.addClamping($1) } }
 }
 
 /// Formats byte counts.
-package enum ByteCount {
+public enum ByteCount {
   private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
   /// Returns the count in the unit that leaves 1 to 1023 before the point: `1.2 GiB`, `312 MiB`,
   /// `17 B`.
-  package static func text(_ bytes: UInt64) -> String {
+  public static func text(_ bytes: UInt64) -> String {
     var text: [UInt8] = []
     append(bytes, to: &text)
     return String(decoding: text, as: UTF8.self)
   }
 
   /// Appends the result of `text(_:)`.
-  package static func append(_ bytes: UInt64, to text: inout [UInt8]) {
+  public static func append(_ bytes: UInt64, to text: inout [UInt8]) {
     var value = Double(bytes)
     var unit = 0
     while value >= 1023.5, unit < units.count - 1 {

@@ -3,12 +3,12 @@
 /// Two Linux names can be equal as Swift strings (composed and decomposed é), so names are
 /// compared, hashed and sorted by their bytes. `description` is for display and escapes unprintable
 /// characters.
-package struct ByteString: Hashable, Sendable {
+public struct ByteString: Hashable, Sendable {
   /// The bytes and a terminating NUL, so that system calls need no copy.
-  let storage: [UInt8]
+  @usableFromInline let storage: [UInt8]
 
   /// Creates a name from bytes.
-  package init(_ bytes: some Sequence<UInt8>) {
+  @inlinable public init(_ bytes: some Sequence<UInt8>) {
     var storage: [UInt8] = []
     storage.reserveCapacity(bytes.underestimatedCount + 1)
     storage.append(contentsOf: bytes)
@@ -20,22 +20,22 @@ package struct ByteString: Hashable, Sendable {
   private init(terminated storage: [UInt8]) { self.storage = storage }
 
   /// Creates a name from a string's UTF-8.
-  package init(_ string: String) { self.init(string.utf8) }
+  public init(_ string: String) { self.init(string.utf8) }
 
   /// The number of bytes.
-  package var count: Int { storage.count - 1 }
+  @inlinable public var count: Int { storage.count - 1 }
 
   /// Whether the name has no bytes.
-  package var isEmpty: Bool { storage.count == 1 }
+  @inlinable public var isEmpty: Bool { storage.count == 1 }
 
   /// The bytes without the terminating NUL.
-  package var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
+  @inlinable public var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
 
   /// Whether the bytes contain a NUL, which is not valid in a file name.
-  package var hasNUL: Bool { withSpan { $0.contains(0) } }
+  public var hasNUL: Bool { withSpan { $0.contains(0) } }
 
   /// Calls `body` with the bytes without the terminating NUL.
-  package func withSpan<Result, Failure: Error>(
+  @inlinable public func withSpan<Result, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(storage.span.extracting(0..<(storage.count - 1)))
@@ -51,27 +51,27 @@ package struct ByteString: Hashable, Sendable {
   }
 
   /// The text, or nil if the bytes are not valid UTF-8.
-  package var utf8: String? { String(validating: bytes, as: UTF8.self) }
+  public var utf8: String? { String(validating: bytes, as: UTF8.self) }
 }
 
 extension ByteString: Comparable {
-  package static func < (left: Self, right: Self) -> Bool {
+  public static func < (left: Self, right: Self) -> Bool {
     left.withSpan { own in right.withSpan { own.precedes($0) } }
   }
 }
 
 extension ByteString: ExpressibleByStringLiteral {
-  package init(stringLiteral value: String) { self.init(value) }
+  public init(stringLiteral value: String) { self.init(value) }
 }
 
 // MARK: - Paths
 
 extension ByteString {
   /// The separator of components.
-  package static let slash = UInt8(ascii: "/")
+  public static let slash = UInt8(ascii: "/")
 
   /// Joins components with slashes; an absolute path begins with another one.
-  package init(joining components: some Sequence<ByteString>, isAbsolute: Bool = false) {
+  public init(joining components: some Sequence<ByteString>, isAbsolute: Bool = false) {
     var path = isAbsolute ? [Self.slash] : []
     var isFirst = true
     for component in components {
@@ -84,27 +84,27 @@ extension ByteString {
   }
 
   /// Whether the bytes end with those of a text.
-  package func hasSuffix(_ text: String) -> Bool {
+  public func hasSuffix(_ text: String) -> Bool {
     bytes.suffix(text.utf8.count).elementsEqual(text.utf8)
   }
 
   /// Whether the path begins with a slash.
-  package var isAbsolute: Bool { storage[0] == Self.slash }
+  public var isAbsolute: Bool { storage[0] == Self.slash }
 
   /// The components between slashes. Empty ones, from leading or repeated slashes, are omitted.
-  package var components: [ByteString] {
+  public var components: [ByteString] {
     bytes.split(separator: Self.slash).map { ByteString($0) }
   }
 
   /// The last component, or nil for `/` and the empty path.
-  package var lastComponent: ByteString? {
+  public var lastComponent: ByteString? {
     bytes.split(separator: Self.slash).last.map { ByteString($0) }
   }
 
   /// The reason why these bytes are not a valid directory entry name, or nil if they are: one
   /// component that is not empty, `.` or `..`, without `/` and NUL, of at most 255 bytes
   /// (NAME_MAX).
-  package var nameFault: String? {
+  public var nameFault: String? {
     if isEmpty { return "it is empty" }
     if self == "." || self == ".." { return "it is '\(self)'" }
     if bytes.contains(Self.slash) { return "it contains a '/'" }
@@ -113,7 +113,7 @@ extension ByteString {
   }
 
   /// Whether the name is the text form of a UUID (RFC 9562, section 4), in upper or lower case.
-  package var isUUID: Bool {
+  public var isUUID: Bool {
     let bytes = bytes
     return count == 36
       && bytes.enumerated().allSatisfy { place, byte in
@@ -124,7 +124,7 @@ extension ByteString {
 
   /// The path of the parent directory: empty for a relative path of one component and for the empty
   /// path, `/` for an absolute path of one component.
-  package var parent: ByteString {
+  public var parent: ByteString {
     let (bytes, first) = (bytes, bytes.startIndex + (isAbsolute ? 1 : 0))
     var end = bytes.endIndex
     while end > first, bytes[end - 1] == Self.slash { end -= 1 }
@@ -134,7 +134,7 @@ extension ByteString {
   }
 
   /// Joins two paths with one slash. If one is empty, returns the other.
-  package func appending(_ other: ByteString) -> ByteString {
+  public func appending(_ other: ByteString) -> ByteString {
     if isEmpty { return other }
     if other.isEmpty { return self }
     var joined: [UInt8] = []
@@ -147,7 +147,7 @@ extension ByteString {
   }
 
   /// Whether the path equals `prefix` or is below it, compared by components.
-  package func isWithin(_ prefix: ByteString) -> Bool {
+  public func isWithin(_ prefix: ByteString) -> Bool {
     guard bytes.starts(with: prefix.bytes) else { return false }
     return count == prefix.count || prefix.isEmpty || prefix.bytes.last == Self.slash
       || storage[prefix.count] == Self.slash
@@ -155,7 +155,7 @@ extension ByteString {
 
   /// Returns the path relative to `prefix`, in which it must be (`isWithin(_:)`); empty for
   /// `prefix` itself.
-  package func relative(to prefix: ByteString) -> ByteString {
+  public func relative(to prefix: ByteString) -> ByteString {
     ByteString(bytes.dropFirst(prefix.count).drop { $0 == Self.slash })
   }
 }
@@ -166,7 +166,7 @@ extension ByteString: CustomStringConvertible {
   /// The name for display: control characters, bidirectional marks, backslashes and bytes that are
   /// not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`). A name can neither break a line of
   /// output nor look like another name.
-  package var description: String {
+  public var description: String {
     if bytes.allSatisfy(Self.isPlain) { return String(decoding: bytes, as: UTF8.self) }
     var shown: [UInt8] = []
     appendShown(to: &shown)
@@ -174,7 +174,7 @@ extension ByteString: CustomStringConvertible {
   }
 
   /// Appends the UTF-8 of `description`. Bytes that need no escape are copied unchanged.
-  package func appendShown(to buffer: inout [UInt8]) {
+  public func appendShown(to buffer: inout [UInt8]) {
     var rest = bytes
     while !rest.isEmpty {
       let plain = rest.prefix(while: Self.isPlain)
@@ -198,7 +198,7 @@ extension ByteString: CustomStringConvertible {
 
   /// Returns the first scalar and its length in bytes, or nil if the bytes are empty or do not
   /// begin with valid UTF-8.
-  package static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
+  public static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
     guard let first = bytes.first else { return nil }
     if first < 0x80 { return (Unicode.Scalar(first), 1) }
     let length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2

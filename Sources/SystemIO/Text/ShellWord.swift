@@ -1,8 +1,8 @@
 /// Quoting for a POSIX shell.
-package enum ShellWord {
+public enum ShellWord {
   /// Returns a word of any bytes. If some of them are not printable, it is quoted as `$'…'`, which
   /// POSIX has since 2024 and bash, ksh and zsh support.
-  package static func text(_ word: ByteString) -> String {
+  public static func text(_ word: ByteString) -> String {
     let shown = word.description
     if word == ByteString(shown) { return text(shown) }
     let escaped = word.bytes.map { byte in
@@ -14,7 +14,7 @@ package enum ShellWord {
   }
 
   /// Returns a word, in single quotes if the shell would interpret it.
-  package static func text(_ word: String) -> String {
+  public static func text(_ word: String) -> String {
     let isPlain = word.utf8.allSatisfy { byte in
       UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
         || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "/._-+=:,@".utf8.contains(byte)

@@ -3,7 +3,7 @@ internal import Glibc
 extension Span<UInt8> {
   /// Whether both spans hold the same bytes, compared with memcmp(3) (`==` of arrays takes 0.5 ns
   /// for each byte).
-  package func hasSameBytes(as other: Span<UInt8>) -> Bool {
+  public func hasSameBytes(as other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     return unsafe withUnsafeBytes { mine in
       unsafe other.withUnsafeBytes { theirs in
@@ -14,17 +14,17 @@ extension Span<UInt8> {
   }
 
   /// Whether the last bytes are those of another span.
-  package func hasSuffix(_ suffix: Span<UInt8>) -> Bool {
+  public func hasSuffix(_ suffix: Span<UInt8>) -> Bool {
     count >= suffix.count
       && extracting((count - suffix.count)..<count).hasSameBytes(as: suffix)
   }
 
   /// Whether these bytes sort before others. False if they are equal.
-  package func precedes(_ other: Span<UInt8>) -> Bool { order(other) < 0 }
+  public func precedes(_ other: Span<UInt8>) -> Bool { order(other) < 0 }
 
   /// Compares these bytes with others: returns a negative number if they sort first, 0 if both are
   /// equal, otherwise a positive number.
-  package func order(_ other: Span<UInt8>) -> Int {
+  public func order(_ other: Span<UInt8>) -> Int {
     let common = min(count, other.count)
     let order = unsafe withUnsafeBytes { mine in
       unsafe other.withUnsafeBytes { theirs in
@@ -36,7 +36,7 @@ extension Span<UInt8> {
   }
 
   /// Whether the span contains a byte.
-  package func contains(_ byte: UInt8) -> Bool {
+  public func contains(_ byte: UInt8) -> Bool {
     unsafe withUnsafeBytes {
       guard let first = $0.baseAddress else { return false }
       return unsafe memchr(first, Int32(byte), $0.count) != nil
@@ -46,7 +46,7 @@ extension Span<UInt8> {
 
 extension [UInt8] {
   /// Appends the bytes of a span.
-  package mutating func append(_ span: Span<UInt8>) {
+  @inlinable public mutating func append(_ span: Span<UInt8>) {
     unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
 }

@@ -1,6 +1,6 @@
 /// A queue between threads that holds at most `capacity` elements: `put` waits while it is full,
 /// `take` waits while it is empty.
-package final class BoundedQueue<Element: Sendable>: Sendable {
+public final class BoundedQueue<Element: Sendable>: Sendable {
   private let state: ConditionLock<State>
 
   private struct State: Sendable {
@@ -28,14 +28,14 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Creates an empty queue. A capacity below 1 counts as 1.
-  package init(capacity: Int) {
+  public init(capacity: Int) {
     state = ConditionLock(State(capacity: max(1, capacity)))
   }
 
   /// Appends an element, waiting for room. Returns false if the queue is closed; the element is
   /// then not added.
   @discardableResult
-  package func put(_ element: Element) -> Bool {
+  public func put(_ element: Element) -> Bool {
     unsafe state.withLock { state, wait in
       while unsafe state.pointee.isFull { wait() }
       if unsafe state.pointee.isClosed { return false }
@@ -45,7 +45,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Appends an element without waiting. Returns false if the queue is full or closed.
-  package func offer(_ element: Element) -> Bool {
+  public func offer(_ element: Element) -> Bool {
     unsafe state.withLock { state, _ in
       if unsafe state.pointee.isFull || state.pointee.isClosed { return false }
       unsafe state.pointee.elements.append(element)
@@ -54,7 +54,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Takes the first element, waiting at most `milliseconds`; nil if none arrives.
-  package func take(waitingAtMost milliseconds: Int) -> Element? {
+  public func take(waitingAtMost milliseconds: Int) -> Element? {
     unsafe state.withLock(waitingAtMost: milliseconds) { state, wait in
       while unsafe state.pointee.isWaitedFor { if !wait() { break } }
       return unsafe state.pointee.take()
@@ -62,7 +62,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Takes the first element, waiting for one; nil if the queue is closed and empty.
-  package func take() -> Element? {
+  public func take() -> Element? {
     unsafe state.withLock { state, wait in
       while unsafe state.pointee.isWaitedFor { wait() }
       return unsafe state.pointee.take()
@@ -70,7 +70,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Refuses further elements. Those in the queue can still be taken.
-  package func close() {
+  public func close() {
     unsafe state.withLock { state, _ in unsafe state.pointee.isClosed = true }
   }
 }

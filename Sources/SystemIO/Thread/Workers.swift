@@ -5,7 +5,7 @@ internal import Glibc
 /// Blocking calls belong here and never on Swift's cooperative pool, which is as wide as the number
 /// of cores and does not grow. Jobs start in the order of submission and end in any order. Jobs
 /// handle their own errors. A job must not call `finish()`.
-package final class Workers: Sendable {
+public final class Workers: Sendable {
   private let queue: BoundedQueue<Job>
   private let alive: ConditionLock<Int>
 
@@ -15,7 +15,7 @@ package final class Workers: Sendable {
 
   /// Starts `count` threads (at least 1) and a queue of at most `capacity` jobs. Threads inherit
   /// the fault plan of the thread that starts them.
-  package init(count: Int, capacity: Int, name: String) throws(SystemError) {
+  public init(count: Int, capacity: Int, name: String) throws(SystemError) {
     queue = BoundedQueue(capacity: capacity)
     alive = ConditionLock(0)
     for _ in 0..<max(1, count) {
@@ -30,12 +30,12 @@ package final class Workers: Sendable {
 
   /// Submits a job, waiting while the queue is full. Returns false after `finish()`.
   @discardableResult
-  package func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
+  public func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
     queue.put(Job(run: job))
   }
 
   /// Refuses further jobs and waits until the queue is empty and all threads have exited.
-  package func finish() {
+  public func finish() {
     queue.close()
     unsafe alive.withLock { alive, wait in while unsafe alive.pointee > 0 { wait() } }
   }

@@ -1,25 +1,25 @@
 internal import CLinux
 
 /// The free space of a volume for a user without privileges.
-package struct VolumeSpace: Hashable, Sendable {
+public struct VolumeSpace: Hashable, Sendable {
   /// The bytes that can still be written.
-  package let available: UInt64
+  public let available: UInt64
   /// The total size in bytes.
-  package let total: UInt64
+  public let total: UInt64
   /// The number of files that can still be created; 0 if the file system does not count them.
-  package let availableInodes: UInt64
+  public let availableInodes: UInt64
   /// Whether the file system counts inodes and has a fixed number of them.
-  package var countsInodes: Bool
+  public var countsInodes: Bool
   /// The additional bytes that only root can write.
-  package var reserved: UInt64 = 0
+  public var reserved: UInt64 = 0
   /// The space that file content takes.
-  package var keeping = Keeping.unknown
+  public var keeping = Keeping.unknown
   /// The device number of the file system, if known. Volumes with the same number share their
   /// space.
-  package var device: UInt64?
+  public var device: UInt64?
 
   /// The space that file content takes on a volume.
-  package enum Keeping: Hashable, Sendable {
+  public enum Keeping: Hashable, Sendable {
     /// Possibly less than its size: the file system may compress or deduplicate, or is unknown.
     case unknown
     /// Whole blocks of the given size in bytes.
@@ -29,7 +29,7 @@ package struct VolumeSpace: Hashable, Sendable {
   }
 
   /// Makes the space of a volume.
-  package init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
+  public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
     self.available = available
     self.total = total
     self.availableInodes = availableInodes
@@ -48,7 +48,7 @@ package struct VolumeSpace: Hashable, Sendable {
 
   /// Returns the minimum number of bytes of the volume that a file with `bytes` bytes of data
   /// takes, or `bytes` if that is unknown.
-  package func taken(by bytes: UInt64) -> UInt64 {
+  public func taken(by bytes: UInt64) -> UInt64 {
     switch keeping {
     case .unknown: bytes
     case .blocks(let block): Self.rounded(bytes, to: block)
@@ -65,7 +65,7 @@ package struct VolumeSpace: Hashable, Sendable {
 
 extension Descriptor {
   /// Returns the volume's free space.
-  package func space() throws(SystemError) -> VolumeSpace {
+  public func space() throws(SystemError) -> VolumeSpace {
     var volume = cl_volume()
     _ = try SystemError.check(.space, name) { unsafe cl_space(raw, &volume) }
     return VolumeSpace(volume)
@@ -78,7 +78,7 @@ extension Descriptor {
 
   /// Returns the number of bytes whose blocks are shared with other files and which removing the
   /// file would not free. 0 if the file system does not report it.
-  package func sharedBytes() throws(SystemError) -> UInt64 {
+  public func sharedBytes() throws(SystemError) -> UInt64 {
     var bytes: UInt64 = 0
     do {
       _ = try SystemError.check(.readFlags, name) { unsafe cl_shared_bytes(raw, &bytes) }
@@ -92,18 +92,18 @@ extension Descriptor {
 
 extension Directory {
   /// Whether the volume is mounted read-only.
-  package func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
+  public func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
 
   /// Returns the free space of the directory's volume.
-  package func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }
+  public func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }
 
   /// Whether the directory's volume records access times (no `noatime`).
-  package func notesAccess() throws(SystemError) -> Bool {
+  public func notesAccess() throws(SystemError) -> Bool {
     try SystemError.check(.space, path) { cl_notes_access(raw) } != 0
   }
 
   /// Whether files on the directory's volume may share blocks with others (reflinks).
-  package func mayShareBlocks() throws(SystemError) -> Bool {
+  public func mayShareBlocks() throws(SystemError) -> Bool {
     try SystemError.check(.space, path) { cl_may_share(raw) } != 0
   }
 }

@@ -2,7 +2,7 @@ internal import CLinux
 
 /// The reliability of file times as evidence that content is unchanged (docs/state-file.md,
 /// "Rules").
-package enum VolumeTimes: Sendable, Hashable {
+public enum VolumeTimes: Sendable, Hashable {
   /// The clock of this machine sets the times, and a change of content updates them, possibly late.
   case exact
   /// The clock of another machine may set the times: network file systems and FUSE.
@@ -14,7 +14,7 @@ package enum VolumeTimes: Sendable, Hashable {
 
 extension Descriptor {
   /// Returns the reliability of file times on this volume.
-  package func volumeTimes() throws(SystemError) -> VolumeTimes { try volumeTimes(overlaid: 0) }
+  public func volumeTimes() throws(SystemError) -> VolumeTimes { try volumeTimes(overlaid: 0) }
 
   /// Returns the reliability of file times on this volume, which is a layer of `depth` nested
   /// overlays.
@@ -30,12 +30,12 @@ extension Descriptor {
   /// Whether no process has the file open or mapped for writing: every later write then updates its
   /// modification time (docs/state-file.md, "Rules"). False if that is unknown, as for another
   /// user's file or on a network file system.
-  package var hasNoWriter: Bool { cl_has_no_writer(raw) == 1 }
+  public var hasNoWriter: Bool { cl_has_no_writer(raw) == 1 }
 }
 
 extension Directory {
   /// Returns the reliability of file times on the directory's volume.
-  package func volumeTimes() throws(SystemError) -> VolumeTimes { try descriptor.volumeTimes() }
+  public func volumeTimes() throws(SystemError) -> VolumeTimes { try descriptor.volumeTimes() }
 }
 
 extension VolumeTimes {

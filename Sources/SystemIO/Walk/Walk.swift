@@ -6,18 +6,18 @@
 /// twice unless it was renamed in the meantime.
 ///
 /// The generic parts are inlinable, so that they are specialized for the visitor.
-package struct Walk: ~Copyable {
+public struct Walk: ~Copyable {
   private var cursor: DirectoryCursor
-  var batch = WalkBatch()
+  @usableFromInline var batch = WalkBatch()
 
   /// Creates a walk of the tree below an open directory.
-  package init(_ root: consuming Directory) {
+  public init(_ root: consuming Directory) {
     cursor = DirectoryCursor(root: root)
   }
 
   /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
   /// to walk the tree in its then current state.
-  package mutating func run<Visitor: WalkVisitor & ~Copyable>(
+  @inlinable public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
     _ = run(&visitor, from: WalkStart(path: [], state: state))
@@ -25,7 +25,7 @@ package struct Walk: ~Copyable {
 
   /// Walks a directory below the root and everything below it. Returns the directories not yet
   /// visited, in order, if the visitor yields them to another walk.
-  package mutating func run<Visitor: WalkVisitor & ~Copyable>(
+  @inlinable public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
   ) -> [WalkStart<Visitor.State>] {
     var pending: [Pending<Visitor.State>] = []
@@ -53,7 +53,7 @@ package struct Walk: ~Copyable {
 
   /// Lists the current directory, passes each batch to the visitor and records the directories to
   /// enter.
-  mutating func list<Visitor: WalkVisitor & ~Copyable>(
+  @inlinable mutating func list<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, device: UInt64, state: Visitor.State,
     pending: inout [Pending<Visitor.State>]
   ) {
@@ -79,7 +79,7 @@ package struct Walk: ~Copyable {
     pending[first...].reverse()
   }
 
-  func report<Visitor: WalkVisitor & ~Copyable>(
+  @inlinable func report<Visitor: WalkVisitor & ~Copyable>(
     _ error: SystemError, at name: ByteString, to visitor: inout Visitor, state: Visitor.State
   ) {
     if let problem = problem(error, name) { visitor.failed(problem, state: state) }
@@ -88,14 +88,14 @@ package struct Walk: ~Copyable {
 
 extension Walk {
   /// A directory to enter.
-  struct Pending<State> {
-    let name: ByteString
-    let device: UInt64
+  @usableFromInline struct Pending<State> {
+    @usableFromInline let name: ByteString
+    @usableFromInline let device: UInt64
     /// The number of levels below the root.
-    let depth: Int
-    let state: State
+    @usableFromInline let depth: Int
+    @usableFromInline let state: State
 
-    init(_ batch: borrowing WalkBatch, _ index: Int, depth: Int, state: State) {
+    @inlinable init(_ batch: borrowing WalkBatch, _ index: Int, depth: Int, state: State) {
       let entry = batch.entries[index]
       name = batch.name(entry)
       device = entry.status.identity.device
@@ -106,7 +106,7 @@ extension Walk {
 
   /// Makes the directory at a path the current one, at the start of its listing, and returns its
   /// device.
-  mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
+  @usableFromInline mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try cursor.ascend(to: 0)
     for name in path { try cursor.descend(name) }
     if path.isEmpty { try cursor.root.descriptor.seek(to: 0) }
@@ -114,37 +114,37 @@ extension Walk {
   }
 
   /// Returns the path of a pending directory at a depth.
-  func path(of name: ByteString, depth: Int) -> [ByteString] {
+  @usableFromInline func path(of name: ByteString, depth: Int) -> [ByteString] {
     cursor.names.prefix(depth - 1) + [name]
   }
 
   /// Makes a directory at a depth the current one, a child of the one above it.
-  mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
+  @usableFromInline mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
     try cursor.ascend(to: depth - 1)
     try cursor.descend(name)
   }
 
   /// Fills the batch with the next entries of the current directory, which is on `device`.
-  mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
+  @usableFromInline mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
     guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
     batch.look(in: cursor.raw, on: device) { cursor.path }
     return true
   }
 
-  func directoryContext() -> WalkDirectory {
+  @usableFromInline func directoryContext() -> WalkDirectory {
     WalkDirectory(
       depth: cursor.depth, relativePath: cursor.relativePath,
       directory: Directory(adopting: cursor.raw, path: cursor.path))
   }
 
   /// Returns the problem to report to the visitor, or nil if the entry has vanished.
-  func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
+  @usableFromInline func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(path: cursor.relativePath.appending(name), error: error)
   }
 
   /// Returns the problem for a directory at a path that was not reached.
-  func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
+  @usableFromInline func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(
       path: ByteString(joining: path), error: error)

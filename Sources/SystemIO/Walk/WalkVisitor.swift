@@ -5,31 +5,31 @@ internal import Glibc
 ///
 /// A directory of up to about 2,000 entries comes in one batch, a larger one in several. Entries
 /// are in the file system's order.
-package struct WalkBatch: ~Copyable {
+public struct WalkBatch: ~Copyable {
   /// An entry: the range of its name in the batch's `bytes`, and its status.
-  package struct Entry: Sendable {
+  public struct Entry: Sendable {
     /// The range of the name's bytes.
-    package let nameRange: Range<Int>
-    package let status: FileStatus
+    public let nameRange: Range<Int>
+    public let status: FileStatus
     /// The access time in seconds since 1970, as far as the volume records it.
-    package let accessed: Int64
+    public let accessed: Int64
   }
 
   /// The entries.
-  package private(set) var entries: [Entry] = []
+  public private(set) var entries: [Entry] = []
   var listing = Directory.Listing()
 
   /// The bytes of the names, valid until the visitor returns.
-  package var bytes: [UInt8] { listing.bytes }
+  public var bytes: [UInt8] { listing.bytes }
 
   /// The names whose status could not be read, and the errors.
-  private(set) var failures: [(name: ByteString, error: SystemError)] = []
+  @usableFromInline private(set) var failures: [(name: ByteString, error: SystemError)] = []
   /// The number of entries whose inode differed from the listed one although nothing is mounted
   /// there. On such a file system the quick lookup needs two calls.
   private var surprises = 0
 
   /// Returns a copy of an entry's name.
-  package func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
+  public func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
 }
 
 extension WalkBatch {
@@ -60,44 +60,44 @@ extension WalkBatch {
 }
 
 /// The directory of a batch.
-package struct WalkDirectory: ~Copyable {
+public struct WalkDirectory: ~Copyable {
   /// The number of levels below the root of the walk, 0 for the root.
-  package let depth: Int
+  public let depth: Int
   /// The path relative to the root of the walk, empty for the root.
-  package let relativePath: ByteString
+  public let relativePath: ByteString
   /// The open directory, for calls on its children.
-  package let directory: Directory
+  public let directory: Directory
 
   /// Gives up the descriptor, which the walk owns, without closing it.
-  consuming func release() { directory.release() }
+  @usableFromInline consuming func release() { directory.release() }
 }
 
 /// The directories of a batch to enter.
-package struct WalkDescent<State>: ~Copyable {
-  var wanted: [(entry: Int, state: State)] = []
-  var isAbandoned = false
+public struct WalkDescent<State>: ~Copyable {
+  @usableFromInline var wanted: [(entry: Int, state: State)] = []
+  @usableFromInline var isAbandoned = false
 
-  init() {}
+  @inlinable init() {}
 
   /// Enters the directory at this index of the batch's entries, with a state for the visitor.
-  package mutating func enter(_ entry: Int, with state: State) {
+  @inlinable public mutating func enter(_ entry: Int, with state: State) {
     wanted.append((entry, state))
   }
 
   /// Ends the listing of the directory and enters none of its subdirectories, including those of
   /// earlier batches.
-  package mutating func abandonDirectory() { isAbandoned = true }
+  @inlinable public mutating func abandonDirectory() { isAbandoned = true }
 }
 
 /// An entry or a directory that could not be read.
-package struct WalkProblem: Sendable {
+public struct WalkProblem: Sendable {
   /// The path relative to the root of the walk.
-  package let path: ByteString
-  package let error: SystemError
+  public let path: ByteString
+  public let error: SystemError
 }
 
 /// The receiver of the entries that a walk finds.
-package protocol WalkVisitor: ~Copyable {
+public protocol WalkVisitor: ~Copyable {
   /// The visitor's state for a directory, passed to `enter`.
   associatedtype State
 
@@ -119,20 +119,20 @@ package protocol WalkVisitor: ~Copyable {
 }
 
 /// A directory below the root at which a walk begins.
-package struct WalkStart<State> {
+public struct WalkStart<State> {
   /// The names from the root to the directory; empty for the root.
-  package let path: [ByteString]
+  public let path: [ByteString]
   /// The visitor's state for the directory.
-  package let state: State
+  public let state: State
 
   /// Creates a start.
-  package init(path: [ByteString], state: State) {
+  @inlinable public init(path: [ByteString], state: State) {
     self.path = path
     self.state = state
   }
 }
 
 extension WalkVisitor where Self: ~Copyable {
-  package var isDone: Bool { false }
-  package var isYielding: Bool { false }
+  @inlinable public var isDone: Bool { false }
+  @inlinable public var isYielding: Bool { false }
 }
