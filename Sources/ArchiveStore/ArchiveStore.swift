@@ -13,29 +13,29 @@
 // blob before its bytes are returned. The module has no knowledge of policies, apps or terminals.
 
 /// The limits of the format, which readers enforce before they reserve memory.
-package enum FormatLimit {
+public enum FormatLimit {
   /// The maximum size of a blob, in bytes.
-  package static let blob = 8 << 20
+  public static let blob = 8 << 20
   /// The maximum decoded size of a frame, in bytes.
-  package static let frame = 16 << 20
+  public static let frame = 16 << 20
   /// The maximum stored size of a frame, in bytes. Incompressible content grows by less than 1/128.
-  package static let storedFrame = frame + frame / 128
+  public static let storedFrame = frame + frame / 128
   /// The maximum size of a pack's contents table, in bytes.
-  package static let contents = 16 << 20
+  public static let contents = 16 << 20
   /// The maximum length of a path in a snapshot, in bytes.
-  package static let path = 64 << 10
+  public static let path = 64 << 10
   /// The maximum depth of nested directories.
-  package static let depth = 4096
+  public static let depth = 4096
   /// The maximum size of repository.json, in bytes.
-  package static let repositoryFile = 1 << 20
+  public static let repositoryFile = 1 << 20
   /// The maximum size of a snapshot, in bytes.
-  package static let snapshot = 64 << 20
+  public static let snapshot = 64 << 20
   /// The maximum number of values in a snapshot's JSON, which bounds memory.
-  package static let snapshotValues = 1 << 21
+  public static let snapshotValues = 1 << 21
   /// The maximum size of an index object, in bytes.
-  package static let index = 1 << 30
+  public static let index = 1 << 30
   /// The maximum number of frames in a pack; an index stores a frame number in 16 bits.
-  package static let framesPerPack = 16_384
+  public static let framesPerPack = 16_384
   /// The maximum number of blobs in a pack, so that its contents table stays within its limit.
-  package static let blobsPerPack = 262_144
+  public static let blobsPerPack = 262_144
 }

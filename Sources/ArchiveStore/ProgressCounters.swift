@@ -1,8 +1,8 @@
 internal import Synchronization
-package import SystemIO
+public import SystemIO
 
 /// The progress of an operation, updated by its threads and readable from any thread.
-package final class ProgressCounters: Sendable {
+public final class ProgressCounters: Sendable {
   private let filesToDo = Atomic<Int>(0)
   private let bytesToDo = Atomic<UInt64>(0)
   private let filesDone = Atomic<Int>(0)
@@ -14,10 +14,10 @@ package final class ProgressCounters: Sendable {
   private let noun: String
 
   /// Creates counters that start at zero, with `noun` as the word for one counted item.
-  package init(of noun: String = "file") { self.noun = noun }
+  public init(of noun: String = "file") { self.noun = noun }
 
   /// The current counts.
-  package var progress: State {
+  public var progress: State {
     State(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
@@ -27,55 +27,55 @@ package final class ProgressCounters: Sendable {
   }
 
   /// Adds to the expected totals.
-  package func expect(files: Int, bytes: UInt64) {
+  public func expect(files: Int, bytes: UInt64) {
     filesToDo.add(files, ordering: .relaxed)
     bytesToDo.wrappingAdd(bytes, ordering: .relaxed)
   }
 
   /// Sets the path of the current file.
-  package func begin(_ path: ByteString) { active.withLock { $0 = path } }
+  public func begin(_ path: ByteString) { active.withLock { $0 = path } }
 
   /// Counts processed bytes.
-  package func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
+  public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
 
   /// Counts bytes that an interrupted run has already read and stored.
-  package func didResume(bytes: UInt64) {
+  public func didResume(bytes: UInt64) {
     didHandle(bytes: bytes)
     bytesResumed.wrappingAdd(bytes, ordering: .relaxed)
   }
 
   /// Counts processed files.
-  package func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }
+  public func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }
 
   /// Counts an opened source file.
-  package func didOpen() { opened.add(1, ordering: .relaxed) }
+  public func didOpen() { opened.add(1, ordering: .relaxed) }
 
   /// Counts a problem.
-  package func didFail() { problems.add(1, ordering: .relaxed) }
+  public func didFail() { problems.add(1, ordering: .relaxed) }
 }
 
 extension ProgressCounters {
   /// A snapshot of an operation's progress.
-  package struct State: Sendable, Hashable {
+  public struct State: Sendable, Hashable {
     /// The expected number of files and their bytes; 0 while unknown.
-    package var filesToDo = 0
-    package var bytesToDo: UInt64 = 0
+    public var filesToDo = 0
+    public var bytesToDo: UInt64 = 0
     /// The processed files and bytes. A file that changes while it is read is counted each time.
-    package var filesDone = 0
-    package var bytesDone: UInt64 = 0
+    public var filesDone = 0
+    public var bytesDone: UInt64 = 0
     /// The part of `bytesDone` that an interrupted run had read of files it did not finish.
-    package var bytesResumed: UInt64 = 0
+    public var bytesResumed: UInt64 = 0
     /// The number of source files that were opened.
-    package var opened = 0
+    public var opened = 0
     /// The number of problems so far.
-    package var problems = 0
+    public var problems = 0
     /// The logical path of the current file; empty before the first.
-    package var active: ByteString = ""
+    public var active: ByteString = ""
     /// The word for one counted item.
-    package var noun = "file"
+    public var noun = "file"
 
     /// Creates a state from its parts.
-    package init(
+    public init(
       filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
       bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",
       noun: String = "file"

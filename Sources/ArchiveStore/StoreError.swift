@@ -1,23 +1,23 @@
 internal import Codecs
-package import SystemIO
+public import SystemIO
 
 /// A failed operation of a repository or its storage.
-package struct StoreError: Error, Hashable, Sendable {
+public struct StoreError: Error, Hashable, Sendable {
   /// The kind of failure, for callers that handle it.
-  package let code: Code
+  public let code: Code
   /// The action that failed, as the words after "cannot".
-  package let action: String
+  public let action: String
   /// The subject of the action: a path or the name of an object.
-  package let subject: String
+  public let subject: String
   /// The reason for the failure.
-  package let reason: String
+  public let reason: String
   /// The suggested next step, if there is one.
-  package let hint: String?
+  public let hint: String?
   /// The system call that failed, if there is one.
-  package let cause: SystemError?
+  public let cause: SystemError?
 
   /// Creates an error.
-  package init(
+  public init(
     _ code: Code, _ action: String, subject: String, reason: String, hint: String? = nil,
     cause: SystemError? = nil
   ) {
@@ -35,7 +35,7 @@ package struct StoreError: Error, Hashable, Sendable {
   }
 
   /// The kinds of failure that callers distinguish.
-  package enum Code: String, Sendable, CaseIterable {
+  public enum Code: String, Sendable, CaseIterable {
     /// There is no repository at the location.
     case noRepository
     /// The location of a new repository is not empty.
@@ -73,7 +73,7 @@ package struct StoreError: Error, Hashable, Sendable {
   }
 
   /// The kinds of failure that a command distinguishes by exit status.
-  package enum Kind: Sendable, Hashable, CaseIterable {
+  public enum Kind: Sendable, Hashable, CaseIterable {
     case noRepository
     case busy
     case damaged
@@ -83,7 +83,7 @@ package struct StoreError: Error, Hashable, Sendable {
   }
 
   /// The kind of this failure.
-  package var kind: Kind {
+  public var kind: Kind {
     switch code {
     case .noRepository: .noRepository
     case .busy: .busy
@@ -97,7 +97,7 @@ package struct StoreError: Error, Hashable, Sendable {
 
   /// The stable code; that of the system call if one failed for another reason than a missing
   /// object.
-  package var errorCode: ErrorCode {
+  public var errorCode: ErrorCode {
     switch code {
     case .noRepository: .noRepository
     case .notEmpty: .notEmpty
@@ -119,7 +119,7 @@ package struct StoreError: Error, Hashable, Sendable {
 
 extension StoreError: CustomStringConvertible {
   /// The complete message: "cannot read 'index/ab…': …".
-  package var description: String { "cannot \(action) '\(subject)': \(reason)" }
+  public var description: String { "cannot \(action) '\(subject)': \(reason)" }
 }
 
 extension StoreError {

@@ -1,8 +1,8 @@
-package import SystemIO
+public import SystemIO
 
 extension Timestamp {
   /// The time in UTC in RFC 3339 format, with nanoseconds if they are not 0.
-  package var rfc3339: String {
+  public var rfc3339: String {
     let days = Self.divide(seconds, by: 86_400)
     let second = (seconds % 86_400 + 86_400) % 86_400
     let date = Self.date(days: days)
@@ -15,7 +15,7 @@ extension Timestamp {
 
   /// Parses an RFC 3339 time with a fraction of up to nine digits and `Z` or an offset. Returns nil
   /// for any other text, and for an invalid date or time.
-  package init?(rfc3339 text: String) {
+  public init?(rfc3339 text: String) {
     var reader = DateReader(rest: Array(text.utf8)[...])
     guard let year = reader.number(4), reader.take("-"), let month = reader.number(2),
       reader.take("-"), let day = reader.number(2), reader.take("T") || reader.take("t"),
@@ -103,5 +103,5 @@ extension Timestamp {
 
 extension LockHolder {
   /// The lock's holder as text, appended to an error message.
-  package var words: String { " (process \(process), since \(since.rfc3339))" }
+  public var words: String { " (process \(process), since \(since.rfc3339))" }
 }

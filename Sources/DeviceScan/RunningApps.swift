@@ -1,14 +1,14 @@
 internal import DeviceDiscovery
-package import SandboxModel
-package import SystemIO
+public import SandboxModel
+public import SystemIO
 
 /// The running apps among those whose containers are to be changed (docs/restore.md, "Running
 /// apps"), determined from the platform's own register and from the files that processes have open.
 ///
 /// A device has many files, and processes use few. The files in use are collected first and then
 /// looked up among a scan's entries, which costs one comparison per entry and no memory.
-package struct RunningApps {
-  package let scan: DeviceScan
+public struct RunningApps {
+  public let scan: DeviceScan
   private let registered: [Sign]
   /// The processes in control groups of the device's snaps.
   private let members: [Processes.Process]
@@ -19,26 +19,26 @@ package struct RunningApps {
   private let unknown: [Processes.Process]?
 
   /// A sign that an app is running.
-  package struct Sign: Hashable {
+  public struct Sign: Hashable, Sendable {
     /// The app or the container.
-    package let app: ByteString
-    package let process: Int32
-    package let program: ByteString
+    public let app: ByteString
+    public let process: Int32
+    public let program: ByteString
     /// The file in use, or the entry of the register.
-    package let file: ByteString
+    public let file: ByteString
 
-    package var text: String {
+    public var text: String {
       "'\(app)' is running: process \(process) (\(program)) uses '\(file)'"
     }
   }
 
   /// Returns the signs of running apps among those of a scan.
-  package static func signs(in scan: DeviceScan, proc: ByteString = Processes.proc) -> [Sign] {
+  public static func signs(in scan: DeviceScan, proc: ByteString = Processes.proc) -> [Sign] {
     RunningApps(scan, proc: proc).signs { _ in true }
   }
 
   /// Examines all processes listed in the directory `proc`.
-  package init(_ scan: DeviceScan, proc: ByteString = Processes.proc) {
+  public init(_ scan: DeviceScan, proc: ByteString = Processes.proc) {
     self.scan = scan
     self.proc = proc
     registered = FlatpakRegister.running(among: scan.containers.map(\.container))
@@ -55,7 +55,7 @@ package struct RunningApps {
   }
 
   /// Returns the signs of running apps among those of the selected containers.
-  package func signs(where isWanted: (Container) -> Bool) -> [Sign] {
+  public func signs(where isWanted: (Container) -> Bool) -> [Sign] {
     let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
     let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
     let registered = registered.filter { apps.contains($0.app) } + snaps(apps)

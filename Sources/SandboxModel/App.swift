@@ -1,25 +1,25 @@
-package import SystemIO
+public import SystemIO
 
 /// An app of a device: an identifier found in a bundle, a data container or an installation.
-package struct App: Hashable, Sendable {
-  package let identifier: BundleIdentifier
+public struct App: Hashable, Sendable {
+  public let identifier: BundleIdentifier
   /// Whether its bundle exists; data can remain without one.
-  package let isInstalled: Bool
+  public let isInstalled: Bool
   /// The display name, if the bundle contains one.
-  package let displayName: ByteString?
+  public let displayName: ByteString?
   /// The displayed version (`CFBundleShortVersionString`).
-  package let version: ByteString?
+  public let version: ByteString?
   /// The build (`CFBundleVersion`).
-  package let build: ByteString?
+  public let build: ByteString?
   /// The extensions in the bundle, sorted by identifier.
-  package let extensions: [Extension]
+  public let extensions: [Extension]
   /// The groups of the app and its extensions, sorted by identifier.
-  package internal(set) var groups: [GroupMembership]
+  public internal(set) var groups: [GroupMembership]
   /// The source of a Flatpak app's installation.
-  package let installation: FlatpakInstallation?
+  public let installation: FlatpakInstallation?
 
   /// Creates an app.
-  package init(
+  public init(
     _ identifier: BundleIdentifier, isInstalled: Bool, displayName: ByteString? = nil,
     version: ByteString? = nil, build: ByteString? = nil, extensions: [Extension] = [],
     groups: [GroupMembership] = [], installation: FlatpakInstallation? = nil
@@ -37,16 +37,16 @@ package struct App: Hashable, Sendable {
 
 extension App {
   /// An extension in an app's bundle.
-  package struct Extension: Hashable, Sendable {
-    package let identifier: BundleIdentifier
-    package let displayName: ByteString?
-    package let version: ByteString?
-    package let build: ByteString?
+  public struct Extension: Hashable, Sendable {
+    public let identifier: BundleIdentifier
+    public let displayName: ByteString?
+    public let version: ByteString?
+    public let build: ByteString?
     /// Its directory in the bundle's container: `Example.app/PlugIns/Share.appex`.
-    package let path: ByteString
+    public let path: ByteString
 
     /// Creates an extension.
-    package init(
+    public init(
       identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
       build: ByteString? = nil, path: ByteString
     ) {
@@ -59,19 +59,19 @@ extension App {
   }
 
   /// An app's membership in a group, and its source.
-  package struct GroupMembership: Hashable, Sendable {
-    package let group: BundleIdentifier
-    package let basis: Basis
+  public struct GroupMembership: Hashable, Sendable {
+    public let group: BundleIdentifier
+    public let basis: Basis
 
     /// Creates a membership.
-    package init(group: BundleIdentifier, basis: Basis) {
+    public init(group: BundleIdentifier, basis: Basis) {
       self.group = group
       self.basis = basis
     }
 
     /// The source of a membership. Only known memberships can cause a removal; guesses are shown as
     /// such.
-    package enum Basis: Hashable, Sendable {
+    public enum Basis: Hashable, Sendable {
       /// The entitlement `com.apple.security.application-groups`, from the given source.
       case known(EntitlementSource)
       /// A policy lists the app as a member of the group.
@@ -81,11 +81,11 @@ extension App {
     }
 
     /// Whether an entitlement or a policy states the membership.
-    package var isKnown: Bool { basis != .guessed }
+    public var isKnown: Bool { basis != .guessed }
   }
 
   /// The source of a bundle's entitlements.
-  package enum EntitlementSource: String, Hashable, Sendable {
+  public enum EntitlementSource: String, Hashable, Sendable {
     /// The code signature of the bundle's executable.
     case signature = "code-signature"
     /// The section `__TEXT,__entitlements` of an executable built for the simulator.
@@ -95,24 +95,24 @@ extension App {
   }
 
   /// The source of a Flatpak app's installation, and the deployed version.
-  package struct FlatpakInstallation: Hashable, Sendable {
+  public struct FlatpakInstallation: Hashable, Sendable {
     /// The scope of the installation.
-    package enum Scope: String, Hashable, Sendable { case user, system }
+    public enum Scope: String, Hashable, Sendable { case user, system }
 
-    package let scope: Scope
-    package let architecture: ByteString
-    package let branch: ByteString
+    public let scope: Scope
+    public let architecture: ByteString
+    public let branch: ByteString
     /// The checksum of the deployed commit.
-    package let commit: ByteString
+    public let commit: ByteString
     /// The name of the remote, if the deployment record contains it.
-    package let origin: ByteString?
+    public let origin: ByteString?
     /// The URL of the remote in the installation's configuration.
-    package let remoteURL: ByteString?
+    public let remoteURL: ByteString?
     /// The runtime, `org.gnome.Platform/x86_64/46`.
-    package let runtime: ByteString?
+    public let runtime: ByteString?
 
     /// Creates an installation.
-    package init(
+    public init(
       scope: Scope, architecture: ByteString, branch: ByteString, commit: ByteString,
       origin: ByteString?, remoteURL: ByteString?, runtime: ByteString?
     ) {

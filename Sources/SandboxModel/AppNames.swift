@@ -1,17 +1,17 @@
-package import SystemIO
+public import SystemIO
 
 /// Names of apps, as a user gives them. They may belong to several devices; each device uses the
 /// names that it has.
-package struct AppNames: Sendable {
+public struct AppNames: Sendable {
   private let names: [ByteString]
 
   /// Creates the names; without any, all apps are meant.
-  package init(_ names: [ByteString] = []) { self.names = names }
+  public init(_ names: [ByteString] = []) { self.names = names }
 
   /// Returns the named apps of a device.
   ///
   /// - Throws: `ModelError` if the device has none of them, or for an ambiguous name.
-  package func apps(of device: Device) throws(ModelError) -> [App] {
+  public func apps(of device: Device) throws(ModelError) -> [App] {
     var (found, missing) = ([App](), nil as ModelError?)
     for name in names {
       do throws(ModelError) {
@@ -29,7 +29,7 @@ package struct AppNames: Sendable {
   ///
   /// - Parameter isAll: whether these are all devices that may have one.
   /// - Throws: `ModelError` for a name that none of them has.
-  package func holders(among devices: [Device], isAll: Bool = true) throws(ModelError) -> [Device] {
+  public func holders(among devices: [Device], isAll: Bool = true) throws(ModelError) -> [Device] {
     if names.isEmpty { return devices }
     for name in names where isAll {
       var missing: ModelError?
@@ -52,7 +52,7 @@ package struct AppNames: Sendable {
   /// opened, since they may have them; all elements if no app is named.
   ///
   /// - Throws: `ModelError` for a name that none of the devices has, if all were opened.
-  package func holders<Choice>(
+  public func holders<Choice>(
     _ found: [(choice: Choice, device: Result<Device, any Error>)]
   ) throws(ModelError) -> [(choice: Choice, device: Result<Device, any Error>)] {
     if names.isEmpty { return found }

@@ -1,17 +1,17 @@
-package import SystemIO
+public import SystemIO
 
 /// The identifier of an app, an extension or a group in the platform's records.
 ///
 /// Identifiers are compared by their bytes. They can come from a file written by an app and serve
 /// as directory names, so every identifier is a plain path component (`ByteString.nameFault`).
-package struct BundleIdentifier: Hashable, Comparable, Sendable {
-  package let bytes: ByteString
+public struct BundleIdentifier: Hashable, Comparable, Sendable {
+  public let bytes: ByteString
 
   /// The maximum length of an identifier in bytes; Apple's limit for app identifiers is 155.
   static let maximumLength = 200
 
   /// Creates an identifier, or returns nil if `fault(of:)` returns a reason.
-  package init?(_ bytes: ByteString) {
+  public init?(_ bytes: ByteString) {
     guard Self.fault(of: bytes) == nil else { return nil }
     self.bytes = bytes
   }
@@ -19,7 +19,7 @@ package struct BundleIdentifier: Hashable, Comparable, Sendable {
   /// Returns the reason why bytes are not a valid identifier: they are not a plain path component,
   /// are one of this program's own names (`OwnNames`), or exceed `maximumLength`. Returns nil if
   /// they are valid.
-  package static func fault(of bytes: ByteString) -> String? {
+  public static func fault(of bytes: ByteString) -> String? {
     if let fault = bytes.nameFault { return fault }
     if OwnNames.has(bytes) { return "it is the name of one of this program's own directories" }
     return bytes.count > maximumLength
@@ -27,24 +27,24 @@ package struct BundleIdentifier: Hashable, Comparable, Sendable {
   }
 
   /// The parts between dots.
-  package var components: [ArraySlice<UInt8>] {
+  public var components: [ArraySlice<UInt8>] {
     bytes.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
   }
 
   /// The part after the last dot: `Foo` in `org.gnome.Foo`.
-  package var lastComponent: ByteString { ByteString(components.last ?? []) }
+  public var lastComponent: ByteString { ByteString(components.last ?? []) }
 
   /// Whether `other` is this identifier with further components, such as that of an app's
   /// extension.
-  package func isPrefix(of other: BundleIdentifier) -> Bool {
+  public func isPrefix(of other: BundleIdentifier) -> Bool {
     other.bytes.count > bytes.count && other.bytes.bytes.starts(with: bytes.bytes)
       && other.bytes.bytes[other.bytes.bytes.startIndex + bytes.count] == UInt8(ascii: ".")
   }
 
-  package static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
+  public static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
 }
 
 extension BundleIdentifier: CustomStringConvertible {
   /// The identifier for output, with escapes for unprintable characters.
-  package var description: String { bytes.description }
+  public var description: String { bytes.description }
 }

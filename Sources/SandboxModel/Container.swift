@@ -1,44 +1,44 @@
-package import SystemIO
+public import SystemIO
 
 /// A container of an app on a device, or a directory that is backed up as a whole.
-package struct Container: Hashable, Sendable {
-  package let kind: ContainerKind
+public struct Container: Hashable, Sendable {
+  public let kind: ContainerKind
   /// The identifier of the app, extension or group, or nil if it is unknown.
-  package let identifier: BundleIdentifier?
-  package let identification: Identification
+  public let identifier: BundleIdentifier?
+  public let identification: Identification
   /// The app to which it belongs, or nil for groups, directories and containers without a known
   /// app.
-  package let owner: BundleIdentifier?
+  public let owner: BundleIdentifier?
   /// The path relative to the device's root, as named by the layout; absolute for containers
   /// outside the root, such as Flatpak's settings.
-  package let path: ByteString
+  public let path: ByteString
   /// The real path, with all links resolved.
-  package let absolutePath: ByteString
+  public let absolutePath: ByteString
   /// The entry that belongs to the container, or nil if the whole directory does: a Flatpak app's
   /// settings are one file in a directory shared with other apps.
-  package let member: ByteString?
+  public let member: ByteString?
   /// The name of its own directory, a UUID if the platform created it, or nil for layouts that name
   /// containers by identifier.
-  package let uuid: ByteString?
+  public let uuid: ByteString?
   /// The name of a snap's revision: `42`, or `x1` for a snap that was not installed from the store.
-  package let revision: ByteString?
+  public let revision: ByteString?
   /// The time since which this revision is current, at the latest before the app could change its
   /// data: the older of the times of the link `current`. Nil if there is no such link.
-  package let inUseSince: Timestamp?
+  public let inUseSince: Timestamp?
   /// The UUID in its metadata, which can differ from the directory's name.
-  package let metadataUUID: ByteString?
+  public let metadataUUID: ByteString?
   /// The app's directory in a bundle container: `Example.app`.
-  package let bundleDirectory: ByteString?
+  public let bundleDirectory: ByteString?
   /// The name in logical paths, unique in the device.
-  package let logical: LogicalContainer
+  public let logical: LogicalContainer
   /// Whether its root could be opened.
-  package let isReadable: Bool
+  public let isReadable: Bool
 
   /// The logical path of its root: `apps/com.example.app/data`.
-  package let logicalPrefix: ByteString
+  public let logicalPrefix: ByteString
 
   /// Creates a container as discovery determined it.
-  package init(
+  public init(
     kind: ContainerKind, identifier: BundleIdentifier?, identification: Identification,
     owner: BundleIdentifier?, path: ByteString, absolutePath: ByteString, member: ByteString?,
     uuid: ByteString?, revision: ByteString?, inUseSince: Timestamp?, metadataUUID: ByteString?,
@@ -63,7 +63,7 @@ package struct Container: Hashable, Sendable {
   }
 
   /// The source of a container's identification.
-  package enum Identification: String, Hashable, Sendable, Comparable {
+  public enum Identification: String, Hashable, Sendable, Comparable {
     /// The container's own metadata.
     case metadata
     /// The Info.plist of the bundle in it.
@@ -76,7 +76,7 @@ package struct Container: Hashable, Sendable {
     case none
 
     /// Orders by reliability, the most reliable first.
-    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+    public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     private var rank: Int {
       switch self {
@@ -98,7 +98,7 @@ extension Container {
 }
 
 /// The purpose of a container, used in `in:` and `containers:` of policies.
-package enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
+public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable {
   /// The app's own code and resources, as installed.
   case bundle
   /// The app's private data.
@@ -120,5 +120,5 @@ package enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable
   /// A plain directory.
   case folder
 
-  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

@@ -7,34 +7,34 @@
 // in the device. `apps` has the identifiers of the containers, with the data of their bundles.
 // Unexpected observations are in `findings`, the system's containers in `systemContainers`. Files
 // beside containers and the targets of links inside them are not included.
-package import SystemIO
+public import SystemIO
 
 /// A directory with the layout of a platform: its root, layout, apps and containers.
-package struct Device: Sendable {
+public struct Device: Sendable {
   /// The absolute path without links. For Flatpak it is the directory `.var/app`, even if the home
   /// directory was given.
-  package let root: ByteString
-  package let layout: Layout
+  public let root: ByteString
+  public let layout: Layout
   /// The platform's name in its own records (`iOS`, `watchOS`), or nil if it is unknown.
-  package let platform: ByteString?
+  public let platform: ByteString?
   /// The platform's version (`16.4`), or nil if it is unknown.
-  package let osVersion: ByteString?
+  public let osVersion: ByteString?
   /// The name that the owner gave the device, if the layout stores one.
-  package let name: ByteString?
-  package let identity: Identity
+  public let name: ByteString?
+  public let identity: Identity
   /// The apps, sorted by identifier.
-  package internal(set) var apps: [App]
+  public internal(set) var apps: [App]
   /// The containers, sorted by logical path.
-  package let containers: [Container]
+  public let containers: [Container]
   /// The directories with containers of the system, which are not used, sorted by path.
-  package let systemContainers: [SystemContainers]
+  public let systemContainers: [SystemContainers]
   /// The findings, sorted by path.
-  package var findings: [Finding]
+  public var findings: [Finding]
   /// The containers by path and by name.
   let index: ContainerIndex
 
   /// Creates a device and the index of its containers.
-  package init(
+  public init(
     root: ByteString, layout: Layout, facts: Facts = Facts(),
     identity: Identity, apps: [App], containers: [Container],
     systemContainers: [SystemContainers] = [], findings: [Finding]
@@ -55,14 +55,14 @@ package struct Device: Sendable {
 
 extension Device {
   /// The data of a device's own records; nil if unknown.
-  package struct Facts: Sendable {
-    package var platform: ByteString?
-    package var version: ByteString?
-    package var name: ByteString?
-    package var udid: ByteString?
+  public struct Facts: Sendable {
+    public var platform: ByteString?
+    public var version: ByteString?
+    public var name: ByteString?
+    public var udid: ByteString?
 
     /// Creates facts.
-    package init(
+    public init(
       platform: ByteString? = nil, version: ByteString? = nil, name: ByteString? = nil,
       udid: ByteString? = nil
     ) {
@@ -74,7 +74,7 @@ extension Device {
   }
 
   /// The identity of a device in a repository.
-  package enum Identity: Hashable, Sendable {
+  public enum Identity: Hashable, Sendable {
     /// The name that the user gave it.
     case named(ByteString)
     /// The identifier in the device's own records (a simulator's UDID).
@@ -84,14 +84,14 @@ extension Device {
   }
 
   /// A directory with containers of the system, which are counted and not used.
-  package struct SystemContainers: Hashable, Sendable {
+  public struct SystemContainers: Hashable, Sendable {
     /// The directory, relative to the device's root: `private/var/containers/Shared/SystemGroup`.
-    package let path: ByteString
+    public let path: ByteString
     /// The number of containers in it.
-    package let count: Int
+    public let count: Int
 
     /// Creates a count.
-    package init(path: ByteString, count: Int) {
+    public init(path: ByteString, count: Int) {
       self.path = path
       self.count = count
     }
@@ -101,7 +101,7 @@ extension Device {
 extension Device.Identity: CustomStringConvertible {
   /// The identity as one line, with escapes for unprintable characters: `udid:…`, `name:…`,
   /// `place:<machine>:<layout>:<root>`. Different identities have different lines.
-  package var description: String {
+  public var description: String {
     switch self {
     case .named(let name): "name:\(name)"
     case .udid(let udid): "udid:\(udid)"
@@ -115,12 +115,12 @@ extension Device.Identity: CustomStringConvertible {
 
 extension Device {
   /// Returns the containers of an app without shared groups, sorted by logical path.
-  package func containers(of app: App) -> [Container] {
+  public func containers(of app: App) -> [Container] {
     containers.filter { $0.owner == app.identifier }
   }
 
   /// Returns the group containers that an app may use, both known and guessed.
-  package func groups(of app: App) -> [(container: Container, basis: App.GroupMembership.Basis)] {
+  public func groups(of app: App) -> [(container: Container, basis: App.GroupMembership.Basis)] {
     containers.compactMap { container in
       guard container.kind == .group,
         let found = app.groups.first(where: { $0.group == container.identifier })
@@ -130,7 +130,7 @@ extension Device {
   }
 
   /// Returns the apps that belong to a group's container, with the source of each membership.
-  package func members(of group: Container) -> [(app: App, basis: App.GroupMembership.Basis)] {
+  public func members(of group: Container) -> [(app: App, basis: App.GroupMembership.Basis)] {
     apps.compactMap { app in
       guard let found = app.groups.first(where: { $0.group == group.identifier }) else {
         return nil
@@ -140,25 +140,25 @@ extension Device {
   }
 
   /// The containers without a known app, except groups and directories.
-  package var containersWithoutApp: [Container] {
+  public var containersWithoutApp: [Container] {
     containers.filter { $0.owner == nil && $0.kind != .group && $0.kind != .folder }
   }
 
   /// Returns the container with a logical name, or nil if this device has none.
-  package func container(_ logical: LogicalContainer) -> Container? {
+  public func container(_ logical: LogicalContainer) -> Container? {
     index.place(of: logical).map { containers[$0] }
   }
 
   /// Returns the device with the given members of groups, by identifier. Memberships from
   /// entitlements remain; guesses about the given groups are removed.
-  package func stating(members: [ByteString: Set<ByteString>]) -> Device {
+  public func stating(members: [ByteString: Set<ByteString>]) -> Device {
     var device = self
     for index in apps.indices { device.apps[index] = apps[index].stating(members) }
     return device
   }
 
   /// Returns the device with the given members of groups, as a policy lists them.
-  package func stating(groups: [String: [String]]) -> Device {
+  public func stating(groups: [String: [String]]) -> Device {
     let members = groups.map { group, apps in
       (ByteString(group), Set(apps.map { ByteString($0) }))
     }
@@ -169,7 +169,7 @@ extension Device {
   /// component or display name matches, ignoring case.
   ///
   /// - Throws: `noApp` if there is none, `ambiguousApp` with the candidates if there are several.
-  package func app(_ name: ByteString) throws(ModelError) -> App {
+  public func app(_ name: ByteString) throws(ModelError) -> App {
     if let app = apps.first(where: { $0.identifier.bytes == name }) { return app }
     let wanted = name.folded
     let candidates = apps.filter { app in
@@ -199,7 +199,7 @@ extension Device {
   ///
   /// - Throws: `logicalPath` if the path does not name a container, or this device does not have
   ///   it, or the path leads to an entry of its directory that belongs to another container.
-  package func resolve(
+  public func resolve(
     _ path: LogicalPath
   ) throws(ModelError) -> (container: Container, inner: ByteString) {
     guard let (logical, inner) = path.place else {
@@ -218,7 +218,7 @@ extension Device {
   /// Returns the real path of a logical path, whether or not it exists.
   ///
   /// - Throws: The errors of `resolve(_:)`.
-  package func realPath(of path: LogicalPath) throws(ModelError) -> ByteString {
+  public func realPath(of path: LogicalPath) throws(ModelError) -> ByteString {
     let (container, inner) = try resolve(path)
     return container.absolutePath.appending(inner)
   }
@@ -227,7 +227,7 @@ extension Device {
   /// containers may be resolved or not.
   ///
   /// - Throws: `logicalPath` for a path in a container that contains `.`, `..` or a NUL.
-  package func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
+  public func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
     for (place, inner) in index.containers(around: path) where containers[place].has(inner) {
       return try LogicalPath(containers[place].logical, inner)
     }
@@ -291,7 +291,7 @@ extension App {
 
 extension ByteString {
   /// The name in lower case: in Unicode if it is valid UTF-8, otherwise for ASCII letters.
-  package var folded: ByteString {
+  public var folded: ByteString {
     if let text = utf8 { return ByteString(text.lowercased()) }
     return ByteString(
       bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 })

@@ -1,16 +1,16 @@
-package import SystemIO
+public import SystemIO
 
 /// An unexpected observation while reading a device.
-package struct Finding: Hashable, Sendable {
-  package let severity: Severity
-  package let code: Code
+public struct Finding: Hashable, Sendable {
+  public let severity: Severity
+  public let code: Code
   /// The path relative to the device's root, or absolute if it is outside the root.
-  package let path: ByteString
+  public let path: ByteString
   /// The description, a sentence about the path without its subject.
-  package let reason: String
+  public let reason: String
 
   /// The severity of a finding.
-  package enum Severity: String, Hashable, Sendable {
+  public enum Severity: String, Hashable, Sendable {
     /// Information that the user may not expect.
     case note
     /// Something is damaged, missing or unlike what the platform creates.
@@ -18,7 +18,7 @@ package struct Finding: Hashable, Sendable {
   }
 
   /// The kind of finding, for counting and filtering.
-  package enum Code: String, Hashable, Sendable, CaseIterable {
+  public enum Code: String, Hashable, Sendable, CaseIterable {
     /// A link in place of a directory of the layout or a container's root was followed.
     case linkFollowed = "link-followed"
     /// A directory of the layout or a container's root is on another file system and was entered.
@@ -58,7 +58,7 @@ package struct Finding: Hashable, Sendable {
   }
 
   /// Creates a finding.
-  package init(_ severity: Severity, _ code: Code, at path: ByteString, reason: String) {
+  public init(_ severity: Severity, _ code: Code, at path: ByteString, reason: String) {
     self.severity = severity
     self.code = code
     self.path = path
@@ -67,12 +67,12 @@ package struct Finding: Hashable, Sendable {
 }
 
 extension Finding: Comparable {
-  package static func < (left: Self, right: Self) -> Bool {
+  public static func < (left: Self, right: Self) -> Bool {
     (left.path, left.code.rawValue, left.reason) < (right.path, right.code.rawValue, right.reason)
   }
 }
 
 extension Finding: CustomStringConvertible {
   /// The message: "warning: 'data/…/Info.plist': it is empty".
-  package var description: String { "\(severity.rawValue): '\(path)': \(reason)" }
+  public var description: String { "\(severity.rawValue): '\(path)': \(reason)" }
 }

@@ -2,7 +2,7 @@
 ///
 /// Policies define the rules for the content of containers; a layout defines only their locations
 /// and names.
-package enum Layout: String, CaseIterable, Sendable, Hashable {
+public enum Layout: String, CaseIterable, Sendable, Hashable {
   /// A CoreSimulator device, or the file system of an iOS device.
   case coreSimulator = "coresimulator"
   /// The per-user data of Flatpak apps, `~/.var/app`.
@@ -15,7 +15,7 @@ package enum Layout: String, CaseIterable, Sendable, Hashable {
   case folder
 
   /// The container kinds in devices with this layout.
-  package var containerKinds: [ContainerKind] {
+  public var containerKinds: [ContainerKind] {
     switch self {
     case .coreSimulator: [.bundle, .data, .extension, .group]
     case .flatpak: [.data, .settings]

@@ -1,4 +1,4 @@
-package import SystemIO
+public import SystemIO
 
 /// A container in a logical path, independent of its UUID and location on the device:
 ///
@@ -15,7 +15,7 @@ package import SystemIO
 /// | old revision of the system's | `apps/<app>/old-system-revisions/<number>` |
 /// | group | `groups/<group>` |
 /// | directory | `folders/<name>` |
-package enum LogicalContainer: Hashable, Sendable {
+public enum LogicalContainer: Hashable, Sendable {
   case bundle(LogicalName)
   case data(LogicalName)
   case settings(LogicalName)
@@ -29,7 +29,7 @@ package enum LogicalContainer: Hashable, Sendable {
   case folder(LogicalName)
 
   /// The container kind used by policies.
-  package var kind: ContainerKind {
+  public var kind: ContainerKind {
     switch self {
     case .bundle: .bundle
     case .data: .data
@@ -45,7 +45,7 @@ package enum LogicalContainer: Hashable, Sendable {
   }
 
   /// The app's name, or nil for kinds that belong to no single app.
-  package var app: LogicalName? {
+  public var app: LogicalName? {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
       .systemData(let app), .systemRevision(let app), .oldRevision(_, let app),
@@ -56,7 +56,7 @@ package enum LogicalContainer: Hashable, Sendable {
   }
 
   /// The name that distinguishes it from other containers of its kind.
-  package var name: LogicalName {
+  public var name: LogicalName {
     switch self {
     case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
       .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
@@ -67,10 +67,10 @@ package enum LogicalContainer: Hashable, Sendable {
   }
 
   /// The UUID in its name; nil if the identifier alone is unique.
-  package var instance: ByteString? { name.instance }
+  public var instance: ByteString? { name.instance }
 
   /// The identifiers that a layout uses in its directory names.
-  package var names: [LogicalName] {
+  public var names: [LogicalName] {
     switch self {
     case .extension(let name, let app): [name, app]
     case .group(let name): [name]
@@ -80,7 +80,7 @@ package enum LogicalContainer: Hashable, Sendable {
   }
 
   /// The logical path of the container's root.
-  package var prefix: ByteString {
+  public var prefix: ByteString {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
       .systemData(let app), .systemRevision(let app):

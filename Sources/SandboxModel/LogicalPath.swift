@@ -1,16 +1,16 @@
-package import SystemIO
+public import SystemIO
 
 /// A path that is independent of container UUIDs and devices:
 /// `apps/com.example.app/data/Documents/x`.
 ///
 /// It is relative, and no component is empty, `.` or `..` or contains a NUL, so it is unambiguous
 /// and cannot leave the tree in which it is resolved. It need not name an existing entry.
-package struct LogicalPath: Hashable, Comparable, Sendable {
+public struct LogicalPath: Hashable, Comparable, Sendable {
   /// The components joined with `/`; empty for the root.
-  package let bytes: ByteString
+  public let bytes: ByteString
 
   /// The path above all apps, groups and directories.
-  package static let root = LogicalPath(checked: "")
+  public static let root = LogicalPath(checked: "")
 
   private init(checked bytes: ByteString) { self.bytes = bytes }
 
@@ -18,7 +18,7 @@ package struct LogicalPath: Hashable, Comparable, Sendable {
   ///
   /// - Throws: `logicalPath` for a path that is absolute, ends with a slash, or has an empty
   ///   component, `.`, `..` or a NUL.
-  package init(_ bytes: ByteString) throws(ModelError) {
+  public init(_ bytes: ByteString) throws(ModelError) {
     if let reason = Self.fault(of: bytes) {
       throw ModelError(
         .logicalPath, "use the logical path", on: bytes, reason: reason,
@@ -28,7 +28,7 @@ package struct LogicalPath: Hashable, Comparable, Sendable {
   }
 
   /// Joins a container's root and a path in it, which is empty for the root itself.
-  package init(_ container: LogicalContainer, _ inner: ByteString = "") throws(ModelError) {
+  public init(_ container: LogicalContainer, _ inner: ByteString = "") throws(ModelError) {
     if inner.isAbsolute {
       throw ModelError(
         .logicalPath, "use the path in a container", on: inner, reason: "it is absolute")
@@ -50,7 +50,7 @@ package struct LogicalPath: Hashable, Comparable, Sendable {
 
   /// The container and the path in it (empty for its root), or nil for paths above a container
   /// (`apps/com.example.app`) and unknown forms.
-  package var place: (container: LogicalContainer, inner: ByteString)? {
+  public var place: (container: LogicalContainer, inner: ByteString)? {
     let parts = bytes.components
     var length = 0
     guard let container = LogicalContainer(parts, length: &length) else { return nil }
@@ -58,17 +58,17 @@ package struct LogicalPath: Hashable, Comparable, Sendable {
   }
 
   /// The parent path; the root is its own parent.
-  package var parent: LogicalPath { LogicalPath(checked: bytes.parent) }
+  public var parent: LogicalPath { LogicalPath(checked: bytes.parent) }
 
   /// Whether the path is `other` or lies below it.
-  package func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }
+  public func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }
 
-  package static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
+  public static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
 }
 
 extension LogicalPath: CustomStringConvertible {
   /// The path for output, with escapes for unprintable characters.
-  package var description: String { bytes.description }
+  public var description: String { bytes.description }
 }
 
 /// A component of a logical path that names an app, an extension, a group or a directory.
@@ -78,21 +78,21 @@ extension LogicalPath: CustomStringConvertible {
 /// container with the same identifier, `~<UUID>` for an unidentified one. In both parts `/`, NUL,
 /// `%` and `~` are written as `%2F %00 %25 %7E`, and the first dot of `.` and `..` as `%2E`. Any
 /// bytes therefore form one component, which can be converted back.
-package struct LogicalName: Hashable, Sendable {
+public struct LogicalName: Hashable, Sendable {
   /// The identifier; empty for an unidentified container.
-  package let identifier: ByteString
+  public let identifier: ByteString
   /// The name of the container's directory, if the identifier alone is not unique.
-  package let instance: ByteString?
+  public let instance: ByteString?
 
   /// Creates a name. With an empty identifier and no instance it is not a valid component, and
   /// `LogicalPath` refuses it.
-  package init(_ identifier: ByteString, instance: ByteString? = nil) {
+  public init(_ identifier: ByteString, instance: ByteString? = nil) {
     self.identifier = identifier
     self.instance = instance
   }
 
   /// Parses a component, or returns nil if it is not in the form that `component` produces.
-  package init?(component: ByteString) {
+  public init?(component: ByteString) {
     let parts = component.bytes.split(
       separator: Self.tilde, maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, let identifier = Self.unescaped(first) else { return nil }
@@ -107,7 +107,7 @@ package struct LogicalName: Hashable, Sendable {
   }
 
   /// The path component.
-  package var component: ByteString {
+  public var component: ByteString {
     let escaped = Self.escaped(identifier)
     guard let instance else { return ByteString(escaped) }
     return ByteString(escaped + [Self.tilde] + Self.escaped(instance))
@@ -151,5 +151,5 @@ package struct LogicalName: Hashable, Sendable {
 
 extension LogicalName: CustomStringConvertible {
   /// The component for output, with escapes for unprintable characters.
-  package var description: String { component.description }
+  public var description: String { component.description }
 }

@@ -1,10 +1,10 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// An error of the model: the attempted action, its subject, the reason, and a hint.
-package struct ModelError: Error, Hashable, Sendable {
+public struct ModelError: Error, Hashable, Sendable {
   /// The kind of error, for callers that distinguish them.
-  package enum Code: String, Sendable {
+  public enum Code: String, Sendable {
     /// The bytes are not a property list, or the property list is damaged.
     case propertyList = "property-list"
     /// A size or depth exceeds its limit.
@@ -30,26 +30,26 @@ package struct ModelError: Error, Hashable, Sendable {
   }
 
   /// A position in the input: text has lines and columns, counted from 1; binary data has offsets.
-  package enum Location: Hashable, Sendable {
+  public enum Location: Hashable, Sendable {
     case line(Int, column: Int)
     case offset(Int)
   }
 
-  package let code: Code
+  public let code: Code
   /// The attempted action, as it follows "cannot".
-  package let attempt: String
+  public let attempt: String
   /// The path or name on which it was attempted, if known.
-  package let subject: ByteString?
-  package let location: Location?
+  public let subject: ByteString?
+  public let location: Location?
   /// The reason.
-  package let reason: String
+  public let reason: String
   /// The suggested remedy, if any.
-  package let hint: String?
+  public let hint: String?
   /// The failed system call, if there is one.
-  package let cause: SystemError?
+  public let cause: SystemError?
 
   /// Creates an error.
-  package init(
+  public init(
     _ code: Code, _ attempt: String, on subject: ByteString? = nil, at location: Location? = nil,
     reason: String, hint: String? = nil, cause: SystemError? = nil
   ) {
@@ -65,19 +65,19 @@ package struct ModelError: Error, Hashable, Sendable {
   /// Creates an error from a failed system call.
   ///
   /// - Parameter attempt: the attempted action (default: the system call).
-  package init(_ error: SystemError, _ attempt: String? = nil) {
+  public init(_ error: SystemError, _ attempt: String? = nil) {
     self.init(
       .system, attempt ?? error.operation.rawValue, on: error.path, reason: error.reason,
       hint: error.hint, cause: error)
   }
 
   /// Creates an error from a property list that could not be read.
-  package init(reading error: CodecError) { self.init(error, "read the property list") }
+  public init(reading error: CodecError) { self.init(error, "read the property list") }
 
   /// Creates an error from a property list that could not be written.
-  package init(writing error: CodecError) { self.init(error, Self.writingPropertyList) }
+  public init(writing error: CodecError) { self.init(error, Self.writingPropertyList) }
 
-  package static let writingPropertyList = "write the property list"
+  public static let writingPropertyList = "write the property list"
 
   private init(_ error: CodecError, _ attempt: String) {
     let location: Location? =
@@ -93,14 +93,14 @@ package struct ModelError: Error, Hashable, Sendable {
   }
 
   /// Returns the error with a subject that was not known where it was thrown.
-  package func on(_ subject: ByteString) -> ModelError {
+  public func on(_ subject: ByteString) -> ModelError {
     ModelError(code, attempt, on: subject, at: location, reason: reason, hint: hint, cause: cause)
   }
 }
 
 extension ModelError: CustomStringConvertible {
   /// The complete message: "cannot read the property list 'Info.plist' (line 3, column 7): …".
-  package var description: String {
+  public var description: String {
     var text = "cannot " + attempt
     if let subject { text += " '\(subject)'" }
     if let location { text += " (\(location))" }
@@ -110,7 +110,7 @@ extension ModelError: CustomStringConvertible {
 
 extension ModelError.Location: CustomStringConvertible {
   /// The position as text: `line 3, column 7` or `byte 12`.
-  package var description: String {
+  public var description: String {
     switch self {
     case .line(let line, let column): "line \(line), column \(column)"
     case .offset(let offset): "byte \(offset)"

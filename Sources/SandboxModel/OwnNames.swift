@@ -1,17 +1,17 @@
-package import SystemIO
+public import SystemIO
 
 /// The names of this program's own directories on a device: `.sandboxctl`, and the staging
 /// directories of a restore beside or in containers (`.sandboxctl-restore-…`). They are neither
 /// containers nor part of one.
-package enum OwnNames {
+public enum OwnNames {
   /// The program's directory at a device's root.
-  package static let directory: ByteString = ".sandboxctl"
+  public static let directory: ByteString = ".sandboxctl"
 
   /// Whether a name is one of the program's own.
-  package static func has(_ name: ByteString) -> Bool { name.withSpan { has($0) } }
+  public static func has(_ name: ByteString) -> Bool { name.withSpan { has($0) } }
 
   /// Whether a name is one of the program's own.
-  package static func has(_ name: Span<UInt8>) -> Bool {
+  public static func has(_ name: Span<UInt8>) -> Bool {
     guard name.count >= plain.count else { return false }
     for place in 0..<plain.count where name[place] != plain[place] { return false }
     if name.count == plain.count { return true }

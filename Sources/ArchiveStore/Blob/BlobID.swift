@@ -1,8 +1,8 @@
-package import Codecs
+public import Codecs
 
 /// The kind of a blob. A blob is found only by the kind it was stored as, so a file whose bytes
 /// equal a tree's cannot be taken for a tree.
-package enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
+public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
   /// The content of a file, or the value of an extended attribute.
   case data = 0
   /// A page of a directory, or a directory's table of pages.
@@ -10,26 +10,26 @@ package enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, Bitw
   /// A list of the pieces of a large file.
   case list = 2
 
-  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// The id of a blob: its kind and the BLAKE2b-256 of its bytes.
-package struct BlobID: Hashable, Sendable, Comparable {
-  package let kind: BlobKind
-  package let digest: Digest
+public struct BlobID: Hashable, Sendable, Comparable {
+  public let kind: BlobKind
+  public let digest: Digest
 
   /// Creates an id.
-  package init(kind: BlobKind, digest: Digest) {
+  public init(kind: BlobKind, digest: Digest) {
     self.kind = kind
     self.digest = digest
   }
 
-  package static func < (left: Self, right: Self) -> Bool {
+  public static func < (left: Self, right: Self) -> Bool {
     left.kind == right.kind ? left.digest < right.digest : left.kind < right.kind
   }
 }
 
 extension BlobID: CustomStringConvertible {
   /// The kind and the hash, for messages.
-  package var description: String { "\(kind) blob \(digest.hex)" }
+  public var description: String { "\(kind) blob \(digest.hex)" }
 }

@@ -1,6 +1,6 @@
 internal import Codecs
 internal import Synchronization
-package import SystemIO
+public import SystemIO
 
 /// This host's copies of a repository's index objects. They are mapped and searched in place, so a
 /// repository of any size opens at once and uses no memory of the process.
@@ -14,13 +14,13 @@ package import SystemIO
 ///
 /// The cache never determines which objects exist: the listing of the repository does
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
-package final class IndexCache: Sendable {
+public final class IndexCache: Sendable {
   /// The copies, or nil if the directory cannot be used.
   let copies: Copies?
 
   /// Uses a directory for the copies of one repository, and creates it with its parents if it is
   /// missing. A directory that other users can write to is not used.
-  package init(directory: ByteString) { copies = Copies(directory: directory) }
+  public init(directory: ByteString) { copies = Copies(directory: directory) }
 
   /// Opens an object from its copy, which is made if it is missing. Returns nil if the cache cannot
   /// be used.
@@ -49,11 +49,11 @@ package final class IndexCache: Sendable {
 
   /// Requires that each copy is verified again before its next use. Operations that store or
   /// restore call this first.
-  package func invalidateVerification() { copies?.invalidateVerification() }
+  public func invalidateVerification() { copies?.invalidateVerification() }
 
   /// Starts that verification on background threads, ahead of an operation that stores or restores.
   /// The next `invalidateVerification()` then only waits for them.
-  package func prefetchVerification() { copies?.prefetchVerification() }
+  public func prefetchVerification() { copies?.prefetchVerification() }
 
   /// Removes the copies of all other objects and saves the verification records of the rest.
   func keep(only ids: [Digest]) { copies?.keep(only: ids) }

@@ -1,4 +1,4 @@
-package import Codecs
+public import Codecs
 internal import SystemIO
 
 /// Rebuilds the index of a repository from the contents tables of its packs
@@ -8,7 +8,7 @@ internal import SystemIO
 /// removed while a pack that no index object names cannot be read, because a damaged object may be
 /// the last record of its contents. Index objects of an unsupported version, or inaccessible to
 /// this user, are never changed.
-package struct IndexRepair {
+public struct IndexRepair {
   private let repository: Repository
   private let isDry: Bool
   private let counters: ProgressCounters
@@ -18,7 +18,7 @@ package struct IndexRepair {
   /// Prepares a repair. A dry run determines the work and changes nothing. Before each pack
   /// `isStopping` is called; if it returns true, the repair throws `interrupted` and has changed
   /// nothing.
-  package init(
+  public init(
     _ repository: Repository, isDry: Bool = false,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -41,28 +41,28 @@ package struct IndexRepair {
   }
 
   /// The result of a repair or of a dry run.
-  package struct Report: Sendable {
+  public struct Report: Sendable {
     /// The packs that no usable index object named, and the number of their blobs.
-    package internal(set) var packs = 0
-    package internal(set) var blobs = 0
+    public internal(set) var packs = 0
+    public internal(set) var blobs = 0
     /// The index objects written for these packs.
-    package internal(set) var written: [Digest] = []
+    public internal(set) var written: [Digest] = []
     /// The damaged index objects that were removed.
-    package internal(set) var removed: [Digest] = []
+    public internal(set) var removed: [Digest] = []
     /// The reasons for keeping unusable index objects.
-    package internal(set) var kept: [StoreError] = []
+    public internal(set) var kept: [StoreError] = []
     /// The errors of packs that no index object names and whose contents table cannot be read.
-    package internal(set) var unreadable: [StoreError] = []
+    public internal(set) var unreadable: [StoreError] = []
 
     /// Whether there was nothing to do.
-    package var isIdle: Bool { packs == 0 && removed.isEmpty && kept.isEmpty && unreadable.isEmpty }
+    public var isIdle: Bool { packs == 0 && removed.isEmpty && kept.isEmpty && unreadable.isEmpty }
   }
 
   /// Runs the repair.
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`.
-  package func run() throws(StoreError) -> Report {
+  public func run() throws(StoreError) -> Report {
     let features = repository.settings.features
     try repository.settings.requireKnown(features.read, for: "read", place: repository.place)
     if isDry {

@@ -1,4 +1,4 @@
-package import Codecs
+public import Codecs
 internal import SystemIO
 
 /// Repairs damaged or missing packs: their intact blobs are stored again, and the index stops
@@ -7,7 +7,7 @@ internal import SystemIO
 /// Packs count as damaged if a check recorded them or if their size differs from the index. Each is
 /// read before it is changed, and an intact one stays. Nothing is deleted: a damaged pack is moved
 /// to `damaged` after its intact blobs are durable elsewhere. Condemned packs are left to prune.
-package struct PackRepair {
+public struct PackRepair {
   let repository: Repository
   private let isDry: Bool
   let counters: ProgressCounters
@@ -15,7 +15,7 @@ package struct PackRepair {
 
   /// Prepares a repair. A dry run reads the packs and changes nothing. `isStopping` is called
   /// before each frame.
-  package init(
+  public init(
     _ repository: Repository, isDry: Bool = false,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -27,8 +27,8 @@ package struct PackRepair {
   }
 
   /// The result for one pack.
-  package struct Pack: Sendable {
-    package enum State: String, Sendable {
+  public struct Pack: Sendable {
+    public enum State: String, Sendable {
       /// It is intact: it was replaced by another copy since it was recorded.
       case whole
       /// It can be read in part or not at all.
@@ -37,35 +37,35 @@ package struct PackRepair {
       case missing
     }
 
-    package let id: Digest
-    package internal(set) var state: State
+    public let id: Digest
+    public internal(set) var state: State
     /// Blobs that no other pack holds: those that were stored again, with their bytes, and those
     /// that are lost.
-    package internal(set) var savedBlobs = 0
-    package internal(set) var savedBytes: UInt64 = 0
-    package internal(set) var lostBlobs = 0
+    public internal(set) var savedBlobs = 0
+    public internal(set) var savedBytes: UInt64 = 0
+    public internal(set) var lostBlobs = 0
   }
 
   /// The result of a repair or of a dry run.
-  package struct Report: Sendable {
+  public struct Report: Sendable {
     /// The packs, ordered by id.
-    package internal(set) var packs: [Pack] = []
+    public internal(set) var packs: [Pack] = []
     /// The number of index objects that were rewritten without the packs.
-    package internal(set) var indexes = 0
+    public internal(set) var indexes = 0
     /// Whether no check has recorded anything.
-    package internal(set) var isUnchecked = false
+    public internal(set) var isUnchecked = false
 
     /// Whether there was nothing to do.
-    package var isIdle: Bool { packs.isEmpty }
+    public var isIdle: Bool { packs.isEmpty }
     /// The number of blobs that no pack holds.
-    package var lostBlobs: Int { packs.reduce(0) { $0 + $1.lostBlobs } }
+    public var lostBlobs: Int { packs.reduce(0) { $0 + $1.lostBlobs } }
   }
 
   /// Runs the repair.
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`. The next repair uses the blobs stored until then.
-  package func run() throws(StoreError) -> Report {
+  public func run() throws(StoreError) -> Report {
     let (settings, place) = (repository.settings, repository.place)
     try settings.requireKnown(settings.features.read, for: "read", place: place)
     if isDry {

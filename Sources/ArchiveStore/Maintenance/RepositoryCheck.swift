@@ -1,5 +1,5 @@
-internal import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// Checks that a repository conforms to its format and that everything its snapshots need exists
 /// and is intact, and reports what is lost.
@@ -7,7 +7,7 @@ package import SystemIO
 /// Changes nothing and takes no lease. A concurrent backup or prune is not reported as damage: if
 /// something is missing and the repository has changed since, the check starts again. It keeps the
 /// index, the ids of the trees, and one frame for each worker in memory.
-package struct RepositoryCheck: Sendable {
+public struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: Reading
   let workers: Int
@@ -16,7 +16,7 @@ package struct RepositoryCheck: Sendable {
 
   /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
   /// thread; if it returns true, the check throws `interrupted`.
-  package init(
+  public init(
     _ repository: Repository, reading: Reading = .trees, workers: Int,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
@@ -31,7 +31,7 @@ package struct RepositoryCheck: Sendable {
   /// Runs the check.
   ///
   /// - Throws: `StoreError` if the repository cannot be checked at all, or `interrupted`.
-  package func run() throws -> RepositoryCheck.Result {
+  public func run() throws -> RepositoryCheck.Result {
     let start = Host.monotonicSeconds()
     var run = try Run(self)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
@@ -55,14 +55,14 @@ package struct RepositoryCheck: Sendable {
 extension RepositoryCheck {
   /// The result of a check. The affected paths may be many, and are determined while they are
   /// reported.
-  package struct Result {
+  public struct Result {
     let run: Run
     let start: Double
 
     /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
     ///
     /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
-    package func tell(_ tell: (Finding) throws -> Void) throws -> Report {
+    public func tell(_ tell: (Finding) throws -> Void) throws -> Report {
       var report = run.report
       try run.forEachFinding { finding in
         report.count(finding)
@@ -74,7 +74,7 @@ extension RepositoryCheck {
   }
 
   /// The amount of a repository's data that a check reads.
-  package enum Reading: Sendable, Hashable {
+  public enum Reading: Sendable, Hashable {
     /// Trees only. Of packs only existence and size are checked.
     case trees
     /// Every pack completely.
@@ -86,7 +86,7 @@ extension RepositoryCheck {
   }
 
   /// A finding of a check.
-  package enum Finding: Sendable, Hashable {
+  public enum Finding: Sendable, Hashable {
     /// An object that is missing or damaged.
     case damage(object: String, reason: String)
     /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
@@ -97,32 +97,32 @@ extension RepositoryCheck {
   }
 
   /// The scope of a check and the number of its findings.
-  package struct Report: Sendable, Hashable {
-    package var snapshots = 0
-    package var indexes = 0
-    package var packs = 0
+  public struct Report: Sendable, Hashable {
+    public var snapshots = 0
+    public var indexes = 0
+    public var packs = 0
     /// The stored bytes of all packs.
-    package var storedBytes: UInt64 = 0
+    public var storedBytes: UInt64 = 0
     /// The number of distinct trees and of their entries.
-    package var trees = 0
-    package var entries = 0
+    public var trees = 0
+    public var entries = 0
     /// The packs whose data was read, their bytes, and the blobs that were hashed.
-    package var packsRead = 0
-    package var bytesRead: UInt64 = 0
-    package var blobsRead = 0
+    public var packsRead = 0
+    public var bytesRead: UInt64 = 0
+    public var blobsRead = 0
     /// The number of damaged objects, of affected paths and of remarks.
-    package var damaged = 0
-    package var costs = 0
-    package var remarks = 0
+    public var damaged = 0
+    public var costs = 0
+    public var remarks = 0
     /// Whether the index is damaged. It can be rebuilt.
-    package var isIndexDamaged = false
+    public var isIndexDamaged = false
     /// Whether packs are damaged or missing. A repair saves their intact blobs.
-    package var arePacksDamaged = false
+    public var arePacksDamaged = false
     /// The duration in seconds.
-    package var seconds = 0.0
+    public var seconds = 0.0
 
     /// Creates an empty report.
-    package init() {}
+    public init() {}
 
     mutating func count(_ finding: Finding) {
       switch finding {
@@ -142,7 +142,7 @@ extension RepositoryCheck.Result {
   /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
   ///
   /// - Throws: `StoreError` if the repository cannot be written to.
-  package func recordDamage() throws(StoreError) {
+  public func recordDamage() throws(StoreError) {
     let repository = run.check.repository
     let storage = repository.storage
     guard let packs = change(of: try DamageRecords(storage)) else { return }

@@ -1,34 +1,34 @@
 internal import Codecs
-package import SystemIO
+public import SystemIO
 
 /// The content of a repository's snapshots and the space that stores them.
-package struct RepositoryStatistics: Sendable {
-  package var snapshots = 0
+public struct RepositoryStatistics: Sendable {
+  public var snapshots = 0
   /// The errors of snapshots that cannot be read and are not counted.
-  package var unreadable: [StoreError] = []
+  public var unreadable: [StoreError] = []
   /// The times of the oldest and the newest snapshot; nil without snapshots.
-  package var oldest: Timestamp?
-  package var newest: Timestamp?
+  public var oldest: Timestamp?
+  public var newest: Timestamp?
   /// The files of all snapshots and their bytes, counted once for each snapshot.
-  package var files: UInt64 = 0
-  package var bytes: UInt64 = 0
+  public var files: UInt64 = 0
+  public var bytes: UInt64 = 0
   /// The distinct blobs of each kind and their bytes.
-  package var data = BlobTotals()
-  package var trees = BlobTotals()
-  package var lists = BlobTotals()
+  public var data = BlobTotals()
+  public var trees = BlobTotals()
+  public var lists = BlobTotals()
   /// The packs and their stored bytes.
-  package var packs = 0
-  package var packBytes: UInt64 = 0
+  public var packs = 0
+  public var packBytes: UInt64 = 0
   /// The bytes of index objects and of snapshots.
-  package var indexBytes: UInt64 = 0
-  package var snapshotBytes: UInt64 = 0
+  public var indexBytes: UInt64 = 0
+  public var snapshotBytes: UInt64 = 0
   /// The errors of unusable index objects. Blobs that only they name are not counted.
-  package var damagedIndexes: [StoreError] = []
+  public var damagedIndexes: [StoreError] = []
 
   /// A number of blobs and their bytes.
-  package struct BlobTotals: Sendable, Hashable {
-    package var count = 0
-    package var bytes: UInt64 = 0
+  public struct BlobTotals: Sendable, Hashable {
+    public var count = 0
+    public var bytes: UInt64 = 0
 
     mutating func count(_ record: BlobRecord) {
       count += 1
@@ -37,10 +37,10 @@ package struct RepositoryStatistics: Sendable {
   }
 
   /// The bytes in snapshots for each distinct byte; 1 if there is none.
-  package var deduplication: Double { Self.ratio(bytes, data.bytes) }
+  public var deduplication: Double { Self.ratio(bytes, data.bytes) }
 
   /// The bytes of distinct blobs for each stored byte; 1 if there is none.
-  package var compression: Double {
+  public var compression: Double {
     Self.ratio(data.bytes + trees.bytes + lists.bytes, packBytes)
   }
 
@@ -52,7 +52,7 @@ package struct RepositoryStatistics: Sendable {
 extension Repository {
   /// Counts the content of the snapshots and the stored objects. Reads the snapshots and the index,
   /// the index through this host's copies if there is a cache. `watch` counts the index entries.
-  package func statistics(
+  public func statistics(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil
   ) throws(StoreError) -> RepositoryStatistics {
     var statistics = RepositoryStatistics()

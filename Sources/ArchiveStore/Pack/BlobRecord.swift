@@ -68,16 +68,16 @@ struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// The location of one frame in its pack.
-package struct FrameLocation: Hashable, Sendable {
+public struct FrameLocation: Hashable, Sendable {
   /// The offset of the first byte in the pack.
-  package let offset: UInt64
+  public let offset: UInt64
   /// The stored size in bytes.
-  package let stored: UInt32
+  public let stored: UInt32
   /// The decoded size in bytes.
-  package let plain: UInt32
+  public let plain: UInt32
 
   /// Creates a location.
-  package init(offset: UInt64, stored: UInt32, plain: UInt32) {
+  public init(offset: UInt64, stored: UInt32, plain: UInt32) {
     self.offset = offset
     self.stored = stored
     self.plain = plain

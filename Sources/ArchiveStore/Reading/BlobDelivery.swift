@@ -1,9 +1,9 @@
-package import Codecs
+public import Codecs
 internal import Synchronization
 internal import SystemIO
 
 /// A delivery that several threads work on. Each takes the next frames until none is left.
-package final class BlobDelivery: Sendable {
+public final class BlobDelivery: Sendable {
   private let plan: Plan
   private let storage: any Storage
   private let isStopping: @Sendable () -> Bool
@@ -76,17 +76,17 @@ package final class BlobDelivery: Sendable {
 
 extension BlobDelivery {
   /// A wanted data blob and its use: a range of one of the caller's items, such as a file.
-  package struct Use: Hashable, Sendable {
-    package let digest: Digest
+  public struct Use: Hashable, Sendable {
+    public let digest: Digest
     /// The expected length of the blob in bytes.
-    package let length: UInt32
+    public let length: UInt32
     /// The caller's item that needs the blob.
-    package let item: UInt32
+    public let item: UInt32
     /// The offset in the item.
-    package let offset: UInt64
+    public let offset: UInt64
 
     /// Creates a use.
-    package init(digest: Digest, length: UInt32, item: UInt32, offset: UInt64) {
+    public init(digest: Digest, length: UInt32, item: UInt32, offset: UInt64) {
       self.digest = digest
       self.length = length
       self.item = item
@@ -95,20 +95,20 @@ extension BlobDelivery {
   }
 
   /// A use whose frame was read.
-  package struct Blob: Sendable {
-    package let use: Use
+  public struct Blob: Sendable {
+    public let use: Use
     /// The range of the blob in the delivered bytes, or nil if they do not match the blob.
-    package let range: Range<Int>?
+    public let range: Range<Int>?
 
     /// Creates a delivered blob.
-    package init(use: Use, range: Range<Int>?) {
+    public init(use: Use, range: Range<Int>?) {
       self.use = use
       self.range = range
     }
   }
 
   /// A receiver of blobs, frame by frame. Each thread has its own.
-  package protocol Sink: SendableMetatype {
+  public protocol Sink: SendableMetatype {
     /// Receives the wanted blobs of a decoded frame, sorted by item and then by offset. The bytes
     /// may include other frames and are valid only during the call. An error ends the delivery.
     func take(_ blobs: [Blob], of frame: [UInt8]) throws

@@ -1,7 +1,7 @@
 internal import SystemIO
 
 /// A walk of several trees as one, with its position in the open directories.
-package struct JointWalk {
+public struct JointWalk {
   typealias Body = (ByteString, Finding) throws -> TreeWalk.Step
 
   private let reader: RepositoryReader
@@ -87,7 +87,7 @@ package struct JointWalk {
 
 extension JointWalk {
   /// A finding of a walk of several trees at a path.
-  package enum Finding: Sendable {
+  public enum Finding: Sendable {
     /// The distinct entries at the path. For the trees in `unknownIn` it is unknown whether they
     /// have the name, because part of the directory cannot be read.
     case entries([Entry], unknownIn: [Int])
@@ -96,9 +96,9 @@ extension JointWalk {
   }
 
   /// An entry that some of several trees have at the same path.
-  package struct Entry: Sendable, Hashable {
-    package let entry: TreeEntry
+  public struct Entry: Sendable, Hashable {
+    public let entry: TreeEntry
     /// The trees that have the entry, as ascending indices into the list passed to the walk.
-    package let trees: [Int]
+    public let trees: [Int]
   }
 }

@@ -1,15 +1,15 @@
 internal import SystemIO
 
 /// Monitors a long read: counts its progress and interrupts it on request.
-package struct ReadingWatch: Sendable {
+public struct ReadingWatch: Sendable {
   /// The progress so far.
-  package let counters: ProgressCounters
+  public let counters: ProgressCounters
   private let place: String
   private let isStopping: @Sendable () -> Bool
 
   /// Monitors a read of a repository, counted in units of `noun` ("file", "blob"). `isStopping` is
   /// called often; if it returns true, the read throws `interruption`.
-  package init(
+  public init(
     _ repository: Repository, of noun: String = "file",
     isStopping: @escaping @Sendable () -> Bool
   ) {
@@ -19,14 +19,14 @@ package struct ReadingWatch: Sendable {
   }
 
   /// The error of an interrupted read.
-  package var interruption: StoreError {
+  public var interruption: StoreError {
     StoreError(
       .interrupted, "finish reading", subject: place, reason: "it was interrupted",
       hint: "run it again")
   }
 
   /// Throws `interruption` if the read should stop.
-  package func checkCancellation() throws(StoreError) {
+  public func checkCancellation() throws(StoreError) {
     if isStopping() { throw interruption }
   }
 

@@ -1,9 +1,9 @@
 internal import Codecs
-package import SystemIO
+public import SystemIO
 
 extension RepositoryReader {
   /// Returns the entries of a directory, sorted by the bytes of their names.
-  package func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
+  public func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
     let directory = try openDirectory(tree)
     var entries: [TreeEntry] = []
     for number in 0..<directory.pages { entries += try page(number, of: directory).entries }
@@ -26,7 +26,7 @@ extension RepositoryReader {
 
   /// Returns the entry at a path of names separated by slashes, or nil if there is none. Of each
   /// directory only the page that would hold the name is read.
-  package func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
+  public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
     var tree = tree
     var found: TreeEntry?
     for name in path.components {
@@ -113,7 +113,7 @@ extension RepositoryReader {
   /// any disk can hold is therefore counted without visiting them.
   ///
   /// Damaged trees and pages, and trees beyond the maximum depth, count as empty.
-  package func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
+  public func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
     var counts: [TreeReference: UInt64] = [:]
     var open = [try countedDirectory(root)]
     while var level = open.popLast() {

@@ -1,5 +1,5 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// Reads the content of a repository. All bytes are verified against their hash before they are
 /// returned.
@@ -8,8 +8,8 @@ package import SystemIO
 /// is gone, the index is loaded once more before that is reported as damage. An unusable index
 /// object has no effect while the packs are intact, because they list their own contents. Of a blob
 /// in several packs, any intact copy is used.
-package final class RepositoryReader {
-  package let repository: Repository
+public final class RepositoryReader {
+  public let repository: Repository
   var index: ReaderIndex
   private var dataFrames = FrameDecoder.Cache(capacity: 32 << 20)
   private var treeFrames = FrameDecoder.Cache(capacity: 16 << 20)
@@ -21,7 +21,7 @@ package final class RepositoryReader {
   /// The monitor of this reader's walks and of the files read by them; nil if there is none.
   package fileprivate(set) var watch: ReadingWatch?
   /// The number of frames that were read from storage and decoded.
-  package private(set) var decodedFrames = 0
+  public private(set) var decodedFrames = 0
 
   /// Reads with an index that is already open.
   init(_ repository: Repository, _ index: ReaderIndex) throws(StoreError) {
@@ -31,17 +31,17 @@ package final class RepositoryReader {
   }
 
   /// The problems found with the index so far that did not prevent a read.
-  package var remarks: [StoreError] { index.remarks }
+  public var remarks: [StoreError] { index.remarks }
 
   /// Returns the location of a blob, or nil if no index names it.
-  package func locate(_ blob: BlobID) -> BlobLocation? {
+  public func locate(_ blob: BlobID) -> BlobLocation? {
     index.set.find(blob).map {
       BlobLocation(pack: $0.pack, frame: $0.frameNumber, offset: $0.offset, length: $0.length)
     }
   }
 
   /// Returns the bytes of a blob.
-  package func readBlob(_ blob: BlobID) throws(StoreError) -> [UInt8] {
+  public func readBlob(_ blob: BlobID) throws(StoreError) -> [UInt8] {
     let (frame, range) = try find(blob)
     return Array(frame[range])
   }
@@ -110,14 +110,14 @@ package final class RepositoryReader {
 
 extension RepositoryReader {
   /// The location of a blob, ordered by pack, frame and offset.
-  package struct BlobLocation: Hashable, Sendable, Comparable {
-    package let pack: Digest
-    package let frame: Int
+  public struct BlobLocation: Hashable, Sendable, Comparable {
+    public let pack: Digest
+    public let frame: Int
     /// The offset in the decoded frame.
-    package let offset: Int
-    package let length: Int
+    public let offset: Int
+    public let length: Int
 
-    package static func < (left: Self, right: Self) -> Bool {
+    public static func < (left: Self, right: Self) -> Bool {
       (left.pack, left.frame, left.offset) < (right.pack, right.frame, right.offset)
     }
   }
@@ -126,7 +126,7 @@ extension RepositoryReader {
 extension Repository {
   /// Begins to read: opens the index, through this host's copies if there is a cache. Unusable
   /// index objects are among the reader's remarks.
-  package func beginReading(
+  public func beginReading(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil
   ) throws(StoreError) -> RepositoryReader {
     let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
@@ -142,7 +142,7 @@ extension RepositoryReader {
   /// to the content's size, are holes. The span is valid only during the call.
   ///
   /// - Throws: `StoreError` if content cannot be read, and any error of `body`.
-  package func readContent(
+  public func readContent(
     _ content: Content, _ body: (UInt64, Span<UInt8>) throws -> Void
   ) throws {
     try forEachPiece(of: content) { offset, piece in
@@ -158,14 +158,14 @@ extension RepositoryReader {
   }
 
   /// Passes the pieces of a file in order, each with its offset in the file, and resolves lists.
-  package func forEachPiece(
+  public func forEachPiece(
     of content: Content, _ body: (UInt64, Piece) throws -> Void
   ) throws {
     try forEachPiece(content.pieces[...], level: content.level, body)
   }
 
   /// Passes the pieces in lists of a level (`Content.level`) in order, each with its offset.
-  package func forEachPiece(
+  public func forEachPiece(
     _ pieces: ArraySlice<Piece>, level: UInt8, _ body: (UInt64, Piece) throws -> Void
   ) throws {
     try forEachPiece(pieces, level: level, from: 0, body)
@@ -189,7 +189,7 @@ extension RepositoryReader {
 
   /// Reads a list of pieces, which must cover exactly `length` bytes of the file. The pieces of a
   /// level above 0 are lists themselves.
-  package func pieces(
+  public func pieces(
     ofList digest: Digest, level: UInt8, length: UInt64
   ) throws(StoreError) -> [Piece] {
     let blob = BlobID(kind: .list, digest: digest)
@@ -198,7 +198,7 @@ extension RepositoryReader {
   }
 
   /// Returns the value of an extended attribute.
-  package func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
+  public func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
     switch attribute.value {
     case .inline(let value): return value
     case .blob(let digest, let length):
@@ -222,7 +222,7 @@ extension RepositoryReader {
   /// Memory is bounded for any tree: of the open directories only the innermost 32 MiB (`budget`)
   /// are held, and the others are read again when the walk returns to them. A depth over 4,096
   /// directories, or a path over 64 KiB, is `damaged`.
-  package func walk(
+  public func walk(
     _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> TreeWalk.Step
   ) throws {
     try walk(tree, budget: TreeWalk.budget, body)
@@ -244,7 +244,7 @@ extension RepositoryReader {
   /// Walks like `walk(_:_:)`, but continues past damage. If a directory or some of its pages cannot
   /// be read, that is reported under the directory's path (empty for the tree itself) in place of
   /// the lost entries. After damage, only the step `stop` has an effect.
-  package func walkPastDamage(
+  public func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, TreeWalk.Finding) throws -> TreeWalk.Step
   ) throws {
     try walkPastDamage(tree, budget: TreeWalk.budget, body)
@@ -271,7 +271,7 @@ extension RepositoryReader {
   ///
   /// With `differencesOnly`, content that all trees share is not reported, and shared directories
   /// and pages are not read.
-  package func walkTogether(
+  public func walkTogether(
     _ trees: [TreeReference], differencesOnly: Bool = false,
     _ body: (ByteString, JointWalk.Finding) throws -> TreeWalk.Step
   ) throws {
@@ -296,7 +296,7 @@ extension RepositoryReader {
   /// frame, and decoded frames of at most 8 MiB plus one.
   ///
   /// - Throws: the first error of a sink, or `StoreError` if the storage fails.
-  package func deliver<Sink: BlobDelivery.Sink>(
+  public func deliver<Sink: BlobDelivery.Sink>(
     _ uses: [BlobDelivery.Use], threads: Int, isStopping: @escaping @Sendable () -> Bool,
     to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {

@@ -1,7 +1,7 @@
 internal import SystemIO
 
 /// A walk of one tree, depth first, with its position in the open directories.
-package struct TreeWalk {
+public struct TreeWalk {
   private let reader: RepositoryReader
   private var stack: Stack<Level>
 
@@ -90,7 +90,7 @@ package struct TreeWalk {
 
 extension TreeWalk {
   /// The next step of a walk after an entry.
-  package enum Step: Sendable, Hashable {
+  public enum Step: Sendable, Hashable {
     /// Continue, and enter the entry if it is a directory.
     case enter
     /// Continue with the next sibling.
@@ -100,7 +100,7 @@ extension TreeWalk {
   }
 
   /// A finding of a walk that continues past damage.
-  package enum Finding: Sendable, Hashable {
+  public enum Finding: Sendable, Hashable {
     case entry(TreeEntry)
     /// The directory, or the rest of it, cannot be read.
     case damage(StoreError)

@@ -1,20 +1,20 @@
-package import SystemIO
+public import SystemIO
 
 /// The names on unreadable pages of a directory. They are unknown except for their position among
 /// the other names.
-package struct UnreadableNames: Hashable, Sendable {
+public struct UnreadableNames: Hashable, Sendable {
   /// The last name before them, or nil if they are the first in the directory.
-  package let after: ByteString?
+  public let after: ByteString?
   /// The last of the lost names.
-  package let last: ByteString
+  public let last: ByteString
 
   /// Creates the range of names after `after`, or from the first name, up to `last`.
-  package init(after: ByteString?, last: ByteString) {
+  public init(after: ByteString?, last: ByteString) {
     (self.after, self.last) = (after, last)
   }
 
   /// Whether a name may be one of the lost names.
-  package func contains(_ name: ByteString) -> Bool {
+  public func contains(_ name: ByteString) -> Bool {
     !(last < name) && (after.map { $0 < name } ?? true)
   }
 

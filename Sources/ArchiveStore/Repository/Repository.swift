@@ -1,4 +1,4 @@
-package import Codecs
+public import Codecs
 internal import RecoverScript
 internal import SystemIO
 
@@ -6,21 +6,21 @@ internal import SystemIO
 ///
 /// A value that any thread may use. It holds no open file and no lock: a writer takes a lease, and
 /// a reader handles objects that others remove in the meantime.
-package struct Repository: Sendable {
-  package let storage: any Storage
-  package let settings: RepositorySettings
+public struct Repository: Sendable {
+  public let storage: any Storage
+  public let settings: RepositorySettings
 
   /// The unique id of the repository.
-  package var id: Digest { settings.id }
+  public var id: Digest { settings.id }
 
   /// The location of the repository, for messages.
-  package var place: String { storage.place }
+  public var place: String { storage.place }
 
   /// Opens a repository for reading. Writing checks more.
   ///
   /// - Throws: `noRepository` if there is none, `damaged`, `unsupported` for another version or
   ///   method, `unknownFeature`.
-  package static func open(_ storage: any Storage) throws(StoreError) -> Repository {
+  public static func open(_ storage: any Storage) throws(StoreError) -> Repository {
     let text: [UInt8]
     do {
       text = try storage.load(RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
@@ -48,7 +48,7 @@ package struct Repository: Sendable {
   /// without it there is no repository.
   ///
   /// - Throws: `notEmpty` if the storage is not empty.
-  package static func create(
+  public static func create(
     in storage: any Storage, program: String
   ) throws(StoreError) -> Repository {
     guard try storage.list(.root).isEmpty else {

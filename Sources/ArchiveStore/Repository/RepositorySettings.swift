@@ -1,22 +1,22 @@
-package import Codecs
+public import Codecs
 
 /// The settings in `repository.json`: the methods of a repository and the features it requires.
-package struct RepositorySettings: Hashable, Sendable {
+public struct RepositorySettings: Hashable, Sendable {
   /// The unique id of the repository.
-  package let id: Digest
+  public let id: Digest
   /// The program that created it.
-  package let program: String
+  public let program: String
   /// The features that readers, writers and prune must support.
-  package let features: Features
+  public let features: Features
 
   /// The names of the features required for each kind of operation.
-  package struct Features: Hashable, Sendable {
-    package var read: [String] = []
-    package var write: [String] = []
-    package var prune: [String] = []
+  public struct Features: Hashable, Sendable {
+    public var read: [String] = []
+    public var write: [String] = []
+    public var prune: [String] = []
 
     /// Creates sets of features. This version supports none.
-    package init(read: [String] = [], write: [String] = [], prune: [String] = []) {
+    public init(read: [String] = [], write: [String] = [], prune: [String] = []) {
       self.read = read
       self.write = write
       self.prune = prune

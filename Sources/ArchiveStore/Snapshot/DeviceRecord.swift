@@ -1,19 +1,19 @@
 internal import Codecs
-package import SystemIO
+public import SystemIO
 
 /// The device that was backed up.
-package struct DeviceRecord: Hashable, Sendable {
+public struct DeviceRecord: Hashable, Sendable {
   /// The unique identity of the device.
-  package var identity: String
-  package var platform: String
-  package var layout: String
+  public var identity: String
+  public var platform: String
+  public var layout: String
   /// The root directory of the device.
-  package var root: ByteString
-  package var osVersion: String?
-  package var containers: [Container]
+  public var root: ByteString
+  public var osVersion: String?
+  public var containers: [Container]
 
   /// Creates a record.
-  package init(
+  public init(
     identity: String, platform: String, layout: String, root: ByteString,
     osVersion: String? = nil, containers: [Container] = []
   ) {
@@ -28,17 +28,17 @@ package struct DeviceRecord: Hashable, Sendable {
 
 extension DeviceRecord {
   /// A container and its location.
-  package struct Container: Hashable, Sendable {
+  public struct Container: Hashable, Sendable {
     /// The logical path of the container.
-    package var path: ByteString
-    package var uuid: String?
+    public var path: ByteString
+    public var uuid: String?
     /// The name of the revision, if the layout has revisions.
-    package var revision: String?
+    public var revision: String?
     /// The path on the device at the time of the run.
-    package var realPath: ByteString
+    public var realPath: ByteString
 
     /// Creates a record.
-    package init(
+    public init(
       path: ByteString, uuid: String? = nil, revision: String? = nil, realPath: ByteString
     ) {
       self.path = path
@@ -50,20 +50,20 @@ extension DeviceRecord {
 }
 
 /// An app that was backed up.
-package struct AppRecord: Hashable, Sendable {
-  package var identifier: String
-  package var name: String?
-  package var version: String?
-  package var build: String?
+public struct AppRecord: Hashable, Sendable {
+  public var identifier: String
+  public var name: String?
+  public var version: String?
+  public var build: String?
   /// The logical paths of its containers.
-  package var containers: [ByteString]
+  public var containers: [ByteString]
   /// The groups in which it shares data.
-  package var groups: [AppRecord.Group] = []
+  public var groups: [AppRecord.Group] = []
   /// The installation source of a Flatpak app.
-  package var flatpak: AppRecord.Flatpak?
+  public var flatpak: AppRecord.Flatpak?
 
   /// Creates a record.
-  package init(
+  public init(
     identifier: String, name: String? = nil, version: String? = nil, build: String? = nil,
     containers: [ByteString] = []
   ) {
@@ -77,34 +77,34 @@ package struct AppRecord: Hashable, Sendable {
 
 extension AppRecord {
   /// The membership of an app in a group.
-  package struct Group: Hashable, Sendable {
+  public struct Group: Hashable, Sendable {
     /// The identifier of the group.
-    package var identifier: String
+    public var identifier: String
     /// Whether the membership is known from an entitlement or a policy, not guessed.
-    package var isKnown: Bool
+    public var isKnown: Bool
 
     /// Creates a record.
-    package init(identifier: String, isKnown: Bool) {
+    public init(identifier: String, isKnown: Bool) {
       self.identifier = identifier
       self.isKnown = isKnown
     }
   }
 
   /// The installed version of a Flatpak app and its source.
-  package struct Flatpak: Hashable, Sendable {
+  public struct Flatpak: Hashable, Sendable {
     /// The installation: `user` or `system`.
-    package var scope: String
-    package var architecture: String
-    package var branch: String
+    public var scope: String
+    public var architecture: String
+    public var branch: String
     /// The checksum of the deployed commit.
-    package var commit: String
+    public var commit: String
     /// The remote's name and URL, if known.
-    package var origin: String?
-    package var url: String?
-    package var runtime: String?
+    public var origin: String?
+    public var url: String?
+    public var runtime: String?
 
     /// Creates a record.
-    package init(
+    public init(
       scope: String, architecture: String, branch: String, commit: String, origin: String? = nil,
       url: String? = nil, runtime: String? = nil
     ) {

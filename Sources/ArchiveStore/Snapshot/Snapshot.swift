@@ -1,56 +1,56 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// The id of a snapshot: the BLAKE2b-256 of its stored bytes.
-package typealias SnapshotID = Digest
+public typealias SnapshotID = Digest
 
 /// A backup: a root tree with its source, time and policy (docs/repository-format.md, "Snapshot").
-package struct Snapshot: Hashable, Sendable {
+public struct Snapshot: Hashable, Sendable {
   /// The repository that contains it.
-  package var repository: Digest
+  public var repository: Digest
   /// The identity of the source: device, host and user. Equal for all runs of one source.
-  package var source: Digest
+  public var source: Digest
   /// The position among the source's snapshots, starting at 1.
-  package var sequence: UInt64
+  public var sequence: UInt64
   /// The start time of the run.
-  package var time: Timestamp
-  package var host: String
-  package var user: String
-  package var device: DeviceRecord
-  package var scope: Scope
-  package var reason: Reason
-  package var apps: [AppRecord] = []
-  package var policy: PolicyRecord
+  public var time: Timestamp
+  public var host: String
+  public var user: String
+  public var device: DeviceRecord
+  public var scope: Scope
+  public var reason: Reason
+  public var apps: [AppRecord] = []
+  public var policy: PolicyRecord
   /// The root directory: its entries are the first components of logical paths.
-  package var tree: TreeReference
+  public var tree: TreeReference
   /// The snapshot that the run was based on.
-  package var parent: SnapshotID?
-  package var tags: [String] = []
+  public var parent: SnapshotID?
+  public var tags: [String] = []
   /// The name and version of the program.
-  package var program: String
-  package var totals = Totals()
+  public var program: String
+  public var totals = Totals()
   /// The data classes by path, in tree order. A class applies from its path on.
-  package var classes: [ClassRun] = []
+  public var classes: [ClassRun] = []
   /// The names of owners and groups at the time of the run.
-  package var users: [NameRecord] = []
-  package var groups: [NameRecord] = []
-  package var excluded: [Exclusion] = []
-  package var unreadable: [PathNote] = []
-  package var warnings: [PathNote] = []
+  public var users: [NameRecord] = []
+  public var groups: [NameRecord] = []
+  public var excluded: [Exclusion] = []
+  public var unreadable: [PathNote] = []
+  public var warnings: [PathNote] = []
   /// Mount points that were not entered.
-  package var mounts: [ByteString] = []
-  package var databases: [DatabaseRecord] = []
-  package var durationMilliseconds: UInt64 = 0
+  public var mounts: [ByteString] = []
+  public var databases: [DatabaseRecord] = []
+  public var durationMilliseconds: UInt64 = 0
   /// The source of a copied snapshot; nil for an original.
-  package var original: Original?
+  public var original: Original?
   /// Members written by a newer version.
-  package var unknown: [JSON.Member] = []
+  public var unknown: [JSON.Member] = []
 
   static let format = "sandboxctl-snapshot"
   static let version: UInt64 = 1
 
   /// Creates a snapshot with the required members.
-  package init(
+  public init(
     repository: Digest, source: Digest, sequence: UInt64, time: Timestamp, host: String,
     user: String, device: DeviceRecord, scope: Scope = .device, reason: Reason = .manual,
     policy: PolicyRecord, tree: TreeReference, program: String
@@ -71,12 +71,12 @@ package struct Snapshot: Hashable, Sendable {
 }
 
 /// A snapshot with its id.
-package struct StoredSnapshot: Hashable, Sendable {
-  package let id: SnapshotID
-  package let snapshot: Snapshot
+public struct StoredSnapshot: Hashable, Sendable {
+  public let id: SnapshotID
+  public let snapshot: Snapshot
 
   /// Creates a pair.
-  package init(id: SnapshotID, snapshot: Snapshot) {
+  public init(id: SnapshotID, snapshot: Snapshot) {
     self.id = id
     self.snapshot = snapshot
   }
@@ -90,7 +90,7 @@ extension Snapshot {
 
   /// The stored document (docs/repository-format.md, "Snapshot"). The head comes first, so that it
   /// can be read without the tables.
-  package var json: JSON {
+  public var json: JSON {
     var members = identityMembers() + runMembers()
     members.add("device", device.json)
     members.add("apps", .array(apps) { $0.json }, unless: apps.isEmpty)

@@ -1,5 +1,5 @@
 internal import Codecs
-package import SystemIO
+public import SystemIO
 
 /// This host's file of the heads of a repository's snapshots, which spares each command from
 /// reading all snapshots (docs/decisions/0020-snapshot-heads.md).
@@ -8,7 +8,7 @@ package import SystemIO
 /// used only while the object's size and modification time are unchanged. If the file is damaged,
 /// owned by another user or of another version, the heads are read again, which costs only time.
 /// Safe to use from any thread.
-package struct SnapshotHeadCache: Sendable {
+public struct SnapshotHeadCache: Sendable {
   /// A head, and the status of the object it was read from.
   struct Record: Hashable {
     let head: SnapshotHead
@@ -22,7 +22,7 @@ package struct SnapshotHeadCache: Sendable {
 
   /// Uses a directory for the heads of one repository, and creates it with its parents if it is
   /// missing. A directory that other users can write to is not used.
-  package init(directory: ByteString) { self.directory = directory }
+  public init(directory: ByteString) { self.directory = directory }
 
   private func open() -> Directory? {
     guard let directory = try? Directory.make(path: directory, permissions: 0o700),

@@ -1,13 +1,13 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// The members by which a snapshot is listed and selected, without its tables. Commands that handle
 /// many snapshots read only heads.
 ///
 /// It reflects the object when it was read. Whether the object is still intact is known only after
 /// reading it again.
-package struct SnapshotHead: Hashable, Sendable {
-  package let id: SnapshotID
+public struct SnapshotHead: Hashable, Sendable {
+  public let id: SnapshotID
   /// The snapshot without tables, containers and class totals.
   private(set) var members: Snapshot
 
@@ -18,7 +18,7 @@ package struct SnapshotHead: Hashable, Sendable {
   ]
 
   /// Creates the head of a snapshot.
-  package init(_ stored: StoredSnapshot) {
+  public init(_ stored: StoredSnapshot) {
     var members = Snapshot(
       repository: stored.snapshot.repository, source: stored.snapshot.source,
       sequence: stored.snapshot.sequence, time: stored.snapshot.time, host: stored.snapshot.host,
@@ -64,32 +64,32 @@ package struct SnapshotHead: Hashable, Sendable {
 }
 
 extension SnapshotHead: SnapshotListing.Dated {
-  package var source: Digest { members.source }
-  package var sequence: UInt64 { members.sequence }
-  package var time: Timestamp { members.time }
-  package var host: String { members.host }
-  package var user: String { members.user }
-  package var scope: Scope { members.scope }
-  package var reason: Reason { members.reason }
-  package var policy: PolicyRecord { members.policy }
-  package var tree: TreeReference { members.tree }
-  package var parent: SnapshotID? { members.parent }
-  package var tags: [String] { members.tags }
+  public var source: Digest { members.source }
+  public var sequence: UInt64 { members.sequence }
+  public var time: Timestamp { members.time }
+  public var host: String { members.host }
+  public var user: String { members.user }
+  public var scope: Scope { members.scope }
+  public var reason: Reason { members.reason }
+  public var policy: PolicyRecord { members.policy }
+  public var tree: TreeReference { members.tree }
+  public var parent: SnapshotID? { members.parent }
+  public var tags: [String] { members.tags }
   /// The totals without those of the classes.
-  package var totals: Totals { members.totals }
+  public var totals: Totals { members.totals }
   /// The device without its containers.
-  package var device: DeviceRecord { members.device }
-  package var apps: [AppRecord] { members.apps }
+  public var device: DeviceRecord { members.device }
+  public var apps: [AppRecord] { members.apps }
   var repository: Digest { members.repository }
 }
 
 /// The heads of a repository's snapshots.
-package struct SnapshotHeads: Sendable {
+public struct SnapshotHeads: Sendable {
   /// The heads, the oldest first, in the order of `SnapshotListing`.
-  package private(set) var heads: [SnapshotHead] = []
+  public private(set) var heads: [SnapshotHead] = []
   /// The errors of snapshots that were read and are damaged. Snapshots with cached heads are not
   /// checked.
-  package private(set) var damaged: [StoreError] = []
+  public private(set) var damaged: [StoreError] = []
 
   init(_ heads: [SnapshotHead], damaged: [StoreError]) {
     self.heads = heads
@@ -103,7 +103,7 @@ package struct SnapshotHeads: Sendable {
   ///
   /// - Throws: `noSnapshot` if there are too few; `damaged` if a matching one may be among those
   ///   that cannot be read.
-  package func latest(
+  public func latest(
     _ back: Int = 0, named text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
     let meant = heads.filter(isMeant)
@@ -122,7 +122,7 @@ package struct SnapshotHeads: Sendable {
   ///
   /// - Throws: `noSnapshot` if all are later; `damaged` if a matching one may be among those that
   ///   cannot be read.
-  package func newest(
+  public func newest(
     before end: Timestamp, named text: String,
     where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
@@ -152,7 +152,7 @@ package struct SnapshotHeads: Sendable {
 extension Repository {
   /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
   /// snapshot does not affect the others.
-  package func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
+  public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
     let known = cache?.load() ?? [:]
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
     var records: [SnapshotID: SnapshotHeadCache.Record] = [:]
@@ -190,7 +190,7 @@ extension Repository {
 
   /// Reads a snapshot. Returns nil if it is gone, or if it cannot be read, which is reported to
   /// `skip`.
-  package func snapshot(
+  public func snapshot(
     ifReadable id: SnapshotID, skip: (StoreError) -> Void
   ) -> StoredSnapshot? {
     do {
@@ -203,7 +203,7 @@ extension Repository {
 
   /// Reads the snapshot that `choose` selects. If it cannot be read, its head is removed, the error
   /// is reported to `skip`, and another one is selected.
-  package func snapshot(
+  public func snapshot(
     among heads: inout SnapshotHeads, skip: (StoreError) -> Void = { _ in },
     choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
   ) throws(StoreError) -> StoredSnapshot {
@@ -218,7 +218,7 @@ extension Repository {
 
   /// Reads the snapshots whose heads match. The others are not read if their heads are in the
   /// cache.
-  package func snapshots(
+  public func snapshots(
     cache: SnapshotHeadCache?, where isMeant: (SnapshotHead) -> Bool
   ) throws(StoreError) -> SnapshotListing {
     let heads = try heads(cache: cache)

@@ -1,21 +1,21 @@
-package import Codecs
+public import Codecs
 internal import SystemIO
 
 /// The snapshots of a repository.
-package struct SnapshotListing: Sendable {
+public struct SnapshotListing: Sendable {
   /// The snapshots, the oldest first (docs/repository-format.md, "Snapshot"): ordered by start
   /// time, but within one source by sequence, regardless of its clock.
-  package var snapshots: [StoredSnapshot] = []
+  public var snapshots: [StoredSnapshot] = []
   /// The errors of snapshots that could not be read.
-  package var damaged: [StoreError] = []
+  public var damaged: [StoreError] = []
 
   /// Creates a listing of snapshots.
-  package init(_ snapshots: [StoredSnapshot] = []) { self.snapshots = snapshots }
+  public init(_ snapshots: [StoredSnapshot] = []) { self.snapshots = snapshots }
 }
 
 extension Repository {
   /// Lists and reads all snapshots. A damaged snapshot does not affect the others.
-  package func snapshots() throws(StoreError) -> SnapshotListing {
+  public func snapshots() throws(StoreError) -> SnapshotListing {
     var listing = SnapshotListing()
     for id in try RepositoryListing.snapshots(storage) {
       do {
@@ -49,7 +49,7 @@ extension Repository {
   }
 
   /// Reads one snapshot, and refuses one of another repository.
-  package func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
+  public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
     let path = RepositoryLayout.snapshot(id)
     let stored = try StoredSnapshot(
       id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
@@ -67,7 +67,7 @@ extension Repository {
   ///
   /// - Throws: `noSnapshot` if none matches; `ambiguousSnapshot` if several ids match; `damaged` if
   ///   the matching one may be among those that cannot be read.
-  package func snapshot(
+  public func snapshot(
     matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
     if let back = SnapshotListing.stepsBack(text) {
@@ -98,7 +98,7 @@ extension Repository {
 
 extension SnapshotListing {
   /// Returns 0 for `latest`, 2 for `latest~2`, or nil for any other text.
-  package static func stepsBack(_ text: String) -> Int? {
+  public static func stepsBack(_ text: String) -> Int? {
     if text == "latest" { return 0 }
     guard text.hasPrefix("latest~"), let back = Int(text.dropFirst(7)), back >= 0 else {
       return nil
@@ -109,11 +109,11 @@ extension SnapshotListing {
 
 extension Repository {
   /// The earlier runs of a source in the repository.
-  package struct SourceHistory: Sendable {
+  public struct SourceHistory: Sendable {
     /// The last snapshot of the requested scope.
-    package let last: StoredSnapshot?
+    public let last: StoredSnapshot?
     /// The greatest sequence among the source's snapshots; 0 without snapshots.
-    package let sequence: UInt64
+    public let sequence: UInt64
   }
 }
 
@@ -136,7 +136,7 @@ extension StoredSnapshot: SnapshotListing.Dated {
 extension Repository {
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
   /// another, and only one is kept in memory. Unreadable snapshots are skipped.
-  package func history(
+  public func history(
     of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
   ) throws(StoreError) -> SourceHistory {
     let heads = try heads(cache: cache).heads.filter { $0.source == source }

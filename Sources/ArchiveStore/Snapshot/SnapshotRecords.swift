@@ -1,64 +1,64 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// The part of a device that a snapshot covers.
-package enum Scope: Hashable, Sendable {
+public enum Scope: Hashable, Sendable {
   case device
   /// Only these apps, by identifier.
   case apps([String])
 }
 
 /// The reason for a snapshot. It is a word, so that reasons of newer versions are preserved.
-package struct Reason: RawRepresentable, Hashable, Sendable {
-  package let rawValue: String
+public struct Reason: RawRepresentable, Hashable, Sendable {
+  public let rawValue: String
 
   /// Creates a reason from its word.
-  package init(rawValue: String) { self.rawValue = rawValue }
+  public init(rawValue: String) { self.rawValue = rawValue }
 
-  package static let manual = Reason(rawValue: "manual")
-  package static let scheduled = Reason(rawValue: "scheduled")
-  package static let preUpdate = Reason(rawValue: "pre-update")
-  package static let preRestore = Reason(rawValue: "pre-restore")
-  package static let preRollback = Reason(rawValue: "pre-rollback")
-  package static let uninstall = Reason(rawValue: "uninstall")
+  public static let manual = Reason(rawValue: "manual")
+  public static let scheduled = Reason(rawValue: "scheduled")
+  public static let preUpdate = Reason(rawValue: "pre-update")
+  public static let preRestore = Reason(rawValue: "pre-restore")
+  public static let preRollback = Reason(rawValue: "pre-rollback")
+  public static let uninstall = Reason(rawValue: "uninstall")
 }
 
 /// The policy of the run.
-package struct PolicyRecord: Hashable, Sendable {
-  package var name: String
+public struct PolicyRecord: Hashable, Sendable {
+  public var name: String
   /// The digest of all layers of the policy.
-  package var digest: Digest
+  public var digest: Digest
 
   /// Creates a record.
-  package init(name: String, digest: Digest) {
+  public init(name: String, digest: Digest) {
     self.name = name
     self.digest = digest
   }
 }
 
 /// The totals of a snapshot.
-package struct Totals: Hashable, Sendable {
-  package var entries: UInt64 = 0
-  package var files: UInt64 = 0
+public struct Totals: Hashable, Sendable {
+  public var entries: UInt64 = 0
+  public var files: UInt64 = 0
   /// The bytes of the files' contents. A hard-linked file counts once.
-  package var bytes: UInt64 = 0
+  public var bytes: UInt64 = 0
   /// The bytes that this run added to packs.
-  package var stored: UInt64 = 0
-  package var classes: [Class] = []
+  public var stored: UInt64 = 0
+  public var classes: [Class] = []
 
   /// Creates empty totals.
-  package init() {}
+  public init() {}
 }
 
 extension Totals {
   /// The totals of one data class in a snapshot.
-  package struct Class: Hashable, Sendable {
-    package var name: String
-    package var files: UInt64
-    package var bytes: UInt64
+  public struct Class: Hashable, Sendable {
+    public var name: String
+    public var files: UInt64
+    public var bytes: UInt64
 
     /// Creates a total.
-    package init(name: String, files: UInt64, bytes: UInt64) {
+    public init(name: String, files: UInt64, bytes: UInt64) {
       self.name = name
       self.files = files
       self.bytes = bytes
@@ -67,45 +67,45 @@ extension Totals {
 }
 
 /// The data class of a path and everything below it, up to a deeper path with another run.
-package struct ClassRun: Hashable, Sendable {
-  package var path: ByteString
-  package var name: String
+public struct ClassRun: Hashable, Sendable {
+  public var path: ByteString
+  public var name: String
 
   /// Creates a run.
-  package init(path: ByteString, name: String) {
+  public init(path: ByteString, name: String) {
     self.path = path
     self.name = name
   }
 }
 
 /// The id and name of a user or group.
-package struct NameRecord: Hashable, Sendable {
-  package var id: UInt32
-  package var name: String
+public struct NameRecord: Hashable, Sendable {
+  public var id: UInt32
+  public var name: String
 
   /// Creates a record.
-  package init(id: UInt32, name: String) {
+  public init(id: UInt32, name: String) {
     self.id = id
     self.name = name
   }
 }
 
 /// Content that a rule excluded from the snapshot.
-package struct Exclusion: Hashable, Sendable {
-  package var path: ByteString
-  package var rule: String
-  package var files: UInt64
-  package var bytes: UInt64
+public struct Exclusion: Hashable, Sendable {
+  public var path: ByteString
+  public var rule: String
+  public var files: UInt64
+  public var bytes: UInt64
   /// The directory itself, if a restore creates it again, empty: its mode, owner, times, attributes
   /// and flags. Its tree is not used, and its attributes are inline.
-  package var directory: TreeEntry?
+  public var directory: TreeEntry?
 
   /// The placeholder for a rule in a record that summarizes unlisted exclusions below its path. No
   /// rule has this name.
-  package static let unnamed = "too many to name"
+  public static let unnamed = "too many to name"
 
   /// Creates a record.
-  package init(
+  public init(
     path: ByteString, rule: String, files: UInt64, bytes: UInt64, directory: TreeEntry? = nil
   ) {
     self.path = path
@@ -117,24 +117,24 @@ package struct Exclusion: Hashable, Sendable {
 }
 
 /// A note on a path.
-package struct PathNote: Hashable, Sendable {
-  package var path: ByteString
-  package var note: String
+public struct PathNote: Hashable, Sendable {
+  public var path: ByteString
+  public var note: String
 
   /// Creates a note.
-  package init(path: ByteString, note: String) {
+  public init(path: ByteString, note: String) {
     self.path = path
     self.note = note
   }
 }
 
 /// A database and its capture method.
-package struct DatabaseRecord: Hashable, Sendable {
-  package var path: ByteString
-  package var how: String
+public struct DatabaseRecord: Hashable, Sendable {
+  public var path: ByteString
+  public var how: String
 
   /// Creates a record.
-  package init(path: ByteString, how: String) {
+  public init(path: ByteString, how: String) {
     self.path = path
     self.how = how
   }
@@ -142,12 +142,12 @@ package struct DatabaseRecord: Hashable, Sendable {
 
 extension Snapshot {
   /// The source of a copied snapshot.
-  package struct Original: Hashable, Sendable {
-    package var repository: Digest
-    package var id: SnapshotID
+  public struct Original: Hashable, Sendable {
+    public var repository: Digest
+    public var id: SnapshotID
 
     /// Creates a record.
-    package init(repository: Digest, id: SnapshotID) {
+    public init(repository: Digest, id: SnapshotID) {
       self.repository = repository
       self.id = id
     }

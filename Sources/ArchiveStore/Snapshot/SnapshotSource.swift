@@ -1,8 +1,8 @@
 internal import Codecs
-package import SystemIO
+public import SystemIO
 
 /// The entry that a path in a snapshot names.
-package enum SnapshotSource: Sendable {
+public enum SnapshotSource: Sendable {
   /// A directory's tree and its entry; the snapshot's root has no entry.
   case folder(TreeReference, TreeEntry?)
   /// An entry other than a directory.
@@ -13,7 +13,7 @@ extension RepositoryReader {
   /// Returns the entry at a logical path of a snapshot; the empty path is its root.
   ///
   /// - Throws: `OperationError` of the kind `notFound` if there is no such path; `StoreError`.
-  package func source(
+  public func source(
     _ path: ByteString, in snapshot: StoredSnapshot
   ) throws -> SnapshotSource {
     if path.isEmpty { return .folder(snapshot.snapshot.tree, nil) }

@@ -1,16 +1,16 @@
 internal import Synchronization
-package import SystemIO
+public import SystemIO
 
 /// The storage of a repository as files below one directory, local or mounted.
 ///
 /// All calls use directory handles and follow no link below the root. Directories are created with
 /// mode 0700, files with 0600.
-package final class LocalStorage: Storage {
+public final class LocalStorage: Storage {
   let root: Directory
   private let unfinished = Atomic<Int>(0)
 
   /// Opens the storage in an existing directory. A link to a directory is followed.
-  package init(path: ByteString) throws(StoreError) {
+  public init(path: ByteString) throws(StoreError) {
     do {
       root = try Directory.open(path: path)
     } catch {
@@ -25,7 +25,7 @@ package final class LocalStorage: Storage {
 
   /// Opens the storage in a directory, and creates it with its parents if it is missing. A new
   /// directory gets mode 0700, and so does an existing empty one if the file system allows it.
-  package static func create(path: ByteString) throws(StoreError) -> LocalStorage {
+  public static func create(path: ByteString) throws(StoreError) -> LocalStorage {
     do {
       let root = try Directory.make(path: path, permissions: 0o700)
       if try root.isEmpty() { try? root.setPermissions(0o700) }
@@ -38,18 +38,18 @@ package final class LocalStorage: Storage {
   }
 
   /// The path with which it was opened.
-  package var place: String { root.path.description }
+  public var place: String { root.path.description }
 
   /// Always true: a file system supports rename.
-  package var canRename: Bool { true }
+  public var canRename: Bool { true }
 
   /// Returns the identity of the root directory, with which a backup excludes the repository.
-  package func identity() throws(StoreError) -> FileIdentity {
+  public func identity() throws(StoreError) -> FileIdentity {
     try StoreError.wrap { () throws(SystemError) in try root.status().identity }
   }
 
   /// Returns the space of the volume.
-  package func space() throws(StoreError) -> VolumeSpace? {
+  public func space() throws(StoreError) -> VolumeSpace? {
     try StoreError.wrap { () throws(SystemError) in
       var space = try root.space()
       space.device = try root.status().identity.device
@@ -89,7 +89,7 @@ package final class LocalStorage: Storage {
 
 extension LocalStorage {
   /// Reads a complete file.
-  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let bytes = try reading(path) { directory throws(SystemError) in
       try directory.file(path.name).readAll(limit: limit)
     }
@@ -100,7 +100,7 @@ extension LocalStorage {
   }
 
   /// Reads a range of a file.
-  package func load(
+  public func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -109,7 +109,7 @@ extension LocalStorage {
   }
 
   /// Reads a range of a file into a buffer, without other memory.
-  package func load(
+  public func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
     try reading(path) { directory throws(SystemError) in
@@ -141,12 +141,12 @@ extension LocalStorage {
   }
 
   /// Returns the names in a directory.
-  package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     try StoreError.wrap { () throws(SystemError) in try self.directory(directory).takeNames() }
   }
 
   /// Lists one directory at a time, through handles. Only one is open at any time.
-  package func forEachObject(
+  public func forEachObject(
     below root: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
     var pending = [root]
@@ -181,7 +181,7 @@ extension LocalStorage {
   }
 
   /// Returns the status of a file or directory. A link counts as missing.
-  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     do {
       return ObjectStatus(try directory(path.directory).statusIfPresent(path.name))
     } catch {
@@ -191,14 +191,14 @@ extension LocalStorage {
   }
 
   /// Starts a file.
-  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     do {
       return try Writer(storage: self, directory: directory)
     } catch { throw failure(error) }
   }
 
   /// Creates directories.
-  package func makeDirectories(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
+  public func makeDirectories(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
     do {
       let directory = try directory(path)
       for name in names { try directory.createDirectory(name, permissions: 0o700) }
@@ -213,7 +213,7 @@ extension LocalStorage {
 
   /// Updates the time of a file by a write that leaves it empty, so that the file system's clock is
   /// used.
-  package func touch(_ path: ObjectPath) throws(StoreError) {
+  public func touch(_ path: ObjectPath) throws(StoreError) {
     try within(path) { directory throws(SystemError) in
       let file = try directory.openOrCreate(path.name, permissions: 0o600)
       try file.write([0])
@@ -222,7 +222,7 @@ extension LocalStorage {
   }
 
   /// Renames an object and syncs both directories.
-  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try within(path) { from throws(SystemError) in
       let to = try directory(target.directory)
       try from.rename(path.name, to: target.name, in: to)
@@ -232,7 +232,7 @@ extension LocalStorage {
   }
 
   /// Removes a file or an empty directory.
-  package func remove(_ path: ObjectPath) throws(StoreError) {
+  public func remove(_ path: ObjectPath) throws(StoreError) {
     try within(path) { directory throws(SystemError) in
       if try directory.status(path.name).kind == .directory {
         try directory.removeDirectory(path.name)

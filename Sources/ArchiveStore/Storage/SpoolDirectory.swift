@@ -1,7 +1,7 @@
-package import SystemIO
+public import SystemIO
 
 /// The directory for unnamed temporary files that only this process needs.
-package enum SpoolDirectory {
+public enum SpoolDirectory {
   /// A directory whose files survive a restart, and so are not in memory as often in `/tmp`: a
   /// database may be larger than memory (Filesystem Hierarchy Standard 3.0, 5.15).
   static let fallback: ByteString = "/var/tmp"
@@ -10,7 +10,7 @@ package enum SpoolDirectory {
   /// no cache can be kept.
   ///
   /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
-  package static func open(cache: ByteString?) throws(SystemError) -> Directory {
+  public static func open(cache: ByteString?) throws(SystemError) -> Directory {
     if let cache, let directory = try? Directory.make(path: cache, permissions: 0o700) {
       return directory
     }

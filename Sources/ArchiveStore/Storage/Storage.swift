@@ -1,5 +1,5 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// A storage for the objects of a repository. The protocol is small, so that wrappers can retry,
 /// throttle or inject failures.
@@ -7,7 +7,7 @@ package import SystemIO
 /// Objects are immutable. They are written as a temporary in a directory of the writer (its lease)
 /// and appear under their name complete and durable, or not at all. Names are listed in byte order.
 /// Errors are `missing` for objects that do not exist and `system` for failed system calls.
-package protocol Storage: Sendable {
+public protocol Storage: Sendable {
   /// The location, for messages.
   var place: String { get }
 
@@ -63,7 +63,7 @@ package protocol Storage: Sendable {
 
 extension Storage {
   /// Reads a range of an object into a buffer, for storages without a more efficient way.
-  package func load(
+  public func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
     buffer = try load(path, offset: offset, count: count)
@@ -71,16 +71,16 @@ extension Storage {
 }
 
 /// The status of an object or directory.
-package struct ObjectStatus: Hashable, Sendable {
+public struct ObjectStatus: Hashable, Sendable {
   /// Whether it is a directory.
-  package let isDirectory: Bool
+  public let isDirectory: Bool
   /// The size in bytes; 0 for a directory.
-  package let size: UInt64
+  public let size: UInt64
   /// The time of the last write, by the storage's clock.
-  package let modified: Timestamp
+  public let modified: Timestamp
 
   /// Creates a status.
-  package init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
+  public init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
     self.isDirectory = isDirectory
     self.size = size
     self.modified = modified
@@ -90,7 +90,7 @@ package struct ObjectStatus: Hashable, Sendable {
 /// An object that is being written and not visible yet.
 ///
 /// It ends with `commit` or `discard`. On deinitialization it is discarded.
-package protocol ObjectWriter: AnyObject {
+public protocol ObjectWriter: AnyObject {
   /// Appends bytes.
   func append(_ bytes: [UInt8]) throws(StoreError)
 
@@ -105,10 +105,10 @@ package protocol ObjectWriter: AnyObject {
 
 extension Storage {
   /// Returns nil, as most stores cannot determine their space.
-  package func space() throws(StoreError) -> VolumeSpace? { nil }
+  public func space() throws(StoreError) -> VolumeSpace? { nil }
 
   /// Saves a complete object, durably, through a temporary in `directory`.
-  package func save(
+  public func save(
     _ bytes: [UInt8], as path: ObjectPath, by directory: ObjectPath
   ) throws(StoreError) {
     let writer = try startObject(in: directory)

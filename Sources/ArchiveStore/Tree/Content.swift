@@ -1,24 +1,24 @@
-package import Codecs
+public import Codecs
 
 /// The content of a file: blobs and holes in order, or lists of them.
-package struct Content: Hashable, Sendable {
+public struct Content: Hashable, Sendable {
   /// The size in bytes, including holes.
-  package let size: UInt64
+  public let size: UInt64
   /// The list level. 0: the pieces are the file's own. 1: each piece is a list blob for an aligned
   /// 16 MiB of the file. 2: each piece is a list blob of such lists for an aligned 16 GiB.
-  package let level: UInt8
+  public let level: UInt8
   /// The pieces, with a total length of `size` bytes.
-  package let pieces: [Piece]
+  public let pieces: [Piece]
 
   /// Creates content from its parts, which are checked when an entry is encoded.
-  package init(size: UInt64, level: UInt8, pieces: [Piece]) {
+  public init(size: UInt64, level: UInt8, pieces: [Piece]) {
     self.size = size
     self.level = level
     self.pieces = pieces
   }
 
   /// The content of an empty file.
-  package static let empty = Content(size: 0, level: 0, pieces: [])
+  public static let empty = Content(size: 0, level: 0, pieces: [])
 
   /// The maximum number of pieces in the entry itself.
   static let inlinePieces = 256
@@ -29,7 +29,7 @@ package struct Content: Hashable, Sendable {
 }
 
 /// A range of a file.
-package enum Piece: Hashable, Sendable, BitwiseCopyable {
+public enum Piece: Hashable, Sendable, BitwiseCopyable {
   /// A blob of data, or in lists of a level above 0 another list, that covers `length` bytes of the
   /// file.
   case blob(Digest, length: UInt64)
@@ -37,7 +37,7 @@ package enum Piece: Hashable, Sendable, BitwiseCopyable {
   case hole(length: UInt64)
 
   /// The length in bytes of the file.
-  package var length: UInt64 {
+  public var length: UInt64 {
     switch self {
     case .blob(_, let length), .hole(let length): length
     }

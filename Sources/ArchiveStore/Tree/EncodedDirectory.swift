@@ -5,14 +5,14 @@ internal import SystemIO
 ///
 /// They share one arena, so a directory of a million entries takes little more memory than their
 /// bytes.
-package struct EncodedDirectory: Sendable {
+public struct EncodedDirectory: Sendable {
   private var names = SpillableArray<UInt8>()
   private var nameEnds = SpillableArray<Int>()
   private var bytes = SpillableArray<UInt8>()
   private var ends = SpillableArray<Int>()
 
   /// Creates an empty directory.
-  package init() {}
+  public init() {}
 
   /// Encodes entries in any order.
   ///
@@ -26,14 +26,14 @@ package struct EncodedDirectory: Sendable {
   }
 
   /// The number of entries.
-  package var count: Int { ends.count }
+  public var count: Int { ends.count }
 
   /// Appends an entry.
   ///
   /// - Parameter name: the name of the entry.
   /// - Parameter entry: the result of `TreeEntry.encoded()` for the entry.
   /// - Throws: `invalid` if the name does not come after the last one.
-  package mutating func append(
+  public mutating func append(
     _ name: Span<UInt8>, _ entry: some Collection<UInt8>
   ) throws(StoreError) {
     if count > 0, names.withSpan({ !$0.extracting(nameRange(count - 1)).precedes(name) }) {

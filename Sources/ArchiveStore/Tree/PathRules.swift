@@ -1,14 +1,14 @@
-package import SystemIO
+public import SystemIO
 
 /// The rules for names and paths in a snapshot, for writers and readers.
-package enum PathRules {
+public enum PathRules {
   /// Returns the reason a name is invalid, or nil if it is valid.
-  package static func fault(inName name: ByteString) -> String? {
+  public static func fault(inName name: ByteString) -> String? {
     name.withSpan { fault(inName: $0) }
   }
 
   /// Returns the reason a path in a snapshot is invalid, or nil if it is valid.
-  package static func fault(inPath path: ByteString) -> String? {
+  public static func fault(inPath path: ByteString) -> String? {
     if path.count > FormatLimit.path { return "a path of \(path.count) bytes" }
     if path.isAbsolute { return "an absolute path" }
     return path.withSpan { fault(inParts: $0) }

@@ -1,15 +1,15 @@
-package import SystemIO
+public import SystemIO
 
 extension TreeEntry {
   /// Returns the entry under another name.
-  package func named(_ name: ByteString) -> TreeEntry {
+  public func named(_ name: ByteString) -> TreeEntry {
     var entry = self
     entry.name = name
     return entry
   }
 
   /// Creates an entry with the metadata of a status.
-  package init(
+  public init(
     name: ByteString, node: Node, status: FileStatus, attributes: [Attribute],
     flags: UInt32 = 0, linkGroup: ByteString? = nil
   ) {
@@ -23,12 +23,12 @@ extension TreeEntry {
 extension Attribute {
   /// The name of the attribute with the label of the host's security policy, which has no meaning
   /// on another host.
-  package static let hostLabel: ByteString = "security.selinux"
+  public static let hostLabel: ByteString = "security.selinux"
 }
 
 extension Node {
   /// The file kind of the node.
-  package var kind: FileKind {
+  public var kind: FileKind {
     switch self {
     case .file: .file
     case .directory: .directory

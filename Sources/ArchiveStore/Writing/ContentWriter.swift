@@ -1,6 +1,6 @@
 internal import Codecs
 internal import Synchronization
-package import SystemIO
+public import SystemIO
 
 /// The content writer of one thread. It cuts and hashes content, collects new blobs in frames, and
 /// compresses the frames.
@@ -8,7 +8,7 @@ package import SystemIO
 /// Not thread-safe, but it may be created on one thread and used on another. Each writer must
 /// `flush` before the session can finish. It uses about 15 MB after storing much content, in
 /// addition to the memory of a `FileWriter` while it stores a large file.
-package final class ContentWriter {
+public final class ContentWriter {
   let session: WritingSession
   private var builder: FrameBuilder
   /// The frames of incompressible content. Mixed with text, it would cost as much time to compress
@@ -33,7 +33,7 @@ package final class ContentWriter {
   /// `body` appends the bytes and holes in order. Its errors are rethrown; blobs stored until then
   /// do no harm. A file of at most 8 MiB without holes, all of whose pieces are new, becomes a
   /// member at `logicalPath` in a pack. Of any other file the new pieces are stored as parts.
-  package func storeFile(
+  public func storeFile(
     logicalPath: ByteString, hints: FileHints = FileHints(), _ body: (FileWriter) throws -> Void
   ) throws -> Content {
     try prepare(logicalPath)
@@ -61,7 +61,7 @@ package final class ContentWriter {
   /// Stores bytes as one blob unless they are known, and returns its id.
   ///
   /// - Throws: `invalid` for no bytes or more than 8 MiB.
-  package func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> BlobID {
+  public func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> BlobID {
     guard !bytes.isEmpty, bytes.count <= FormatLimit.blob else {
       throw .invalid("a \(kind) blob", "it has \(bytes.count) bytes; a blob has 1 byte to 8 MiB")
     }
@@ -78,7 +78,7 @@ package final class ContentWriter {
   }
 
   /// Creates an extended attribute. A value of more than 512 bytes is stored as a blob.
-  package func makeAttribute(name: ByteString, value: [UInt8]) throws(StoreError) -> Attribute {
+  public func makeAttribute(name: ByteString, value: [UInt8]) throws(StoreError) -> Attribute {
     guard value.count > Attribute.inlineLimit else {
       return Attribute(name: name, value: .inline(value))
     }
@@ -108,7 +108,7 @@ extension ContentWriter {
 
   /// Writes all collected content, and frames that wait to be compressed, to packs. A thread calls
   /// this when it has no more content to store.
-  package func flush() throws(StoreError) {
+  public func flush() throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
       try finishFrames()
       while var frame = session.queue.next() { try compress(&frame) }
@@ -118,7 +118,7 @@ extension ContentWriter {
   /// Compresses waiting frames of other threads' large files, until `isDone` returns true and none
   /// waits. A thread calls this while it has no file. `isDone` is called every few milliseconds. A
   /// failure ends the session, which the next call reports.
-  package func helpUntilDone(_ isDone: () -> Bool) {
+  public func helpUntilDone(_ isDone: () -> Bool) {
     session.queue.help(until: isDone) { frame in
       try? session.status.mustStep { () throws(StoreError) in try compress(&frame) }
     }
@@ -147,13 +147,13 @@ extension ContentWriter {
   }
 
   /// The maximum size in bytes of a file that is stored as one piece, whatever its content.
-  package static let smallFile = ContentCutter.wholeLimit
+  public static let smallFile = ContentCutter.wholeLimit
   /// The maximum size in bytes of a file that can become one member.
-  package static let wholeFile = FileWriter.wholeLimit
+  public static let wholeFile = FileWriter.wholeLimit
 
   /// Stores bytes in memory as the content of a file. The result equals that of appending them. Up
   /// to `wholeFile` bytes are copied only once, into the frame.
-  package func storeFile(
+  public func storeFile(
     logicalPath: ByteString, bytes: Span<UInt8>, hints: FileHints = FileHints()
   ) throws -> Content {
     guard bytes.count <= Self.wholeFile else {
@@ -167,7 +167,7 @@ extension ContentWriter {
 
   /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
   /// fraction of the time.
-  package func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
+  public func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
     let digests = Blake2b.hash(files.map(\.place), of: bytes)
     var contents: [Content] = []
     contents.reserveCapacity(files.count)
@@ -237,14 +237,14 @@ extension ContentWriter {
   private static let parts: ByteString = ".sandboxctl/parts"
 
   /// A small file in memory, among others.
-  package struct SmallFile: Sendable {
-    package let logicalPath: ByteString
+  public struct SmallFile: Sendable {
+    public let logicalPath: ByteString
     /// The range of the file in the shared bytes, at most `ContentWriter.smallFile` bytes long.
-    package let place: Range<Int>
-    package let hints: FileHints
+    public let place: Range<Int>
+    public let hints: FileHints
 
     /// Creates a description of a file.
-    package init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
+    public init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
       (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
     }
   }

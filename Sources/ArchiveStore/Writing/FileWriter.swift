@@ -1,12 +1,12 @@
-package import Codecs
-package import SystemIO
+public import Codecs
+public import SystemIO
 
 /// Receives the bytes and holes of one file in order; passed to the body of
 /// `ContentWriter.storeFile`.
 ///
 /// For a file of any size it holds the current portion and at most 28 MiB, usually half of that:
 /// bytes not yet cut, pieces not yet hashed, and pieces not yet in a member.
-package final class FileWriter {
+public final class FileWriter {
   private var writer: ContentWriter?
   private var path: ByteString = ""
   private var hints = FileHints()
@@ -18,7 +18,7 @@ package final class FileWriter {
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
   /// Called for each hashed piece with its offset in the file, its length and its digest.
-  package var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
+  public var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
 
   /// The maximum size in bytes of a file that is stored as one member.
   static let wholeLimit = FrameBuilder.memberLimit
@@ -58,7 +58,7 @@ package final class FileWriter {
   }
 
   /// Appends the next bytes.
-  package func append(_ bytes: Span<UInt8>) throws(StoreError) {
+  public func append(_ bytes: Span<UInt8>) throws(StoreError) {
     try beginPortion()
     cutter.append(bytes)
     try takePieces()
@@ -66,7 +66,7 @@ package final class FileWriter {
 
   /// Appends the bytes that `read` appends to its array, usually at most 1 MiB, and returns their
   /// number. An error of `read` is rethrown and ends the file.
-  package func append(reading read: (inout [UInt8]) throws -> Void) throws -> Int {
+  public func append(reading read: (inout [UInt8]) throws -> Void) throws -> Int {
     try beginPortion()
     let end = cutter.end
     try cutter.append(read)
@@ -76,7 +76,7 @@ package final class FileWriter {
   }
 
   /// Appends a hole: zeros that are not read.
-  package func appendHole(length: UInt64) throws(StoreError) {
+  public func appendHole(length: UInt64) throws(StoreError) {
     let writer = try open()
     if length == 0 { return }
     try skip(.hole(length: length), writer)
@@ -84,7 +84,7 @@ package final class FileWriter {
 
   /// Appends the next piece by the digest that an earlier run computed for the same bytes at the
   /// same offset, without the bytes. Returns false, and appends nothing, if the blob is not stored.
-  package func append(stored digest: Digest, length: Int) throws(StoreError) -> Bool {
+  public func append(stored digest: Digest, length: Int) throws(StoreError) -> Bool {
     let writer = try open()
     guard writer.session.contains(BlobID(kind: .data, digest: digest)) else { return false }
     writer.session.known.countKnown(length: length)
@@ -189,17 +189,17 @@ package final class FileWriter {
 }
 
 /// Properties of a file that are known before it is read.
-package struct FileHints: Hashable, Sendable {
+public struct FileHints: Hashable, Sendable {
   /// The size in bytes reported by the file system; a hint for cutting.
-  package var size: UInt64?
+  public var size: UInt64?
   /// Whether the file is cut as a SQLite database even if it does not begin like one.
-  package var isDatabase: Bool
+  public var isDatabase: Bool
   /// The metadata of the members in packs, for manual extraction.
-  package var permissions: UInt16
-  package var modified: Timestamp
+  public var permissions: UInt16
+  public var modified: Timestamp
 
   /// Creates hints.
-  package init(
+  public init(
     size: UInt64? = nil, isDatabase: Bool = false, permissions: UInt16 = 0o644,
     modified: Timestamp = Timestamp(seconds: 0)
   ) {

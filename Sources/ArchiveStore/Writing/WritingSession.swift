@@ -1,4 +1,4 @@
-package import Codecs
+public import Codecs
 internal import Synchronization
 internal import SystemIO
 
@@ -11,15 +11,15 @@ internal import SystemIO
 /// the session for all. Nothing is guaranteed to be durable until `finish` returns. After
 /// `abandon`, or an error of the storage, complete packs of the run may remain, which no snapshot
 /// needs.
-package final class WritingSession: Sendable {
-  package let repository: Repository
+public final class WritingSession: Sendable {
+  public let repository: Repository
   /// Whether no condemned object was listed. If so, content of an earlier snapshot that
   /// `holds(snapshot:)` finds can be relied on without checking each blob.
-  package let canRelyOnLists: Bool
+  public let canRelyOnLists: Bool
 
   /// The errors of faulty index objects. Blobs that only they name are stored again, unless this
   /// host has an intact copy of the object.
-  package let damagedIndexes: [StoreError]
+  public let damagedIndexes: [StoreError]
 
   let cache: IndexCache?
   let lease: Lease
@@ -76,35 +76,35 @@ package final class WritingSession: Sendable {
   deinit { abandon() }
 
   /// Creates the content writer of one thread.
-  package func makeWriter() throws(StoreError) -> ContentWriter {
+  public func makeWriter() throws(StoreError) -> ContentWriter {
     try status.check()
     return try ContentWriter(self)
   }
 
   /// Begins to read stored content, through the same copies of the index.
-  package func beginReading() throws(StoreError) -> RepositoryReader {
+  public func beginReading() throws(StoreError) -> RepositoryReader {
     try repository.beginReading(cache: cache)
   }
 
   /// Whether a blob is in the index, in a pack that may be relied on, or in this run.
-  package func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
+  public func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
 
   /// Updates the heartbeat if it is a minute old, during work that stores nothing. If that fails,
   /// the next store operation fails.
-  package func keepAlive() { try? lease.keepAlive() }
+  public func keepAlive() { try? lease.keepAlive() }
 
   /// The packs that exist completely, are named by an index object, and are neither condemned nor
   /// recorded as damaged. While all of them exist, the repository has its earlier content.
-  package var indexedPacks: Set<Digest> { known.packs }
+  public var indexedPacks: Set<Digest> { known.packs }
 
   /// The reason a due merge of index objects failed. This is only worth a note.
-  package var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
+  public var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
 
   /// Whether a snapshot existed when the session listed the repository under its lease.
-  package func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
+  public func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
 
   /// The statistics of the run so far.
-  package var statistics: Statistics {
+  public var statistics: Statistics {
     var statistics = known.statistics
     (statistics.packs, statistics.storedBytes) = packs.counts
     return statistics
@@ -117,7 +117,7 @@ package final class WritingSession: Sendable {
 
   /// Ends the run without a snapshot and removes unfinished objects. Steps of other threads throw
   /// from now on.
-  package func abandon() {
+  public func abandon() {
     guard !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
     status.end()
     lanes.discard()
@@ -129,16 +129,16 @@ package final class WritingSession: Sendable {
 
 extension WritingSession {
   /// The statistics of a run.
-  package struct Statistics: Hashable, Sendable {
+  public struct Statistics: Hashable, Sendable {
     /// The new blobs, and their bytes before compression.
-    package var newBlobs: UInt64 = 0
-    package var newBytes: UInt64 = 0
+    public var newBlobs: UInt64 = 0
+    public var newBytes: UInt64 = 0
     /// The known blobs, and their bytes.
-    package var knownBlobs: UInt64 = 0
-    package var knownBytes: UInt64 = 0
+    public var knownBlobs: UInt64 = 0
+    public var knownBytes: UInt64 = 0
     /// The durable packs, and their bytes.
-    package var packs = 0
-    package var storedBytes: UInt64 = 0
+    public var packs = 0
+    public var storedBytes: UInt64 = 0
 
     mutating func countKnown(_ length: Int) {
       knownBlobs += 1
@@ -150,7 +150,7 @@ extension WritingSession {
 extension Repository {
   /// Begins a run that writes: takes a lease, then lists and opens the index, through this host's
   /// copies if there is a cache. At most `workers` threads may store content at the same time.
-  package func beginWriting(
+  public func beginWriting(
     workers: Int = 1, cache: IndexCache? = nil
   ) throws(StoreError) -> WritingSession {
     try WritingSession(self, workers: workers, cache: cache)
@@ -162,12 +162,12 @@ extension WritingSession {
   /// entries have the same reference on every host. Safe to call from any thread.
   ///
   /// - Throws: `invalid` for two entries of the same name, and for an invalid entry.
-  package func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
+  public func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
     try storeTree(EncodedDirectory(entries))
   }
 
   /// Stores a directory of encoded entries and returns its reference. Safe to call from any thread.
-  package func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
+  public func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
     try status.step { () throws(StoreError) in
       try lease.keepAlive()
       let pages = TreeCoding.pages(of: directory)
@@ -204,14 +204,14 @@ extension WritingSession {
 
   /// Whether a checkpoint is due: since the last one, 512 MiB of packs were finished, five minutes
   /// have passed, or 262,144 blobs were stored, which stay in memory until then.
-  package var checkpointIsDue: Bool {
+  public var checkpointIsDue: Bool {
     packs.isIndexDue || known.unindexed >= FormatLimit.blobsPerPack
   }
 
   /// Makes complete frames durable and writes an index object for them, so that a run interrupted
   /// later need not store them again. Other threads may continue to store; content still in their
   /// writers is not included.
-  package func checkpoint() throws(StoreError) {
+  public func checkpoint() throws(StoreError) {
     try alone { () throws(StoreError) in
       try status.mustStep { () throws(StoreError) in try settle() }
       mergeIndexes()
@@ -222,7 +222,7 @@ extension WritingSession {
   /// Merges index objects if that is due. The session ends, whether this succeeds or fails.
   ///
   /// All writers must have flushed before, and their threads must store nothing more.
-  package func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
+  public func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
     defer { abandon() }
     return try alone { () throws(StoreError) in
       try status.step { () throws(StoreError) in

@@ -9,11 +9,11 @@ internal import SystemIO
 /// container, and the marks that were looked for. Every change of an extended attribute of an
 /// entry, or of a name in a directory, updates the change time. So an entry with a known
 /// fingerprint still has the recorded marks (docs/state-file.md, "Marks").
-package struct ExclusionMarkCache: Sendable {
+public struct ExclusionMarkCache: Sendable {
   /// The marks that earlier scans found.
   private let known: MarkTable
   /// The marks that this scan found.
-  package private(set) var found = MarkTable()
+  public private(set) var found = MarkTable()
   /// Whether this scan found marks that were not recorded.
   private(set) var hasNewMarks = false
   /// The start of the scan, by the clock of the file system that holds the state.
@@ -23,7 +23,7 @@ package struct ExclusionMarkCache: Sendable {
   /// The seed of a container's fingerprints, or nil if nothing can be recorded.
   private var seed: UInt64?
 
-  package init(_ known: MarkTable, at clock: RunClock, by program: String) {
+  public init(_ known: MarkTable, at clock: RunClock, by program: String) {
     (self.known, self.clock, self.program) = (known, clock, program)
   }
 
@@ -82,7 +82,7 @@ package struct ExclusionMarkCache: Sendable {
 
   /// Returns all marks known now, or nil if they are the ones known before. If only a part of the
   /// source was scanned, the marks of the rest are included.
-  package func table(isPart: Bool) -> MarkTable? {
+  public func table(isPart: Bool) -> MarkTable? {
     let isSame = !hasNewMarks && (isPart || found.count == known.count)
     if isSame { return nil }
     let joined = isPart ? found.joined(with: known) : found.sorted

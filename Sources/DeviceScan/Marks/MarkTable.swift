@@ -1,25 +1,25 @@
 internal import Codecs
-package import PolicyEngine
+public import PolicyEngine
 internal import SystemIO
 
 /// Fingerprints of entries, each with the entry's marks (docs/state-file.md, "Marks").
-package struct MarkTable: Sendable {
+public struct MarkTable: Sendable {
   /// The fingerprints of entries without marks, which most entries are.
-  package var plain: [UInt64] = []
+  public var plain: [UInt64] = []
   /// The marks of the other entries, by their fingerprints.
-  package var marked: [UInt64: MarkSet] = [:]
+  public var marked: [UInt64: MarkSet] = [:]
 
   /// The maximum number of entries. A larger table is not kept, and the next scan looks for its
   /// marks.
-  package static let limit = 1 << 22
+  public static let limit = 1 << 22
 
   /// Creates an empty table.
-  package init() {}
+  public init() {}
 
   /// The number of entries.
-  package var count: Int { plain.count + marked.count }
+  public var count: Int { plain.count + marked.count }
 
-  package mutating func add(_ fingerprint: UInt64, _ marks: MarkSet) {
+  public mutating func add(_ fingerprint: UInt64, _ marks: MarkSet) {
     if marks.isEmpty { plain.append(fingerprint) } else { marked[fingerprint] = marks }
   }
 
@@ -41,14 +41,14 @@ package struct MarkTable: Sendable {
   }
 
   /// The sorted table, for lookups. An entry of two containers is in it twice.
-  package var sorted: MarkTable {
+  public var sorted: MarkTable {
     var table = self
     table.plain.sort()
     return table
   }
 
   /// Returns this table with the entries that only another one has, each once.
-  package func joined(with other: MarkTable) -> MarkTable {
+  public func joined(with other: MarkTable) -> MarkTable {
     var table = MarkTable()
     table.plain = Array(Set(plain).union(other.plain)).sorted()
     table.marked = marked.merging(other.marked) { first, _ in first }

@@ -1,19 +1,19 @@
-package import SystemIO
+public import SystemIO
 
 /// The start of a run by the clock of the file system that it reads, and the reliability of the
 /// files' times there.
-package struct RunClock: Sendable, Hashable {
-  package let start: Timestamp
-  package let times: VolumeTimes
+public struct RunClock: Sendable, Hashable {
+  public let start: Timestamp
+  public let times: VolumeTimes
   /// The number of seconds for which a store through a mapping may leave the change time unchanged.
-  package let mappingDelay: Double
+  public let mappingDelay: Double
 
   /// The minimum number of seconds between a change and the start of a run, on a local volume. With
   /// less, the run may have read the file before a second change with the same time.
   static let localMargin = 2.0
 
   /// Creates a clock.
-  package init(
+  public init(
     start: Timestamp, times: VolumeTimes = .exact, mappingDelay: Double = Host.writebackDelay
   ) {
     (self.start, self.times, self.mappingDelay) = (start, times, mappingDelay)
@@ -25,16 +25,16 @@ package struct RunClock: Sendable, Hashable {
 
   /// Whether the run began long enough after a change that a second change in the run has another
   /// time.
-  package func hasSettled(_ changed: Timestamp) -> Bool { start.since(changed) > margin }
+  public func hasSettled(_ changed: Timestamp) -> Bool { start.since(changed) > margin }
 
   /// Returns the clock with a start no later than `moment`: entries that a scan found before count
   /// as read then.
-  package func starting(noLaterThan moment: Timestamp) -> RunClock {
+  public func starting(noLaterThan moment: Timestamp) -> RunClock {
     RunClock(start: min(start, moment), times: times, mappingDelay: mappingDelay)
   }
 
   /// Returns the clock for entries on volumes with these times; the least reliable one decides.
-  package func reading(_ volumes: [VolumeTimes]) -> RunClock {
+  public func reading(_ volumes: [VolumeTimes]) -> RunClock {
     let worst = [VolumeTimes.loose, .remote].first { volumes.contains($0) } ?? .exact
     return RunClock(start: start, times: worst, mappingDelay: mappingDelay)
   }

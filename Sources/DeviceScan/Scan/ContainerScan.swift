@@ -1,34 +1,34 @@
-package import PolicyEngine
-package import SandboxModel
-package import SystemIO
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
 
 /// The entries that a scan found in one container, each with the policy's verdicts.
 ///
 /// Entries are in the order of the walk: a directory precedes everything below it, and the children
 /// of a directory are consecutive. One buffer holds all names.
-package struct ContainerScan: Sendable {
-  package let container: Container
+public struct ContainerScan: Sendable {
+  public let container: Container
   /// The entries; the first is the container's root. Entries are added by `append`.
-  package var entries = SpillableArray<ScannedEntry>()
-  package var names = SpillableArray<UInt8>()
+  public var entries = SpillableArray<ScannedEntry>()
+  public var names = SpillableArray<UInt8>()
   /// Entries that could not be examined, by their paths in the container.
-  package internal(set) var unreadable: [PathRemark] = []
+  public internal(set) var unreadable: [PathRemark] = []
   /// Mounts below the root that were not entered, by their paths in the container.
-  package internal(set) var mounts: [ByteString] = []
+  public internal(set) var mounts: [ByteString] = []
   /// Repositories other than the one in use that the policy would include, by their paths in the
   /// container.
-  package var repositories: [ByteString] = []
+  public var repositories: [ByteString] = []
   /// Mounts below the root that were entered because of an option, by their paths in the container.
   var crossedMounts: [ByteString] = []
 
   /// The access time of each entry.
-  package private(set) var accessTimes: AccessTimes
+  public private(set) var accessTimes: AccessTimes
   /// The program's own directories and repositories, which are skipped whatever the policy says.
-  package var ownDirectories: Set<Int> = []
+  public var ownDirectories: Set<Int> = []
   /// The marks of the entries themselves, by index.
-  package var marks: [Int: MarkSet] = [:]
+  public var marks: [Int: MarkSet] = [:]
   /// The sibling names used in rules that exist in a directory, by its index.
-  package var siblings: [Int: SiblingSet] = [:]
+  public var siblings: [Int: SiblingSet] = [:]
 
   /// - Parameter notesAccess: whether the scan records access times; the same for all parts of one
   ///   container's scan.
@@ -42,7 +42,7 @@ package struct ContainerScan: Sendable {
   /// - Parameter accessed: the access time in seconds since 1970.
   /// - Returns: the index of the entry.
   @discardableResult
-  package mutating func append(_ entry: ScannedEntry, accessed: Int64) -> Int {
+  public mutating func append(_ entry: ScannedEntry, accessed: Int64) -> Int {
     entries.append(entry)
     accessTimes.append(accessed)
     return entries.count - 1
@@ -63,14 +63,14 @@ package struct ContainerScan: Sendable {
   }
 
   /// Returns the name of an entry; the root's is empty.
-  package func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
+  public func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
 
   /// Returns the bytes of an entry's name.
-  package func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
+  public func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
 
   /// Calls `body` with the name of an entry, without a copy.
   @inline(__always)
-  package func withName<Result, Failure: Error>(
+  public func withName<Result, Failure: Error>(
     _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let range = entries[index].nameRange
@@ -78,7 +78,7 @@ package struct ContainerScan: Sendable {
   }
 
   /// Returns the path of an entry in the container; the root's is empty.
-  package func path(_ index: Int) -> ByteString {
+  public func path(_ index: Int) -> ByteString {
     var parts: [[UInt8]] = []
     var at = index
     while at > 0 {
@@ -89,19 +89,19 @@ package struct ContainerScan: Sendable {
   }
 
   /// The unreadable entries by their logical paths.
-  package var unreadableByLogicalPath: [PathRemark] {
+  public var unreadableByLogicalPath: [PathRemark] {
     unreadable.map {
       PathRemark(path: container.logicalPrefix.appending($0.path), remark: $0.remark)
     }
   }
 
   /// Returns the logical path of an entry.
-  package func logicalPath(_ index: Int) -> ByteString {
+  public func logicalPath(_ index: Int) -> ByteString {
     container.logicalPrefix.appending(path(index))
   }
 
   /// Returns the entry at a path in the container, or nil if the scan found none there.
-  package func index(of path: ByteString) -> Int? {
+  public func index(of path: ByteString) -> Int? {
     guard !entries.isEmpty else { return nil }
     return path.components.reduce(0 as Int?) { found, wanted in
       found.flatMap { directory in entries[directory].children.first { name($0) == wanted } }
@@ -109,14 +109,14 @@ package struct ContainerScan: Sendable {
   }
 
   /// The reliability of the times of the volumes with the scanned entries.
-  package var volumes: [VolumeTimes] {
+  public var volumes: [VolumeTimes] {
     let root = container.absolutePath
     let paths = [root] + crossedMounts.map(root.appending)
     return paths.map { (try? Directory.open(path: $0).volumeTimes()) ?? .loose }
   }
 
   /// Returns the policy query for an entry.
-  package func query(_ index: Int) -> EntryQuery {
+  public func query(_ index: Int) -> EntryQuery {
     var way = [index]
     while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
     way.reverse()
@@ -159,7 +159,7 @@ package struct ContainerScan: Sendable {
 
 extension ContainerScan {
   /// The access times of a scan's entries by index: of all entries, or of none.
-  package struct AccessTimes: Sendable {
+  public struct AccessTimes: Sendable {
     /// Whether the scan records access times.
     let isRecorded: Bool
     private var seconds = SpillableArray<Int64>()
@@ -167,7 +167,7 @@ extension ContainerScan {
     init(isRecorded: Bool) { self.isRecorded = isRecorded }
 
     /// The access time of an entry in seconds since 1970, or nil if none are recorded.
-    package subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
+    public subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
 
     fileprivate mutating func reserve(_ more: Int) {
       if isRecorded { seconds.reserve(seconds.count + more) }
@@ -182,20 +182,20 @@ extension ContainerScan {
 }
 
 /// An entry of a container: its status, and the decision on it.
-package struct ScannedEntry: Sendable, BitwiseCopyable {
-  package var parent: Int32
+public struct ScannedEntry: Sendable, BitwiseCopyable {
+  public var parent: Int32
   var nameStart: UInt32
   let nameLength: UInt16
   /// Whether the entry could not be entered or its marks could not be read.
-  package internal(set) var isUnreadable = false
-  package var selection: Selection
-  package var firstChild: Int32 = 0
-  package var childCount: Int32 = 0
-  package let status: FileStatus
+  public internal(set) var isUnreadable = false
+  public var selection: Selection
+  public var firstChild: Int32 = 0
+  public var childCount: Int32 = 0
+  public let status: FileStatus
   /// The policy's verdicts on the entry.
-  package let verdicts: Verdicts
+  public let verdicts: Verdicts
   /// The type of the entry, as far as rules distinguish types.
-  package let type: EntryType
+  public let type: EntryType
 
   init(
     parent: Int32, nameStart: UInt32, nameLength: UInt16, selection: Selection, status: FileStatus,
@@ -211,7 +211,7 @@ package struct ScannedEntry: Sendable, BitwiseCopyable {
   }
 
   /// The decision of a backup on an entry.
-  package enum Selection: UInt8, Sendable, BitwiseCopyable {
+  public enum Selection: UInt8, Sendable, BitwiseCopyable {
     /// The entry is stored.
     case included
     /// The entry is a directory that is excluded but contains an included entry.
@@ -220,8 +220,8 @@ package struct ScannedEntry: Sendable, BitwiseCopyable {
     case excluded
   }
 
-  package var nameRange: Range<Int> { Int(nameStart)..<(Int(nameStart) + Int(nameLength)) }
-  package var children: Range<Int> { Int(firstChild)..<Int(firstChild + childCount) }
+  public var nameRange: Range<Int> { Int(nameStart)..<(Int(nameStart) + Int(nameLength)) }
+  public var children: Range<Int> { Int(firstChild)..<Int(firstChild + childCount) }
 }
 
 extension Container {
@@ -232,7 +232,7 @@ extension Container {
   var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
 
   /// Returns the policy query for an entry of the container, without marks.
-  package func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
+  public func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
     EntryQuery(kind, app: policyApp, group: policyGroup, path: path, facts: facts)
   }
 }

@@ -1,4 +1,4 @@
-package import ArchiveStore
+public import ArchiveStore
 internal import Codecs
 internal import PolicyEngine
 internal import SandboxModel
@@ -7,7 +7,7 @@ internal import SystemIO
 extension DeviceScan {
   /// Returns the entries that the policy excludes from backups, by rule: each topmost excluded
   /// directory, and the single files of a container together, at the container's root.
-  package func exclusions() -> [Exclusion] {
+  public func exclusions() -> [Exclusion] {
     containers.flatMap { Self.exclusions(in: $0, by: policy) }
   }
 

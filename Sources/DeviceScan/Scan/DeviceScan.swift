@@ -1,26 +1,26 @@
-package import PolicyEngine
-package import SandboxModel
-package import SystemIO
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
 
 /// The entries of a device's containers, each with the policy's verdicts.
 ///
 /// Excluded entries are also scanned, to report their size. Only directories are opened, and files
 /// whose content a marker examines. The scan changes nothing on the device.
-package struct DeviceScan: Sendable {
-  package let device: Device
-  package let policy: CompiledPolicy
+public struct DeviceScan: Sendable {
+  public let device: Device
+  public let policy: CompiledPolicy
   /// When the scan began, by this machine's clock.
-  package let began: Timestamp
+  public let began: Timestamp
   /// The scans of the containers, in the order of their logical paths.
-  package var containers: [ContainerScan]
+  public var containers: [ContainerScan]
   /// Whether the scan was stopped before its end. Its results are then unusable.
-  package let isInterrupted: Bool
+  public let isInterrupted: Bool
   /// The marks of the entries, if the scan received those that earlier scans found.
-  package let marks: ExclusionMarkCache?
-  package let options: ScanOptions
+  public let marks: ExclusionMarkCache?
+  public let options: ScanOptions
 
   /// Creates a scan with the given results.
-  package init(
+  public init(
     device: Device, policy: CompiledPolicy, began: Timestamp, containers: [ContainerScan],
     isInterrupted: Bool, marks: ExclusionMarkCache?, options: ScanOptions
   ) {
@@ -36,7 +36,7 @@ package struct DeviceScan: Sendable {
   /// Scans a device's containers, or those for which `isWanted` returns true.
   ///
   /// - Parameter marks: the marks that earlier scans found; nil to look for marks on each entry.
-  package static func run(
+  public static func run(
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
     knowing marks: ExclusionMarkCache? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
@@ -65,7 +65,7 @@ package struct DeviceScan: Sendable {
 
   /// Scans the containers that a logical path is in, or that are below it; all containers if there
   /// is no path.
-  package static func run(
+  public static func run(
     _ device: Device, policy: CompiledPolicy, within place: LogicalPath?, options: ScanOptions
   ) -> DeviceScan {
     run(device, policy: policy, options: options) { container in
@@ -77,7 +77,7 @@ package struct DeviceScan: Sendable {
 
   /// Returns the query for the entry at a path in a container with its marks, or for a regular file
   /// if the entry does not exist. Reads only the directories above it.
-  package static func query(
+  public static func query(
     _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
   ) -> (query: EntryQuery, exists: Bool) {
     var options = ScanOptions()
@@ -103,7 +103,7 @@ package struct DeviceScan: Sendable {
 
   /// Scans the containers with the given logical paths again, each as a whole. Retains no entries
   /// of this scan.
-  package var rescan: @Sendable (Set<ByteString>) -> DeviceScan {
+  public var rescan: @Sendable (Set<ByteString>) -> DeviceScan {
     let (device, policy, marks) = (device, policy, marks)
     let options = options.ofAll
     return { paths in
@@ -115,36 +115,36 @@ package struct DeviceScan: Sendable {
 }
 
 /// The options of a scan.
-package struct ScanOptions: Sendable {
+public struct ScanOptions: Sendable {
   /// The destination of the backup, on which the included entries depend.
-  package var destination: Destination
+  public var destination: Destination
   /// Directories that are excluded whatever the policy says: the repository in use.
-  package var excluded: Set<FileIdentity>
+  public var excluded: Set<FileIdentity>
   /// Whether file systems mounted below a container's root are entered.
-  package var crossesMounts = false
+  public var crossesMounts = false
   /// A path in the container: only this directory and those above it are read, as for a query about
   /// one entry. Nil to read all directories.
-  package var only: ByteString?
+  public var only: ByteString?
   /// Whether everything below that path is also read.
-  package var includesBelow = false
+  public var includesBelow = false
   /// The view whose verdict decides which entries are included.
-  package var view: Verdicts.View
+  public var view: Verdicts.View
   /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
   /// a purge. Most policies have none, and looking for marks takes a third of a scan.
   var isForPurge = false
   /// The number of threads, at least 1.
-  package var workers = ScanOptions.usualWorkers
+  public var workers = ScanOptions.usualWorkers
   @TaskLocal static var usualWorkers = Host.processors
   /// The approximate number of entries in one job of a scan with several threads.
-  package var share = ScanOptions.usualShare
+  public var share = ScanOptions.usualShare
   /// 2,048 entries take 5 ms, making a job takes 0.1 ms. Tests use a smaller number, so that small
   /// trees are split into jobs like large ones.
   @TaskLocal static var usualShare = 2048
   /// Whether the scan should end early. Called before each directory, by any of the threads.
-  package var isStopping: @Sendable () -> Bool
+  public var isStopping: @Sendable () -> Bool
 
   /// Creates options.
-  package init(
+  public init(
     destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
     view: Verdicts.View = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
@@ -169,7 +169,7 @@ package struct ScanOptions: Sendable {
   }
 
   /// Returns the options of a scan for a purge.
-  package static func forPurge(
+  public static func forPurge(
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) -> ScanOptions {
     var options = ScanOptions(isStopping: isStopping)

@@ -1,11 +1,11 @@
-package import SystemIO
+public import SystemIO
 
 /// Finds many entries of a scan by path. The entries of a directory are sorted by name once, on
 /// first use, so that n lookups in a directory of n entries cost n log n steps.
 ///
 /// `ContainerScan.index(of:)` needs no memory and is for single paths. For use by one thread at a
 /// time.
-package final class EntryLookup {
+public final class EntryLookup {
   private let scan: ContainerScan
   /// The entries of each directory that was used, in the order of their names' bytes, at the
   /// indexes of its children.
@@ -16,16 +16,16 @@ package final class EntryLookup {
   /// The number of name comparisons, for tests.
   private(set) var comparisons = 0
 
-  package init(_ scan: ContainerScan) { self.scan = scan }
+  public init(_ scan: ContainerScan) { self.scan = scan }
 
   /// Returns the entry at a path in the container, or nil if the scan found none there.
-  package func index(of path: ByteString) -> Int? {
+  public func index(of path: ByteString) -> Int? {
     guard let name = path.lastComponent else { return scan.entries.isEmpty ? nil : 0 }
     return directory(at: path.parent).flatMap { child(named: name, of: $0) }
   }
 
   /// Returns the entry with a name in a directory of the scan, or nil if there is none.
-  package func child(named name: ByteString, of directory: Int) -> Int? {
+  public func child(named name: ByteString, of directory: Int) -> Int? {
     let places = scan.entries[directory].children
     sort(directory, places)
     var (low, high) = (places.lowerBound, places.upperBound)

@@ -1,22 +1,22 @@
-package import SystemIO
+public import SystemIO
 
 /// A number of files and the sum of their sizes in bytes.
-package struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
-  package var files = 0
-  package var bytes: UInt64 = 0
+public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
+  public var files = 0
+  public var bytes: UInt64 = 0
 
   /// Creates empty totals.
-  package init() {}
+  public init() {}
 
   /// Adds an entry if it is a file.
-  package mutating func add(_ status: FileStatus) {
+  public mutating func add(_ status: FileStatus) {
     guard status.kind == .file else { return }
     files += 1
     bytes.addClamping(status.size)
   }
 
   /// Adds other totals.
-  package mutating func add(_ other: EntryTotals) {
+  public mutating func add(_ other: EntryTotals) {
     files += other.files
     bytes.addClamping(other.bytes)
   }
@@ -25,7 +25,7 @@ package struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
 extension DeviceScan {
   /// The maximum that a snapshot of the scan stores: as much as a first snapshot. The part that a
   /// repository already has is known only when it is open.
-  package var storageBound: EntryTotals {
+  public var storageBound: EntryTotals {
     var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
     for container in containers where container.entries.first?.selection != .excluded {
       for entry in container.entries
@@ -41,12 +41,12 @@ extension DeviceScan {
 
 extension FileStatus {
   /// The maximum number of bytes that a file's content takes in a repository: holes take none.
-  package var storedBytes: UInt64 { min(size, allocated) }
+  public var storedBytes: UInt64 { min(size, allocated) }
 }
 
 extension Set<FileIdentity> {
   /// Returns whether this is the first name of a file, and records the file.
-  package mutating func isFirst(_ status: FileStatus) -> Bool {
+  public mutating func isFirst(_ status: FileStatus) -> Bool {
     status.links <= 1 || insert(status.identity).inserted
   }
 }

@@ -1,4 +1,4 @@
-package import SandboxModel
+public import SandboxModel
 
 /// Classifies the entries of containers by a compiled policy. Not thread-safe.
 ///
@@ -7,21 +7,21 @@ package import SandboxModel
 /// is proportional to the length of its name, without allocations. The number of states depends on
 /// the policy's patterns and hardly on the tree; `compact` limits it for policies crafted to create
 /// many.
-package struct Classifier: ~Copyable {
+public struct Classifier: ~Copyable {
   /// The policy.
-  package let policy: CompiledPolicy
+  public let policy: CompiledPolicy
   /// The reference time for ages, in seconds since 1970.
-  package let scanStart: Int64
+  public let scanStart: Int64
 
   /// A position in a container, as far as the policy distinguishes positions. Valid only for the
   /// classifier that created it.
-  package struct State: Sendable, Hashable {
+  public struct State: Sendable, Hashable {
     let index: UInt32
   }
 
   /// The size of the cached states, in bytes, above which `needsCompaction` is true; typical
   /// policies use a few hundred KiB.
-  package var compactionThreshold = 32 << 20
+  public var compactionThreshold = 32 << 20
 
   var records: [StateRecord] = []
   /// The keys of the states, parallel to `records`.
@@ -48,7 +48,7 @@ package struct Classifier: ~Copyable {
   ///
   /// - Parameter scanStart: The start of the scan, in seconds since 1970; used only by rules with
   ///   `older-than` or `newer-than`.
-  package init(_ policy: CompiledPolicy, scanStart: Int64 = 0) {
+  public init(_ policy: CompiledPolicy, scanStart: Int64 = 0) {
     self.policy = policy
     self.scanStart = scanStart
     names = NameFilter(policy)
@@ -56,14 +56,14 @@ package struct Classifier: ~Copyable {
   }
 
   /// The number of cached states.
-  package var stateCount: Int { records.count }
+  public var stateCount: Int { records.count }
 
   /// Returns the state of a container's root.
   ///
   /// - Parameters:
   ///   - app: The bundle identifier of the app that owns the container, for rules of single apps.
   ///   - group: The group identifier, for rules of single groups.
-  package mutating func root(
+  public mutating func root(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil
   ) -> State {
     let app = app.flatMap { policy.trie.root(kind, .app($0)) == nil ? nil : $0 }
@@ -76,7 +76,7 @@ package struct Classifier: ~Copyable {
   }
 
   /// Returns the state of a directory's entry with the given name.
-  package mutating func descend(_ state: State, _ name: Span<UInt8>) -> State {
+  public mutating func descend(_ state: State, _ name: Span<UInt8>) -> State {
     let record = records[Int(state.index)]
     if record.literalLengths >> UInt64(min(name.count, 63)) & 1 == 1,
       let literal = policy.trie.literals.find(name)
@@ -98,12 +98,12 @@ package struct Classifier: ~Copyable {
 
   /// Whether the verdicts on a file in this state depend on it belonging to a database, so that the
   /// caller must find out.
-  package func asksForDatabases(_ state: State) -> Bool {
+  public func asksForDatabases(_ state: State) -> Bool {
     records[Int(state.index)].asksForDatabases
   }
 
   /// Returns the verdicts on an entry.
-  package func verdicts(_ state: State, _ facts: EntryFacts) -> Verdicts {
+  public func verdicts(_ state: State, _ facts: EntryFacts) -> Verdicts {
     let slot = Int(state.index) * StateRecord.types + facts.type.index
     var verdicts = table[slot]
     let record = records[Int(state.index)]
@@ -114,7 +114,7 @@ package struct Classifier: ~Copyable {
 
 extension Classifier {
   /// Returns the state of a query's entry, starting at the container's root.
-  package mutating func state(_ query: EntryQuery) -> State {
+  public mutating func state(_ query: EntryQuery) -> State {
     var state = root(query.kind, app: query.app, group: query.group)
     for (depth, name) in query.path.enumerated() {
       if let marks = query.marks[depth] { state = marking(state, marks) }
@@ -126,13 +126,13 @@ extension Classifier {
   }
 
   /// Returns the verdicts on a query's entry.
-  package mutating func verdicts(_ query: EntryQuery) -> Verdicts {
+  public mutating func verdicts(_ query: EntryQuery) -> Verdicts {
     verdicts(state(query), query.facts)
   }
 
   /// Returns the state at a path relative to a known state. Names are separated by slashes; empty
   /// names are ignored.
-  package mutating func descend(_ state: State, path: Span<UInt8>) -> State {
+  public mutating func descend(_ state: State, path: Span<UInt8>) -> State {
     var state = state
     var start = 0
     for index in 0...path.count {
@@ -155,7 +155,7 @@ extension Classifier {
   ///
   /// A marker file marks the directory that contains it and, with `inherit`, everything below. Mark
   /// the directory's state before descending from it.
-  package mutating func marking(_ state: State, _ marks: MarkSet) -> State {
+  public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
     var key = keys[Int(state.index)]
     let added = marks.rawValue & names.marksByKind[Int(key.kind)]
     guard key.marks | added != key.marks else { return state }
@@ -167,11 +167,11 @@ extension Classifier {
   }
 
   /// Returns the marks in effect at a state, including those inherited from parent directories.
-  package func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
+  public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
 
   /// Returns the marks that an extended attribute with this Linux name can stand for. The caller
   /// checks the value with `Marker.accepts`.
-  package func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
+  public func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
     for (attribute, marks) in names.attributes where name.isEqual(to: attribute.span) {
       return marks
     }
@@ -180,19 +180,19 @@ extension Classifier {
 
   /// Returns the marks that a file with this name can set on its directory. The caller checks the
   /// file's first bytes with `Marker.accepts`.
-  package func fileMarks(_ name: Span<UInt8>) -> MarkSet {
+  public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
     guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }
     return []
   }
 
   /// Returns the sibling names that rules test for in this directory; usually empty.
-  package func siblingNames(_ state: State) -> SiblingSet {
+  public func siblingNames(_ state: State) -> SiblingSet {
     SiblingSet(rawValue: records[Int(state.index)].siblings)
   }
 
   /// Returns the bit of a sibling name, or the empty set if no rule tests for the name.
-  package func sibling(_ name: Span<UInt8>) -> SiblingSet {
+  public func sibling(_ name: Span<UInt8>) -> SiblingSet {
     guard names.siblingLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (index, sibling) in policy.siblingNames.enumerated() where name.isEqual(to: sibling.span) {
       return SiblingSet(sibling: index)
@@ -202,7 +202,7 @@ extension Classifier {
 
   /// Returns the state of a directory that contains sibling names. It affects only the directory's
   /// entries, not the verdicts on the directory itself.
-  package mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
+  public mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
     let present = siblings.rawValue & records[Int(state.index)].siblings
     guard present != 0 else { return state }
     if let known = held.find(state.index, present) { return State(index: known) }
@@ -215,7 +215,7 @@ extension Classifier {
 
   /// Whether a backup may include something below a directory, so that an excluded directory must
   /// be scanned. False is definite.
-  package func canReachKeep(
+  public func canReachKeep(
     _ state: State, for destination: Destination = Destination(), view: Verdicts.View = .keep
   ) -> Bool {
     let question = PatternTrie.question(view, destination)
@@ -241,10 +241,10 @@ extension Classifier {
   }
 
   /// Whether the cached states exceed `compactionThreshold`, so that `compact` should be called.
-  package var needsCompaction: Bool { weight > compactionThreshold }
+  public var needsCompaction: Bool { weight > compactionThreshold }
 
   /// Discards all states except those in `states`, which receive new values.
-  package mutating func compact(keeping states: inout [State]) {
+  public mutating func compact(keeping states: inout [State]) {
     let kept = states.map { keys[Int($0.index)] }
     (records, keys, table, remaining) = ([], [], [], [])
     (indices, roots, wideSymbols, weight) = ([:], [:], [:], 0)

@@ -1,24 +1,24 @@
-package import SandboxModel
+public import SandboxModel
 
 /// A query for the verdicts on an entry, given by its full path.
-package struct EntryQuery: Sendable, Hashable {
+public struct EntryQuery: Sendable, Hashable {
   /// The kind of container.
-  package var kind: ContainerKind
+  public var kind: ContainerKind
   /// The bundle identifier of the app that owns the container.
-  package var app: String?
+  public var app: String?
   /// The group identifier, for a group container.
-  package var group: String?
+  public var group: String?
   /// The names from the container's root to the entry; empty for the root itself.
-  package var path: [[UInt8]]
+  public var path: [[UInt8]]
   /// The properties of the entry.
-  package var facts: EntryFacts
+  public var facts: EntryFacts
   /// The marks on the entry and on its parent directories, by depth; 0 is the container's root.
-  package var marks: [Int: MarkSet]
+  public var marks: [Int: MarkSet]
   /// The sibling names in the parent directories, by depth.
-  package var siblings: [Int: SiblingSet]
+  public var siblings: [Int: SiblingSet]
 
   /// Creates a query.
-  package init(
+  public init(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil, path: [[UInt8]],
     facts: EntryFacts = EntryFacts(.file), marks: [Int: MarkSet] = [:],
     siblings: [Int: SiblingSet] = [:]
@@ -33,7 +33,7 @@ package struct EntryQuery: Sendable, Hashable {
   }
 
   /// Creates a query from a path with its names separated by slashes.
-  package init(
+  public init(
     _ kind: ContainerKind, app: String? = nil, group: String? = nil, path: String,
     facts: EntryFacts = EntryFacts(.file)
   ) {

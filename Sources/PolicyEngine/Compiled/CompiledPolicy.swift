@@ -1,39 +1,39 @@
-package import Codecs
-package import SandboxModel
+public import Codecs
+public import SandboxModel
 
 /// All layers of a policy, compiled for one layout and one OS version. Immutable.
 ///
 /// The state of a walk is kept in a `Classifier`; each thread creates its own.
-package final class CompiledPolicy: Sendable {
+public final class CompiledPolicy: Sendable {
   /// The policy's name.
-  package let name: String
+  public let name: String
   /// The policy's display name.
-  package let title: String?
+  public let title: String?
   /// The layout for which the policy is compiled, or nil for any layout.
-  package let layout: Layout?
+  public let layout: Layout?
   /// The OS version for which the policy is compiled, or nil if it is unknown and the newest one is
   /// assumed.
-  package let osVersion: OSVersion?
+  public let osVersion: OSVersion?
   /// The layers in ascending order of precedence.
-  package let layers: [Layer]
+  public let layers: [Layer]
   /// The BLAKE2b-256 digest of the content of all layers, independent of file names.
-  package let digest: Digest
+  public let digest: Digest
   /// The initial verdict of each class.
-  package let classes: [DataClass: Verdict]
+  public let classes: [DataClass: Verdict]
   /// The handling of whole containers.
-  package let containers: [ContainerKind: ContainerTerms]
+  public let containers: [ContainerKind: ContainerTerms]
   /// The retention time of data that operations set aside, in seconds.
-  package let retain: [RetainedItem: Int64]
+  public let retain: [RetainedItem: Int64]
   /// The purge levels, from the mildest to the most severe.
-  package let pressure: [Pressure]
+  public let pressure: [Pressure]
   /// The amount of data that an app may keep before it is purged ahead of others.
-  package let quotas: [Quota]
+  public let quotas: [Quota]
   /// The apps known to share a group, by group identifier.
-  package let groupMembers: [String: [String]]
+  public let groupMembers: [String: [String]]
   /// The markers to look for; the index of each is its bit in a `MarkSet`.
-  package let markers: [Marker]
+  public let markers: [Marker]
   /// The sibling names that rules test for; the index of each is its bit in a `SiblingSet`.
-  package let siblingNames: [[UInt8]]
+  public let siblingNames: [[UInt8]]
 
   /// The classes for which a layer permits loss with `allow-loss`.
   let lossyClasses: Set<DataClass>
@@ -121,18 +121,18 @@ extension CompiledPolicy {
   }
 
   /// A layer of a policy: rules, then marks. A later layer overrides an earlier one.
-  package struct Layer: Sendable {
+  public struct Layer: Sendable {
     /// The name in output: of the policy, of the overlay's file, or of the option.
-    package let name: String
+    public let name: String
     /// The origin of its file.
-    package let origin: PolicySource.Origin
+    public let origin: PolicySource.Origin
     /// The part of the policy that it represents.
-    package let part: Part
+    public let part: Part
     let rules: [(scope: Scope, rules: [Rule])]
     let markers: [Marker]
 
     /// The parts of a policy that form layers, in order.
-    package enum Part: String, Sendable, Hashable, CaseIterable {
+    public enum Part: String, Sendable, Hashable, CaseIterable {
       /// The rules and markers of a file in the chain.
       case chain
       /// The `finally` section of a file in the chain.
@@ -315,38 +315,38 @@ extension CompiledPolicy.Parts {
 }
 
 /// A set of markers; each bit stands for an element of `CompiledPolicy.markers`.
-package struct MarkSet: OptionSet, Sendable, Hashable {
+public struct MarkSet: OptionSet, Sendable, Hashable {
   /// The bits.
-  package let rawValue: UInt64
+  public let rawValue: UInt64
 
   /// Creates a set from bits.
-  package init(rawValue: UInt64) { self.rawValue = rawValue }
+  public init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// Creates the set of one marker, given its index in `CompiledPolicy.markers`.
-  package init(marker index: Int) { rawValue = 1 << UInt64(index) }
+  public init(marker index: Int) { rawValue = 1 << UInt64(index) }
 
   /// The maximum number of markers in a policy.
-  package static let maximumCount = 64
+  public static let maximumCount = 64
 }
 
 /// A set of names in a directory; each bit stands for an element of `CompiledPolicy.siblingNames`.
-package struct SiblingSet: OptionSet, Sendable, Hashable {
+public struct SiblingSet: OptionSet, Sendable, Hashable {
   /// The bits.
-  package let rawValue: UInt64
+  public let rawValue: UInt64
 
   /// Creates a set from bits.
-  package init(rawValue: UInt64) { self.rawValue = rawValue }
+  public init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// Creates the set of one name, given its index in `CompiledPolicy.siblingNames`.
-  package init(sibling index: Int) { rawValue = 1 << UInt64(index) }
+  public init(sibling index: Int) { rawValue = 1 << UInt64(index) }
 
   /// The maximum number of sibling names in a policy.
-  package static let maximumCount = 64
+  public static let maximumCount = 64
 }
 
 extension Device {
   /// Returns the device with the group members that a policy states.
-  package func stating(groupsOf policy: CompiledPolicy) -> Device {
+  public func stating(groupsOf policy: CompiledPolicy) -> Device {
     stating(groups: policy.groupMembers)
   }
 }

@@ -2,7 +2,7 @@ internal import SandboxModel
 
 /// A command-line option that acts as a rule. It applies to all containers and overrides every
 /// file.
-package enum CommandLinePattern: Sendable, Hashable {
+public enum CommandLinePattern: Sendable, Hashable {
   /// `--exclude`: never backs up the matching entries and everything below them.
   case exclude(Pattern.Text)
   /// `--include`: always backs up and restores the matching entries and everything below them.

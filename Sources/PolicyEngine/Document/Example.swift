@@ -1,32 +1,32 @@
 internal import Codecs
-package import SandboxModel
+public import SandboxModel
 
 /// A path with the expected values of its verdict; a test within a policy.
-package struct Example: Sendable, Hashable {
+public struct Example: Sendable, Hashable {
   /// The position in the file.
-  package let location: PolicyLocation
+  public let location: PolicyLocation
   /// The container kind.
-  package let kind: ContainerKind
+  public let kind: ContainerKind
   /// The entry's path below the container's root; empty for the root itself.
-  package let path: [[UInt8]]
+  public let path: [[UInt8]]
   /// The app that owns the container.
-  package let app: String?
+  public let app: String?
   /// The group that owns the container.
-  package let group: String?
+  public let group: String?
   /// The properties of the entry.
-  package let facts: EntryFacts
+  public let facts: EntryFacts
   /// The identifiers of the marks on the entry or on its parent directories, by path.
-  package let marks: [[[UInt8]]: [String]]
+  public let marks: [[[UInt8]]: [String]]
   /// The sibling names in directories on the path, by path.
-  package let holdings: [[[UInt8]]: [String]]
+  public let holdings: [[[UInt8]]: [String]]
   /// The OS version, or nil if it is unknown.
-  package let osVersion: OSVersion?
+  public let osVersion: OSVersion?
   /// The destination of the backup, or nil for the default one.
-  package let destination: Destination?
+  public let destination: Destination?
   /// The expected values.
-  package let expected: Expectation
+  public let expected: Expectation
   /// The expected values for the platform.
-  package let platform: Expectation
+  public let platform: Expectation
 
   /// The reference time for `age` in examples, in seconds since 1970.
   static let scanStart: Int64 = 4_000_000_000
@@ -34,7 +34,7 @@ package struct Example: Sendable, Hashable {
 
 extension Example {
   /// The values that an example expects, each with its position.
-  package struct Expectation: Sendable, Hashable {
+  public struct Expectation: Sendable, Hashable {
     var dataClass: Placed<DataClass>?
     var backup: Placed<Settings.Backup>?
     var update: Placed<UpdateDisposition>?

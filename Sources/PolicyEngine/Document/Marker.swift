@@ -1,30 +1,30 @@
-package import SandboxModel
+public import SandboxModel
 
 /// A marker of a policy: an extended attribute of an entry, or a file in a directory.
-package struct Marker: Sendable, Hashable {
+public struct Marker: Sendable, Hashable {
   /// The identifier, unique in its file.
-  package let id: String
+  public let id: String
   /// The position in the file.
-  package let location: PolicyLocation
+  public let location: PolicyLocation
   /// The attribute or file to look for.
-  package let sign: Sign
+  public let sign: Sign
   /// The container kinds to which it applies.
-  package let kinds: Set<ContainerKind>
+  public let kinds: Set<ContainerKind>
   /// Whether a marked directory covers everything below it.
-  package let isInherited: Bool
+  public let isInherited: Bool
   /// The values to set, where permitted (docs/policy.md, marks).
-  package let settings: Settings
+  public let settings: Settings
   /// The effect on the platform's verdict.
-  package let platform: Settings.Platform
+  public let platform: Settings.Platform
   /// The OS versions to which it applies.
-  package let versions: OSVersion.Range
+  public let versions: OSVersion.Range
   /// The reason, from `why`.
-  package let why: String?
+  public let why: String?
   /// The reference, from `source`.
-  package let source: String?
+  public let source: String?
 
   /// The form of a marker.
-  package enum Sign: Sendable, Hashable {
+  public enum Sign: Sendable, Hashable {
     /// An extended attribute, with any value unless one is given.
     case attribute(name: String, value: String?)
     /// A file with this name, which marks its directory. Its content must begin with the given
@@ -34,14 +34,14 @@ package struct Marker: Sendable, Hashable {
 
   /// The name of the extended attribute on Linux, where user attributes begin with `user.`, or nil
   /// for a marker file.
-  package var linuxAttribute: String? {
+  public var linuxAttribute: String? {
     guard case .attribute(let name, _) = sign else { return nil }
     let spaces = ["user.", "security.", "system.", "trusted."]
     return spaces.contains(where: name.hasPrefix) ? name : "user.\(name)"
   }
 
   /// Whether the attribute's value, or the beginning of the file, satisfies the marker.
-  package func accepts(_ content: [UInt8]) -> Bool {
+  public func accepts(_ content: [UInt8]) -> Bool {
     switch sign {
     case .attribute(_, let value): value.map { Array($0.utf8) == content } ?? true
     case .file(_, let beginning): beginning.map { content.starts(with: $0.utf8) } ?? true
@@ -49,13 +49,13 @@ package struct Marker: Sendable, Hashable {
   }
 
   /// The number of bytes of the file to read to recognize the marker.
-  package var neededCount: Int {
+  public var neededCount: Int {
     if case .file(_, let beginning?) = sign { beginning.utf8.count } else { 0 }
   }
 
   /// Whether the marker can affect a purge: by setting `purge`, or by setting a class and
   /// with it all dispositions.
-  package var concernsPurge: Bool { settings.dataClass != nil || settings.purge != nil }
+  public var concernsPurge: Bool { settings.dataClass != nil || settings.purge != nil }
 
   /// Whether the marker is a file, which may have been copied with its directory by accident.
   var isFile: Bool { if case .file = sign { true } else { false } }

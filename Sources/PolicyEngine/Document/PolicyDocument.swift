@@ -1,50 +1,50 @@
 internal import Codecs
-package import SandboxModel
+public import SandboxModel
 
 /// A policy file, read and checked individually.
-package struct PolicyDocument: Sendable {
+public struct PolicyDocument: Sendable {
   /// The text of the file.
-  package let source: PolicySource
+  public let source: PolicySource
   /// Whether it is a policy or an overlay.
-  package let role: Role
+  public let role: Role
   /// The display name.
-  package let title: String?
+  public let title: String?
   /// The policies that it extends, in ascending order of precedence, with positions.
-  package let extends: [Reference]
+  public let extends: [Reference]
   /// The device layout to which it applies.
-  package let layout: Layout?
+  public let layout: Layout?
   /// The initial dispositions of classes.
-  package let classes: [DataClass: ClassSettings]
+  public let classes: [DataClass: ClassSettings]
   /// The handling of whole containers.
-  package let containers: [ContainerKind: ContainerTerms]
+  public let containers: [ContainerKind: ContainerTerms]
   /// The retention time of data that operations set aside, in seconds.
-  package let retain: [RetainedItem: Int64]
+  public let retain: [RetainedItem: Int64]
   /// The rules, in order.
-  package let rules: [Rule]
+  public let rules: [Rule]
   /// The rules of single apps, by bundle identifier, in the file's order.
-  package let apps: [OwnedRules]
+  public let apps: [OwnedRules]
   /// The rules of single groups, by group identifier, in the file's order.
-  package let groups: [OwnedRules]
+  public let groups: [OwnedRules]
   /// The apps known to share a group, by group identifier.
-  package let groupMembers: [String: [String]]
+  public let groupMembers: [String: [String]]
   /// The markers, in order.
-  package let markers: [Marker]
+  public let markers: [Marker]
   /// The rules applied after those of every policy that extends this one.
-  package let finalRules: [Rule]
+  public let finalRules: [Rule]
   /// The markers applied after `finalRules`.
-  package let finalMarkers: [Marker]
+  public let finalMarkers: [Marker]
   /// The purge levels.
-  package let pressure: [Pressure]
+  public let pressure: [Pressure]
   /// The amount of data that an app may keep before it is purged ahead of others.
-  package let quotas: [Quota]
+  public let quotas: [Quota]
   /// The policy's tests.
-  package let examples: [Example]
+  public let examples: [Example]
 
   /// The whole content, for the digest.
   let content: YAMLNode
 
   /// The purpose of a file.
-  package enum Role: Sendable, Hashable {
+  public enum Role: Sendable, Hashable {
     /// A policy with this name.
     case policy(String)
     /// An overlay over the policies for these layouts, or over all policies if empty.
@@ -52,33 +52,33 @@ package struct PolicyDocument: Sendable {
   }
 
   /// A reference to a policy by name.
-  package struct Reference: Sendable, Hashable {
+  public struct Reference: Sendable, Hashable {
     /// The policy's name.
-    package let name: String
+    public let name: String
     /// The position of the reference.
-    package let location: PolicyLocation
+    public let location: PolicyLocation
   }
 
   /// The rules of one app or one group.
-  package struct OwnedRules: Sendable, Hashable {
+  public struct OwnedRules: Sendable, Hashable {
     /// The identifier of the app or group.
-    package let owner: String
+    public let owner: String
     /// The rules, in order.
-    package let rules: [Rule]
+    public let rules: [Rule]
   }
 
   /// The dispositions of a class, as far as the file sets them.
-  package struct ClassSettings: Sendable, Hashable {
+  public struct ClassSettings: Sendable, Hashable {
     /// The values.
-    package let settings: Settings
+    public let settings: Settings
     /// The reason for permitting the loss of precious data.
-    package let allowLoss: String?
+    public let allowLoss: String?
     /// The position in the file.
-    package let location: PolicyLocation
+    public let location: PolicyLocation
   }
 
   /// The policy's name, or nil for an overlay.
-  package var name: String? { if case .policy(let name) = role { name } else { nil } }
+  public var name: String? { if case .policy(let name) = role { name } else { nil } }
 
   /// The start of the file's content.
   var location: PolicyLocation { PolicyLocation(source.name, content.mark) }
@@ -108,7 +108,7 @@ extension PolicyDocument {
   ///
   /// - Returns: The document, if the text is a policy at all, and every mistake. A document with
   ///   errors is usable only to find more mistakes.
-  package static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
+  public static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
     let start = PolicyLocation(file: source.name, line: 1, column: 1)
     guard source.bytes.count <= PolicySource.maximumSize else {
       let issue = PolicyIssue(

@@ -1,24 +1,24 @@
 /// The text of a policy file, read by the caller.
-package struct PolicySource: Sendable, Hashable {
+public struct PolicySource: Sendable, Hashable {
   /// The file's name in messages: a path, or `builtin:ios.yaml`.
-  package let name: String
+  public let name: String
   /// The file's content, UTF-8.
-  package let bytes: [UInt8]
+  public let bytes: [UInt8]
   /// The origin, which determines the position among the layers.
-  package let origin: Origin
+  public let origin: Origin
 
   /// The maximum size of a policy file, in bytes.
-  package static let maximumSize = 4 << 20
+  public static let maximumSize = 4 << 20
 
   /// Creates a source.
-  package init(name: String, bytes: [UInt8], origin: Origin) {
+  public init(name: String, bytes: [UInt8], origin: Origin) {
     self.name = name
     self.bytes = bytes
     self.origin = origin
   }
 
   /// Creates a source from a string.
-  package init(name: String, text: String, origin: Origin) {
+  public init(name: String, text: String, origin: Origin) {
     self.init(name: name, bytes: Array(text.utf8), origin: origin)
   }
 
@@ -30,7 +30,7 @@ package struct PolicySource: Sendable, Hashable {
 
 extension PolicySource {
   /// The origin of a policy file, in ascending order of precedence.
-  package enum Origin: Int, Sendable, Hashable, Comparable, CaseIterable {
+  public enum Origin: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// Part of the program.
     case builtin
     /// The system's directory, `/etc/sandboxctl/policies`.
@@ -41,10 +41,10 @@ extension PolicySource {
     case commandLine
 
     /// Orders by ascending precedence.
-    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
     /// The name in output.
-    package var name: String {
+    public var name: String {
       switch self {
       case .builtin: "builtin"
       case .system: "system"

@@ -1,50 +1,50 @@
-package import SandboxModel
+public import SandboxModel
 
 /// A rule of a policy file: the paths that it matches and the values that it sets.
-package struct Rule: Sendable, Hashable {
+public struct Rule: Sendable, Hashable {
   /// The identifier, unique in its file.
-  package let id: String
+  public let id: String
   /// The position in the file.
-  package let location: PolicyLocation
+  public let location: PolicyLocation
   /// The container kinds to which it applies.
-  package let kinds: Set<ContainerKind>
+  public let kinds: Set<ContainerKind>
   /// The pattern of the paths, relative to the container's root.
-  package let pattern: Pattern
+  public let pattern: Pattern
   /// The values to set in both verdicts.
-  package let settings: Settings
+  public let settings: Settings
   /// The effect on the platform's verdict.
-  package let platform: Settings.Platform
+  public let platform: Settings.Platform
   /// The additional conditions.
-  package let conditions: Conditions
+  public let conditions: Conditions
   /// The OS versions to which it applies.
-  package let versions: OSVersion.Range
+  public let versions: OSVersion.Range
   /// The reason, from `why`.
-  package let why: String?
+  public let why: String?
   /// The reference, from `source`.
-  package let source: String?
+  public let source: String?
   /// The reason for permitting the loss of precious data.
-  package let allowLoss: String?
+  public let allowLoss: String?
   /// The position of its pattern.
   let patternLocation: PolicyLocation
 }
 
 extension Rule {
   /// The conditions of a rule besides its pattern.
-  package struct Conditions: Sendable, Hashable {
+  public struct Conditions: Sendable, Hashable {
     /// The size in bytes that the entry must exceed; never true for a directory.
-    package var largerThan: Int64?
+    public var largerThan: Int64?
     /// The permitted types; any type if empty.
-    package var types: Set<EntryType> = []
+    public var types: Set<EntryType> = []
     /// The names of which one must exist beside the entry that the pattern names. For a pattern
     /// that ends in `/**`, that entry is the one named before `/**`.
-    package var siblings: [String] = []
+    public var siblings: [String] = []
     /// The age in seconds that the last change must exceed, relative to the scan's start.
-    package var olderThan: Int64?
+    public var olderThan: Int64?
     /// The age in seconds that the last change must not reach.
-    package var newerThan: Int64?
+    public var newerThan: Int64?
 
     /// Creates empty conditions.
-    package init() {}
+    public init() {}
 
     /// The permitted types as a bit mask.
     var typeMask: UInt8 {
@@ -69,7 +69,7 @@ extension Rule {
 
 extension Rule.Conditions: CustomStringConvertible {
   /// The conditions as text, "type is file, larger than 1000 bytes"; empty for none.
-  package var description: String {
+  public var description: String {
     var parts: [String] = []
     if !types.isEmpty {
       parts.append("type is \(types.map(\.rawValue).sorted().joined(separator: " or "))")

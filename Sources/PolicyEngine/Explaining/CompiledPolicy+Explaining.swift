@@ -1,9 +1,9 @@
-package import SandboxModel
+public import SandboxModel
 
 extension CompiledPolicy {
   /// Whether an `Explanation.Step` of this policy can have the identifier: that of a rule, a marker
   /// or a container kind.
-  package func hasRule(_ id: String) -> Bool {
+  public func hasRule(_ id: String) -> Bool {
     ContainerKind(rawValue: id) != nil || steps.contains { $0.id == id }
   }
 
@@ -12,7 +12,7 @@ extension CompiledPolicy {
   /// - Parameters:
   ///   - scanStart: The reference time for ages, in seconds since 1970.
   ///   - destination: The destination of the backup, for `overruledMarks`.
-  package func explain(
+  public func explain(
     _ query: EntryQuery, scanStart: Int64 = 0, for destination: Destination = Destination()
   ) -> Explanation {
     var explainer = Explainer(self, query, scanStart: scanStart)
@@ -23,7 +23,7 @@ extension CompiledPolicy {
   }
 
   /// Returns the rule or mark that excluded an entry from the backup, or nil if none did.
-  package func rule(reportingOmissions query: EntryQuery) -> String? {
+  public func rule(reportingOmissions query: EntryQuery) -> String? {
     explain(query).steps.last { step in
       guard step.keep.contains(where: { $0.key == "backup" || $0.key == "class" }) else {
         return false
@@ -36,19 +36,19 @@ extension CompiledPolicy {
   }
 
   /// The rule or marker that decided whether an entry may be purged.
-  package struct PurgeDecision: Sendable, Hashable {
+  public struct PurgeDecision: Sendable, Hashable {
     /// The identifier of the rule or marker, or the container kind if none matched.
-    package let rule: String
+    public let rule: String
     /// The position, or nil for the container's initial verdict.
-    package let location: PolicyLocation?
+    public let location: PolicyLocation?
     /// The reason given in the policy.
-    package let why: String?
+    public let why: String?
     /// Whether the policy permits the loss of precious data with `allow-loss`.
-    package let allowsLoss: Bool
+    public let allowsLoss: Bool
   }
 
   /// Returns the last rule or marker that set whether an entry may be purged.
-  package func purgeDecision(on query: EntryQuery, scanStart: Int64 = 0) -> PurgeDecision {
+  public func purgeDecision(on query: EntryQuery, scanStart: Int64 = 0) -> PurgeDecision {
     let explanation = explain(query, scanStart: scanStart)
     let matched = matching(query, depth: query.path.count)
     // The first step is the container's initial verdict; the others are the matching steps in
@@ -68,7 +68,7 @@ extension CompiledPolicy {
 
   /// Returns the directories that rules name by the components before the first wildcard. A purge
   /// does not delete them.
-  package func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
+  public func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
     Set(
       steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern.fixedPrefix))
   }

@@ -1,45 +1,45 @@
 /// The explanation of an entry's verdicts: every rule and marker that applies, in order.
-package struct Explanation: Sendable {
+public struct Explanation: Sendable {
   /// The query.
-  package let query: EntryQuery
+  public let query: EntryQuery
   /// The initial verdict, followed by every rule and marker that applies to the entry.
-  package let steps: [Step]
+  public let steps: [Step]
   /// The resulting verdicts.
-  package let verdicts: Verdicts
+  public let verdicts: Verdicts
   /// The marks that excluded the entry from backups until a later rule included it again.
-  package let overruledMarks: [OverruledMark]
+  public let overruledMarks: [OverruledMark]
 
   /// The effect of one rule or marker.
-  package struct Step: Sendable, Hashable {
+  public struct Step: Sendable, Hashable {
     /// The kind of step.
-    package let kind: Kind
+    public let kind: Kind
     /// The identifier of the rule or marker, or the container kind for the start.
-    package let id: String
+    public let id: String
     /// The position, or nil for the start.
-    package let location: PolicyLocation?
+    public let location: PolicyLocation?
     /// The name of its layer.
-    package let layer: String
+    public let layer: String
     /// The origin of the layer.
-    package let origin: PolicySource.Origin
+    public let origin: PolicySource.Origin
     /// The part of the policy that the layer represents.
-    package let part: CompiledPolicy.Layer.Part
+    public let part: CompiledPolicy.Layer.Part
     /// For a marker, the depths of the entries that carry the mark, in ascending order; 0 is the
     /// container's root.
-    package let bearers: [Int]
+    public let bearers: [Int]
     /// Whether the step took effect.
-    package let outcome: Outcome
+    public let outcome: Outcome
     /// The values set for this program, by policy key.
-    package let keep: [Change]
+    public let keep: [Change]
     /// The values set in the platform's verdict.
-    package let platform: [Change]
+    public let platform: [Change]
     /// The reason given in the policy.
-    package let why: String?
+    public let why: String?
     /// The reference given in the policy.
-    package let source: String?
+    public let source: String?
   }
 
   /// The kind of a step.
-  package enum Kind: String, Sendable, Hashable, CaseIterable {
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The initial verdict of everything in the container.
     case start
     /// A rule for all apps.
@@ -55,7 +55,7 @@ package struct Explanation: Sendable {
   }
 
   /// Whether a step took effect.
-  package enum Outcome: Sendable, Hashable {
+  public enum Outcome: Sendable, Hashable {
     /// All of its values were set.
     case applied
     /// Only the values permitted for data of this class were set: no class and no purge.
@@ -67,23 +67,23 @@ package struct Explanation: Sendable {
   }
 
   /// A value that was set.
-  package struct Change: Sendable, Hashable, CustomStringConvertible {
+  public struct Change: Sendable, Hashable, CustomStringConvertible {
     /// The key in policy files.
-    package let key: String
+    public let key: String
     /// The value in the syntax of policy files.
-    package let value: String
+    public let value: String
 
     /// The change in the syntax of policy files, `backup: never`.
-    package var description: String { "\(key): \(value)" }
+    public var description: String { "\(key): \(value)" }
   }
 
   /// A mark that a later rule overruled.
-  package struct OverruledMark: Sendable, Hashable {
+  public struct OverruledMark: Sendable, Hashable {
     /// The identifier of the marker.
-    package let mark: String
+    public let mark: String
     /// The identifier of the rule that includes the entry.
-    package let rule: String
+    public let rule: String
     /// The position of the rule.
-    package let location: PolicyLocation?
+    public let location: PolicyLocation?
   }
 }

@@ -1,9 +1,9 @@
 internal import Codecs
 
 /// The JSON Schema of policy files, for editors; generated from the grammar.
-package enum PolicySchema {
+public enum PolicySchema {
   /// The schema (JSON Schema 2020-12), identical to `policies/policy.schema.json`.
-  package static var text: String { document.pretty + "\n" }
+  public static var text: String { document.pretty + "\n" }
 
   static var document: JSON {
     var writer = Writer()

@@ -1,7 +1,7 @@
 /// Finds the word that was probably intended.
-package enum Resemblance {
+public enum Resemblance {
   /// Returns the word with the smallest edit distance, at most 2, or nil if no word is that close.
-  package static func nearest(to text: String, among words: [String]) -> String? {
+  public static func nearest(to text: String, among words: [String]) -> String? {
     guard text.utf8.count <= 64 else { return nil }
     let letters = Array(text.lowercased().utf8)
     let limit = letters.count < 4 ? 1 : 2

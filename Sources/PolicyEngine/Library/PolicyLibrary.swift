@@ -11,13 +11,13 @@
 // neither checks whether a path exists nor looks for marks itself; the caller provides the marks,
 // the type, the size and the time. A classifier and its states belong to one thread.
 
-package import SandboxModel
+public import SandboxModel
 
 /// All available policy files: built-in, of the system, of the user, and from the command line.
-package struct PolicyLibrary: Sendable {
+public struct PolicyLibrary: Sendable {
   /// The files that could be read as policies, in the order of layers: by origin, then by file name
   /// for files of a directory.
-  package let documents: [PolicyDocument]
+  public let documents: [PolicyDocument]
   /// The mistakes that each file has individually.
   private let issues: [String: [PolicyIssue]]
   private let policies: [String: Int]
@@ -27,7 +27,7 @@ package struct PolicyLibrary: Sendable {
   ///
   /// - Parameter replacements: Files that replace the policies with the same names, with their
   ///   origin, to be checked instead of them.
-  package init(_ sources: [PolicySource], replacements: [PolicySource] = []) {
+  public init(_ sources: [PolicySource], replacements: [PolicySource] = []) {
     self.init(reading: Self.replace(sources, by: replacements))
   }
 
@@ -89,13 +89,13 @@ package struct PolicyLibrary: Sendable {
   }
 
   /// The policy names, in the order of their files.
-  package var policyNames: [String] { documents.compactMap(\.name) }
+  public var policyNames: [String] { documents.compactMap(\.name) }
 
   /// Returns the policy with a name.
-  package func policy(_ name: String) -> PolicyDocument? { policies[name].map { documents[$0] } }
+  public func policy(_ name: String) -> PolicyDocument? { policies[name].map { documents[$0] } }
 
   /// Returns the name of the default policy for a layout: the first policy with that layout.
-  package func defaultPolicy(for layout: Layout) -> String? {
+  public func defaultPolicy(for layout: Layout) -> String? {
     documents.first { $0.layout == layout && $0.name != nil }?.name
   }
 
@@ -116,7 +116,7 @@ extension PolicyLibrary {
   ///
   /// - Throws: `PolicyError` with every mistake of the files involved if there is an error.
   ///   Built-in files are not linted.
-  package func compile(_ request: PolicyRequest) throws(PolicyError) -> CompiledPolicy {
+  public func compile(_ request: PolicyRequest) throws(PolicyError) -> CompiledPolicy {
     let base = try base(for: request)
     let action = "use the policy '\(base.name ?? "")'"
     let layout = request.layout ?? base.layout
@@ -167,7 +167,7 @@ extension PolicyLibrary {
   ///
   /// A policy is checked with the policies that it extends, an overlay on top of the default policy
   /// of each of its layouts. Files that cannot be read as policies are included.
-  package func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
+  public func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
     var issues: [PolicyIssue] = []
     for issue in unreadableIssues where sourceName == nil || issue.location.file == sourceName {
       issues.append(issue)
@@ -185,7 +185,7 @@ extension PolicyLibrary {
   /// Runs the examples of the files with a source name, or of all files if it is nil.
   ///
   /// - Returns: The number of examples, and an issue for each failure.
-  package func test(_ sourceName: String? = nil) -> (count: Int, failures: [PolicyIssue]) {
+  public func test(_ sourceName: String? = nil) -> (count: Int, failures: [PolicyIssue]) {
     let tested = documents.filter { sourceName == nil || $0.source.name == sourceName }
     let failures = tested.flatMap { lint($0.source.name) }.filter { $0.kind == .example }
     return (tested.reduce(0) { $0 + $1.examples.count }, failures)
@@ -193,18 +193,18 @@ extension PolicyLibrary {
 }
 
 /// A request for a compiled policy.
-package struct PolicyRequest: Sendable, Hashable {
+public struct PolicyRequest: Sendable, Hashable {
   /// The policy's name, or nil for the layout's default policy.
-  package var policy: String?
+  public var policy: String?
   /// The device's layout, or nil for the policy's own layout.
-  package var layout: Layout?
+  public var layout: Layout?
   /// The device's OS version, or nil if it is unknown and the newest one is assumed.
-  package var osVersion: OSVersion?
+  public var osVersion: OSVersion?
   /// The command-line patterns, in order.
-  package var patterns: [CommandLinePattern]
+  public var patterns: [CommandLinePattern]
 
   /// Creates a request.
-  package init(
+  public init(
     policy: String? = nil, layout: Layout? = nil, osVersion: OSVersion? = nil,
     patterns: [CommandLinePattern] = []
   ) {

@@ -1,9 +1,9 @@
 /// A pattern of paths below a container's root, matched byte for byte (docs/policy.md, patterns).
-package struct Pattern: Sendable, Hashable {
+public struct Pattern: Sendable, Hashable {
   /// The pattern as written, with escapes for bytes that are not UTF-8.
-  package let text: String
+  public let text: String
   /// Whether ASCII letters match in either case.
-  package let ignoresCase: Bool
+  public let ignoresCase: Bool
   let components: [Component]
 
   enum Component: Hashable, Sendable {
@@ -22,11 +22,11 @@ package struct Pattern: Sendable, Hashable {
   }
 
   /// Whether the pattern covers everything below the named entries: its last component is `**`.
-  package var coversDescendants: Bool { components.last?.isAnyDepth == true }
+  public var coversDescendants: Bool { components.last?.isAnyDepth == true }
 
   /// The components before the first wildcard: the directory that the rule names, which a purge
   /// does not delete.
-  package var fixedPrefix: [[UInt8]] {
+  public var fixedPrefix: [[UInt8]] {
     var prefix: [[UInt8]] = []
     for component in components {
       guard let name = component.name, name.globs.isEmpty, name.literals.count == 1 else { break }
@@ -36,32 +36,32 @@ package struct Pattern: Sendable, Hashable {
   }
 
   /// Whether the pattern matches a path, given as components; empty for the container's root.
-  package func matches(_ path: [[UInt8]]) -> Bool {
+  public func matches(_ path: [[UInt8]]) -> Bool {
     isMatch(path.reduce(start) { advance($0, by: $1.span) })
   }
 }
 
 extension Pattern: CustomStringConvertible {
   /// The pattern as written.
-  package var description: String { text }
+  public var description: String { text }
 }
 
 // MARK: - Step by step
 
 extension Pattern {
   /// The state of a match after the first components of a path.
-  package struct Progress: Sendable, Hashable {
+  public struct Progress: Sendable, Hashable {
     fileprivate var places: Set<Int>
 
     /// Whether no continuation of the path can match.
-    package var isHopeless: Bool { places.isEmpty }
+    public var isHopeless: Bool { places.isEmpty }
   }
 
   /// The state before the first component.
-  package var start: Progress { closed([0]) }
+  public var start: Progress { closed([0]) }
 
   /// Returns the state after one more component.
-  package func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
+  public func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
     var next: Set<Int> = []
     for place in progress.places where place < components.count {
       switch components[place] {
@@ -73,7 +73,7 @@ extension Pattern {
   }
 
   /// Whether a path that ends in this state matches.
-  package func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
+  public func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
 
   private func closed(_ places: Set<Int>) -> Progress {
     var all = places
@@ -84,10 +84,10 @@ extension Pattern {
   }
 
   /// Whether the pattern is a single component, so that it matches names only.
-  package var isOfNames: Bool { components.count == 1 && !coversDescendants }
+  public var isOfNames: Bool { components.count == 1 && !coversDescendants }
 
   /// Whether a pattern of one component matches a name.
-  package func matches(name: Span<UInt8>) -> Bool {
+  public func matches(name: Span<UInt8>) -> Bool {
     components.count == 1 && components[0].name?.matches(name) ?? true
   }
 }
@@ -98,14 +98,14 @@ extension Pattern {
   /// Parses a pattern.
   ///
   /// - Throws: `Pattern.SyntaxError` with the problem and its position.
-  package init(parsing text: String, ignoringCase: Bool = false) throws(SyntaxError) {
+  public init(parsing text: String, ignoringCase: Bool = false) throws(SyntaxError) {
     try self.init(parsing: Text(text), ignoringCase: ignoringCase)
   }
 
   /// Parses a pattern given as bytes.
   ///
   /// - Throws: `Pattern.SyntaxError` with the problem and its position.
-  package init(parsing text: Text, ignoringCase: Bool = false) throws(SyntaxError) {
+  public init(parsing text: Text, ignoringCase: Bool = false) throws(SyntaxError) {
     guard !text.bytes.isEmpty else {
       throw SyntaxError(
         offset: 0, problem: "the pattern is empty", expected: "`**` for everything")
@@ -133,25 +133,25 @@ extension Pattern {
 
 extension Pattern {
   /// The text of a pattern as given: bytes, like file names.
-  package struct Text: Sendable, Hashable {
+  public struct Text: Sendable, Hashable {
     let bytes: [UInt8]
     /// The pattern as written, or a printable form if its bytes are not UTF-8.
     let shown: String
     let isUTF8: Bool
 
     /// Creates the text from bytes; `shown` replaces them in output if they are not UTF-8.
-    package init(_ bytes: [UInt8], shown: String) {
+    public init(_ bytes: [UInt8], shown: String) {
       let text = String(validating: bytes, as: UTF8.self)
       (self.bytes, self.shown, isUTF8) = (bytes, text ?? shown, text != nil)
     }
 
     /// Creates the text from a string.
-    package init(_ text: String) { (bytes, shown, isUTF8) = (Array(text.utf8), text, true) }
+    public init(_ text: String) { (bytes, shown, isUTF8) = (Array(text.utf8), text, true) }
   }
 }
 
 extension Pattern.Text: ExpressibleByStringLiteral {
-  package init(stringLiteral text: String) { self.init(text) }
+  public init(stringLiteral text: String) { self.init(text) }
 }
 
 // MARK: - Components
@@ -231,7 +231,7 @@ extension Pattern {
   /// Whether this pattern matches every path that the other pattern matches.
   ///
   /// True is definite; false can be wrong for patterns with many wildcards.
-  package func includes(_ other: Pattern) -> Bool {
+  public func includes(_ other: Pattern) -> Bool {
     WildcardRelation(
       outer: components.count, isOuterStar: { components[$0].isAnyDepth },
       inner: other.components.count, isInnerStar: { other.components[$0].isAnyDepth },

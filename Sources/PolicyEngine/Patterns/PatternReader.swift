@@ -186,15 +186,15 @@ struct PatternReader {
 
 extension Pattern {
   /// The reason why a text is not a valid pattern.
-  package struct SyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
+  public struct SyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The number of Unicode scalars before the error.
-    package let offset: Int
+    public let offset: Int
     /// The problem.
-    package let problem: String
+    public let problem: String
     /// The expected text.
-    package let expected: String
+    public let expected: String
 
     /// The problem and the expected text.
-    package var description: String { "\(problem); expected \(expected)" }
+    public var description: String { "\(problem); expected \(expected)" }
   }
 }

@@ -1,14 +1,14 @@
 /// Whether data goes into a backup, by destination.
-package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
+public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   /// The mode for every destination.
-  package var standard: Mode
+  public var standard: Mode
   /// The additional restriction for a repository in a cloud.
-  package var cloud: Mode
+  public var cloud: Mode
   /// The additional restriction for an unencrypted repository.
-  package var unencrypted: Mode
+  public var unencrypted: Mode
 
   /// Creates a disposition; by default the destinations add no restriction.
-  package init(
+  public init(
     _ standard: Mode, cloud: Mode = .always,
     unencrypted: Mode = .always
   ) {
@@ -18,7 +18,7 @@ package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   }
 
   /// Returns the mode for a destination: the most restrictive of those that apply.
-  package func mode(for destination: Destination = Destination()) -> Mode {
+  public func mode(for destination: Destination = Destination()) -> Mode {
     var mode = standard
     if destination.isCloud { mode = max(mode, cloud) }
     if destination.isUnencrypted { mode = max(mode, unencrypted) }
@@ -28,7 +28,7 @@ package struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
 
 extension BackupDisposition {
   /// Whether data goes into a backup.
-  package enum Mode: String, CaseIterable, Sendable, Hashable, Comparable, BitwiseCopyable {
+  public enum Mode: String, CaseIterable, Sendable, Hashable, Comparable, BitwiseCopyable {
     /// It is stored.
     case always
     /// It is stored, and is read only if its version indicates a change.
@@ -37,7 +37,7 @@ extension BackupDisposition {
     case never
 
     /// Orders by restriction: `always` before `when-changed` before `never`.
-    package static func < (left: Self, right: Self) -> Bool { left.restriction < right.restriction }
+    public static func < (left: Self, right: Self) -> Bool { left.restriction < right.restriction }
 
     private var restriction: UInt8 {
       switch self {
@@ -51,7 +51,7 @@ extension BackupDisposition {
 
 extension BackupDisposition: CustomStringConvertible {
   /// The disposition in the syntax of policy files.
-  package var description: String {
+  public var description: String {
     var parts: [String] = []
     if cloud > standard { parts.append("cloud: \(cloud.rawValue)") }
     if unencrypted > standard { parts.append("unencrypted: \(unencrypted.rawValue)") }
@@ -61,20 +61,20 @@ extension BackupDisposition: CustomStringConvertible {
 }
 
 /// The destination of a backup, as far as policies distinguish destinations.
-package struct Destination: Sendable, Hashable, CaseIterable {
+public struct Destination: Sendable, Hashable, CaseIterable {
   /// Whether the repository is hosted by another party.
-  package var isCloud: Bool
+  public var isCloud: Bool
   /// Whether the repository is unencrypted.
-  package var isUnencrypted: Bool
+  public var isUnencrypted: Bool
 
   /// Creates a destination; by default a local, encrypted one, without restrictions.
-  package init(isCloud: Bool = false, isUnencrypted: Bool = false) {
+  public init(isCloud: Bool = false, isUnencrypted: Bool = false) {
     self.isCloud = isCloud
     self.isUnencrypted = isUnencrypted
   }
 
   /// All four combinations.
-  package static let allCases: [Destination] = [
+  public static let allCases: [Destination] = [
     Destination(), Destination(isCloud: true), Destination(isUnencrypted: true),
     Destination(isCloud: true, isUnencrypted: true),
   ]
@@ -84,39 +84,39 @@ package struct Destination: Sendable, Hashable, CaseIterable {
 }
 
 /// Whether data may be deleted to gain space.
-package enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
+public enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
   /// It is never deleted.
   case never
   /// It may be deleted, on these terms.
   case allowed(Terms)
 
   /// It may be deleted at any time, before all other data.
-  package static let anytime = PurgeDisposition.allowed(
+  public static let anytime = PurgeDisposition.allowed(
     Terms(order: 0, when: .anytime))
 
   /// The terms, or nil if it may not be deleted.
-  package var terms: Terms? {
+  public var terms: Terms? {
     if case .allowed(let terms) = self { terms } else { nil }
   }
 }
 
 extension PurgeDisposition {
   /// The terms on which data may be deleted to gain space.
-  package struct Terms: Sendable, Hashable, BitwiseCopyable {
+  public struct Terms: Sendable, Hashable, BitwiseCopyable {
     /// The purge order: lower numbers are deleted first.
-    package var order: UInt16
+    public var order: UInt16
     /// The time at which it may be deleted.
-    package var when: Moment
+    public var when: Moment
     /// The unit of deletion.
-    package var unit: Unit
+    public var unit: Unit
     /// The method of deletion.
-    package var action: Action
+    public var action: Action
 
     /// The largest order in a policy.
-    package static let maximumOrder: UInt16 = 999
+    public static let maximumOrder: UInt16 = 999
 
     /// Creates terms.
-    package init(
+    public init(
       order: UInt16, when: Moment = .underPressure, unit: Unit = .file, action: Action = .unlink
     ) {
       self.order = order
@@ -126,7 +126,7 @@ extension PurgeDisposition {
     }
 
     /// The time at which data may be deleted.
-    package enum Moment: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+    public enum Moment: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
       /// At any time.
       case anytime
       /// Only if space is low.
@@ -134,7 +134,7 @@ extension PurgeDisposition {
     }
 
     /// The unit of deletion.
-    package enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+    public enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
       /// Each file individually, a database with its log.
       case file
       /// The directory with all its content.
@@ -142,7 +142,7 @@ extension PurgeDisposition {
     }
 
     /// The method of deletion.
-    package enum Action: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+    public enum Action: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
       /// The file is deleted.
       case unlink
       /// The file is truncated to length 0.
@@ -153,7 +153,7 @@ extension PurgeDisposition {
 
 extension PurgeDisposition: CustomStringConvertible {
   /// The disposition in the syntax of policy files.
-  package var description: String {
+  public var description: String {
     guard case .allowed(let terms) = self else { return "never" }
     if self == .anytime { return "anytime" }
     var parts = ["order: \(terms.order)", "when: \(terms.when.rawValue)"]
@@ -164,7 +164,7 @@ extension PurgeDisposition: CustomStringConvertible {
 }
 
 /// The handling of data when the app is updated.
-package enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// The platform guarantees to preserve it.
   case preserve
   /// It may be preserved, without guarantee.
@@ -176,7 +176,7 @@ package enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, Bitwis
 }
 
 /// The handling of data on restore.
-package enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+public enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// It is restored as stored.
   case restore
   /// The directory is restored empty.

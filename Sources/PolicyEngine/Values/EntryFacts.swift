@@ -1,5 +1,5 @@
 /// The type of an entry, as far as `type:` in a rule distinguishes types.
-package enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// A regular file.
   case file
   /// A directory.
@@ -32,17 +32,17 @@ package enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyabl
 }
 
 /// The properties of an entry that conditions of rules test.
-package struct EntryFacts: Sendable, Hashable {
+public struct EntryFacts: Sendable, Hashable {
   /// The type.
-  package var type: EntryType
+  public var type: EntryType
   /// The size in bytes; not used for directories.
-  package var size: Int64
+  public var size: Int64
   /// The last change of the content, in seconds since 1970, or nil if it is unknown; then neither
   /// `older-than` nor `newer-than` holds.
-  package var modified: Int64?
+  public var modified: Int64?
 
   /// Creates facts.
-  package init(_ type: EntryType, size: Int64 = 0, modified: Int64? = nil) {
+  public init(_ type: EntryType, size: Int64 = 0, modified: Int64? = nil) {
     self.type = type
     self.size = size
     self.modified = modified

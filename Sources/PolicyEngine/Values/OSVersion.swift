@@ -1,10 +1,10 @@
 /// A dotted OS version, `5.0.1`; missing numbers count as 0.
-package struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
+public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The numbers, without trailing zeros.
   let numbers: [UInt32]
 
   /// Parses dotted numbers, or returns nil for any other text.
-  package init?(_ text: some StringProtocol) {
+  public init?(_ text: some StringProtocol) {
     var numbers: [UInt32] = []
     for part in text.split(separator: ".", omittingEmptySubsequences: false) {
       guard part.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
@@ -18,23 +18,23 @@ package struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertibl
   }
 
   /// Orders by the numbers, lexicographically.
-  package static func < (left: Self, right: Self) -> Bool {
+  public static func < (left: Self, right: Self) -> Bool {
     left.numbers.lexicographicallyPrecedes(right.numbers)
   }
 
   /// The version without trailing zeros.
-  package var description: String { numbers.map(String.init).joined(separator: ".") }
+  public var description: String { numbers.map(String.init).joined(separator: ".") }
 }
 
 extension OSVersion {
   /// The OS versions to which a rule or marker applies.
-  package struct Range: Sendable, Hashable, CustomStringConvertible {
+  public struct Range: Sendable, Hashable, CustomStringConvertible {
     /// The lower bound, or nil for none.
     let lower: Bound?
     /// The upper bound, or nil for none.
     let upper: Bound?
     /// The range as written.
-    package let description: String
+    public let description: String
 
     struct Bound: Sendable, Hashable {
       let version: OSVersion
@@ -42,7 +42,7 @@ extension OSVersion {
     }
 
     /// Every version.
-    package static let all = Range(lower: nil, upper: nil, description: "all")
+    public static let all = Range(lower: nil, upper: nil, description: "all")
 
     private init(lower: Bound?, upper: Bound?, description: String) {
       self.lower = lower
@@ -52,7 +52,7 @@ extension OSVersion {
 
     /// Parses `>=5.1`, `>5`, `<6`, `<=6`, `5.0.1..<6`, `5...6` or one version, or returns nil for
     /// other text or an empty range.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
       let compact = String(text.filter { $0 != " " })
       guard let (lower, upper) = Self.bounds(compact[...]) else { return nil }
       if let low = lower, let high = upper {
@@ -95,7 +95,7 @@ extension OSVersion {
     }
 
     /// Whether the range contains a version; nil stands for the newest possible version.
-    package func contains(_ version: OSVersion?) -> Bool {
+    public func contains(_ version: OSVersion?) -> Bool {
       guard let version else { return upper == nil }
       if let lower, version < lower.version || (version == lower.version && !lower.isIncluded) {
         return false

@@ -1,20 +1,20 @@
 internal import Codecs
 
 /// A mistake in a policy: its position, the problem, and the expected text.
-package struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
+public struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
   /// The position in the file.
-  package let location: PolicyLocation
+  public let location: PolicyLocation
   /// The severity.
-  package let severity: Severity
+  public let severity: Severity
   /// The kind of mistake.
-  package let kind: Kind
+  public let kind: Kind
   /// The problem.
-  package let problem: String
+  public let problem: String
   /// The expected text; empty if there is none.
-  package let expected: String
+  public let expected: String
 
   /// The severity of a mistake.
-  package enum Severity: String, Sendable, Hashable {
+  public enum Severity: String, Sendable, Hashable {
     /// The policy cannot be used.
     case error
     /// The policy can be used, but perhaps not with the intended effect.
@@ -22,7 +22,7 @@ package struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The kinds of mistakes; the words are part of the JSON output.
-  package enum Kind: String, Sendable, Hashable, CaseIterable {
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The file is too large or not valid YAML.
     case unreadable
     /// An unknown or missing key.
@@ -59,7 +59,7 @@ package struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The issue as one line in the format of compilers.
-  package var description: String {
+  public var description: String {
     let expectation = expected.isEmpty ? "" : "; expected \(expected)"
     return "\(location): \(severity.rawValue): \(problem)\(expectation)"
   }
@@ -87,11 +87,11 @@ extension PolicyIssue {
 }
 
 /// The error for a policy that cannot be used, with every mistake found in it.
-package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The attempted action.
-  package let action: String
+  public let action: String
   /// The mistakes, ordered by file and line; at least one is an error.
-  package let issues: [PolicyIssue]
+  public let issues: [PolicyIssue]
 
   init(_ action: String, _ issues: [PolicyIssue]) {
     self.action = action
@@ -99,7 +99,7 @@ package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The action and the first mistake: "cannot use the policy ios: ios.yaml:3:1: …".
-  package var description: String {
+  public var description: String {
     guard let first = issues.first(where: { $0.severity == .error }) else {
       return "cannot \(action)"
     }
@@ -110,7 +110,7 @@ package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The suggested remedy.
-  package var hint: String {
+  public var hint: String {
     guard let first = issues.first else { return "correct the policy" }
     let file = first.location.file
     if !first.location.isOfCommandLine {
@@ -123,16 +123,16 @@ package struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A position in a policy file.
-package struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
+public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The file, by the name of its source.
-  package let file: String
+  public let file: String
   /// The line, counted from 1.
-  package let line: Int
+  public let line: Int
   /// The column, counted from 1.
-  package let column: Int
+  public let column: Int
 
   /// Creates a location.
-  package init(file: String, line: Int, column: Int) {
+  public init(file: String, line: Int, column: Int) {
     self.file = file
     self.line = line
     self.column = column
@@ -146,13 +146,13 @@ package struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConve
   static let commandLine = "command line"
 
   /// Whether the location is in the command line and not in a file.
-  package var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
+  public var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
 
   /// The position in the format of compilers, `site.yaml:12:5`.
-  package var description: String { "\(file):\(line):\(column)" }
+  public var description: String { "\(file):\(line):\(column)" }
 
   /// Orders by file, then by position.
-  package static func < (left: Self, right: Self) -> Bool {
+  public static func < (left: Self, right: Self) -> Bool {
     (left.file, left.line, left.column) < (right.file, right.line, right.column)
   }
 }

@@ -1,8 +1,8 @@
 /// Parses the sizes and durations of policy files.
-package enum Quantity {
+public enum Quantity {
   /// Returns a size in bytes, or nil if it is invalid. K, M, G, T and KiB, MiB, GiB, TiB are powers
   /// of 1024, kB, MB, GB, TB powers of 1000; a number without a unit counts bytes.
-  package static func bytes(_ text: String) -> Int64? {
+  public static func bytes(_ text: String) -> Int64? {
     guard let (number, unit) = split(text) else { return nil }
     let scale: Int64? =
       switch unit {
@@ -22,7 +22,7 @@ package enum Quantity {
 
   /// Returns a duration such as `45s`, `30m`, `12h`, `31d` or `2w` in seconds, or nil if it is
   /// invalid.
-  package static func seconds(_ text: String) -> Int64? {
+  public static func seconds(_ text: String) -> Int64? {
     guard let (number, unit) = split(text) else { return nil }
     let scale: Int64? =
       switch unit {

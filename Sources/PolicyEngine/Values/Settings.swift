@@ -1,18 +1,18 @@
 /// The values that a rule sets.
-package struct Settings: Sendable, Hashable {
+public struct Settings: Sendable, Hashable {
   /// The class, whose dispositions replace all values set before.
-  package var dataClass: DataClass?
+  public var dataClass: DataClass?
   /// The backup disposition, as far as the rule sets it.
-  package var backup: Backup?
+  public var backup: Backup?
   /// The handling of the data on update.
-  package var update: UpdateDisposition?
+  public var update: UpdateDisposition?
   /// Whether the data may be purged.
-  package var purge: PurgeDisposition?
+  public var purge: PurgeDisposition?
   /// The handling of the data on restore.
-  package var restore: RestoreDisposition?
+  public var restore: RestoreDisposition?
 
   /// Creates settings.
-  package init(
+  public init(
     dataClass: DataClass? = nil, backup: Backup? = nil, update: UpdateDisposition? = nil,
     purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil
   ) {
@@ -24,21 +24,21 @@ package struct Settings: Sendable, Hashable {
   }
 
   /// Whether no value is set.
-  package var isEmpty: Bool { self == Settings() }
+  public var isEmpty: Bool { self == Settings() }
 }
 
 extension Settings {
   /// The backup setting of a rule: for all destinations, or for single ones.
-  package struct Backup: Sendable, Hashable {
+  public struct Backup: Sendable, Hashable {
     /// The mode for every destination; replaces everything set before.
-    package var standard: BackupDisposition.Mode?
+    public var standard: BackupDisposition.Mode?
     /// The additional restriction for a repository in a cloud.
-    package var cloud: BackupDisposition.Mode?
+    public var cloud: BackupDisposition.Mode?
     /// The additional restriction for an unencrypted repository.
-    package var unencrypted: BackupDisposition.Mode?
+    public var unencrypted: BackupDisposition.Mode?
 
     /// Creates a setting.
-    package init(
+    public init(
       _ standard: BackupDisposition.Mode? = nil, cloud: BackupDisposition.Mode? = nil,
       unencrypted: BackupDisposition.Mode? = nil
     ) {
@@ -57,7 +57,7 @@ extension Settings {
   }
 
   /// The effect of a rule on the platform's verdict.
-  package enum Platform: Sendable, Hashable {
+  public enum Platform: Sendable, Hashable {
     /// The same values as in the verdict of this program.
     case same
     /// No effect: the rule concerns only what this program keeps.

@@ -1,23 +1,23 @@
-package import SandboxModel
+public import SandboxModel
 
 /// The handling of whole containers of one kind; a property is nil if no layer sets it.
-package struct ContainerTerms: Sendable, Hashable {
+public struct ContainerTerms: Sendable, Hashable {
   /// The initial backup disposition of everything in the container.
-  package var backup: Settings.Backup?
+  public var backup: Settings.Backup?
   /// The handling on update.
-  package var update: Update?
+  public var update: Update?
   /// The handling when the app is offloaded.
-  package var offload: Offload?
+  public var offload: Offload?
   /// The handling when the app is removed.
-  package var uninstall: Uninstall?
+  public var uninstall: Uninstall?
   /// The restore target if the app is not installed.
-  package var restoreMissing: RestoreMissing?
+  public var restoreMissing: RestoreMissing?
 
   /// Creates empty terms.
-  package init() {}
+  public init() {}
 
   /// The handling of a container on update.
-  package enum Update: String, CaseIterable, Sendable, Hashable {
+  public enum Update: String, CaseIterable, Sendable, Hashable {
     /// The data moves to a new container.
     case newContainer = "new-container"
     /// The new version's container replaces it.
@@ -29,13 +29,13 @@ package struct ContainerTerms: Sendable, Hashable {
   }
 
   /// The handling of a container when the app is offloaded.
-  package enum Offload: String, CaseIterable, Sendable, Hashable {
+  public enum Offload: String, CaseIterable, Sendable, Hashable {
     case keep
     case remove
   }
 
   /// The handling of a container when the app is removed.
-  package enum Uninstall: String, CaseIterable, Sendable, Hashable {
+  public enum Uninstall: String, CaseIterable, Sendable, Hashable {
     case keep
     case remove
     /// The container is removed with the last app known to share it.
@@ -43,7 +43,7 @@ package struct ContainerTerms: Sendable, Hashable {
   }
 
   /// The restore target for data of an app that is not installed.
-  package enum RestoreMissing: String, CaseIterable, Sendable, Hashable {
+  public enum RestoreMissing: String, CaseIterable, Sendable, Hashable {
     /// The data is stored until the app is installed.
     case safeHarbor = "safe-harbor"
     /// The container is created.
@@ -63,7 +63,7 @@ package struct ContainerTerms: Sendable, Hashable {
 }
 
 /// Data that is retained for some time after an operation.
-package enum RetainedItem: String, CaseIterable, Sendable, Hashable {
+public enum RetainedItem: String, CaseIterable, Sendable, Hashable {
   case preUpdateSnapshot = "pre-update-snapshot"
   case preRestoreSnapshot = "pre-restore-snapshot"
   case preRollbackSnapshot = "pre-rollback-snapshot"
@@ -72,30 +72,30 @@ package enum RetainedItem: String, CaseIterable, Sendable, Hashable {
 }
 
 /// The actions of a purge at one pressure level.
-package struct Pressure: Sendable, Hashable {
+public struct Pressure: Sendable, Hashable {
   /// The level.
-  package let level: Level
+  public let level: Level
   /// The amount of free space below which the level applies.
-  package let whenFreeBelow: FreeSpace
+  public let whenFreeBelow: FreeSpace
   /// The amount of free space at which a purge ends.
-  package let reclaimTo: FreeSpace
+  public let reclaimTo: FreeSpace
   /// The purge orders included at this level.
-  package let orders: Set<UInt16>
+  public let orders: Set<UInt16>
   /// The time in seconds for which data must have been unused.
-  package let minimumAge: Int64
+  public let minimumAge: Int64
   /// The position in the file.
-  package let location: PolicyLocation
+  public let location: PolicyLocation
 }
 
 extension Pressure {
   /// The severity of a volume's shortage of space.
-  package enum Level: String, CaseIterable, Sendable, Hashable, Comparable {
+  public enum Level: String, CaseIterable, Sendable, Hashable, Comparable {
     case low
     case medium
     case critical
 
     /// Orders by severity, from the mildest.
-    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+    public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     private var rank: Int {
       switch self {
@@ -107,20 +107,20 @@ extension Pressure {
   }
 
   /// An amount of free space: a percentage of the volume with an upper limit in bytes.
-  package struct FreeSpace: Sendable, Hashable {
+  public struct FreeSpace: Sendable, Hashable {
     /// The percentage of the volume's size.
-    package let percent: Int
+    public let percent: Int
     /// The upper limit in bytes, or nil for none.
-    package let atMost: Int64?
+    public let atMost: Int64?
 
     /// Creates an amount.
-    package init(percent: Int, atMost: Int64? = nil) {
+    public init(percent: Int, atMost: Int64? = nil) {
       self.percent = percent
       self.atMost = atMost
     }
 
     /// Returns the amount in bytes for a volume of the given size.
-    package func bytes(ofVolume size: Int64) -> Int64 {
+    public func bytes(ofVolume size: Int64) -> Int64 {
       let (share, rest) = size.quotientAndRemainder(dividingBy: 100)
       let part = share * Int64(percent) + rest * Int64(percent) / 100
       return atMost.map { min(part, $0) } ?? part
@@ -129,13 +129,13 @@ extension Pressure {
 }
 
 /// The amount of data that an app may keep before it is purged ahead of others.
-package struct Quota: Sendable, Hashable {
+public struct Quota: Sendable, Hashable {
   /// The pattern of the paths that count.
-  package let pattern: Pattern
+  public let pattern: Pattern
   /// The container kinds in which they count.
-  package let kinds: Set<ContainerKind>
+  public let kinds: Set<ContainerKind>
   /// The limit in bytes for each app.
-  package let size: Int64
+  public let size: Int64
   /// The position in the file.
-  package let location: PolicyLocation
+  public let location: PolicyLocation
 }

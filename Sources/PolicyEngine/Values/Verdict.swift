@@ -1,18 +1,18 @@
 /// The class of data and the policy decision for it.
-package struct Verdict: Sendable, Hashable, BitwiseCopyable {
+public struct Verdict: Sendable, Hashable, BitwiseCopyable {
   /// The data class.
-  package var dataClass: DataClass
+  public var dataClass: DataClass
   /// Whether it is backed up.
-  package var backup: BackupDisposition
+  public var backup: BackupDisposition
   /// The handling on update.
-  package var update: UpdateDisposition
+  public var update: UpdateDisposition
   /// Whether it may be purged.
-  package var purge: PurgeDisposition
+  public var purge: PurgeDisposition
   /// The handling on restore.
-  package var restore: RestoreDisposition
+  public var restore: RestoreDisposition
 
   /// Creates a verdict.
-  package init(
+  public init(
     _ dataClass: DataClass, backup: BackupDisposition, update: UpdateDisposition,
     purge: PurgeDisposition, restore: RestoreDisposition
   ) {
@@ -27,38 +27,38 @@ package struct Verdict: Sendable, Hashable, BitwiseCopyable {
   ///
   /// It is also the initial verdict of a class whose dispositions no layer sets, so a missing rule
   /// never causes a loss.
-  package static func silent(_ dataClass: DataClass = .unknown) -> Verdict {
+  public static func silent(_ dataClass: DataClass = .unknown) -> Verdict {
     Verdict(
       dataClass, backup: BackupDisposition(.always), update: .mayVanish, purge: .never,
       restore: .restore)
   }
 
   /// Whether precious data would be purged, or discarded on update.
-  package var losesSomething: Bool {
+  public var losesSomething: Bool {
     dataClass.isPrecious && (purge != .never || update == .discard)
   }
 }
 
 /// The two verdicts on an entry.
-package struct Verdicts: Sendable, Hashable, BitwiseCopyable {
+public struct Verdicts: Sendable, Hashable, BitwiseCopyable {
   /// The verdict of this program.
-  package var keep: Verdict
+  public var keep: Verdict
   /// The verdict of the platform itself, without deviations.
-  package var platform: Verdict
+  public var platform: Verdict
 
   /// Creates the two verdicts.
-  package init(keep: Verdict, platform: Verdict) {
+  public init(keep: Verdict, platform: Verdict) {
     self.keep = keep
     self.platform = platform
   }
 
   /// Returns the verdict of a view.
-  package subscript(view: View) -> Verdict { view == .keep ? keep : platform }
+  public subscript(view: View) -> Verdict { view == .keep ? keep : platform }
 }
 
 extension Verdicts {
   /// The view of one of the two verdicts.
-  package enum View: String, CaseIterable, Sendable, Hashable {
+  public enum View: String, CaseIterable, Sendable, Hashable {
     /// This program.
     case keep
     /// The platform itself.
@@ -67,7 +67,7 @@ extension Verdicts {
 }
 
 /// The class of data, set by `class:` in a rule.
-package enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
+public enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// Data that the user created and that cannot be recreated.
   case userData = "user-data"
   /// Data from other apps that the user has not imported yet.
@@ -90,7 +90,7 @@ package enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyabl
   case unknown
 
   /// Whether its loss is permanent, as far as the policy knows.
-  package var isPrecious: Bool { self == .userData || self == .inbox || self == .unknown }
+  public var isPrecious: Bool { self == .userData || self == .inbox || self == .unknown }
 
   /// Whether a marker may make it purgeable (docs/design.md, marks).
   func acceptsMarkers(belowCache: Bool) -> Bool {
