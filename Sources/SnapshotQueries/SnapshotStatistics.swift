@@ -62,7 +62,7 @@ package struct SnapshotStatistics: Sendable {
       let dataClass = table[path] ?? above.last ?? "unknown"
       above.append(dataClass)
       guard case .file(let content) = entry.node else { return }
-      let owner = ByteString(joining: path.components.prefix(2))
+      let owner = path.subject
       let key = Key(owner: owner, dataClass: dataClass)
       var row = rows[key] ?? Row(owner: owner, dataClass: dataClass)
       row.files += 1

@@ -1,3 +1,4 @@
+import ArchiveStore
 import DeviceDiscovery
 import DeviceScan
 import PolicyEngine

@@ -1,3 +1,4 @@
+import ArchiveStore
 import DeviceScan
 import DeviceTransaction
 import PolicyEngine

@@ -166,7 +166,7 @@ package struct AppChangePlan: Sendable {
         case .installed: .appInstalled
         case .wrongPackage: .wrongPackage
         case .downgrade: .downgradeRefused
-        case .extensions: .extensionsLost
+        case .extensions: .extensionMismatch
         case .location: .invalidTarget
         case .noSnapshot: .noUpdateSnapshot
         case .newerData: .newerData

@@ -1,5 +1,5 @@
-internal import Codecs
-internal import SystemIO
+public import Codecs
+public import SystemIO
 
 /// Reads the members of a JSON object. Its errors name the invalid member.
 struct JSONFields {
@@ -94,16 +94,21 @@ extension [JSON.Member] {
 
   /// Adds a path as text, and also as base64 if its bytes are not UTF-8.
   mutating func add(_ name: String, path: ByteString) {
-    if let text = path.utf8 {
-      add(name, .string(text))
-    } else {
-      add(name, .string(path.description))
-      add(name + "_b64", .string(Base64.encode(path.bytes)))
-    }
+    append(contentsOf: JSON.path(path, named: name))
   }
 }
 
 extension JSON {
+  /// Returns a path's members: its text, and additionally base64 with the suffix `_b64` if its bytes
+  /// are not UTF-8.
+  public static func path(_ path: ByteString, named name: String = "path") -> [JSON.Member] {
+    if let text = path.utf8 { return [JSON.Member(name, .string(text))] }
+    return [
+      JSON.Member(name, .string(path.description)),
+      JSON.Member(name + "_b64", .string(Base64.encode(path.bytes))),
+    ]
+  }
+
   /// Returns an integer that represents a count.
   static func count(_ value: UInt64) -> JSON { .integer(Int64(clamping: value)) }
 

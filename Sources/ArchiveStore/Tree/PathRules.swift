@@ -40,3 +40,9 @@ public enum PathRules {
   private static let slash = UInt8(ascii: "/")
   private static let dot = UInt8(ascii: ".")
 }
+
+extension ByteString {
+  /// The app, group or directory that a logical path begins with: `apps/org.example.notebook`,
+  /// `folders/notes`.
+  public var subject: ByteString { ByteString(joining: components.prefix(2)) }
+}

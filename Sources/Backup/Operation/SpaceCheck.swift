@@ -1,5 +1,7 @@
+internal import ArchiveStore
 internal import DeviceScan
 internal import PolicyEngine
+internal import SandboxModel
 internal import SystemIO
 
 /// Checks whether the data to store fits in the repository (docs/design.md, "Backup and restore").
@@ -36,7 +38,7 @@ struct SpaceCheck {
         bytes += stored
         classes[entry.verdicts.keep.dataClass, default: 0] += stored
       }
-      owners[tree.scan.container.ownerPath, default: 0] += bytes
+      owners[tree.scan.container.logicalPrefix.subject, default: 0] += bytes
     }
   }
 

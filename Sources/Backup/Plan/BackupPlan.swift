@@ -119,7 +119,7 @@ extension BackupPlan {
       var included: [ByteString: EntryTotals] = [:]
       var excluded: [ByteString: [DataClass: EntryTotals]] = [:]
       for container in scan.containers {
-        let owner = container.container.ownerPath
+        let owner = container.container.logicalPrefix.subject
         if included[owner] == nil { order.append(owner) }
         var totals = included[owner] ?? EntryTotals()
         var classes = excluded.removeValue(forKey: owner) ?? [:]
@@ -141,12 +141,5 @@ extension BackupPlan {
             })
       }
     }
-  }
-}
-
-extension Container {
-  /// The logical path of the app, group or directory that the container belongs to.
-  var ownerPath: ByteString {
-    ByteString(joining: logicalPrefix.components.prefix(2))
   }
 }

@@ -21,7 +21,7 @@ struct ClassLimit: Sendable {
   func require(_ runs: [ClassRun], of device: ByteString) throws(OperationError) {
     let size = runs.reduce(0) { $0 + Self.size(of: $1.path) }
     guard runs.count > self.runs || size > bytes else { return }
-    let most = Dictionary(grouping: runs) { NoteLimit.owner(of: $0.path) }
+    let most = Dictionary(grouping: runs) { $0.path.subject }
       .min { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
     let largest = most.map { "; \($0.value.count) of them are in '\($0.key)'" } ?? ""
     throw OperationError(
@@ -79,7 +79,7 @@ enum NoteLimit {
       if room >= 0 {
         notes.append(PathNote(path: remark.path, note: remark.remark))
       } else {
-        others[owner(of: remark.path), default: 0] += 1
+        others[remark.path.subject, default: 0] += 1
       }
     }
     notes += others.sorted { $0.key < $1.key }.map { owner, count in
@@ -108,16 +108,11 @@ enum NoteLimit {
       if room >= 0 {
         named.append(index)
       } else {
-        let owner = owner(of: left.path)
+        let owner = left.path.subject
         others[owner, default: Exclusion(unnamedIn: owner)].add(left)
       }
     }
     return named.sorted().map { excluded[$0] } + others.values.sorted { $0.path < $1.path }
-  }
-
-  /// Returns the first two components of a path: `folders/notes`, `apps/org.example.notebook`.
-  static func owner(of path: ByteString) -> ByteString {
-    ByteString(joining: path.components.prefix(2))
   }
 }
 

@@ -63,14 +63,6 @@ package final class AppLocks {
   }
 }
 
-extension ByteString {
-  /// The subject to lock for a container: the app, group or directory that the logical path begins
-  /// with.
-  package var subject: ByteString {
-    ByteString(joining: components.prefix(2))
-  }
-}
-
 extension LogicalContainer {
   /// Returns the logical path of an app.
   package static func app(_ identifier: BundleIdentifier) -> ByteString {

@@ -202,7 +202,7 @@ extension JournalRecord {
   }
 
   static func list(_ paths: [ByteString]) -> JSON {
-    .array(paths.map { .object(JSON.members($0, named: "path")) })
+    .array(paths.map { .object(JSON.path($0, named: "path")) })
   }
 
   static func paths(_ json: JSON?) -> [ByteString]? {
@@ -216,7 +216,7 @@ extension JournalRecord {
 extension JournalRecord.Root {
   fileprivate var json: JSON {
     let number = inode.map { JSON.integer(Int64(bitPattern: $0)) } ?? .null
-    return .object(JSON.members(path, named: "path") + [JSON.Member("inode", number)])
+    return .object(JSON.path(path, named: "path") + [JSON.Member("inode", number)])
   }
 
   fileprivate init?(_ json: JSON) {

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 package import SystemIO
 
@@ -50,12 +51,12 @@ package struct JournalStep: Hashable, Sendable {
 
 extension JournalStep {
   var json: JSON {
-    var members = JSON.members(path, named: "path")
+    var members = JSON.path(path, named: "path")
     members.append(JSON.Member("in", .integer(Int64(root))))
     if let source { members.append(JSON.Member("from", .integer(Int64(source)))) }
-    if let sourceName { members += JSON.members(sourceName, named: "from_name") }
+    if let sourceName { members += JSON.path(sourceName, named: "from_name") }
     if let kept { members.append(JSON.Member("keep", .integer(Int64(kept)))) }
-    if let keptName { members += JSON.members(keptName, named: "as") }
+    if let keptName { members += JSON.path(keptName, named: "as") }
     if let item { members.append(JSON.Member("unit", .integer(Int64(item)))) }
     return .object(members)
   }
@@ -186,17 +187,7 @@ extension ByteString {
 }
 
 extension JSON {
-  /// Returns the members for a path or name: text, and additionally base64 if the bytes are not
-  /// UTF-8.
-  static func members(_ path: ByteString, named name: String) -> [Member] {
-    if let text = path.utf8 { return [Member(name, .string(text))] }
-    return [
-      Member(name, .string(path.description)),
-      Member(name + "_b64", .string(Base64.encode(path.bytes))),
-    ]
-  }
-
-  /// Returns the bytes that `members` wrote, or nil if they are missing.
+  /// Returns the bytes of the members that `path` wrote, or nil if they are missing.
   func bytes(named name: String) -> ByteString? {
     if let text = self[name + "_b64"]?.string {
       return Base64.decode(text.utf8).map { ByteString($0) }

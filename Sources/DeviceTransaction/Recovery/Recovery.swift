@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import DeviceScan
 package import PolicyEngine
 package import SandboxModel

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine

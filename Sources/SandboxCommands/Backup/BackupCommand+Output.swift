@@ -116,7 +116,7 @@ extension BackupCommand {
       guard !databases.isEmpty else { return nil }
       var owners: [String] = []
       for database in databases {
-        let owner = Self.name(ByteString(joining: database.path.components.prefix(2)))
+        let owner = Self.name(database.path.subject)
         if !owners.contains(owner) { owners.append(owner) }
       }
       let more = owners.count > Self.shownOwners ? " …" : ""

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 internal import DeviceScan
 internal import PolicyEngine

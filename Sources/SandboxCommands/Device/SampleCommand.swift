@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
 internal import SampleDevice

@@ -5,15 +5,6 @@ internal import PolicyEngine
 internal import SystemIO
 
 extension JSON {
-  /// Returns a path's members: `path`, and `path_b64` with its bytes if they are not UTF-8.
-  static func path(_ path: ByteString, named name: String = "path") -> [JSON.Member] {
-    if let text = path.utf8 { return [JSON.Member(name, .string(text))] }
-    return [
-      JSON.Member(name, .string(path.description)),
-      JSON.Member(name + "_b64", .string(Base64.encode(Array(path.bytes)))),
-    ]
-  }
-
   /// Returns a name as text, escaped if it is not UTF-8; null if there is none.
   static func text(_ name: ByteString?) -> JSON {
     name.map { .string($0.utf8 ?? $0.description) } ?? .null

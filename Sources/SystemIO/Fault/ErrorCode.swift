@@ -95,7 +95,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   case appInstalled = "app_installed"
   case wrongPackage = "wrong_package"
   case downgradeRefused = "downgrade_refused"
-  case extensionsLost = "extensions_lost"
+  case extensionMismatch = "extension_mismatch"
   case newerData = "newer_data"
   case noUpdateSnapshot = "no_update_snapshot"
   case noRepositoryForSnapshot = "no_repository_for_snapshot"
