@@ -176,6 +176,14 @@ extension StoreError {
       hint: "run 'sandboxctl snapshots' to list the snapshots")
   }
 
+  /// Returns the error for work that the user interrupted.
+  static func interrupted(
+    _ action: String, _ subject: String, hint: String
+  ) -> StoreError {
+    StoreError(
+      .interrupted, action, subject: subject, reason: "it was interrupted", hint: hint)
+  }
+
   /// Makes system calls and converts a failure to `StoreError`.
   static func wrap<Result: ~Copyable>(
     _ body: () throws(SystemError) -> Result

@@ -201,7 +201,7 @@ import Testing
   @Test func mergedObjectIsReadFromTheRepository() throws {
     let first = try repository.back(up: many, cache: cache)
     let others = (0..<25).map { ("o\($0)", SeededBytes.some(seed: UInt64(50 + $0), count: 60)) }
-    before { [isFailing] in isFailing.set($0.contains("/replaced-")) }
+    before { [isFailing] in isFailing.set($0.contains("/removed-")) }
     let second = try repository.back(up: others, sequence: 2, cache: cache)
     isFailing.set(false)
     let old = try indexes()

@@ -9,8 +9,22 @@ package final class MemoryStorage: Storage {
   /// The name used in messages.
   package let place: String
 
-  /// Creates an empty storage.
-  package init(name: String = "memory") { place = name }
+  private let clock: @Sendable () -> Timestamp
+
+  /// Creates an empty storage, whose clock dates the objects.
+  package init(
+    name: String = "memory", clock: @escaping @Sendable () -> Timestamp = { Host.now() }
+  ) {
+    (place, self.clock) = (name, clock)
+  }
+
+  /// Returns a storage with the same content.
+  package func copy() -> MemoryStorage {
+    let copy = MemoryStorage(name: place, clock: clock)
+    let now = contents.withLock { $0 }
+    copy.contents.withLock { $0 = now }
+    return copy
+  }
 
   /// Always true: memory supports rename.
   package var canRename: Bool { true }
@@ -118,7 +132,7 @@ package final class MemoryStorage: Storage {
       contents.objects[path] = nil
       _ = contents.directories[path.directory]?.remove(path.name)
       try contents.add(path)
-      contents.objects[path] = Contents.Object(bytes: bytes, modified: Host.now())
+      contents.objects[path] = Contents.Object(bytes: bytes, modified: clock())
     }
   }
 

@@ -99,6 +99,14 @@ struct IndexObject: Sendable {
     return found
   }
 
+  /// Returns the indices of a blob's entries in the table, at most 16.
+  func entries(of blob: BlobID) -> Range<Int> {
+    guard let first = firstEntry(of: blob) else { return 0..<0 }
+    var end = first
+    while end < min(first + Self.maximumPlaces, blobs), record(end)?.id == blob { end += 1 }
+    return first..<end
+  }
+
   /// The maximum number of packs from which a reader tries to read a blob.
   static let maximumPlaces = 16
 

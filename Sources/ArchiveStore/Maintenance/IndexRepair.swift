@@ -74,15 +74,12 @@ public struct IndexRepair {
     let lease = try Lease(storage, clock: clock)
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
-      throw StoreError(
-        .busy, "repair the index of", subject: storage.place,
-        reason: "another program is removing objects from it",
-        hint: "try again after it has finished")
+      throw PruneLease.taken("repair the index of", storage.place)
     }
     defer { right.release() }
     let found = try findings { () throws(StoreError) in
       try checkNotStopped()
-      guard try right.keepAlive() else { throw lost }
+      guard try right.keepAlive() else { throw PruneLease.lost(storage.place) }
     }
     var report = report(found)
     // Only this directory is created: of the others it is unknown whether they were empty.
@@ -90,24 +87,17 @@ public struct IndexRepair {
       try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
     }
     report.written = try found.rescue.objects.map { object throws(StoreError) in
-      guard try right.isHeld() else { throw lost }
+      guard try right.isHeld() else { throw PruneLease.lost(storage.place) }
       return try write(object, lease)
     }
     for id in report.removed {
-      guard try right.isHeld() else { throw lost }
+      guard try right.isHeld() else { throw PruneLease.lost(storage.place) }
       try lease.remove(index: id)
     }
     return report
   }
 
   private var storage: any Storage { repository.storage }
-
-  private var lost: StoreError {
-    StoreError(
-      .leaseLost, "finish the work in", subject: storage.place,
-      reason: "the lease to remove objects expired: no heartbeat was written for an hour",
-      hint: "run the command again")
-  }
 
   private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }

@@ -80,10 +80,7 @@ public struct PackRepair {
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
-      throw StoreError(
-        .busy, "repair the packs of", subject: place,
-        reason: "another program is removing objects from it",
-        hint: "try again after it has finished")
+      throw PruneLease.taken("repair the packs of", place)
     }
     defer { right.release() }
     return try repair(session, right)
@@ -121,12 +118,7 @@ public struct PackRepair {
   }
 
   private func require(_ right: PruneLease) throws(StoreError) {
-    guard try right.isHeld() else {
-      throw StoreError(
-        .leaseLost, "finish the work in", subject: repository.place,
-        reason: "the lease to remove objects expired: no heartbeat was written for an hour",
-        hint: "run the command again")
-    }
+    guard try right.isHeld() else { throw PruneLease.lost(repository.place) }
   }
 
   func checkNotStopped() throws(StoreError) {

@@ -75,7 +75,7 @@ public final class BlobDelivery: Sendable {
 }
 
 extension BlobDelivery {
-  /// A wanted data blob and its use: a range of one of the caller's items, such as a file.
+  /// A wanted blob and its use: a range of one of the caller's items, such as a file.
   public struct Use: Hashable, Sendable {
     public let digest: Digest
     /// The expected length of the blob in bytes.
@@ -139,14 +139,15 @@ extension BlobDelivery {
       let number: UInt32
     }
 
-    init(_ wanted: [Use], _ index: IndexSet) {
+    /// Plans the uses of blobs of a kind.
+    init(_ wanted: [Use], of kind: BlobKind = .data, _ index: IndexSet) {
       var ranks: [Digest: UInt64] = [:]
       var keys: [Key] = []
       var places: [IndexSet.Found?] = []
       keys.reserveCapacity(wanted.count)
       places.reserveCapacity(wanted.count)
       for (number, use) in wanted.enumerated() {
-        let place = index.find(BlobID(kind: .data, digest: use.digest))
+        let place = index.find(BlobID(kind: kind, digest: use.digest))
         places.append(place)
         guard let place else {
           missing.append(use)

@@ -47,12 +47,14 @@ struct ReaderIndex {
     set.findAll(blob).filter { !gone.contains($0.pack) }
   }
 
-  /// Returns the locations of wanted blobs in pack order. Looks for more packs if some blobs are
-  /// missing.
-  mutating func plan(_ uses: [BlobDelivery.Use]) throws(StoreError) -> BlobDelivery.Plan {
+  /// Returns the locations of wanted blobs of a kind in pack order. Looks for more packs if some
+  /// blobs are missing.
+  mutating func plan(
+    _ uses: [BlobDelivery.Use], of kind: BlobKind
+  ) throws(StoreError) -> BlobDelivery.Plan {
     if !gone.isEmpty { makeSet() }
-    var plan = BlobDelivery.Plan(uses, set)
-    while !plan.missing.isEmpty, try widen() { plan = BlobDelivery.Plan(uses, set) }
+    var plan = BlobDelivery.Plan(uses, of: kind, set)
+    while !plan.missing.isEmpty, try widen() { plan = BlobDelivery.Plan(uses, of: kind, set) }
     noteUse(of: plan.frames.lazy.map(\.place.pack))
     return plan
   }

@@ -286,7 +286,7 @@ extension RepositoryReader {
     }
   }
 
-  /// Delivers data blobs to `threads` threads in pack order. Each frame is read and decoded once,
+  /// Delivers blobs of a kind to `threads` threads in pack order. Each frame is read and decoded once,
   /// each blob is verified against its hash, and the wanted blobs of a frame are delivered
   /// together. The uses must be sorted by item, then by offset.
   ///
@@ -297,10 +297,10 @@ extension RepositoryReader {
   ///
   /// - Throws: the first error of a sink, or `StoreError` if the storage fails.
   public func deliver<Sink: BlobDelivery.Sink>(
-    _ uses: [BlobDelivery.Use], threads: Int, isStopping: @escaping @Sendable () -> Bool,
-    to makeSink: @escaping @Sendable () throws -> Sink
+    _ uses: [BlobDelivery.Use], of kind: BlobKind = .data, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool, to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {
-    let plan = try index.plan(uses)
+    let plan = try index.plan(uses, of: kind)
     if !plan.missing.isEmpty {
       try makeSink().miss(plan.missing, .missing("\(plan.missing.count) blobs"))
     }

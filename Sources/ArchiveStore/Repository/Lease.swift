@@ -75,9 +75,12 @@ final class Lease: Sendable {
     }
   }
 
+  /// The empty file in the lease of a program that stores nothing.
+  static let readerSign: ByteString = "reader"
+
   /// Whether a name in a lease's directory is a signal to other programs, not an unfinished object.
   static func isSign(_ name: ByteString) -> Bool {
-    name == "alive" || name == "reader" || name.bytes.starts(with: "seen-".utf8)
+    name == "alive" || name == readerSign || name.bytes.starts(with: "seen-".utf8)
       || name.bytes.starts(with: "of-".utf8)
   }
 
@@ -86,15 +89,16 @@ final class Lease: Sendable {
     try explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
   }
 
-  /// Removes an index object through the lease. If the lease was removed, nothing is deleted,
-  /// because another program may own an object of the same name by then. An object that is already
-  /// gone is ignored.
-  func remove(index id: Digest) throws(StoreError) {
-    let aside = path.appending(ByteString("replaced-\(id.hex)"))
+  /// Removes an index object through the lease.
+  func remove(index id: Digest) throws(StoreError) { try remove(RepositoryLayout.index(id)) }
+
+  /// Removes an object through the lease. If the lease was removed, nothing is deleted, because
+  /// another program may own an object of the same name by then. An object that is already gone is
+  /// ignored.
+  func remove(_ object: ObjectPath) throws(StoreError) {
+    let aside = path.appending(ByteString("removed-\(object.name)"))
     do {
-      try explained { () throws(StoreError) in
-        try storage.rename(RepositoryLayout.index(id), to: aside)
-      }
+      try explained { () throws(StoreError) in try storage.rename(object, to: aside) }
     } catch {
       guard error.code == .missing else { throw error }
       return

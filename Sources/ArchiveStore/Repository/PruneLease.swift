@@ -12,10 +12,10 @@ struct PruneLease {
   private static let alive = path.appending("alive")
 
   /// The empty file that names the owner of the directory.
-  private var owner: ObjectPath { Self.path.appending(Self.owner(of: lease)) }
-  private static func owner(of lease: Lease) -> ByteString {
-    ByteString("of-\(lease.path.name)")
-  }
+  private var owner: ObjectPath { Self.path.appending(Self.owner(of: lease.path.name)) }
+
+  /// Returns the name of the file that names a lease as the owner.
+  static func owner(of lease: ByteString) -> ByteString { ByteString("of-\(lease)") }
 
   /// Takes the right for the holder of a lease. Returns nil if another program has it. A right
   /// whose holder wrote no heartbeat for an hour of the storage's clock is taken over.
@@ -89,6 +89,22 @@ struct PruneLease {
     guard try storage.status(owner) != nil else { return false }
     try storage.touch(Self.alive)
     return true
+  }
+
+  /// Returns the error for a right that another program took over.
+  static func lost(_ place: String) -> StoreError {
+    StoreError(
+      .leaseLost, "finish the work in", subject: place,
+      reason: "the lease to remove objects expired: no heartbeat was written for an hour",
+      hint: "run the command again")
+  }
+
+  /// Returns the error for a right that another program holds.
+  static func taken(_ action: String, _ place: String) -> StoreError {
+    StoreError(
+      .busy, action, subject: place,
+      reason: "another program is removing objects from it",
+      hint: "try again after it has finished; 'sandboxctl leases' lists the programs")
   }
 
   /// Releases the right. If the directory cannot be removed, another program takes it over an hour

@@ -26,13 +26,11 @@ struct RepositoryListing {
   /// read before `finish` is called.
   init(_ storage: any Storage, lease: Lease) throws(StoreError) {
     for name in try names(RepositoryLayout.condemned, storage) {
-      guard let id = name.utf8.flatMap({ $0.hasSuffix(".json") ? $0.dropLast(5) : nil }) else {
-        continue
-      }
+      guard let id = CondemnedObject.id(name) else { continue }
       hasCondemned = true
       guard let object = try CondemnedObject.load(name, from: storage) else { continue }
       condemnedPacks.formUnion(object.packs)
-      try lease.noteSeen(String(id))
+      try lease.noteSeen(id)
     }
     damagedPacks = Set(try DamageRecords(storage).packs.keys)
     indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))

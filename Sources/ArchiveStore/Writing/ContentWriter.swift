@@ -70,9 +70,8 @@ public final class ContentWriter {
     }
     let id = BlobID(kind: kind, digest: Blake2b.hash(bytes))
     guard session.known.claim(id, length: bytes.count) else { return id }
-    let path = Self.values.appending(ByteString(id.digest.hex))
     try append(
-      TarMember(path: Array(path.bytes), size: bytes.count), bytes: bytes.span,
+      PackMembers.single(id, size: bytes.count), bytes: bytes.span,
       blobs: [PackFrame.Blob(id: id, offset: 0, length: bytes.count)])
     return id
   }
@@ -85,8 +84,6 @@ public final class ContentWriter {
     let blob = try storeBytes(value, kind: .data)
     return Attribute(name: name, value: .blob(blob.digest, length: UInt64(value.count)))
   }
-
-  private static let values: ByteString = ".sandboxctl/values"
 }
 
 // MARK: - Frames
@@ -227,14 +224,10 @@ extension ContentWriter {
     }
     try pending.emitParts(of: bytes, limit: FileWriter.partLimit) {
       offset, bytes, blobs throws(StoreError) in
-      let digits = String(offset, radix: 16)
-      let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
-      let part = Self.parts.appending(path).appending(ByteString(name))
+      let part = PackMembers.part(of: path, at: offset)
       try append(hints.member(part, size: bytes.count), bytes: bytes, blobs: blobs)
     }
   }
-
-  private static let parts: ByteString = ".sandboxctl/parts"
 
   /// A small file in memory, among others.
   public struct SmallFile: Sendable {

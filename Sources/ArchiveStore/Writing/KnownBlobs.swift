@@ -70,6 +70,14 @@ final class KnownBlobs: Sendable {
     run.withLock { $0.remove(packs: packs) }
   }
 
+  /// No longer relies on packs, so that their blobs are stored again.
+  func exclude(_ packs: Set<Digest>) {
+    index.withLock { index in
+      let reliable = index.set.packs.subtracting(packs)
+      index.set = IndexSet(index.set.objects) { reliable.contains($0) }
+    }
+  }
+
   /// The index objects that are searched.
   var objects: [IndexObject] { index.withLock { $0 }.set.objects }
 

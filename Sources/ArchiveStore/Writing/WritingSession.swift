@@ -191,16 +191,17 @@ extension WritingSession {
   func store(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> Digest {
     let id = BlobID(kind: kind, digest: Blake2b.hash(bytes))
     guard known.claim(id, length: bytes.count) else { return id.digest }
-    let path = Self.treeMembers.appending(ByteString(id.digest.hex))
-    let blob = PackFrame.Blob(id: id, offset: 0, length: bytes.count)
-    try status.mustStep { () throws(StoreError) in
-      try trees.append(
-        TarMember(path: Array(path.bytes), size: bytes.count), bytes: bytes, blob: blob)
-    }
+    try append(bytes, of: id)
     return id.digest
   }
 
-  private static let treeMembers: ByteString = ".sandboxctl/trees"
+  /// Adds a tree or a list that the caller has claimed.
+  func append(_ bytes: [UInt8], of id: BlobID) throws(StoreError) {
+    let blob = PackFrame.Blob(id: id, offset: 0, length: bytes.count)
+    try status.mustStep { () throws(StoreError) in
+      try trees.append(PackMembers.single(id, size: bytes.count), bytes: bytes, blob: blob)
+    }
+  }
 
   /// Whether a checkpoint is due: since the last one, 512 MiB of packs were finished, five minutes
   /// have passed, or 262,144 blobs were stored, which stay in memory until then.

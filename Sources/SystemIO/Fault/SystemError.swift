@@ -120,9 +120,10 @@ extension SystemError: CustomStringConvertible {
   static func isMissing(_ number: Int32) -> Bool { number == ENOENT || number == ENOTDIR }
 
   /// Whether every further write to that volume will fail: it is full or read-only.
-  public var endsEverything: Bool {
-    number == ENOSPC || number == EDQUOT || number == EROFS
-  }
+  public var endsEverything: Bool { isFull || number == EROFS }
+
+  /// Whether the volume, or the user's quota on it, is full.
+  public var isFull: Bool { number == ENOSPC || number == EDQUOT }
 
   /// Whether the device or the file system has lost the data: a bad sector, or damaged structures
   /// or checksums that ext4, XFS and Btrfs report.

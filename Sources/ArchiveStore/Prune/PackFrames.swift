@@ -1,0 +1,145 @@
+internal import Codecs
+internal import SystemIO
+
+/// Reads the frames of packs that hold used blobs, each with its blobs, by the packs' own tables.
+struct PackFrames: ~Copyable {
+  /// A frame with used blobs, which match their hashes.
+  struct Frame {
+    let stored: [UInt8]
+    let plain: [UInt8]
+    /// The number of blobs in it.
+    let blobs: Int
+    let used: [BlobRecord]
+  }
+
+  private let storage: any Storage
+  private var decompressor: ZstdDecompressor
+  private var path = ObjectPath.root
+  private var frames: [FrameLocation] = []
+  private var records: [BlobRecord] = []
+  private var nextFrame = 0
+  private var nextRecord = 0
+
+  init(_ storage: any Storage) throws(StoreError) {
+    self.storage = storage
+    decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+      try ZstdDecompressor()
+    }
+  }
+
+  /// Starts to read a pack.
+  mutating func open(_ pack: Digest, size: UInt64) throws(StoreError) {
+    let tables = try PackTables.load(pack, size: size, from: storage)
+    path = RepositoryLayout.pack(pack)
+    (frames, records) = (tables.frames, tables.records)
+    (nextFrame, nextRecord) = (0, 0)
+  }
+
+  /// Returns the next frame with a used blob, or nil at the end.
+  ///
+  /// - Throws: `damaged` if a used blob cannot be read.
+  mutating func next(where isUsed: (BlobRecord) -> Bool) throws(StoreError) -> Frame? {
+    while nextFrame < frames.count {
+      let (number, location) = (nextFrame, frames[nextFrame])
+      nextFrame += 1
+      let first = nextRecord
+      while nextRecord < records.count, Int(records[nextRecord].frame) == number { nextRecord += 1 }
+      let used = records[first..<nextRecord].filter(isUsed)
+      guard !used.isEmpty else { continue }
+      return try read(location, number: number, blobs: nextRecord - first, used: used)
+    }
+    return nil
+  }
+
+  private mutating func read(
+    _ location: FrameLocation, number: Int, blobs: Int, used: [BlobRecord]
+  ) throws(StoreError) -> Frame {
+    let stored = try storage.load(path, offset: location.offset, count: Int(location.stored))
+    var plain: [UInt8] = []
+    do {
+      try decompressor.decompress(stored.span, limit: Int(location.plain), appendingTo: &plain)
+    } catch { throw .codec(error, "\(path), frame \(number)") }
+    for (record, digest) in zip(used, Blake2b.hash(used.map(\.place), of: plain.span))
+    where digest != record.digest {
+      throw .damaged("\(path)", "frame \(number) holds other bytes at the location of \(record.id)")
+    }
+    return Frame(stored: stored, plain: plain, blobs: blobs, used: used)
+  }
+}
+
+extension PackFrames.Frame {
+  /// Returns the frame for another pack. `blobs` are all of its blobs.
+  func packFrame(_ blobs: [BlobRecord]) -> PackFrame {
+    PackFrame(stored: stored, plain: plain.count, blobs: blobs.map { $0.blob(at: 0) })
+  }
+
+  /// Passes members with the given blobs, each with its range in the frame. A member all of whose
+  /// blobs are given stays whole; of any other, consecutive blobs become parts.
+  func forEachMember(
+    of wanted: [BlobRecord],
+    _ body: (TarMember, Range<Int>, [PackFrame.Blob]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var rest = wanted[...]
+    for (member, range) in try members() {
+      let start = rest.startIndex
+      while let blob = rest.first, blob.place.upperBound <= range.upperBound { rest.removeFirst() }
+      let held = wanted[start..<rest.startIndex]
+      guard let first = held.first else { continue }
+      if first.place.lowerBound < range.lowerBound {
+        throw .damaged("a frame", "the blob \(first.id) is in no member of its archive")
+      }
+      let bytes = held.reduce(0) { $0 + Int($1.length) }
+      if bytes == range.count {
+        try body(member, range, held.map { $0.blob(at: range.lowerBound) })
+      } else {
+        try forEachPart(of: member, range, held, body)
+      }
+    }
+    if let lost = rest.first {
+      throw .damaged("a frame", "the blob \(lost.id) is in no member of its archive")
+    }
+  }
+
+  /// Returns the members with the ranges of their contents.
+  private func members() throws(StoreError) -> [(TarMember, Range<Int>)] {
+    var members: [(TarMember, Range<Int>)] = []
+    var offset = 0
+    let limits = TarReader.Limits(contentSize: plain.count, totalSize: plain.count)
+    do throws(CodecError) {
+      try TarReader.forEach(in: plain.span, limits: limits) { member, content in
+        let start = offset + member.headerSize
+        members.append((member, start..<(start + content.count)))
+        offset += member.encodedSize
+      }
+    } catch { throw .codec(error, "a frame") }
+    return members
+  }
+
+  /// Passes the runs of adjacent blobs of a member as parts of its file.
+  private func forEachPart(
+    of member: TarMember, _ range: Range<Int>, _ blobs: ArraySlice<BlobRecord>,
+    _ body: (TarMember, Range<Int>, [PackFrame.Blob]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let (path, base) = PackMembers.location(of: ByteString(member.path))
+    var run = blobs.prefix(0)
+    for blob in blobs.indices {
+      run = blobs[run.isEmpty ? blob..<(blob + 1) : run.startIndex..<(blob + 1)]
+      let end = blobs[blob].place.upperBound
+      if blob + 1 < blobs.endIndex, blobs[blob + 1].place.lowerBound == end { continue }
+      let start = run[run.startIndex].place.lowerBound
+      var part = member
+      let offset = base + UInt64(start - range.lowerBound)
+      part.path = Array(PackMembers.part(of: path, at: offset).bytes)
+      part.kind = .file(size: end - start)
+      try body(part, start..<end, run.map { $0.blob(at: start) })
+      run = blobs.suffix(0)
+    }
+  }
+}
+
+extension BlobRecord {
+  /// Returns the blob with its offset from `start` in the decoded frame.
+  fileprivate func blob(at start: Int) -> PackFrame.Blob {
+    PackFrame.Blob(id: id, offset: place.lowerBound - start, length: Int(length))
+  }
+}

@@ -1,0 +1,198 @@
+public import Codecs
+internal import SystemIO
+
+/// The packs that a prune removes or rewrites, with the reason for each.
+///
+/// A pack without used data is removed. Of the others a pack is rewritten if more than half of it
+/// is unused; then those with the largest unused share, until the limit for unused data is met; and
+/// small packs if there are many (docs/repository-format.md, "Prune").
+public struct PrunePlan: Sendable {
+  /// The treatment of a pack.
+  public enum Action: String, Sendable {
+    case keep
+    /// Its used data moves to new packs, then it is removed.
+    case rewrite
+    case remove
+  }
+
+  /// The reason for a treatment.
+  public enum Reason: String, Sendable {
+    /// No snapshot needs any of its data.
+    case unused
+    /// More than half of it is unused.
+    case mostlyUnused = "mostly-unused"
+    /// All packs together have more unused data than the limit allows.
+    case limit
+    /// It is one of many small packs.
+    case small
+    /// No index object names it: a backup ended before it was complete.
+    case notIndexed = "not-indexed"
+  }
+
+  /// A pack with its data, by stored bytes.
+  public struct Pack: Sendable {
+    public let id: Digest
+    /// The size of the file in bytes.
+    public let size: UInt64
+    /// The stored bytes of blobs that snapshots need, and of all others. Tables are in neither.
+    public let used: UInt64
+    public let unused: UInt64
+    public let usedBlobs: Int
+    public let unusedBlobs: Int
+    /// Whether it holds file contents; otherwise trees and lists.
+    public let hasData: Bool
+    public internal(set) var action = Action.keep
+    public internal(set) var reason: Reason?
+  }
+
+  /// All packs, ordered by id. Condemned packs are not among them.
+  public internal(set) var packs: [Pack] = []
+
+  /// The packs of an action.
+  public func packs(_ action: Action) -> [Pack] { packs.filter { $0.action == action } }
+
+  /// The stored bytes that packs of an action have in a property.
+  public func bytes(_ action: Action, _ property: KeyPath<Pack, UInt64>) -> UInt64 {
+    packs(action).reduce(0) { $0 + $1[keyPath: property] }
+  }
+
+  /// The bytes that the plan frees: removed packs, and unused data of rewritten ones.
+  public var freedBytes: UInt64 { bytes(.remove, \.size) + bytes(.rewrite, \.unused) }
+
+  /// Whether nothing is to be done.
+  public var isIdle: Bool { packs.allSatisfy { $0.action == .keep } }
+}
+
+extension PrunePlan {
+  /// Plans for the packs of an index and what is used of them.
+  ///
+  /// - Parameter orphans: the packs that no index object names and that may be removed, by size.
+  init(_ search: UsedBlobSearch, orphans: [Digest: UInt64], _ request: PruneRequest) {
+    packs = PackUsage.packs(of: search)
+    packs += orphans.map { id, size in
+      Pack(
+        id: id, size: size, used: 0, unused: size, usedBlobs: 0, unusedBlobs: 0, hasData: true,
+        action: .remove, reason: .notIndexed)
+    }
+    packs.sort { $0.id < $1.id }
+    let damaged = search.index.packs(in: .damaged)
+    removeUnused()
+    let candidates = packs.indices.filter {
+      packs[$0].action == .keep && !damaged.contains(packs[$0].id)
+    }
+    rewriteUnused(candidates, request.maxUnused)
+    combineSmall(candidates, from: request.smallPacks)
+  }
+
+  private mutating func removeUnused() {
+    for number in packs.indices where packs[number].usedBlobs == 0 && packs[number].reason == nil {
+      (packs[number].action, packs[number].reason) = (.remove, .unused)
+    }
+  }
+
+  /// Rewrites packs that are mostly unused, then others while there is more unused data than the
+  /// limit.
+  private mutating func rewriteUnused(_ candidates: [Int], _ limit: PruneRequest.UnusedLimit) {
+    guard limit != .unlimited else { return }
+    let used = packs.reduce(0) { $0 + $1.used }
+    var unused = packs.filter { $0.action == .keep }.reduce(0) { $0 + $1.unused }
+    let byShare = candidates.filter { packs[$0].unused > 0 }.sorted { left, right in
+      let (left, right) = (packs[left], packs[right])
+      let shares = (left.unusedShare, right.unusedShare)
+      return shares.0 == shares.1 ? left.id < right.id : shares.0 > shares.1
+    }
+    for number in byShare {
+      let isMostlyUnused = packs[number].unused > packs[number].used
+      guard isMostlyUnused || unused > limit.bytes(beside: used) else { break }
+      packs[number].action = .rewrite
+      packs[number].reason = isMostlyUnused ? .mostlyUnused : .limit
+      unused -= packs[number].unused
+    }
+  }
+
+  /// Rewrites the small packs of a kind if there are more than `most`.
+  private mutating func combineSmall(_ candidates: [Int], from most: Int?) {
+    guard let most else { return }
+    for hasData in [true, false] {
+      let small = candidates.filter {
+        packs[$0].action == .keep && packs[$0].hasData == hasData
+          && packs[$0].size < PruneRequest.smallPackSize
+      }
+      guard small.count > most else { continue }
+      for number in small { (packs[number].action, packs[number].reason) = (.rewrite, .small) }
+    }
+  }
+}
+
+extension PrunePlan.Pack {
+  fileprivate var unusedShare: Double { Double(unused) / Double(max(1, used + unused)) }
+}
+
+extension PruneRequest.UnusedLimit {
+  /// Returns the unused bytes that may stay beside `used` bytes.
+  fileprivate func bytes(beside used: UInt64) -> UInt64 {
+    switch self {
+    case .fraction(let fraction): UInt64(Double(used) * fraction / (1 - fraction))
+    case .bytes(let bytes): bytes
+    case .unlimited: .max
+    }
+  }
+}
+
+/// The used part of each frame, from which the stored bytes of packs follow.
+private struct PackUsage {
+  /// The decoded bytes of the blobs in a frame, of all and of the used ones.
+  private var total: [UInt32]
+  private var used: [UInt32]
+  private var blobs: [Int]
+  private var usedBlobs: [Int]
+  private var hasData: [Bool]
+
+  /// Returns the packs of an index that exist and are not condemned.
+  static func packs(of search: UsedBlobSearch) -> [PrunePlan.Pack] {
+    var packs: [PrunePlan.Pack] = []
+    for (number, object) in search.index.objects.enumerated() {
+      let usage = PackUsage(number, object, search.used)
+      for pack in 0..<object.packs {
+        let state = search.index.states[number][pack]
+        if state == .reliable || state == .damaged { packs.append(usage.pack(pack, of: object)) }
+      }
+    }
+    return packs
+  }
+
+  private init(_ number: Int, _ object: IndexObject, _ marks: UsedBlobs) {
+    let firstFrames = (0..<object.packs).map { object.pack($0).firstFrame }
+    total = [UInt32](repeating: 0, count: object.layout.frames)
+    used = total
+    blobs = [Int](repeating: 0, count: object.packs)
+    usedBlobs = blobs
+    hasData = [Bool](repeating: false, count: object.packs)
+    for entry in 0..<object.blobs {
+      guard let record = object.record(entry) else { continue }
+      let pack = Int(record.pack)
+      let frame = firstFrames[pack] + Int(record.frame)
+      total[frame] &+= record.length
+      blobs[pack] += 1
+      if record.kind == .data { hasData[pack] = true }
+      guard marks.contains(entry, of: number) else { continue }
+      used[frame] &+= record.length
+      usedBlobs[pack] += 1
+    }
+  }
+
+  private func pack(_ number: Int, of object: IndexObject) -> PrunePlan.Pack {
+    let pack = object.pack(number)
+    var (usedBytes, unusedBytes) = (UInt64(0), UInt64(0))
+    for frame in pack.firstFrame..<(pack.firstFrame + pack.frames) where total[frame] > 0 {
+      let stored = UInt64(object.frame(frame).stored)
+      let ofUsed = stored * UInt64(used[frame]) / UInt64(total[frame])
+      usedBytes += ofUsed
+      unusedBytes += stored - ofUsed
+    }
+    return PrunePlan.Pack(
+      id: pack.id, size: pack.size, used: usedBytes, unused: unusedBytes,
+      usedBlobs: usedBlobs[number], unusedBlobs: blobs[number] - usedBlobs[number],
+      hasData: hasData[number])
+  }
+}

@@ -1,0 +1,240 @@
+internal import Codecs
+internal import Synchronization
+public import SystemIO
+
+/// Removes data that no snapshot needs, beside running backups and restores and without a lock that
+/// these wait for (docs/repository-format.md, "Prune").
+///
+/// Prune marks: it finds what the snapshots need, copies the used data of packs that are worth
+/// rewriting, and names the packs to be removed in a condemned object. It sweeps: once no other
+/// program can rely on these packs, it finds what the snapshots need again, and removes the packs
+/// that are still not needed. If a program is using the repository, a later prune sweeps.
+///
+/// A crash at any moment leaves a repository in which each snapshot is complete; the next prune
+/// continues.
+public struct RepositoryPrune {
+  private let repository: Repository
+  private let request: PruneRequest
+  private let indexCache: IndexCache?
+  private let headCache: SnapshotHeadCache?
+  private let workers: Int
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+
+  /// Prepares a prune with `workers` threads. `isStopping` is called often, on any thread; if it
+  /// returns true, the prune ends after the current pack. What it has copied is kept.
+  public init(
+    _ repository: Repository, _ request: PruneRequest = PruneRequest(),
+    indexCache: IndexCache? = nil, headCache: SnapshotHeadCache? = nil, workers: Int = 1,
+    counters: ProgressCounters = ProgressCounters(of: "pack"),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    (self.repository, self.request) = (repository, request)
+    (self.indexCache, self.headCache) = (indexCache, headCache)
+    (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
+  }
+
+  /// The result of a prune.
+  public struct Report: Sendable {
+    public internal(set) var plan = PrunePlan()
+    public internal(set) var snapshots = 0
+    /// The removed packs and their bytes, including those that an earlier prune condemned.
+    public internal(set) var removedPacks = 0
+    public internal(set) var removedBytes: UInt64 = 0
+    /// The new packs and their bytes.
+    public internal(set) var newPacks = 0
+    public internal(set) var newBytes: UInt64 = 0
+    /// The packs that a later prune removes, because other programs are using the repository.
+    public internal(set) var waitingPacks = 0
+    /// The leases of these programs.
+    public internal(set) var waitingFor: [ByteString] = []
+    /// The errors of packs that were to be rewritten and are damaged. They stay.
+    public internal(set) var damaged: [StoreError] = []
+    /// The number of data blobs that snapshots need and no pack has.
+    public internal(set) var lostBlobs = 0
+    /// Whether the prune was interrupted before it was complete.
+    public internal(set) var isInterrupted = false
+  }
+
+  /// Returns the plan without changing anything.
+  ///
+  /// - Throws: as `run`.
+  public func plan() throws -> Report {
+    try requireKnown([repository.settings.features.read])
+    let needs = try needs(isStopping)
+    var report = Report(plan: plan(for: needs, leases: try repository.leases()))
+    report.snapshots = needs.snapshots
+    report.lostBlobs = needs.lostBlobs
+    return report
+  }
+
+  /// Runs the prune.
+  ///
+  /// - Throws: `StoreError`: `busy` if another program is removing objects, `damaged` or `missing`
+  ///   if it cannot be determined what snapshots need, `leaseLost`, `interrupted`.
+  public func run() throws -> Report {
+    let features = repository.settings.features
+    try requireKnown([features.read, features.write, features.prune])
+    let reserve = SpaceReserve(repository.storage)
+    let session = try reserve.whenFull { () throws(StoreError) in
+      try repository.beginWriting(workers: workers, cache: indexCache)
+    }
+    defer { session.abandon() }
+    guard let right = try PruneLease(session.lease) else {
+      throw PruneLease.taken("prune", repository.place)
+    }
+    defer { right.release() }
+    var run = Run(self, session, right, reserve)
+    defer { reserve.restore(by: session.lease) }
+    return try run.report()
+  }
+
+  private func requireKnown(_ features: [[String]]) throws(StoreError) {
+    for (words, use) in zip(features, ["read", "write", "prune"]) {
+      try repository.settings.requireKnown(words, for: use, place: repository.place)
+    }
+  }
+
+  private func needs(_ isStopping: @escaping @Sendable () -> Bool) throws -> SnapshotNeeds {
+    try SnapshotNeeds(
+      repository, cache: indexCache, headCache: headCache, threads: workers,
+      isStopping: isStopping)
+  }
+
+  /// Returns the plan. Packs that no index object names may belong to a program that has not
+  /// written its index yet, so they stay while any has a lease.
+  private func plan(for needs: SnapshotNeeds, leases: [LeaseStatus]) -> PrunePlan {
+    PrunePlan(
+      needs.search, orphans: leases.allSatisfy(\.isReader) ? needs.unindexedPacks : [:], request)
+  }
+}
+
+extension RepositoryPrune {
+  /// A prune that holds the right to remove objects.
+  private struct Run {
+    private let prune: RepositoryPrune
+    private let session: WritingSession
+    private let right: PruneLease
+    private let reserve: SpaceReserve
+    private let heartbeat: Heartbeat
+    private var result = Report()
+
+    init(
+      _ prune: RepositoryPrune, _ session: WritingSession, _ right: PruneLease,
+      _ reserve: SpaceReserve
+    ) {
+      (self.prune, self.session, self.right, self.reserve) = (prune, session, right, reserve)
+      heartbeat = Heartbeat(right)
+    }
+
+    private var storage: any Storage { prune.repository.storage }
+
+    mutating func report() throws -> Report {
+      try PruneSweep(session, right).removeExpiredLeases()
+      var needs = try prune.needs { [heartbeat, isStopping = prune.isStopping] in
+        heartbeat.beat()
+        return isStopping()
+      }
+      result.snapshots = needs.snapshots
+      try sweep(&needs)
+      let leases = try prune.repository.leases().filter { $0.name != session.lease.path.name }
+      result.plan = prune.plan(for: needs, leases: leases)
+      result.lostBlobs = needs.lostBlobs
+      if hasRoomToRewrite {
+        try condemn(removed.union(try rewrite(needs)), &needs)
+      } else {
+        try condemn(removed, &needs)
+        guard hasRoomToRewrite else { throw Self.noRoom(prune.repository.place, rewrittenBytes) }
+        try condemn(try rewrite(needs), &needs)
+      }
+      return result
+    }
+
+    private var removed: Set<Digest> { Set(result.plan.packs(.remove).map(\.id)) }
+    private var rewrittenBytes: UInt64 { result.plan.bytes(.rewrite, \.used) }
+
+    /// Whether the new packs and an index of them fit on the volume.
+    private var hasRoomToRewrite: Bool {
+      guard rewrittenBytes > 0, let space = (try? storage.space()) ?? nil else { return true }
+      return space.available > rewrittenBytes + rewrittenBytes / 16 + Self.margin
+    }
+
+    /// The space for index objects and snapshots of running programs, in bytes.
+    private static let margin: UInt64 = 16 << 20
+
+    private static func noRoom(_ place: String, _ bytes: UInt64) -> StoreError {
+      StoreError(
+        .system, "rewrite packs of", subject: place,
+        reason: "\(ByteCount.text(bytes)) have to be copied, and the volume has less space",
+        hint: "packs without used data were removed; free some space, or allow more unused data "
+          + "with '--max-unused'")
+    }
+
+    private mutating func rewrite(_ needs: SnapshotNeeds) throws -> Set<Digest> {
+      let packs = result.plan.packs(.rewrite)
+      guard !packs.isEmpty else { return [] }
+      let before = session.statistics
+      let rewriter = PackRewriter(
+        session, needs.search, packs, right, counters: prune.counters,
+        isStopping: prune.isStopping)
+      let rewritten = try rewriter.run(threads: prune.workers)
+      let after = session.statistics
+      result.newPacks = after.packs - before.packs
+      result.newBytes = after.storedBytes - before.storedBytes
+      result.damaged = rewritten.damaged
+      result.isInterrupted = rewritten.isInterrupted
+      return rewritten.rewritten
+    }
+
+    /// Condemns packs, and sweeps.
+    private mutating func condemn(_ packs: Set<Digest>, _ needs: inout SnapshotNeeds) throws {
+      guard !packs.isEmpty else { return }
+      let all = packs.sorted()
+      for start in stride(from: 0, to: all.count, by: CondemnedObject.maximumPacks) {
+        let part = Set(all[start..<min(start + CondemnedObject.maximumPacks, all.count)])
+        let id = Host.randomHex(bytes: 32)
+        // This program's own lease does not delay the sweep by a later one.
+        try session.lease.noteSeen(id)
+        guard try right.isHeld() else { throw PruneLease.lost(prune.repository.place) }
+        try session.lease.save(CondemnedObject(packs: part).encode(), as: CondemnedObject.path(id))
+      }
+      needs.condemn(packs)
+      try sweep(&needs)
+    }
+
+    /// Sweeps all condemned objects.
+    private mutating func sweep(_ needs: inout SnapshotNeeds) throws {
+      let condemned = try CondemnedObject.all(storage)
+      guard !condemned.isEmpty else { return }
+      let swept = try PruneSweep(session, right).run(condemned, &needs)
+      needs.take(swept)
+      result.removedPacks += swept.removed.count
+      result.removedBytes += swept.removed.values.reduce(0, +)
+      result.waitingPacks =
+        Set(
+          swept.waiting.keys.flatMap { condemned[$0]?.packs ?? [] }
+        ).count
+      result.waitingFor = Set(swept.waiting.values.joined()).sorted()
+    }
+  }
+
+  /// Keeps the right to remove objects alive during long work on any thread.
+  private final class Heartbeat: Sendable {
+    private let right: PruneLease
+    private let last = Mutex(Host.monotonicSeconds())
+
+    init(_ right: PruneLease) { self.right = right }
+
+    /// Updates the heartbeat if it is half a minute old. Whether the right is still held is checked
+    /// before each removal.
+    func beat() {
+      let now = Host.monotonicSeconds()
+      let isDue = last.withLock { last in
+        guard now - last >= Lease.touchInterval / 2 else { return false }
+        last = now
+        return true
+      }
+      if isDue { _ = try? right.isHeld() }
+    }
+  }
+}

@@ -1,0 +1,103 @@
+internal import Codecs
+internal import SystemIO
+
+/// What the snapshots of a repository need, kept up to date while other programs add snapshots.
+struct SnapshotNeeds {
+  private let repository: Repository
+  private let cache: IndexCache?
+  private let headCache: SnapshotHeadCache?
+  private(set) var packSizes: [Digest: UInt64]
+  private let damagedPacks: Set<Digest>
+  private var condemned: Set<Digest>
+  /// The trees of the snapshots whose needs are known.
+  private var trees: Set<TreeReference> = []
+  var search: UsedBlobSearch
+  /// The number of snapshots.
+  private(set) var snapshots = 0
+
+  /// Finds what all snapshots need.
+  ///
+  /// - Throws: `StoreError`: `damaged` or `missing` if the index, a snapshot or a tree cannot be
+  ///   read, or if a pack that the index names does not exist.
+  init(
+    _ repository: Repository, cache: IndexCache?, headCache: SnapshotHeadCache?, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool
+  ) throws {
+    (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
+    condemned = try CondemnedObject.allPacks(repository.storage)
+    damagedPacks = Set(try DamageRecords(repository.storage).packs.keys)
+    packSizes = try RepositoryListing.packSizes(repository.storage)
+    search = UsedBlobSearch(
+      repository, PruneIndex(), threads: threads, isStopping: isStopping)
+    try update()
+  }
+
+  /// Adds index objects and snapshots that were added meanwhile. The snapshots are listed first:
+  /// the index that one of them needs is durable before it.
+  mutating func update() throws {
+    let heads = try repository.heads(cache: headCache)
+    if let error = heads.damaged.first {
+      throw error.hinting(
+        "it is unknown what the snapshot needs: restore the object from a copy, or remove the "
+          + "snapshot with 'sandboxctl forget --force ID'")
+    }
+    try addIndexObjects()
+    let added = Set(heads.heads.map(\.tree)).subtracting(trees)
+    try search.mark(added)
+    trees.formUnion(added)
+    snapshots = heads.heads.count
+  }
+
+  private mutating func addIndexObjects() throws(StoreError) {
+    let index = try LoadedIndex.loadAll(
+      from: repository.storage, cache: cache, known: search.index.objects)
+    if let fault = index.faults.first { throw fault.error }
+    var added = search
+    for object in index.objects where !search.index.contains(object.id) {
+      try added.add(object) { pack throws(StoreError) in try state(of: pack) }
+    }
+    search = added
+  }
+
+  /// Returns the state of a pack. A pack that the listing lacks may have been added since.
+  private mutating func state(
+    of pack: IndexObject.Pack
+  ) throws(StoreError) -> PruneIndex.PackState {
+    if packSizes[pack.id] == nil {
+      packSizes[pack.id] = try repository.storage.status(RepositoryLayout.pack(pack.id))?.size
+    }
+    guard let size = packSizes[pack.id] else {
+      if condemned.contains(pack.id) { return .missing }
+      throw StoreError(
+        .missing, "prune", subject: repository.place,
+        reason: "\(RepositoryLayout.pack(pack.id)), which the index names, does not exist",
+        hint: "run 'sandboxctl repair packs' first: what is lost must be known before anything "
+          + "is removed")
+    }
+    if condemned.contains(pack.id) { return .condemned }
+    return size == pack.size && !damagedPacks.contains(pack.id) ? .reliable : .damaged
+  }
+
+  /// Records that packs are to be removed.
+  mutating func condemn(_ packs: Set<Digest>) {
+    condemned.formUnion(packs)
+    search.set(.condemned, of: packs)
+  }
+
+  /// Records the result of a sweep.
+  mutating func take(_ swept: PruneSweep.Result) {
+    let removed = Set(swept.removed.keys)
+    condemned.subtract(removed.union(swept.kept))
+    for pack in removed { packSizes[pack] = nil }
+    search.set(.missing, of: removed)
+    search.set(.reliable, of: swept.kept)
+  }
+
+  /// The data blobs that snapshots need and no pack has.
+  var lostBlobs: Int { search.lost.count }
+
+  /// The packs that no index object names, with their sizes.
+  var unindexedPacks: [Digest: UInt64] {
+    packSizes.filter { !search.index.names($0.key) && !condemned.contains($0.key) }
+  }
+}

@@ -1,0 +1,33 @@
+internal import Codecs
+internal import SystemIO
+
+/// The file `reserve`, whose space a prune uses on a full volume (docs/repository-format.md,
+/// "Layout").
+struct SpaceReserve {
+  private let storage: any Storage
+
+  init(_ storage: any Storage) { self.storage = storage }
+
+  /// Runs a step again, after freeing the reserve, if the volume is full.
+  func whenFull<Result>(
+    _ step: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do {
+      return try step()
+    } catch {
+      guard error.cause?.isFull == true, try storage.status(RepositoryLayout.reserve) != nil else {
+        throw error
+      }
+      try storage.remove(RepositoryLayout.reserve)
+      return try step()
+    }
+  }
+
+  /// Creates the reserve again if it is missing. If the volume has no room, the next prune tries
+  /// again.
+  func restore(by lease: Lease) {
+    guard case .some(.none) = try? storage.status(RepositoryLayout.reserve) else { return }
+    let bytes = [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)
+    try? lease.save(bytes, as: RepositoryLayout.reserve)
+  }
+}

@@ -1,0 +1,271 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// Finds the blobs that trees need. Each tree and list is read once, however many snapshots share
+/// it, by several threads and in the order of the packs.
+///
+/// A data blob that no pack has is counted as lost and does not end the search. A tree or a list
+/// that cannot be read does: what it needs is unknown.
+struct UsedBlobSearch {
+  private let repository: Repository
+  private let threads: Int
+  private let isStopping: @Sendable () -> Bool
+  private(set) var index: PruneIndex
+  private(set) var used = UsedBlobs()
+  /// Data blobs that no existing pack has.
+  private(set) var lost: Set<Digest> = []
+
+  /// The number of trees and lists that are read together.
+  private static let batch = 8192
+
+  /// A tree or a list to read.
+  private struct Pending: Sendable, BitwiseCopyable {
+    let digest: Digest
+    /// The level of a list; nil for a tree.
+    let level: UInt8?
+    /// The bytes of the file that a list covers.
+    let length: UInt64
+
+    var kind: BlobKind { level == nil ? .tree : .list }
+  }
+
+  /// Prepares a search with `threads` threads. `isStopping` is called between frames.
+  init(
+    _ repository: Repository, _ index: PruneIndex, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool
+  ) {
+    (self.repository, self.index, self.threads) = (repository, index, threads)
+    self.isStopping = isStopping
+    used.extend(to: index.objects)
+  }
+
+  /// Adds an index object.
+  mutating func add(
+    _ object: IndexObject, state: (IndexObject.Pack) throws(StoreError) -> PruneIndex.PackState
+  ) throws(StoreError) {
+    try index.add(object, state: state)
+    used.extend(to: index.objects)
+  }
+
+  /// Changes the state of packs. Blobs that are marked in one of them stay marked there.
+  mutating func set(_ state: PruneIndex.PackState, of packs: Set<Digest>) {
+    index.set(state, of: packs)
+  }
+
+  /// Marks what the trees need.
+  ///
+  /// - Throws: `StoreError`: `damaged` or `missing` for a tree or list that cannot be read,
+  ///   `interrupted`, and failures of the storage.
+  mutating func mark(_ trees: some Sequence<TreeReference>) throws {
+    let reader = try RepositoryReader(
+      repository, ReaderIndex(repository.storage, fixed: index.existing))
+    let run = Run(index, used)
+    try run.take(
+      Needs(blobs: trees.map { Needs.Blob(id: BlobID(kind: .tree, digest: $0.digest)) }))
+    defer { (used, lost) = run.end(lost) }
+    while let (kind, batch) = run.nextBatch(atMost: Self.batch) {
+      let sink = Sink(run, batch)
+      let uses = batch.enumerated().compactMap { number, pending in
+        index.use(of: BlobID(kind: kind, digest: pending.digest), item: number)
+      }
+      try reader.deliver(uses, of: kind, threads: threads, isStopping: isStopping) { sink }
+      if isStopping() {
+        throw StoreError.interrupted(
+          "prune", repository.place, hint: "run it again: nothing was removed")
+      }
+      try sink.readMissed(reader)
+    }
+  }
+
+  /// Returns the packs among `condemned` that hold a needed blob of which no reliable pack has a
+  /// copy.
+  func stillNeeded(among condemned: Set<Digest>) -> Set<Digest> {
+    var needed: Set<Digest> = []
+    for (number, object) in index.objects.enumerated() {
+      let packs = (0..<object.packs).map { pack in
+        index.states[number][pack] != .repeated && condemned.contains(object.pack(pack).id)
+      }
+      guard packs.contains(true) else { continue }
+      for entry in 0..<object.blobs where used.contains(entry, of: number) {
+        guard let record = object.record(entry), packs[Int(record.pack)] else { continue }
+        let hasCopy = index.find(record.id).map { $0.state == .reliable } ?? false
+        if !hasCopy { needed.insert(object.pack(Int(record.pack)).id) }
+      }
+    }
+    return needed
+  }
+}
+
+extension PruneIndex {
+  /// Returns the use of a blob for a delivery, with the length in the index, or nil if no existing
+  /// pack has it.
+  fileprivate func use(of blob: BlobID, item: Int) -> BlobDelivery.Use? {
+    guard let entry = find(blob)?.entry,
+      let record = objects[Int(entry.object)].record(Int(entry.number))
+    else { return nil }
+    return BlobDelivery.Use(
+      digest: blob.digest, length: record.length, item: UInt32(item), offset: 0)
+  }
+}
+
+extension UsedBlobSearch {
+  /// The blobs that a tree or a list refers to.
+  private struct Needs {
+    struct Blob {
+      let id: BlobID
+      var level: UInt8?
+      var length: UInt64 = 0
+    }
+
+    var blobs: [Blob] = []
+
+    mutating func add(_ entry: TreeEntry) {
+      for attribute in entry.attributes {
+        if case .blob(let digest, _) = attribute.value {
+          blobs.append(Blob(id: BlobID(kind: .data, digest: digest)))
+        }
+      }
+      switch entry.node {
+      case .directory(let tree):
+        blobs.append(Blob(id: BlobID(kind: .tree, digest: tree.digest)))
+      case .file(let content): add(content.pieces, level: content.level)
+      default: break
+      }
+    }
+
+    /// Adds the pieces of a file or of a list. Those of a level above 0 are lists themselves.
+    mutating func add(_ pieces: [Piece], level: UInt8) {
+      for piece in pieces {
+        guard case .blob(let digest, let length) = piece else { continue }
+        blobs.append(
+          level == 0
+            ? Blob(id: BlobID(kind: .data, digest: digest))
+            : Blob(id: BlobID(kind: .list, digest: digest), level: level - 1, length: length))
+      }
+    }
+
+    mutating func add(_ tree: TreeBlob) {
+      switch tree {
+      case .page(let entries): for entry in entries { add(entry) }
+      case .table(let pages):
+        for page in pages { blobs.append(Blob(id: BlobID(kind: .tree, digest: page.digest))) }
+      }
+    }
+  }
+
+  /// The state of a search, shared by its threads.
+  private final class Run: Sendable {
+    private let index: PruneIndex
+    private let state: Mutex<State>
+
+    private struct State {
+      var used: UsedBlobs
+      var trees = SpillableArray<Pending>()
+      var lists = SpillableArray<Pending>()
+      var lost: Set<Digest> = []
+    }
+
+    init(_ index: PruneIndex, _ used: UsedBlobs) {
+      self.index = index
+      state = Mutex(State(used: used))
+    }
+
+    /// Marks blobs. Trees and lists that were not marked before are read later. The index is
+    /// searched without the lock.
+    func take(_ needs: Needs) throws(StoreError) {
+      var found: [(blob: Needs.Blob, entry: PruneIndex.Entry?)] = []
+      found.reserveCapacity(needs.blobs.count)
+      for blob in needs.blobs {
+        let entry = index.find(blob.id)?.entry
+        guard entry != nil || blob.id.kind == .data else {
+          throw StoreError.missing("\(blob.id)")
+        }
+        found.append((blob, entry))
+      }
+      state.withLock { state in
+        for (blob, entry) in found {
+          guard let entry else {
+            state.lost.insert(blob.id.digest)
+            continue
+          }
+          guard state.used.insert(entry), blob.id.kind != .data else { continue }
+          let pending = Pending(
+            digest: blob.id.digest, level: blob.level, length: blob.length)
+          if blob.level == nil { state.trees.append(pending) } else { state.lists.append(pending) }
+        }
+      }
+    }
+
+    /// Removes the next trees, or lists if there are no trees, and returns them. The last ones come
+    /// first, which bounds their number by the depth of the trees.
+    func nextBatch(atMost count: Int) -> (BlobKind, [Pending])? {
+      state.withLock { state in
+        if let trees = Self.take(count, from: &state.trees) { return (.tree, trees) }
+        return Self.take(count, from: &state.lists).map { (.list, $0) }
+      }
+    }
+
+    private static func take(
+      _ count: Int, from all: inout SpillableArray<Pending>
+    ) -> [Pending]? {
+      guard !all.isEmpty else { return nil }
+      let count = min(count, all.count)
+      let taken = Array(all.copy((all.count - count)..<all.count))
+      all.removeLast(count)
+      return taken
+    }
+
+    /// Returns the result, with the blobs that were lost before.
+    func end(_ before: Set<Digest>) -> (UsedBlobs, Set<Digest>) {
+      state.withLock { ($0.used, $0.lost.union(before)) }
+    }
+  }
+
+  /// Receives trees or lists and marks what they need.
+  private final class Sink: BlobDelivery.Sink, Sendable {
+    private let run: Run
+    private let batch: [Pending]
+    private let missed = Mutex<[UInt32]>([])
+
+    init(_ run: Run, _ batch: [Pending]) { (self.run, self.batch) = (run, batch) }
+
+    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
+      for blob in blobs {
+        guard let range = blob.range else {
+          missed.withLock { $0.append(blob.use.item) }
+          continue
+        }
+        try take(frame, range, of: batch[Int(blob.use.item)])
+      }
+    }
+
+    private func take(
+      _ bytes: [UInt8], _ range: Range<Int>, of pending: Pending
+    ) throws(StoreError) {
+      var needs = Needs()
+      let id = BlobID(kind: pending.kind, digest: pending.digest)
+      if let level = pending.level {
+        let pieces = try ContentCoding.decodeList(
+          Array(bytes[range]), level: level, length: pending.length, object: "\(id)")
+        needs.add(pieces, level: level)
+      } else {
+        needs.add(try TreeCoding.decode(bytes, range: range, object: "\(id)"))
+      }
+      try run.take(needs)
+    }
+
+    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {
+      missed.withLock { $0 += uses.map(\.item) }
+    }
+
+    /// Reads the blobs whose first copy is damaged from any other copy.
+    func readMissed(_ reader: RepositoryReader) throws(StoreError) {
+      for item in missed.withLock({ $0 }) {
+        let pending = batch[Int(item)]
+        let bytes = try reader.readBlob(BlobID(kind: pending.kind, digest: pending.digest))
+        try take(bytes, bytes.indices, of: pending)
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+public import SystemIO
+
+/// A lease as other programs see it: a program that changes the repository, or reads much of it.
+public struct LeaseStatus: Sendable, Hashable {
+  /// The name of the lease's directory.
+  public let name: ByteString
+  /// The time of the last heartbeat by the storage's clock, or nil before the first one.
+  public let heartbeat: Timestamp?
+  /// Whether the program only reads.
+  public let isReader: Bool
+  /// Whether the program holds the right to remove objects.
+  public let removesObjects: Bool
+  /// The ids of the condemned objects that the program has seen.
+  let seen: Set<String>
+
+  private static let seenPrefix = "seen-"
+
+  /// Returns the leases of a repository, ordered by name. A lease that is removed meanwhile may be
+  /// missing.
+  static func all(_ storage: any Storage) throws(StoreError) -> [LeaseStatus] {
+    let names = try storage.listIfPresent(RepositoryLayout.leases) ?? []
+    let holder = try signs(of: PruneLease.path, storage)
+    var leases: [LeaseStatus] = []
+    for name in names where name != PruneLease.path.name {
+      let path = RepositoryLayout.leases.appending(name)
+      guard let signs = try signs(of: path, storage) else { continue }
+      let seen = signs.compactMap { sign in
+        sign.utf8.flatMap { $0.hasPrefix(seenPrefix) ? String($0.dropFirst(5)) : nil }
+      }
+      leases.append(
+        LeaseStatus(
+          name: name, heartbeat: try storage.status(path.appending("alive"))?.modified,
+          isReader: signs.contains(Lease.readerSign),
+          removesObjects: holder?.contains(PruneLease.owner(of: name)) == true, seen: Set(seen)))
+    }
+    return leases
+  }
+
+  /// Returns the names in a lease, or nil if it does not exist.
+  private static func signs(
+    of lease: ObjectPath, _ storage: any Storage
+  ) throws(StoreError) -> [ByteString]? {
+    do {
+      return try storage.list(lease)
+    } catch {
+      guard error.code == .missing else { throw error }
+      return nil
+    }
+  }
+}
+
+extension Repository {
+  /// Returns the leases of all programs that are using the repository, ordered by name.
+  public func leases() throws(StoreError) -> [LeaseStatus] { try LeaseStatus.all(storage) }
+}

@@ -1,0 +1,34 @@
+internal import Codecs
+internal import SystemIO
+
+/// The names of a pack's members (docs/repository-format.md, "Pack").
+enum PackMembers {
+  private static let parts: ByteString = ".sandboxctl/parts"
+  private static let values: ByteString = ".sandboxctl/values"
+  private static let trees: ByteString = ".sandboxctl/trees"
+
+  /// Returns the name of a part of a file, which begins at an offset of it.
+  static func part(of path: ByteString, at offset: UInt64) -> ByteString {
+    let digits = String(offset, radix: 16)
+    let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    return parts.appending(path).appending(ByteString(name))
+  }
+
+  /// Returns the file and the offset in it of a member: of a part those in its name, of any other
+  /// member the member itself.
+  static func location(of member: ByteString) -> (path: ByteString, offset: UInt64) {
+    let components = member.components
+    guard member.isWithin(parts), components.count > 3,
+      let digits = components[components.count - 1].utf8,
+      let offset = UInt64(digits, radix: 16)
+    else { return (member, 0) }
+    return (ByteString(joining: components[2..<(components.count - 1)]), offset)
+  }
+
+  /// Returns the member of a blob that is no file: a tree, a list, or the value of an attribute.
+  static func single(_ blob: BlobID, size: Int) -> TarMember {
+    let directory = blob.kind == .data ? values : trees
+    return TarMember(
+      path: Array(directory.appending(ByteString(blob.digest.hex)).bytes), size: size)
+  }
+}

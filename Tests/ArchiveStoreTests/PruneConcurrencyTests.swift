@@ -1,0 +1,133 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Prune beside programs that use the repository: what they rely on stays.
+@Suite struct PruneConcurrencyTests {
+  /// A repository with a pack that nothing needs any more.
+  private func fixture() throws -> PruneFixture {
+    var fixture = try PruneFixture()
+    try fixture.backUp(PruneFixture.files(0..<10))
+    try fixture.backUp(PruneFixture.files(20..<22))
+    return fixture
+  }
+
+  private func store(
+    _ files: [(name: String, bytes: [UInt8])], _ session: WritingSession
+  ) throws -> TreeReference {
+    try session.storeTree(
+      files.map { file in
+        TreeEntry(
+          name: ByteString(file.name),
+          node: .file(
+            try session.storeFile(
+              logicalPath: ByteString("folders/test/" + file.name), bytes: file.bytes)))
+      })
+  }
+
+  /// A writer that began before the packs were condemned relies on them, and makes a snapshot.
+  @Test func packsStayWhileAnEarlierWriterMayNeedThem() throws {
+    var fixture = try fixture()
+    let session = try fixture.repository.beginWriting()
+    try fixture.forget(0)
+    let report = try fixture.prune()
+    #expect(report.removedPacks == 0 && report.waitingPacks == 2)
+    #expect(report.waitingFor == [session.lease.path.name])
+    let files = PruneFixture.files(0..<10)
+    let tree = try store(files, session)
+    #expect(session.statistics.newBlobs == 0)
+    let stored = try session.finish(fixture.repository.makeSnapshot(tree, sequence: 9))
+    fixture.snapshots.append((stored, files))
+    let next = try fixture.prune()
+    #expect(next.removedPacks == 0 && next.waitingPacks == 0)
+    #expect(try fixture.memory.list(RepositoryLayout.condemned).isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  /// A writer that began after the packs were condemned does not rely on them, so they are removed
+  /// while it runs.
+  @Test func aLaterWriterDelaysNothing() throws {
+    var fixture = try fixture()
+    let first = try fixture.repository.beginWriting()
+    try fixture.forget(0)
+    #expect(try fixture.prune().waitingPacks == 2)
+    first.abandon()
+    let session = try fixture.repository.beginWriting()
+    #expect(try fixture.prune().removedPacks == 2)
+    let files = PruneFixture.files(0..<10)
+    let tree = try store(files, session)
+    #expect(session.statistics.newBlobs > 0)
+    let stored = try session.finish(fixture.repository.makeSnapshot(tree, sequence: 9))
+    fixture.snapshots.append((stored, files))
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  /// After an hour without a heartbeat a writer's lease is removed, and it can commit nothing.
+  @Test func aWriterThatSleptForAnHourMakesNoSnapshot() throws {
+    var fixture = try fixture()
+    let session = try fixture.repository.beginWriting()
+    let tree = try store(PruneFixture.files(0..<10), session)
+    try fixture.forget(0)
+    fixture.clock.advance(by: 3599)
+    #expect(try fixture.prune().waitingPacks == 2)
+    fixture.clock.advance(by: 3601)
+    #expect(try fixture.prune().removedPacks == 2)
+    let error = storeError {
+      try session.finish(fixture.repository.makeSnapshot(tree, sequence: 9))
+    }
+    #expect(error?.code == .leaseLost)
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  /// Packs in no index object belong to a running writer, or to one that ended.
+  @Test func packsOfAnInterruptedRunAreRemovedOnceNobodyWrites() throws {
+    var fixture = try fixture()
+    let session = try fixture.repository.beginWriting()
+    let tree = try store(PruneFixture.files(50..<60), session)
+    let pack = try #require(session.lanes.all[0].takeOpen())
+    try session.packs.close(pack)
+    let unindexed = try fixture.packs().count
+    #expect(try fixture.prune().plan.packs(.remove).isEmpty)
+    #expect(try fixture.packs().count == unindexed)
+    session.abandon()
+    let report = try fixture.prune()
+    #expect(report.plan.packs(.remove).map(\.reason) == [.notIndexed])
+    #expect(try fixture.packs().count == unindexed - 1)
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+    withExtendedLifetime(tree) {}
+    fixture.snapshots = []
+  }
+
+  /// A reader with a lease finds every pack that it relies on until it ends.
+  @Test func packsStayWhileAReaderHasALease() throws {
+    var fixture = try fixture()
+    let reading = try ReaderLease(fixture.repository)
+    try fixture.forget(0)
+    #expect(try fixture.prune().waitingPacks == 2)
+    reading.release()
+    #expect(try fixture.prune().removedPacks == 2)
+  }
+
+  /// The prune's own lease, left by a crash, does not delay the next one.
+  @Test func aDeadPruneDoesNotDelayTheNext() throws {
+    var fixture = try fixture()
+    try fixture.forget(0)
+    fixture.storage.state.withLock { state in
+      state.action = { [storage = fixture.storage] event in
+        if event.hasPrefix("rename leases/") { storage.fail(at: 1, staysBroken: true) }
+      }
+    }
+    #expect(storeError { try fixture.prune() } != nil)
+    fixture.storage.state.withLock { ($0.action, $0.failing) = (nil, nil) }
+    #expect(try fixture.memory.list(RepositoryLayout.condemned).count == 1)
+    // The right to remove objects is that of the dead program for an hour.
+    fixture.clock.advance(by: 3700)
+    #expect(try fixture.prune().removedPacks == 2)
+    #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+}

@@ -1,0 +1,55 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// A prune in which each call of the storage fails: once, as after a transient error, or from then
+/// on, as after a crash. Every snapshot stays complete, and the next prune does the rest.
+@Suite struct PruneFaultTests {
+  private static func fixture() throws -> PruneFixture {
+    var fixture = try PruneFixture()
+    try fixture.backUp(PruneFixture.files(0..<6))
+    try fixture.backUp(PruneFixture.files(4..<9))
+    try fixture.backUp(PruneFixture.files(20..<24))
+    try fixture.backUp(PruneFixture.files(20..<22))
+    try fixture.forget(2)
+    try fixture.forget(0)
+    return fixture
+  }
+
+  @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
+    staysBroken: Bool
+  ) throws {
+    let original = try Self.fixture()
+    for number in Sampling.steps(7, "prune") {
+      let fixture = try original.copy()
+      fixture.storage.fail(at: number, staysBroken: staysBroken)
+      let error = storeError { try fixture.prune() }
+      let hasFailed = fixture.storage.hasFailed
+      fixture.storage.fail(at: nil)
+      #expect(try fixture.lost().isEmpty, "call \(number), \(error?.description ?? "no error")")
+      let next = try fixture.pruneLater()
+      #expect(next?.waitingPacks == 0, "call \(number)")
+      #expect(try fixture.lost().isEmpty, "call \(number), after the next prune")
+      let findings = try fixture.findings()
+      #expect(findings.isEmpty, "call \(number): \(findings)")
+      #expect(try fixture.prune().plan.isIdle, "call \(number)")
+      if !hasFailed { return }
+    }
+  }
+}
+
+extension PruneFixture {
+  /// Prunes an hour later, and again an hour after that, because a lease without a heartbeat is
+  /// given an hour.
+  fileprivate func pruneLater() throws -> RepositoryPrune.Report? {
+    for _ in 0..<2 {
+      clock.advance(by: 3700)
+      if let error = storeError({ try prune() }), error.code != .busy { throw error }
+    }
+    clock.advance(by: 3700)
+    return try prune()
+  }
+}
