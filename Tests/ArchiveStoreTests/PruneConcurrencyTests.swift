@@ -8,7 +8,7 @@ import Testing
 
 /// Prune beside programs that use the repository: what they rely on stays.
 @Suite struct PruneConcurrencyTests {
-  /// A repository with a pack that nothing needs any more.
+  /// A repository with a pack that becomes unused.
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<10))
@@ -105,10 +105,18 @@ import Testing
   /// A reader with a lease finds every pack that it relies on until it ends.
   @Test func packsStayWhileAReaderHasALease() throws {
     var fixture = try fixture()
-    let reading = try ReaderLease(fixture.repository)
+    var reader: RepositoryReader? = try fixture.repository.beginReading(
+      lease: ReaderLease(fixture.repository))
+    let (stored, files) = fixture.snapshots[0]
     try fixture.forget(0)
-    #expect(try fixture.prune().waitingPacks == 2)
-    reading.release()
+    let waiting = try fixture.prune()
+    #expect(waiting.waitingPacks == 2)
+    let lease = try #require(try fixture.repository.leases().first)
+    #expect(waiting.waitingFor == [lease.name] && lease.isReader)
+    #expect(lease.host == Host.name && lease.process == Host.processID)
+    #expect(try reader?.bytes(at: ByteString(files[0].name), in: stored) == files[0].bytes)
+    reader = nil
+    #expect(try fixture.repository.leases().isEmpty)
     #expect(try fixture.prune().removedPacks == 2)
   }
 

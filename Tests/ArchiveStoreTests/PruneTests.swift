@@ -173,7 +173,7 @@ import Testing
   }
 }
 
-/// What a prune refuses, because it cannot know what is needed.
+/// A prune refuses to remove anything if it cannot know what is needed.
 @Suite struct PruneRefusalTests {
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()

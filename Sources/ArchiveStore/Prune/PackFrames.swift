@@ -92,7 +92,7 @@ extension PackFrames.Frame {
       if bytes == range.count {
         try body(member, range, held.map { $0.blob(at: range.lowerBound) })
       } else {
-        try forEachPart(of: member, range, held, body)
+        try forEachPart(of: member, at: range, with: held, body)
       }
     }
     if let lost = rest.first {
@@ -117,7 +117,7 @@ extension PackFrames.Frame {
 
   /// Passes the runs of adjacent blobs of a member as parts of its file.
   private func forEachPart(
-    of member: TarMember, _ range: Range<Int>, _ blobs: ArraySlice<BlobRecord>,
+    of member: TarMember, at range: Range<Int>, with blobs: ArraySlice<BlobRecord>,
     _ body: (TarMember, Range<Int>, [PackFrame.Blob]) throws(StoreError) -> Void
   ) throws(StoreError) {
     let (path, base) = PackMembers.location(of: ByteString(member.path))

@@ -32,8 +32,8 @@ final class PackRewriter: Sendable {
   }
 
   init(
-    _ session: WritingSession, _ search: UsedBlobSearch, _ packs: [PrunePlan.Pack],
-    _ right: PruneLease, counters: ProgressCounters, isStopping: @escaping @Sendable () -> Bool
+    _ session: WritingSession, rewriting packs: [PrunePlan.Pack], needs search: UsedBlobSearch,
+    right: PruneLease, counters: ProgressCounters, isStopping: @escaping @Sendable () -> Bool
   ) {
     (self.session, self.search, self.right) = (session, search, right)
     (self.counters, self.isStopping) = (counters, isStopping)
@@ -61,7 +61,7 @@ final class PackRewriter: Sendable {
       let writer = try session.makeWriter()
       var reader = try PackFrames(session.repository.storage)
       while let pack = next() {
-        try rewrite(pack, &reader, writer)
+        try rewrite(pack, reading: &reader, to: writer)
         if session.checkpointIsDue { try session.checkpoint() }
       }
       try writer.flush()
@@ -81,7 +81,7 @@ final class PackRewriter: Sendable {
   }
 
   private func rewrite(
-    _ pack: PrunePlan.Pack, _ reader: inout PackFrames, _ writer: ContentWriter
+    _ pack: PrunePlan.Pack, reading reader: inout PackFrames, to writer: ContentWriter
   ) throws(StoreError) {
     counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
     guard try right.isHeld() else { throw PruneLease.lost(session.repository.place) }

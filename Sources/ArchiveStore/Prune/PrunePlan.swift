@@ -16,7 +16,7 @@ public struct PrunePlan: Sendable {
   }
 
   /// The reason for a treatment.
-  public enum Reason: String, Sendable {
+  public enum Reason: String, Sendable, CaseIterable {
     /// No snapshot needs any of its data.
     case unused
     /// More than half of it is unused.
@@ -152,7 +152,7 @@ private struct PackUsage {
   static func packs(of search: UsedBlobSearch) -> [PrunePlan.Pack] {
     var packs: [PrunePlan.Pack] = []
     for (number, object) in search.index.objects.enumerated() {
-      let usage = PackUsage(number, object, search.used)
+      let usage = PackUsage(of: object, number: number, search.used)
       for pack in 0..<object.packs {
         let state = search.index.states[number][pack]
         if state == .reliable || state == .damaged { packs.append(usage.pack(pack, of: object)) }
@@ -161,7 +161,7 @@ private struct PackUsage {
     return packs
   }
 
-  private init(_ number: Int, _ object: IndexObject, _ marks: UsedBlobs) {
+  private init(of object: IndexObject, number: Int, _ marks: UsedBlobs) {
     let firstFrames = (0..<object.packs).map { object.pack($0).firstFrame }
     total = [UInt32](repeating: 0, count: object.layout.frames)
     used = total

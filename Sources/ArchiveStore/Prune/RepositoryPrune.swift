@@ -84,7 +84,7 @@ public struct RepositoryPrune {
       throw PruneLease.taken("prune", repository.place)
     }
     defer { right.release() }
-    var run = Run(self, session, right, reserve)
+    var run = Run(self, session, right: right, reserve: reserve)
     defer { reserve.restore(by: session.lease) }
     return try run.report()
   }
@@ -120,8 +120,8 @@ extension RepositoryPrune {
     private var result = Report()
 
     init(
-      _ prune: RepositoryPrune, _ session: WritingSession, _ right: PruneLease,
-      _ reserve: SpaceReserve
+      _ prune: RepositoryPrune, _ session: WritingSession, right: PruneLease,
+      reserve: SpaceReserve
     ) {
       (self.prune, self.session, self.right, self.reserve) = (prune, session, right, reserve)
       heartbeat = Heartbeat(right)
@@ -175,7 +175,7 @@ extension RepositoryPrune {
       guard !packs.isEmpty else { return [] }
       let before = session.statistics
       let rewriter = PackRewriter(
-        session, needs.search, packs, right, counters: prune.counters,
+        session, rewriting: packs, needs: needs.search, right: right, counters: prune.counters,
         isStopping: prune.isStopping)
       let rewritten = try rewriter.run(threads: prune.workers)
       let after = session.statistics

@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// What the snapshots of a repository need, kept up to date while other programs add snapshots.
+/// The needs of a repository's snapshots, kept up to date while other programs add snapshots.
 struct SnapshotNeeds {
   private let repository: Repository
   private let cache: IndexCache?

@@ -20,6 +20,8 @@ public final class RepositoryReader {
   private(set) var damagedPacks: Set<Digest> = []
   /// The monitor of this reader's walks and of the files read by them; nil if there is none.
   package fileprivate(set) var watch: ReadingWatch?
+  /// The lease under which packs that this reader may need stay; nil if it has none.
+  fileprivate var lease: ReaderLease?
   /// The number of frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
 
@@ -95,6 +97,7 @@ public final class RepositoryReader {
     let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
     if let held { return held }
     if let error = lostFrames[key] { throw error }
+    lease?.keepAlive()
     var frame: [UInt8] = []
     do throws(StoreError) {
       try decoder.decode(place, appendingTo: &frame)
@@ -126,11 +129,15 @@ extension RepositoryReader {
 extension Repository {
   /// Begins to read: opens the index, through this host's copies if there is a cache. Unusable
   /// index objects are among the reader's remarks.
+  ///
+  /// - Parameter lease: a lease that was taken before, for work that takes long; the reader keeps it
+  ///   alive while it reads, and releases it when it is deallocated.
   public func beginReading(
-    cache: IndexCache? = nil, watch: ReadingWatch? = nil
+    cache: IndexCache? = nil, watch: ReadingWatch? = nil, lease: ReaderLease? = nil
   ) throws(StoreError) -> RepositoryReader {
     let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
     reader.watch = watch
+    reader.lease = lease
     return reader
   }
 }
@@ -301,6 +308,10 @@ extension RepositoryReader {
     isStopping: @escaping @Sendable () -> Bool, to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {
     let plan = try index.plan(uses, of: kind)
+    let isStopping: @Sendable () -> Bool = { [lease] in
+      lease?.keepAlive()
+      return isStopping()
+    }
     if !plan.missing.isEmpty {
       try makeSink().miss(plan.missing, .missing("\(plan.missing.count) blobs"))
     }

@@ -44,6 +44,7 @@ final class Lease: Sendable {
       try storage.makeDirectories([name], in: RepositoryLayout.leases)
     }
     try touchAlive()
+    try storage.touch(path.appending(LeaseStatus.Owner.sign))
   }
 
   deinit { release() }
@@ -81,7 +82,7 @@ final class Lease: Sendable {
   /// Whether a name in a lease's directory is a signal to other programs, not an unfinished object.
   static func isSign(_ name: ByteString) -> Bool {
     name == "alive" || name == readerSign || name.bytes.starts(with: "seen-".utf8)
-      || name.bytes.starts(with: "of-".utf8)
+      || name.bytes.starts(with: "of-".utf8) || name.bytes.starts(with: "by-".utf8)
   }
 
   /// Saves an object through the lease's directory.

@@ -6,6 +6,9 @@ public struct LeaseStatus: Sendable, Hashable {
   public let name: ByteString
   /// The time of the last heartbeat by the storage's clock, or nil before the first one.
   public let heartbeat: Timestamp?
+  /// The host and the process ID of the program, or nil if it did not name them.
+  public let host: String?
+  public let process: Int32?
   /// Whether the program only reads.
   public let isReader: Bool
   /// Whether the program holds the right to remove objects.
@@ -27,13 +30,39 @@ public struct LeaseStatus: Sendable, Hashable {
       let seen = signs.compactMap { sign in
         sign.utf8.flatMap { $0.hasPrefix(seenPrefix) ? String($0.dropFirst(5)) : nil }
       }
+      let owner = signs.lazy.compactMap { Owner($0) }.first
       leases.append(
         LeaseStatus(
           name: name, heartbeat: try storage.status(path.appending("alive"))?.modified,
+          host: owner?.host, process: owner?.process,
           isReader: signs.contains(Lease.readerSign),
           removesObjects: holder?.contains(PruneLease.owner(of: name)) == true, seen: Set(seen)))
     }
     return leases
+  }
+
+  /// The host and process in the name of an empty file, `by-<process>-<host>`: for people, and for
+  /// no other purpose.
+  struct Owner {
+    let host: String
+    let process: Int32
+
+    private static let prefix = "by-"
+    /// The maximum length of a host name in the file's name.
+    private static let longest = 200
+
+    /// The file name for this process.
+    static var sign: ByteString {
+      let host = String(Host.name.prefix(longest).map { $0 == "/" ? "_" : $0 })
+      return ByteString("\(prefix)\(Host.processID)-\(host)")
+    }
+
+    init?(_ sign: ByteString) {
+      guard let text = sign.utf8, text.hasPrefix(Self.prefix) else { return nil }
+      let parts = text.dropFirst(3).split(separator: "-", maxSplits: 1)
+      guard parts.count == 2, let process = Int32(parts[0]) else { return nil }
+      (self.process, host) = (process, String(parts[1]))
+    }
   }
 
   /// Returns the names in a lease, or nil if it does not exist.

@@ -88,10 +88,11 @@ extension Repository {
   /// This host's cache of snapshot heads; nil if there is no cache directory.
   var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
 
-  /// Begins reading for a restore, with each copy of the index verified against its id again.
+  /// Begins reading for a restore, with each copy of the index verified against its id again. In a
+  /// repository that can be written to, a lease keeps the packs that the restore may need.
   func beginCarefulReading() throws -> RepositoryReader {
     let cache = hostIndexCache
     cache?.prefetchVerification()
-    return try beginReading(cache: cache)
+    return try beginReading(cache: cache, lease: try? ReaderLease(self))
   }
 }

@@ -34,6 +34,9 @@ public enum Host {
   /// The effective user ID.
   public static var userID: UInt32 { geteuid() }
 
+  /// The process ID.
+  public static var processID: Int32 { getpid() }
+
   /// The effective group ID.
   public static var groupID: UInt32 { getegid() }
 

@@ -1,0 +1,63 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+/// `sandboxctl leases`: lists the programs that are using a repository.
+struct LeasesCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "leases",
+      abstract: "List the programs that are using a repository",
+      discussion: """
+        Lists the leases of running backups, prunes, repairs and long restores, with host, process \
+        and the time of the last heartbeat. No lock has to be removed by hand: the lease of a \
+        program that ended is removed by the next prune an hour after its last heartbeat.
+
+        \(Examples.text(["sandboxctl leases --repo repo"]))
+        """)
+  }
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let leases = try repository.open().repository.leases()
+    let now = Host.now()
+    if output.json {
+      for lease in leases { try console.result(lease.json) }
+    } else if leases.isEmpty {
+      if !output.quiet { console.note("no program is using the repository") }
+    } else {
+      var table = Table([
+        ("lease", .left), ("use", .left), ("host", .left), ("process", .right),
+        ("last heartbeat", .left),
+      ])
+      for lease in leases { table.add(lease.cells(at: now)) }
+      for line in table.lines { try console.result(line) }
+    }
+    return .done
+  }
+}
+
+extension LeaseStatus {
+  private var use: String { removesObjects ? "prune or repair" : isReader ? "read" : "write" }
+
+  fileprivate func cells(at now: Timestamp) -> [String] {
+    [
+      String(name.description.prefix(8)), use, (host ?? "-").shown,
+      process.map { String($0) } ?? "-",
+      heartbeat.map { "\(Times.duration(max(0, now.since($0)))) ago" } ?? "none",
+    ]
+  }
+
+  /// The lease as a line of `leases --json`.
+  fileprivate var json: JSON {
+    [
+      "lease": .string(name.description), "use": .string(use.replacing(" ", with: "_")),
+      "host": host.map { .string($0) } ?? .null,
+      "process": process.map { .integer(Int64($0)) } ?? .null,
+      "heartbeat": heartbeat.map { .string($0.rfc3339) } ?? .null,
+    ]
+  }
+}

@@ -1,0 +1,198 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import PolicyEngine
+internal import SystemIO
+
+/// `sandboxctl prune`: removes data that no snapshot needs.
+struct PruneCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "prune",
+      abstract: "Remove data that no snapshot needs",
+      usage: "sandboxctl prune [--dry-run] [--max-unused <limit>] [<options>]",
+      discussion: """
+        Removes packs without used data, and rewrites packs of which more than half is unused, \
+        others until the unused data is within the limit, and small packs if there are many. \
+        Backups and restores may run at the same time: packs that they may need are removed by a \
+        later prune. A prune that was interrupted is continued by the next.
+
+        See sandboxctl-prune(1) for the rules, the JSON output and the exit statuses.
+
+        \(Examples.text([
+          "sandboxctl forget --keep-daily 7 --keep-monthly 12 --repo repo",
+          "sandboxctl prune --repo repo --dry-run", "sandboxctl prune --repo repo",
+        ]))
+        """)
+  }
+
+  @OptionGroup var limits: PruneOptions
+
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+  var dryRun = false
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    try limits.run(
+      try repository.open().repository, isDry: dryRun, progress: progress, output: output, console)
+  }
+}
+
+/// The limits of a prune.
+struct PruneOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The unused data that may stay beside used data: a share of the repository such as 5%, a "
+        + "size, or 'unlimited' (default: 10%).", valueName: "limit"))
+  var maxUnused: UnusedLimit?
+
+  @Flag(help: "Combine all packs of less than 16 MiB, even if there are only a few.")
+  var repackSmall = false
+
+  private var request: PruneRequest {
+    var request = PruneRequest()
+    if let maxUnused { request.maxUnused = maxUnused.limit }
+    if repackSmall { request.smallPacks = 1 }
+    return request
+  }
+
+  /// A limit for unused data on the command line.
+  struct UnusedLimit: ExpressibleByArgument {
+    let limit: PruneRequest.UnusedLimit
+
+    init?(argument: String) {
+      if argument == "unlimited" {
+        limit = .unlimited
+      } else if argument.hasSuffix("%") {
+        guard let percent = Double(argument.dropLast()), (0..<100).contains(percent) else {
+          return nil
+        }
+        limit = .fraction(percent / 100)
+      } else {
+        guard let size = ByteSize(argument: argument) else { return nil }
+        limit = .bytes(UInt64(size.bytes))
+      }
+    }
+  }
+
+  /// Prunes a repository, or shows the plan, and prints the result.
+  func run(
+    _ repository: Repository, isDry: Bool, progress: ProgressOptions, output: OutputOptions,
+    _ console: Console
+  ) throws -> ExitStatus {
+    let counters = ProgressCounters(of: "pack")
+    let report = try progress.run(counters, output) { isStopping in
+      let prune = RepositoryPrune(
+        repository, request, indexCache: repository.hostIndexCache,
+        headCache: repository.hostHeadCache, workers: Host.processors, counters: counters,
+        isStopping: isStopping)
+      return isDry ? try prune.plan() : try prune.run()
+    }
+    if output.json {
+      try console.result(report.json(isDry: isDry))
+    } else if !output.quiet {
+      for line in report.lines(isDry: isDry) { try console.result(line) }
+    }
+    for error in report.damaged { console.warning("\(error); the pack was not rewritten") }
+    if report.lostBlobs > 0 {
+      console.warning("snapshots need \(Sizes.count(report.lostBlobs, "blob")) that no pack has")
+      console.hint("'sandboxctl check' lists the affected files")
+    }
+    return report.status
+  }
+}
+
+extension RepositoryPrune.Report {
+  fileprivate var status: ExitStatus {
+    if isInterrupted { return .interrupted }
+    return damaged.isEmpty && lostBlobs == 0 ? .done : .damaged
+  }
+
+  /// Returns the report as text.
+  fileprivate func lines(isDry: Bool) -> [String] {
+    var lines = [summary]
+    if plan.isIdle, removedPacks == 0, waitingPacks == 0 { return lines + ["nothing to prune"] }
+    for action in [PrunePlan.Action.remove, .rewrite] {
+      for (reason, packs) in plan.groups(action) {
+        lines.append(
+          "\(isDry ? "would " : "")\(action.rawValue) \(Sizes.count(packs.count, "pack")), "
+            + "\(Sizes.text(packs.map(\.size).clampedSum)): \(reason.text)")
+      }
+    }
+    if isDry { return lines + ["would free \(Sizes.text(plan.freedBytes))"] }
+    if newPacks > 0 {
+      lines.append("wrote \(Sizes.count(newPacks, "pack")), \(Sizes.text(newBytes))")
+    }
+    lines.append("removed \(Sizes.count(removedPacks, "pack")), \(Sizes.text(removedBytes))")
+    if waitingPacks > 0 {
+      lines.append(
+        "\(Sizes.count(waitingPacks, "pack")) may be needed by "
+          + "\(Sizes.count(waitingFor.count, "running program")): a later prune removes them "
+          + "('sandboxctl leases' lists the programs)")
+    }
+    if isInterrupted { lines.append("interrupted: the next prune continues") }
+    return lines
+  }
+
+  private var summary: String {
+    let used = plan.packs.map(\.used).clampedSum
+    let unused = plan.packs.map(\.unused).clampedSum
+    let share = Int((Double(unused) * 100 / Double(max(1, used + unused))).rounded())
+    return "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(plan.packs.count, "pack")): "
+      + "\(Sizes.text(used)) used, \(Sizes.text(unused)) unused (\(share) %)"
+  }
+
+  /// Returns the report as `prune --json` prints it.
+  fileprivate func json(isDry: Bool) -> JSON {
+    [
+      "dry_run": .bool(isDry), "snapshots": .integer(Int64(snapshots)),
+      "packs": .integer(Int64(plan.packs.count)),
+      "used_bytes": .integer(Int64(clamping: plan.packs.map(\.used).clampedSum)),
+      "unused_bytes": .integer(Int64(clamping: plan.packs.map(\.unused).clampedSum)),
+      "plan": .array(plan.packs.filter { $0.action != .keep }.map(\.json)),
+      "removed_packs": .integer(Int64(removedPacks)),
+      "removed_bytes": .integer(Int64(clamping: removedBytes)),
+      "new_packs": .integer(Int64(newPacks)), "new_bytes": .integer(Int64(clamping: newBytes)),
+      "waiting_packs": .integer(Int64(waitingPacks)),
+      "waiting_for": .array(waitingFor.map { .string($0.description) }),
+      "damaged": .array(damaged.map { .string($0.description) }),
+      "lost_blobs": .integer(Int64(lostBlobs)), "interrupted": .bool(isInterrupted),
+    ]
+  }
+}
+
+extension PrunePlan {
+  /// Returns the packs of an action by reason.
+  fileprivate func groups(_ action: Action) -> [(Reason, [Pack])] {
+    Reason.allCases.compactMap { reason in
+      let packs = packs(action).filter { $0.reason == reason }
+      return packs.isEmpty ? nil : (reason, packs)
+    }
+  }
+}
+
+extension PrunePlan.Pack {
+  fileprivate var json: JSON {
+    [
+      "id": .string(id.hex), "action": .string(action.rawValue),
+      "reason": .string(reason?.rawValue ?? ""), "bytes": .integer(Int64(clamping: size)),
+      "used_bytes": .integer(Int64(clamping: used)),
+      "unused_bytes": .integer(Int64(clamping: unused)),
+    ]
+  }
+}
+
+extension PrunePlan.Reason {
+  fileprivate var text: String {
+    switch self {
+    case .unused: "no snapshot needs their data"
+    case .mostlyUnused: "more than half of their data is unused"
+    case .limit: "more unused data than the limit"
+    case .small: "many small packs"
+    case .notIndexed: "left by backups that ended early"
+    }
+  }
+}
