@@ -317,6 +317,9 @@ def store(scale):
     scale.run("check", "--read-data", "--quiet", times=40)
     scale.run("repair", "index", times=20)
     scale.run("repair", "packs", times=20)
+    scale.run("prune", "--dry-run", times=20)
+    scale.run("prune", "--quiet", times=20)
+    scale.run("leases", "--quiet")
 
 
 def restore(scale):

@@ -229,6 +229,14 @@ import Testing
     #expect(try fixture.packs() == before)
   }
 
+  @Test func aSnapshotInPendingMayNeedAnything() throws {
+    let fixture = try fixture()
+    try fixture.memory.makeDirectories(["pending"], in: .root)
+    #expect(try fixture.plan().plan.isIdle == false)
+    try fixture.memory.put([1], RepositoryLayout.pending.appending("x.json"))
+    try refused(fixture, .unsupported, "pending")
+  }
+
   /// A pack whose used data is damaged stays, and is reported; the others are pruned.
   @Test func aDamagedPackIsNotRewritten() throws {
     var fixture = try PruneFixture()

@@ -148,6 +148,14 @@ import Testing
     ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
     ("check", [("check --read-data --json --repo repo", 0)]),
     (
+      "prune",
+      [
+        ("prune --json --repo repo", 0), ("prune --dry-run --json --repo repo", 0),
+        ("prune --json --repo nowhere", 10), ("prune --max-unused 101% --json --repo repo", 2),
+      ]
+    ),
+    ("leases", [("leases --json --repo repo", 0), ("leases --json --repo nowhere", 10)]),
+    (
       "repair-index",
       [
         ("repair index --json --repo repo", 0), ("repair index --dry-run --json --repo repo", 0),

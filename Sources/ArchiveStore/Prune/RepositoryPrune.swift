@@ -62,7 +62,7 @@ public struct RepositoryPrune {
   public func plan() throws -> Report {
     try requireKnown([repository.settings.features.read])
     let needs = try needs(isStopping)
-    var report = Report(plan: plan(for: needs, leases: try repository.leases()))
+    var report = Report(plan: plan(for: needs))
     report.snapshots = needs.snapshots
     report.lostBlobs = needs.lostBlobs
     return report
@@ -103,9 +103,9 @@ public struct RepositoryPrune {
 
   /// Returns the plan. Packs that no index object names may belong to a program that has not
   /// written its index yet, so they stay while any has a lease.
-  private func plan(for needs: SnapshotNeeds, leases: [LeaseStatus]) -> PrunePlan {
-    PrunePlan(
-      needs.search, orphans: leases.allSatisfy(\.isReader) ? needs.unindexedPacks : [:], request)
+  private func plan(for needs: SnapshotNeeds, besides own: ByteString? = nil) -> PrunePlan {
+    let hasWriters = needs.leases.contains { !$0.isReader && $0.name != own }
+    return PrunePlan(needs.search, orphans: hasWriters ? [:] : needs.unindexedPacks, request)
   }
 }
 
@@ -137,8 +137,7 @@ extension RepositoryPrune {
       }
       result.snapshots = needs.snapshots
       try sweep(&needs)
-      let leases = try prune.repository.leases().filter { $0.name != session.lease.path.name }
-      result.plan = prune.plan(for: needs, leases: leases)
+      result.plan = prune.plan(for: needs, besides: session.lease.path.name)
       result.lostBlobs = needs.lostBlobs
       if hasRoomToRewrite {
         try condemn(removed.union(try rewrite(needs)), &needs)

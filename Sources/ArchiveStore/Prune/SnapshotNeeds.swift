@@ -12,6 +12,8 @@ struct SnapshotNeeds {
   /// The trees of the snapshots whose needs are known.
   private var trees: Set<TreeReference> = []
   var search: UsedBlobSearch
+  /// The leases that were held after the packs and before the index was listed.
+  let leases: [LeaseStatus]
   /// The number of snapshots.
   private(set) var snapshots = 0
 
@@ -24,9 +26,11 @@ struct SnapshotNeeds {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
+    try Self.requireNothingPending(in: repository)
     condemned = try CondemnedObject.allPacks(repository.storage)
     damagedPacks = Set(try DamageRecords(repository.storage).packs.keys)
     packSizes = try RepositoryListing.packSizes(repository.storage)
+    leases = try repository.leases()
     search = UsedBlobSearch(
       repository, PruneIndex(), threads: threads, isStopping: isStopping)
     try update()
@@ -46,6 +50,17 @@ struct SnapshotNeeds {
     try search.mark(added)
     trees.formUnion(added)
     snapshots = heads.heads.count
+  }
+
+  /// Checks that the directory `pending`, whose rules this version does not know, has no snapshot.
+  private static func requireNothingPending(in repository: Repository) throws(StoreError) {
+    let names = try repository.storage.listIfPresent(RepositoryLayout.pending) ?? []
+    guard names.isEmpty else {
+      throw StoreError(
+        .unsupported, "prune", subject: repository.place,
+        reason: "it has snapshots in the directory 'pending', which this version does not know",
+        hint: "use a newer sandboxctl")
+    }
   }
 
   private mutating func addIndexObjects() throws(StoreError) {

@@ -12,6 +12,7 @@ enum RepositoryLayout {
   static let snapshots = ObjectPath.root.appending("snapshots")
   static let condemned = ObjectPath.root.appending("condemned")
   static let damaged = ObjectPath.root.appending("damaged")
+  static let pending = ObjectPath.root.appending("pending")
   static let pins = ObjectPath.root.appending("pins")
   static let leases = ObjectPath.root.appending("leases")
 

@@ -117,16 +117,18 @@ extension RepositoryPrune.Report {
     if plan.isIdle, removedPacks == 0, waitingPacks == 0 { return lines + ["nothing to prune"] }
     for action in [PrunePlan.Action.remove, .rewrite] {
       for (reason, packs) in plan.groups(action) {
+        let size = Sizes.text(packs.map(\.size).clampedSum)
+        let used = Sizes.text(packs.map(\.used).clampedSum)
         lines.append(
-          "\(isDry ? "would " : "")\(action.rawValue) \(Sizes.count(packs.count, "pack")), "
-            + "\(Sizes.text(packs.map(\.size).clampedSum)): \(reason.text)")
+          "\(action.rawValue)  \(Sizes.count(packs.count, "pack")), \(size)"
+            + (action == .rewrite ? " with \(used) used: " : ": ") + reason.text)
       }
     }
     if isDry { return lines + ["would free \(Sizes.text(plan.freedBytes))"] }
-    if newPacks > 0 {
-      lines.append("wrote \(Sizes.count(newPacks, "pack")), \(Sizes.text(newBytes))")
-    }
-    lines.append("removed \(Sizes.count(removedPacks, "pack")), \(Sizes.text(removedBytes))")
+    let written = newPacks > 0 ? ", wrote \(Sizes.count(newPacks, "pack"))" : ""
+    let freed = removedBytes > newBytes ? removedBytes - newBytes : 0
+    lines.append(
+      "removed \(Sizes.count(removedPacks, "pack"))\(written): \(Sizes.text(freed)) freed")
     if waitingPacks > 0 {
       lines.append(
         "\(Sizes.count(waitingPacks, "pack")) may be needed by "
