@@ -29,7 +29,7 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
-            CheckCommand.self, RepairCommand.self,
+            ForgetCommand.self, CheckCommand.self, RepairCommand.self,
           ]),
         CommandGroup(
           name: "App lifecycle",
