@@ -317,6 +317,10 @@ def store(scale):
     scale.run("check", "--read-data", "--quiet", times=40)
     scale.run("repair", "index", times=20)
     scale.run("repair", "packs", times=20)
+    scale.run("snapshots", "pin", "latest")
+    scale.run("snapshots", "unpin", "latest")
+    kept = lines(scale.run("forget", "--keep-last", 9, "--json"))
+    expect(kept[-1]["summary"]["kept"] == 3, f"forget keeps {kept[-1]}")
 
 
 def restore(scale):

@@ -51,9 +51,9 @@ package struct RetentionPlan {
   package struct Group {
     package let key: SnapshotGrouping.Key
     /// The snapshots, the oldest first.
-    package fileprivate(set) var entries: [Entry]
+    package let entries: [Entry]
     /// Whether the rules keep no snapshot of the group, which is refused: all stay.
-    package fileprivate(set) var isRefused = false
+    package let isRefused: Bool
 
     package var kept: Int { entries.count(where: \.isKept) }
     package var removed: Int { entries.count - kept }
@@ -80,7 +80,7 @@ extension RetentionPlan {
   /// each group, by age (docs/repository-format.md, "Snapshot"). Pinned ones are kept in any case.
   package init(_ heads: [SnapshotHead], pins: Set<SnapshotID>, _ terms: RetentionTerms) {
     groups = Self.grouped(heads, by: terms.grouping).map { key, heads in
-      Self.group(key, heads, pins, terms)
+      Group(key, heads, pins: pins, terms: terms)
     }
   }
 
@@ -101,25 +101,8 @@ extension RetentionPlan {
     return groups
   }
 
-  private static func group(
-    _ key: SnapshotGrouping.Key, _ heads: [SnapshotHead], _ pins: Set<SnapshotID>,
-    _ terms: RetentionTerms
-  ) -> Group {
-    let regular = heads.filter { $0.isRegular && $0.time <= terms.now }
-    var reasons = reasons(forRegular: regular, pins, terms)
-    let isRefused = !terms.mayEmptyGroups && !regular.isEmpty && reasons.isEmpty
-    for head in isRefused ? regular : [] { reasons[head.id] = [.refused] }
-    let entries = heads.map { head in
-      if let known = reasons[head.id] { return Entry(head: head, reasons: known) }
-      let isPinned = pins.contains(head.id)
-      let own = head.isRegular && head.time <= terms.now ? [] : reason(forOther: head, terms)
-      return Entry(head: head, reasons: own + (isPinned ? [.pinned] : []))
-    }
-    return Group(key: key, entries: entries, isRefused: isRefused)
-  }
-
   /// Returns the reasons to keep regular snapshots, for those that are kept.
-  private static func reasons(
+  fileprivate static func reasons(
     forRegular heads: [SnapshotHead], _ pins: Set<SnapshotID>, _ terms: RetentionTerms
   ) -> [SnapshotID: [KeepReason]] {
     let ordered = heads.sortedByAge()
@@ -136,12 +119,35 @@ extension RetentionPlan {
 
   /// Returns the reason to keep a snapshot that is automatic or dated in the future; empty if there
   /// is none.
-  private static func reason(
+  fileprivate static func reason(
     forOther head: SnapshotHead, _ terms: RetentionTerms
   ) -> [KeepReason] {
     if head.time > terms.now { return [.future] }
     guard let seconds = terms.retain(head) else { return [.retainUnknown] }
     return terms.now.since(head.time) < Double(seconds) ? [.retain(seconds: seconds)] : []
+  }
+}
+
+extension RetentionPlan.Group {
+  /// Applies rules to the snapshots of a group.
+  fileprivate init(
+    _ key: SnapshotGrouping.Key, _ heads: [SnapshotHead], pins: Set<SnapshotID>,
+    terms: RetentionTerms
+  ) {
+    let isSubject = { (head: SnapshotHead) in head.isRegular && head.time <= terms.now }
+    let regular = heads.filter(isSubject)
+    var reasons = RetentionPlan.reasons(forRegular: regular, pins, terms)
+    isRefused = !terms.mayEmptyGroups && !regular.isEmpty && reasons.isEmpty
+    if isRefused { for head in regular { reasons[head.id] = [.refused] } }
+    self.key = key
+    entries = heads.map { head in
+      if isSubject(head) {
+        return RetentionPlan.Entry(head: head, reasons: reasons[head.id] ?? [])
+      }
+      let pinned: [KeepReason] = pins.contains(head.id) ? [.pinned] : []
+      return RetentionPlan.Entry(
+        head: head, reasons: RetentionPlan.reason(forOther: head, terms) + pinned)
+    }
   }
 }
 
@@ -163,7 +169,7 @@ extension RetentionPlan {
         key: key,
         entries: heads.map {
           Entry(head: $0, reasons: ids.contains($0.id) ? [] : [.notNamed])
-        })
+        }, isRefused: false)
     }
   }
 

@@ -35,7 +35,8 @@ import Testing
     var random = Seeded.fresh()
     for _ in 0..<(Sampling.isWhole ? 5000 : 500) {
       let scene = try Scene(using: &random)
-      let ahead = [1, hour, day, year].randomElement(using: &random) ?? 1
+      let spans: [Int64] = [1, hour, day, year]
+      let ahead = spans.randomElement(using: &random) ?? 1
       let sequence = UInt64.random(in: 0...40, using: &random)
       let future = SnapshotHead.made(
         -1, at: scene.terms.now + ahead, sequence: sequence, tags: ["a"])
@@ -86,15 +87,17 @@ private struct Scene {
   private static func history(until now: Timestamp, _ random: inout Seeded) -> [SnapshotHead] {
     var heads: [SnapshotHead] = []
     for device in ["a", "b"] {
-      let step = [60, 1800, hour, 6 * hour, day, 5 * day, 20 * day].randomElement(using: &random)
+      let steps: [Int64] = [60, 1800, hour, 6 * hour, day, 5 * day, 20 * day]
+      let step = steps.randomElement(using: &random) ?? day
       let count = Int.random(in: 0...40, using: &random)
       let hasClockErrors = Int.random(in: 0..<4, using: &random) == 0
       var time = now.seconds
       for place in 0..<count {
         let isSame = Int.random(in: 0..<12, using: &random) == 0
-        time -= isSame ? 0 : Int64.random(in: 0...(2 * (step ?? day)), using: &random)
+        time -= isSame ? 0 : Int64.random(in: 0...(2 * step), using: &random)
         let isWrong = hasClockErrors && Int.random(in: 0..<8, using: &random) == 0
-        let error = [-year, -hour, hour, year].randomElement(using: &random) ?? 0
+        let errors: [Int64] = [-year, -hour, hour, year]
+        let error = errors.randomElement(using: &random) ?? 0
         let tags = ["a", "b", "c"].filter { _ in Int.random(in: 0..<4, using: &random) == 0 }
         let isAutomatic = Int.random(in: 0..<8, using: &random) == 0
         let reasons: [Reason] =

@@ -1,5 +1,6 @@
 import ArchiveStore
 import Codecs
+import Foundation
 import Retention
 import SystemIO
 import TestSupport
@@ -18,8 +19,9 @@ import Testing
 
   /// One snapshot a day, the newest an hour ago; `number` 0 is the oldest.
   private func days(_ count: Int, reason: Reason = .manual) -> [SnapshotHead] {
-    (0..<count).map { number in
-      .made(number, at: now + -hour - Int64(count - 1 - number) * day, reason: reason)
+    (0..<count).map { (number: Int) -> SnapshotHead in
+      let age = Int64(count - 1 - number) * day + hour
+      return .made(number, at: now + -age, reason: reason)
     }
   }
 
@@ -74,7 +76,7 @@ import Testing
     let heads = times.enumerated().map { SnapshotHead.made($0, at: $1) }
     for (zone, removed) in [("Europe/Berlin", 1), ("UTC", 0)] {
       var terms = try terms("hourly 5")
-      terms.calendar = try RetentionCalendar(#require(.init(identifier: zone)))
+      terms.calendar = RetentionCalendar(try #require(TimeZone(identifier: zone)))
       // The oldest of three is always kept.
       let all = [SnapshotHead.made(9, at: times[0] + -day, sequence: 0)] + heads
       #expect(RetentionPlan(all, pins: [], terms).removed.count == removed, "\(zone)")

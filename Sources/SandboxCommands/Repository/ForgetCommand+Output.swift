@@ -6,11 +6,11 @@ internal import SystemIO
 extension ForgetCommand {
   /// Prints a plan: each snapshot with the rules that keep it, or only the named ones.
   func show(
-    _ plan: RetentionPlan, _ operation: ForgetOperation, _ console: Console
+    _ plan: RetentionPlan, pins: Set<SnapshotID>, _ console: Console
   ) throws {
     if output.json {
       for entry in plan.groups.flatMap(\.entries) where !entry.isUnnamed {
-        try console.result(entry.json(isPinned: operation.pins.contains(entry.head.id)))
+        try console.result(entry.json(isPinned: pins.contains(entry.head.id)))
       }
       for id in plan.damaged {
         try console.result(["id": .string(id.hex), "damaged": true, "action": "remove"])

@@ -61,8 +61,8 @@ struct ForgetCommand: SandboxCommand {
     let opened = try repository.open().repository
     let operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
     let plan = try snapshots.isEmpty ? planByRules(operation) : planByName(operation, console)
-    try show(plan, operation, console)
-    let removed = try remove(plan, operation, console)
+    try show(plan, pins: operation.pins, console)
+    let removed = try remove(plan, by: operation, console)
     try summarize(plan, removed: removed, console)
     return snapshots.isEmpty ? warn(of: plan, operation, console) : .done
   }
@@ -105,7 +105,7 @@ struct ForgetCommand: SandboxCommand {
 
   /// Removes the snapshots and returns their number; in a dry run the number that would be removed.
   private func remove(
-    _ plan: RetentionPlan, _ operation: ForgetOperation, _ console: Console
+    _ plan: RetentionPlan, by operation: ForgetOperation, _ console: Console
   ) throws -> Int {
     if dryRun { return plan.removed.count }
     let counters = ProgressCounters(of: "snapshot")

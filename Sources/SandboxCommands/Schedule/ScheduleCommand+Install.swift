@@ -20,8 +20,8 @@ extension ScheduleCommand {
           its own.
 
           Backups run once a day by default. systemd runs a missed backup at the next start, cron \
-          does not. With --purge, systemd runs 'purge --watch' permanently, and cron runs 'purge \
-          --yes --quiet' once an hour by default.
+          does not. With --keep rules, snapshots are removed once a week. With --purge, systemd \
+          runs 'purge --watch' permanently, and cron 'purge --yes --quiet' hourly by default.
 
           \(Examples.text([
             "sandboxctl schedule install --systemd --dry-run",
