@@ -125,11 +125,14 @@ let package = Package(
       dependencies: ["ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SystemIO"],
       swiftSettings: optimized + common),
     .target(
+      name: "Retention", dependencies: ["ArchiveStore", "Codecs", "SystemIO"],
+      swiftSettings: optimized + common),
+    .target(
       name: "SandboxCommands",
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
         "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine", "Purge", "Restore",
-        "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
+        "Retention", "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: optimized + common),
@@ -154,6 +157,10 @@ let package = Package(
         "PolicyEngine", "SandboxCommands", "SandboxModel", "SystemIO", "TestSupport", "sandboxctl",
       ],
       exclude: ["Programs", "Snapshots"], swiftSettings: common),
+    .testTarget(
+      name: "RetentionTests",
+      dependencies: ["ArchiveStore", "Codecs", "Retention", "SystemIO", "TestSupport"],
+      swiftSettings: common),
     .testTarget(
       name: "SystemIOTests", dependencies: ["CLinux", "SystemIO", "TestSupport"],
       swiftSettings: common),

@@ -38,6 +38,7 @@ ALLOWED = {
     "DeviceDiscovery": VALUES,
     "AppPackages": VALUES | {"CArchive", "DeviceDiscovery"},
     "SnapshotQueries": VALUES | {"ArchiveStore", "DatabaseCapture", "PolicyEngine"},
+    "Retention": {"ArchiveStore", "Codecs", "SystemIO"},
     "DeviceScan": SCANNED,
     "DeviceTransaction": SCANNED | {"DeviceScan"},
     "Backup": SCANNED | {"DeviceScan", "DeviceTransaction"},
@@ -46,8 +47,8 @@ ALLOWED = {
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "SandboxCommands": SCANNED | {
         "AppPackages", "AppUpdate", "ArgumentParser", "Backup", "BuiltinPolicies", "DeviceScan",
-        "DeviceTransaction", "FoundationEssentials", "Purge", "Restore", "SampleDevice",
-        "SnapshotQueries",
+        "DeviceTransaction", "FoundationEssentials", "Purge", "Restore", "Retention",
+        "SampleDevice", "SnapshotQueries",
     },
     "sandboxctl": {"SandboxCommands"},
 }

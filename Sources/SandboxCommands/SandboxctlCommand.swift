@@ -29,7 +29,8 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
-            CheckCommand.self, PruneCommand.self, RepairCommand.self, LeasesCommand.self,
+            ForgetCommand.self, PruneCommand.self, CheckCommand.self, RepairCommand.self,
+            LeasesCommand.self,
           ]),
         CommandGroup(
           name: "App lifecycle",

@@ -360,6 +360,56 @@ import Testing
     #expect(line.hasSuffix(#" --tag 'it'\''s' --when on-ac || sh -c 'echo 100\%'"#), "\(line)")
   }
 
+  // MARK: - Retention
+
+  @Test(arguments: ["--cron", "--systemd"])
+  func rulesAddARemovalAfterTheBackup(scheduler: String) throws {
+    let plain = try run("schedule", "install", scheduler, "--dry-run").output
+    #expect(!plain.contains("forget"))
+    let outcome = try run(
+      "schedule", "install", scheduler, "--dry-run", "--keep-daily", "7", "--keep-within-weekly",
+      "1y", "--keep-tag", "a,b", "--keep-oldest", "--profile", "home", "--", "--repo", "/my repo")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let words =
+      " forget --keep-daily 7 --keep-within-weekly 1y --keep-tag a,b --keep-oldest "
+      + "--host \(Host.name) --profile home --repo '/my repo' --prune --quiet"
+    #expect(outcome.output.contains(words), "\(outcome.output)")
+    if scheduler == "--cron" {
+      #expect(outcome.output.contains(#/ && \{ \[ "\$\(date \+\\%u\)" != [1-7] \] \|\| /#))
+      #expect(outcome.output.hasSuffix("--quiet; }\n"))
+    } else {
+      let commands = outcome.output.split(separator: "\n").filter { $0.hasPrefix("ExecStart=") }
+      #expect(commands.count == 2)
+      #expect(
+        commands[1].contains(#/^ExecStart=/bin/sh -c "\[ \\"\$\$\(date \+%%u\)\\" != [1-7] /#))
+    }
+  }
+
+  /// The line removes snapshots on one day of the week, and only if the backup succeeded.
+  @Test func removalRunsOnOneDayAfterASuccessfulBackup() throws {
+    let line = try run(
+      "schedule", "install", "--cron", "--dry-run", "--keep-last", "3", "--on-failure",
+      "echo failed"
+    ).output
+    let fields = line.dropLast().split(separator: " ", maxSplits: 5)
+    var command = String(try #require(fields.last)).replacing("\\%", with: "%")
+    command.replace(CommandLine.program, with: "tell")
+    for (status, expected) in [(0, 1), (3, 0)] {
+      var removals = 0
+      for day in 1...7 {
+        let script =
+          "nice() { shift 5; \"$@\"; }; date() { echo \(day); }; "
+          + "tell() { echo \"$1\"; [ $1 != backup ] || return \(status); }; \(command)"
+        let output = try Program.run("sh", ["-c", script]).output
+        let told = output.split(separator: "\n")
+        #expect(told.first == "backup", "\(output)")
+        #expect(told.contains("failed") == (status != 0), "\(output)")
+        removals += told.contains("forget") ? 1 : 0
+      }
+      #expect(removals == expected, "\(command)")
+    }
+  }
+
   /// Each of these was once a syntax error in the whole line, so that the backup never ran.
   @Test(arguments: ["notify-send failed &", "mail -s x me;", "echo failed # tell me", "echo 'a' }"])
   func failureCommandNeverBreaksTheLine(command: String) throws {
@@ -402,6 +452,9 @@ import Testing
     (["install", "--systemd", "--calendar", "daily\nUser=root"], "cannot contain a newline"),
     (["install", "--cron", "--", "--quick"], "unknown option '--quick'"),
     (["install", "--cron", "--when", "on-fire"], "on-fire"),
+    (["install", "--cron", "--keep-last", "0"], "no rule says which snapshots to keep"),
+    (["install", "--cron", "--keep-oldest"], "no rule says which snapshots to keep"),
+    (["install", "--cron", "--purge", "--keep-last", "3"], "cannot be used with '--purge'"),
     (["install", "--systemd", "--purge", "--hourly"], "a time cannot be used with '--purge'"),
     (["install", "--systemd", "--purge", "--random-delay", "1m"], "cannot be used with '--purge'"),
     (["install", "--cron", "--purge", "--metrics", "/m"], "cannot be used with '--purge'"),

@@ -146,6 +146,29 @@ import Testing
     ),
     ("diff", [("diff {device} latest --metadata --json --repo repo", 0)]),
     ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
+    (
+      "snapshots-pin",
+      [
+        ("snapshots pin latest latest --json --repo repo", 0),
+        ("snapshots pin ffffffff --json --repo repo", 1),
+      ]
+    ),
+    (
+      "snapshots-unpin",
+      [
+        ("snapshots unpin latest --json --repo repo", 0),
+        ("snapshots unpin latest --json --repo repo", 0),
+      ]
+    ),
+    (
+      "forget",
+      [
+        ("forget --keep-daily 2 --keep-within 1y --dry-run --json --repo repo", 0),
+        ("forget --keep-tag none --json --repo repo", 3),
+        ("forget {device} --dry-run --json --repo repo", 0), ("forget --json --repo repo", 2),
+        ("forget --keep-last 1 --group-by device --json --repo other", 0),
+      ]
+    ),
     ("check", [("check --read-data --json --repo repo", 0)]),
     (
       "prune",

@@ -31,14 +31,11 @@ struct PruneSweep {
     _ condemned: [String: CondemnedObject], _ needs: inout SnapshotNeeds
   ) throws -> Result {
     var result = Result()
-    let leases = try otherLeases()
-    var due: [String: CondemnedObject] = [:]
-    for (id, object) in condemned {
-      let unaware = leases.filter { !$0.seen.contains(id) }.map(\.name)
-      if unaware.isEmpty { due[id] = object } else { result.waiting[id] = unaware }
-    }
-    guard !due.isEmpty else { return result }
+    guard try !due(condemned, &result).isEmpty else { return result }
     try needs.update()
+    // Again: a program that removes snapshots may have taken one away for a moment.
+    let due = try due(condemned, &result)
+    guard !due.isEmpty else { return result }
     let packs = Set(due.values.flatMap(\.packs))
     needs.search.set(.condemned, of: packs)
     result.kept = needs.search.stillNeeded(among: packs)
@@ -50,6 +47,19 @@ struct PruneSweep {
       try session.lease.remove(CondemnedObject.path(id))
     }
     return result
+  }
+
+  /// Returns the condemned objects that every program with a lease has seen. The others wait.
+  private func due(
+    _ condemned: [String: CondemnedObject], _ result: inout Result
+  ) throws(StoreError) -> [String: CondemnedObject] {
+    let leases = try otherLeases()
+    var due: [String: CondemnedObject] = [:]
+    for (id, object) in condemned {
+      let unaware = leases.filter { !$0.seen.contains(id) }.map(\.name)
+      if unaware.isEmpty { due[id] = object } else { result.waiting[id] = unaware }
+    }
+    return due
   }
 
   /// Writes the index objects that name any of the packs again without these.

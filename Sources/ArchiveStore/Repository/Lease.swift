@@ -93,18 +93,24 @@ final class Lease: Sendable {
   /// Removes an index object through the lease.
   func remove(index id: Digest) throws(StoreError) { try remove(RepositoryLayout.index(id)) }
 
-  /// Removes an object through the lease. If the lease was removed, nothing is deleted, because
-  /// another program may own an object of the same name by then. An object that is already gone is
-  /// ignored.
+  /// Removes an object through the lease. An object that is already gone is ignored.
   func remove(_ object: ObjectPath) throws(StoreError) {
-    let aside = path.appending(ByteString("removed-\(object.name)"))
+    let aside = ByteString("removed-\(object.name)")
+    if let path = try take(object, as: aside) { try storage.remove(path) }
+  }
+
+  /// Moves an object into the lease's directory, from where it is removed at the latest with the
+  /// lease. Returns its new path, or nil if the object is already gone. If the lease was removed,
+  /// the object stays, because another program may own one of the same name by then.
+  func take(_ object: ObjectPath, as name: ByteString) throws(StoreError) -> ObjectPath? {
+    let aside = path.appending(name)
     do {
       try explained { () throws(StoreError) in try storage.rename(object, to: aside) }
     } catch {
       guard error.code == .missing else { throw error }
-      return
+      return nil
     }
-    try storage.remove(aside)
+    return aside
   }
 
   /// Makes a call that needs the lease. If the lease is gone, the error says so.

@@ -45,6 +45,9 @@ enum RepositoryLayout {
     snapshots.appending(ByteString(id.hex + ".json"))
   }
 
+  /// Returns the path of the empty file that pins a snapshot.
+  static func pin(_ id: SnapshotID) -> ObjectPath { pins.appending(ByteString(id.hex)) }
+
   /// Returns the id in an object's file name, or nil if the name is not of that kind.
   static func id(_ name: ByteString, suffix: String) -> Digest? {
     guard let text = name.utf8, text.hasSuffix(suffix) else { return nil }

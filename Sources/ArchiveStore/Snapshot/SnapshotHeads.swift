@@ -83,6 +83,15 @@ extension SnapshotHead: SnapshotListing.Dated {
   var repository: Digest { members.repository }
 }
 
+extension [SnapshotHead] {
+  /// Returns the heads ordered by age, the oldest first (docs/repository-format.md, "Snapshot").
+  public func sortedByAge() -> [SnapshotHead] {
+    var heads = self
+    Repository.sort(&heads)
+    return heads
+  }
+}
+
 /// The heads of a repository's snapshots.
 public struct SnapshotHeads: Sendable {
   /// The heads, the oldest first, in the order of `SnapshotListing`.

@@ -76,6 +76,13 @@ extension Repository {
         try heads.latest(back, named: text, where: isMeant)
       }
     }
+    return try snapshot(snapshotID(matching: text))
+  }
+
+  /// Returns the id that begins with at least four hexadecimal digits. The snapshot is not read.
+  ///
+  /// - Throws: `noSnapshot` if none matches; `ambiguousSnapshot` if several do.
+  public func snapshotID(matching text: String) throws(StoreError) -> SnapshotID {
     let digits = text.lowercased()
     guard digits.utf8.count >= 4, digits.utf8.allSatisfy(Self.isHexadecimal) else {
       throw .noSnapshot(
@@ -88,7 +95,7 @@ extension Repository {
       throw .noSnapshot(
         text, "several snapshot ids begin with it: \(names)", isAmbiguous: true)
     }
-    return try snapshot(id)
+    return id
   }
 
   private static func isHexadecimal(_ digit: UInt8) -> Bool {

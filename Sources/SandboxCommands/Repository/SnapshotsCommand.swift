@@ -17,7 +17,7 @@ struct SnapshotsCommand: ParsableCommand {
           "sandboxctl snapshots --repo repo", "sandboxctl snapshots show latest --repo repo",
         ]))
         """,
-      subcommands: [List.self, Show.self],
+      subcommands: [List.self, Show.self, Pin.self, Unpin.self],
       defaultSubcommand: List.self)
   }
 }
@@ -36,9 +36,9 @@ extension SnapshotsCommand {
           exit status is 13. Snapshots that were read before are listed from a cache if their \
           files did not change; 'sandboxctl check' reads all of them.
 
-          The column 'reason' is shown if some snapshots were not made by hand, and 'scope' if \
-          some are not of a whole device. 'latest' names only snapshots of a whole device, unless \
-          an app is given.
+          The column 'reason' is shown if some snapshots were not made by hand, 'scope' if some \
+          are not of a whole device, and 'pinned' if some are pinned. 'latest' names only \
+          snapshots of a whole device, unless an app is given.
 
           \(Examples.text([
             "sandboxctl snapshots --app notebook --last 3 --repo repo"
@@ -75,15 +75,17 @@ extension SnapshotsCommand {
         throw UsageError(
           .invalidValue, "'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
       }
-      let listing = try repository.open().repository.hostHeads()
+      let opened = try repository.open().repository
+      let listing = try opened.hostHeads()
+      let pins = try opened.pins()
       let meant = listing.heads.filter(isMeant)
       let shown = Array(meant.suffix(last ?? meant.count))
       if output.json {
-        for head in shown { try console.result(head.json) }
+        for head in shown { try console.result(head.json(isPinned: pins.contains(head.id))) }
       } else if shown.isEmpty {
         if !output.quiet { console.note(Self.none(of: listing)) }
       } else {
-        for line in Rows(shown).lines { try console.result(line) }
+        for line in Rows(shown, pins).lines { try console.result(line) }
       }
       for error in listing.damaged { console.warning(error.description) }
       return listing.damaged.isEmpty ? .done : .damaged
@@ -108,11 +110,14 @@ extension SnapshotsCommand.List {
   /// The text output of `snapshots list`, a line for each snapshot.
   ///
   /// The columns for the reason and the scope are omitted if all snapshots were made by hand and of
-  /// whole devices.
+  /// whole devices, and that for pins if none is pinned.
   private struct Rows {
     private let snapshots: [SnapshotHead]
+    private let pins: Set<SnapshotID>
 
-    init(_ snapshots: [SnapshotHead]) { self.snapshots = snapshots }
+    init(_ snapshots: [SnapshotHead], _ pins: Set<SnapshotID>) {
+      (self.snapshots, self.pins) = (snapshots, pins)
+    }
 
     var lines: [String] {
       var table = Table(columns.map { ($0.title, $0.alignment) })
@@ -138,13 +143,15 @@ extension SnapshotsCommand.List {
       let hasParts = snapshots.contains { $0.scope != .device }
       let head = [
         Column("id") { String($0.id.hex.prefix(8)) }, Column("time") { Times.text($0.time) },
-        Column("device") {
-          "\($0.user)@\($0.host):".shown + $0.device.root.description
-        },
+        Column("device") { $0.deviceText },
       ]
       let reason = Column("reason") { $0.reason.rawValue.shown }
       let scope = Column("scope") { $0.scope.text.shown }
-      return head + (hasReasons ? [reason] : []) + (hasParts ? [scope] : []) + [
+      let hasPins = snapshots.contains { pins.contains($0.id) }
+      let pinned = Column("pinned") { [pins] in pins.contains($0.id) ? "yes" : "" }
+      let optional =
+        (hasReasons ? [reason] : []) + (hasParts ? [scope] : []) + (hasPins ? [pinned] : [])
+      return head + optional + [
         Column("policy") { $0.policy.name.shown },
         Column("apps", .right) { Sizes.count($0.apps.count) },
         Column("files", .right) { Sizes.count(Int(clamping: $0.totals.files)) },
@@ -158,7 +165,7 @@ extension SnapshotsCommand.List {
 
 extension Scope {
   /// "device", or the first app and the number of the others.
-  fileprivate var text: String {
+  var text: String {
     guard case .apps(let apps) = self else { return "device" }
     guard let first = apps.first else { return "no app" }
     return apps.count == 1 ? first : "\(first) and \(apps.count - 1) more"
@@ -167,15 +174,18 @@ extension Scope {
 
 extension Scope {
   /// The apps of a snapshot's scope; null for a whole device.
-  fileprivate var json: JSON {
+  var json: JSON {
     if case .apps(let apps) = self { return .array(apps.map { .string($0) }) }
     return .null
   }
 }
 
 extension SnapshotHead {
+  /// The user, the host and the root of the device.
+  var deviceText: String { "\(user)@\(host):".shown + device.root.description }
+
   /// The snapshot as a line of `snapshots --json`.
-  var json: JSON {
+  fileprivate func json(isPinned: Bool) -> JSON {
     .object(
       [
         JSON.Member("id", .string(id.hex)), JSON.Member("time", .string(time.rfc3339)),
@@ -192,6 +202,7 @@ extension SnapshotHead {
         JSON.Member("stored_bytes", .integer(Int64(clamping: totals.stored))),
         JSON.Member("parent", parent.map { .string($0.hex) } ?? .null),
         JSON.Member("tags", .array(tags.map { .string($0) })),
+        JSON.Member("pinned", .bool(isPinned)),
       ])
   }
 }

@@ -89,10 +89,12 @@ struct Crontab {
 extension ScheduledJob {
   /// Returns the job as a line of crontab(5), in which a bare % would end the command.
   func cronLine(host: String) throws -> String {
-    var command = environment.map { "\($0.name)=\(ShellWord.text($0.value)) " }.joined()
-    command += "nice -n 10 ionice -c 3 "
+    var prefix = environment.map { "\($0.name)=\(ShellWord.text($0.value)) " }.joined()
+    prefix += "nice -n 10 ionice -c 3 "
+    var command = prefix
     command += ([program] + words + (isOnMainsOnly ? ["--when", "on-ac"] : []))
       .map(ShellWord.text).joined(separator: " ")
+    if let forget = forgetLine(host: host, prefix: prefix) { command += " && { \(forget); }" }
     if randomDelay > 0 { command = "sleep $(shuf -n 1 -i 0-\(randomDelay)); " + command }
     // One argument for a shell of its own, so that a comment or `exit` in it cannot affect the
     // line.

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Codecs
+internal import Retention
 internal import SystemIO
 
 extension ScheduleCommand {
@@ -19,8 +20,8 @@ extension ScheduleCommand {
           its own.
 
           Backups run once a day by default. systemd runs a missed backup at the next start, cron \
-          does not. With --purge, systemd runs 'purge --watch' permanently, and cron runs 'purge \
-          --yes --quiet' once an hour by default.
+          does not. With --keep rules, snapshots are removed once a week. With --purge, systemd \
+          runs 'purge --watch' permanently, and cron 'purge --yes --quiet' hourly by default.
 
           \(Examples.text([
             "sandboxctl schedule install --systemd --dry-run",
@@ -49,6 +50,8 @@ extension ScheduleCommand {
         "The times to run at: 'Mon..Fri 12:30' for systemd, '30 12 * * 1-5' for cron.",
         valueName: "time"))
     var calendar: String?
+
+    @OptionGroup var keep: RetentionOptions
 
     @Option(
       help: ArgumentHelp(
@@ -122,7 +125,7 @@ extension ScheduleCommand {
       }
       return ScheduledJob(
         work: work, name: try work.name(profile: output.profile), program: program,
-        words: words,
+        words: words, forgetting: try forgetting(words, root),
         environment: environment, calendar: isWatch ? nil : try time(),
         randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when == .onMains,
         onFailure: onFailure)
@@ -133,6 +136,7 @@ extension ScheduleCommand {
       guard purge else { return }
       let misplaced =
         (metrics != nil ? ["--metrics"] : []) + (when != nil ? ["--when"] : [])
+        + (keep.words.isEmpty ? [] : ["--keep-…"])
         + (isWatch && randomDelay != nil ? ["--random-delay"] : [])
         + (isWatch && (hourly || daily || weekly || calendar != nil) ? ["a time"] : [])
       guard misplaced.isEmpty else {
@@ -163,6 +167,20 @@ extension ScheduleCommand {
       try program.requireOnce(words)
       try (parsed as? PurgeCommand)?.check()
       return words
+    }
+
+    /// Returns the arguments with which the job removes snapshots of this host: those of the same
+    /// repository and profile as the backup's; empty without rules.
+    private func forgetting(_ words: [String], _ root: any ParsableCommand.Type) throws -> [String]
+    {
+      if keep.words.isEmpty { return [] }
+      guard !keep.rules.isEmpty else { throw ForgetCommand.noRule }
+      var forget = ["forget"] + keep.words + ["--host", Host.name]
+      if let profile = output.profile { forget += ["--profile", profile] }
+      let backup = try KnownCommand(root).parse(words) as? BackupCommand
+      if let repo = backup?.repository.repo?.utf8 { forget += ["--repo", repo] }
+      _ = try KnownCommand(root).parse(forget)
+      return forget + ["--prune", "--quiet"]
     }
 
     private func time() throws -> ScheduledJob.Calendar {
@@ -211,7 +229,7 @@ extension ScheduleCommand {
     // MARK: - cron
 
     private func installJob(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
-      let line = try job.cronLine(host: Host.machineID ?? Host.name)
+      let line = try job.cronLine(host: ScheduledJob.host)
       if dryRun {
         try console.result(line)
         return .done

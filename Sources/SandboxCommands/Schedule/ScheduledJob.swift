@@ -10,6 +10,8 @@ struct ScheduledJob {
   let program: String
   /// The arguments of the program.
   let words: [String]
+  /// The arguments with which it removes snapshots once a week, after the backup; empty for none.
+  let forgetting: [String]
   /// The environment variables that it needs: the locations of settings, data and caches.
   let environment: [(name: String, value: String)]
   /// The times; nil for a service that runs permanently.
@@ -29,6 +31,21 @@ struct ScheduledJob {
     /// The prefix of the names of its schedules.
     var prefix: String { "sandboxctl-" + rawValue }
   }
+
+  /// The command of the shell that removes snapshots on one day of the week; nil if it never does.
+  ///
+  /// The day follows from the machine, so that machines that share a repository use different ones.
+  ///
+  /// - Parameter prefix: words of the shell before the command.
+  func forgetLine(host: String, prefix: String = "") -> String? {
+    if forgetting.isEmpty { return nil }
+    let day = 1 + Int(Blake2b.hash(Array("\(host) \(name)".utf8)).bytes[3]) % 7
+    let command = ([program] + forgetting).map(ShellWord.text).joined(separator: " ")
+    return "[ \"$(date +%u)\" != \(day) ] || \(prefix)\(command)"
+  }
+
+  /// The identity of this machine, from which times and days of schedules follow.
+  static var host: String { Host.machineID ?? Host.name }
 
   /// The environment variables with the program's locations, which a cron job does not have.
   static let variables = [

@@ -52,7 +52,9 @@ extension Systemd {
     static let mark = "# Written by 'sandboxctl schedule install'."
 
     init(_ job: ScheduledJob) throws {
-      let lines = [job.program, job.onFailure ?? "", job.calendar?.systemd ?? ""] + job.words
+      let lines =
+        [job.program, job.onFailure ?? "", job.calendar?.systemd ?? ""]
+        + job.words + job.forgetting
       guard !lines.contains(where: { $0.contains("\n") }) else {
         throw UsageError(
           .invalidShellText, "a unit line cannot contain a newline", hint: "remove the newline")
@@ -78,6 +80,10 @@ extension Systemd {
       }
       let words = ([job.program] + job.words).map { word($0, isCommand: true) }
       text += "ExecStart=\(words.joined(separator: " "))\n"
+      if let forget = job.forgetLine(host: ScheduledJob.host) {
+        // It runs only if the backup succeeds.
+        text += "ExecStart=/bin/sh -c \(word(forget, isCommand: true))\n"
+      }
       text += "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
       guard job.calendar == nil else { return text }
       // A usage error does not disappear with a restart.

@@ -34,6 +34,9 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   case damaged
   case snapshotNotFound = "snapshot_not_found"
   case snapshotAmbiguous = "snapshot_ambiguous"
+  case snapshotPinned = "snapshot_pinned"
+  /// No other snapshot of the group would be left.
+  case lastSnapshot = "last_snapshot"
   case notDurable = "not_durable"
 
   // MARK: Devices, apps and paths

@@ -1,0 +1,62 @@
+public import Codecs
+internal import SystemIO
+
+/// Pins: empty files that exempt snapshots from removal (docs/repository-format.md, "Pins").
+extension Repository {
+  /// Returns the ids of the pinned snapshots, including snapshots that no longer exist. A missing
+  /// directory counts as empty.
+  public func pins() throws(StoreError) -> Set<SnapshotID> {
+    let names = try storage.listIfPresent(RepositoryLayout.pins) ?? []
+    return Set(names.compactMap { RepositoryLayout.id($0, suffix: "") })
+  }
+
+  /// Pins snapshots. Returns those that were not pinned before.
+  ///
+  /// - Throws: `noSnapshot` if one does not exist, or was removed in the meantime; `leaseLost`.
+  @discardableResult
+  public func pin(_ ids: [SnapshotID]) throws(StoreError) -> Set<SnapshotID> {
+    let lease = try leaseToChangePins()
+    defer { lease.release() }
+    try storage.makeMissing([RepositoryLayout.pins.name], in: .root)
+    let old = try pins()
+    let new = Set(ids).subtracting(old)
+    for id in ids where new.contains(id) {
+      try lease.save([], as: RepositoryLayout.pin(id))
+      try requirePresent(id, lease)
+    }
+    return new
+  }
+
+  /// Checks that a snapshot still exists after its pin was written: a removal looks for the pin
+  /// after it has moved the snapshot away.
+  private func requirePresent(_ id: SnapshotID, _ lease: Lease) throws(StoreError) {
+    if try storage.status(RepositoryLayout.snapshot(id)) != nil { return }
+    try lease.remove(pinOf: id)
+    throw .noSnapshot(String(id.hex.prefix(8)), "it was removed")
+  }
+
+  /// Removes the pins of snapshots. Returns those that were pinned.
+  ///
+  /// - Throws: `leaseLost`.
+  @discardableResult
+  public func unpin(_ ids: [SnapshotID]) throws(StoreError) -> Set<SnapshotID> {
+    let lease = try leaseToChangePins()
+    defer { lease.release() }
+    let old = Set(ids).intersection(try pins())
+    for id in ids where old.contains(id) { try lease.remove(pinOf: id) }
+    return old
+  }
+
+  private func leaseToChangePins() throws(StoreError) -> Lease {
+    try settings.requireKnown(settings.features.write, for: "write", place: place)
+    return try Lease(storage)
+  }
+}
+
+extension Lease {
+  /// Removes the pin of a snapshot through the lease. One that is already gone is ignored.
+  func remove(pinOf id: SnapshotID) throws(StoreError) {
+    let aside = ByteString("unpinned-\(id.hex)")
+    if let path = try take(RepositoryLayout.pin(id), as: aside) { try storage.remove(path) }
+  }
+}

@@ -1,0 +1,127 @@
+public import Codecs
+internal import SystemIO
+
+/// Removes snapshots from a repository (docs/repository-format.md, "Removing snapshots").
+///
+/// Each snapshot disappears with one rename, so after a crash or an error it is either complete or
+/// gone. Packs and the index are not changed: a later prune removes the data that no snapshot needs.
+public struct SnapshotRemoval {
+  private let repository: Repository
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+  private let clock: @Sendable () -> Double
+
+  /// Prepares a removal. Before each snapshot `isStopping` is called; if it returns true, the
+  /// removal throws `interrupted`, and the remaining snapshots stay.
+  public init(
+    _ repository: Repository, counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.init(
+      repository, counters: counters, isStopping: isStopping, clock: Host.monotonicSeconds)
+  }
+
+  /// - Parameter clock: the seconds of a monotonic clock.
+  init(
+    _ repository: Repository, counters: ProgressCounters,
+    isStopping: @escaping @Sendable () -> Bool, clock: @escaping @Sendable () -> Double
+  ) {
+    self.repository = repository
+    self.counters = counters
+    self.isStopping = isStopping
+    self.clock = clock
+  }
+
+  /// The result of a removal.
+  public struct Report: Sendable, Hashable {
+    /// The snapshots that were kept because they are pinned.
+    public internal(set) var pinned: [SnapshotID] = []
+    /// The snapshots that another program had already removed.
+    public internal(set) var gone: [SnapshotID] = []
+    /// The number of removed pins of snapshots that no longer exist.
+    public internal(set) var pins = 0
+
+    /// Creates the report of a removal of no snapshot.
+    public init() {}
+  }
+
+  private var storage: any Storage { repository.storage }
+
+  /// Removes snapshots in the given order, unless they are pinned, and the pins of snapshots that
+  /// no longer exist.
+  ///
+  /// - Parameter removed: called for each snapshot after it was removed, also before an error.
+  /// - Throws: `StoreError`: `leaseLost`, `interrupted`, or the error of the first snapshot that
+  ///   cannot be removed.
+  public func run(
+    _ ids: [SnapshotID], removed: (SnapshotID) -> Void
+  ) throws(StoreError) -> Report {
+    let (settings, place) = (repository.settings, repository.place)
+    try settings.requireKnown(settings.features.write, for: "write", place: place)
+    try settings.requireKnown(settings.features.prune, for: "prune", place: place)
+    let lease = try Lease(storage, clock: clock)
+    defer { lease.release() }
+    var report = Report()
+    for id in ids {
+      try checkNotStopped()
+      try lease.keepAlive()
+      switch try remove(id, lease) {
+      case .removed: removed(id)
+      case .pinned: report.pinned.append(id)
+      case .gone: report.gone.append(id)
+      }
+      counters.didHandle(files: 1)
+    }
+    report.pins = try removePinsOfMissingSnapshots(lease)
+    return report
+  }
+
+  private func checkNotStopped() throws(StoreError) {
+    guard isStopping() else { return }
+    throw StoreError(
+      .interrupted, "remove all of the snapshots from", subject: storage.place,
+      reason: "it was interrupted",
+      hint: "run it again to remove the others")
+  }
+
+  private enum Outcome {
+    case removed
+    case pinned
+    case gone
+  }
+
+  /// Moves a snapshot into the lease and deletes it there. The pin is looked up between the two: a
+  /// program that pins a snapshot looks for the snapshot after it has written the pin, so at least
+  /// one of the two programs sees the other.
+  private func remove(_ id: SnapshotID, _ lease: Lease) throws(StoreError) -> Outcome {
+    let (path, pin) = (RepositoryLayout.snapshot(id), RepositoryLayout.pin(id))
+    if try storage.status(pin) != nil { return .pinned }
+    guard let aside = try lease.take(path, as: ByteString("removed-\(id.hex)")) else {
+      return .gone
+    }
+    do {
+      if try storage.status(pin) == nil {
+        // If this fails, the file is deleted with the lease.
+        try? storage.remove(aside)
+        return .removed
+      }
+    } catch {
+      try? storage.rename(aside, to: path)
+      throw error
+    }
+    try storage.rename(aside, to: path)
+    return .pinned
+  }
+
+  /// Removes the pins of snapshots that no longer exist, and returns their number. The pins are
+  /// listed first, because a snapshot that is pinned now existed before.
+  private func removePinsOfMissingSnapshots(_ lease: Lease) throws(StoreError) -> Int {
+    let pins = try repository.pins()
+    guard !pins.isEmpty, let names = try storage.listIfPresent(RepositoryLayout.snapshots) else {
+      return 0
+    }
+    let lost = pins.subtracting(names.compactMap { RepositoryLayout.id($0, suffix: ".json") })
+    for id in lost.sorted() { try lease.remove(pinOf: id) }
+    return lost.count
+  }
+}

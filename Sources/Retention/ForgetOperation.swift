@@ -1,0 +1,128 @@
+package import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// Removes snapshots from a repository: those that no rule keeps, or those that are named.
+package struct ForgetOperation {
+  package let repository: Repository
+  /// The heads of all snapshots.
+  package let heads: SnapshotHeads
+  /// The pinned snapshots.
+  package let pins: Set<SnapshotID>
+
+  /// Lists the snapshots of a repository.
+  ///
+  /// - Parameter cache: the host's cache of snapshot heads.
+  package init(_ repository: Repository, cache: SnapshotHeadCache?) throws(StoreError) {
+    self.repository = repository
+    heads = try repository.heads(cache: cache)
+    pins = try repository.pins()
+  }
+
+  /// Returns the plan to remove the snapshots that no rule keeps.
+  ///
+  /// - Parameter isMeant: whether a snapshot takes part; others are neither counted nor removed.
+  package func plan(
+    _ terms: RetentionTerms, of isMeant: (SnapshotHead) -> Bool = { _ in true }
+  ) -> RetentionPlan {
+    RetentionPlan(heads.heads.filter(isMeant), pins: pins, terms)
+  }
+
+  /// A named snapshot.
+  package struct Named {
+    package let id: SnapshotID
+    /// Whether it may be removed even if it is damaged.
+    package let isForced: Bool
+
+    /// Names a snapshot.
+    package init(_ id: SnapshotID, isForced: Bool = false) {
+      self.id = id
+      self.isForced = isForced
+    }
+  }
+
+  /// Returns the plan to remove named snapshots.
+  ///
+  /// - Throws: `OperationError` if one is pinned, or the last regular one of its group, unless
+  ///   `mayEmptyGroups`; `StoreError` if one cannot be read and its removal is not forced.
+  package func plan(
+    removing named: [Named], grouping: SnapshotGrouping, mayEmptyGroups: Bool
+  ) throws -> RetentionPlan {
+    let ids = Set(named.map(\.id))
+    let pinned = ids.intersection(pins).sorted()
+    guard pinned.isEmpty else { throw Self.pinned(pinned) }
+    var plan = RetentionPlan(heads.heads, removing: ids, grouping: grouping)
+    if !mayEmptyGroups, let group = plan.emptied.first { throw Self.emptied(group) }
+    let known = Set(heads.heads.map(\.id))
+    var seen: Set<SnapshotID> = []
+    for one in named where !known.contains(one.id) && seen.insert(one.id).inserted {
+      if !one.isForced { throw try damage(of: one.id) }
+      plan.damaged.append(one.id)
+    }
+    return plan
+  }
+
+  /// Removes the snapshots that a plan does not keep.
+  ///
+  /// - Parameter removed: called for each removed snapshot, also before an error.
+  /// - Throws: `StoreError`: `leaseLost`, `interrupted`, or the error of the first snapshot that
+  ///   cannot be removed.
+  package func run(
+    _ plan: RetentionPlan, counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }, removed: (SnapshotID) -> Void
+  ) throws(StoreError) -> SnapshotRemoval.Report {
+    let ids = plan.removed
+    if ids.isEmpty { return SnapshotRemoval.Report() }
+    counters.expect(files: ids.count, bytes: 0)
+    return try SnapshotRemoval(repository, counters: counters, isStopping: isStopping)
+      .run(ids, removed: removed)
+  }
+}
+
+// MARK: - Errors
+
+extension ForgetOperation {
+  private static func pinned(_ ids: [SnapshotID]) -> OperationError {
+    let names = ids.map { String($0.hex.prefix(8)) }
+    let isOne = names.count == 1
+    return OperationError(
+      .failed, code: .snapshotPinned,
+      "cannot forget the snapshot\(isOne ? "" : "s") \(names.joined(separator: ", ")): "
+        + (isOne ? "it is pinned" : "they are pinned"),
+      hint: "'sandboxctl snapshots unpin \(names.joined(separator: " "))' removes the "
+        + (isOne ? "pin" : "pins"))
+  }
+
+  private static func emptied(_ group: RetentionPlan.Group) -> OperationError {
+    let names = group.entries.filter { !$0.isKept && $0.head.isRegular }
+      .map { String($0.head.id.hex.prefix(8)) }
+    let shown = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? ", …" : "")
+    let root = group.entries.last.map { "'\($0.head.device.root)'" } ?? ""
+    return OperationError(
+      .failed, code: .lastSnapshot,
+      "cannot forget \(shown): no other snapshot of the same group is left, of the device \(root)",
+      hint: "add '--allow-last' to remove it nevertheless")
+  }
+
+  /// Returns the error for a snapshot without a head: it is damaged or gone.
+  private func damage(of id: SnapshotID) throws(StoreError) -> StoreError {
+    let name = String(id.hex.prefix(8))
+    do throws(StoreError) {
+      _ = try repository.snapshot(id)
+    } catch {
+      guard error.code != .missing else {
+        return StoreError(
+          .noSnapshot, "find the snapshot", subject: name, reason: "there is none with this id",
+          hint: "run 'sandboxctl snapshots' to list the snapshots")
+      }
+      return StoreError(
+        error.code, "forget the snapshot", subject: name,
+        reason: "it cannot be read: \(error.reason)",
+        hint: "give its full id and '--force' to remove it: \(id.hex)", cause: error.cause)
+    }
+    // It was written after the listing.
+    return StoreError(
+      .busy, "forget the snapshot", subject: name, reason: "it was just made",
+      hint: "run the command again")
+  }
+}

@@ -1,0 +1,183 @@
+// Decides which snapshots of a repository are kept, and removes the others.
+//
+// The choice is pure: it is computed from the snapshots' heads, the rules, the pins, the current time
+// and the calendar of a time zone (`RetentionPlan`), with the semantics of restic's forget. The
+// operation (`ForgetOperation`) carries out exactly such a plan.
+//
+// Not guaranteed: that a snapshot which is kept is intact, because heads are read from a cache. The
+// data of removed snapshots stays in the repository until a prune.
+
+package import ArchiveStore
+package import SystemIO
+
+/// The request for a plan: the rules, and the circumstances under which they apply.
+package struct RetentionTerms {
+  package var rules: RetentionRules
+  package var grouping: SnapshotGrouping
+  /// The current time. Later snapshots are neither counted nor removed.
+  package var now: Timestamp
+  package var calendar: RetentionCalendar
+  /// Returns the number of seconds for which the policy keeps an automatic snapshot, or nil if it is
+  /// unknown.
+  package var retain: (SnapshotHead) -> Int64?
+  /// Whether the rules may remove all snapshots of a group.
+  package var mayEmptyGroups = false
+
+  /// Creates a request.
+  package init(
+    _ rules: RetentionRules, grouping: SnapshotGrouping = [.device, .scope], now: Timestamp,
+    calendar: RetentionCalendar = .host, retain: @escaping (SnapshotHead) -> Int64?
+  ) {
+    self.rules = rules
+    self.grouping = grouping
+    self.now = now
+    self.calendar = calendar
+    self.retain = retain
+  }
+}
+
+/// The snapshots to keep and to remove.
+package struct RetentionPlan {
+  /// A snapshot and the reasons to keep it.
+  package struct Entry {
+    package let head: SnapshotHead
+    /// The reasons; empty if the snapshot is to be removed.
+    package let reasons: [KeepReason]
+
+    package var isKept: Bool { !reasons.isEmpty }
+  }
+
+  /// The snapshots with a common key.
+  package struct Group {
+    package let key: SnapshotGrouping.Key
+    /// The snapshots, the oldest first.
+    package let entries: [Entry]
+    /// Whether the rules keep no snapshot of the group, which is refused: all stay.
+    package let isRefused: Bool
+
+    package var kept: Int { entries.count(where: \.isKept) }
+    package var removed: Int { entries.count - kept }
+  }
+
+  /// The groups, in the order of their oldest snapshots.
+  package let groups: [Group]
+  /// Damaged snapshots to remove, which belong to no group.
+  package var damaged: [SnapshotID] = []
+
+  /// The snapshots to remove, the oldest of each group first.
+  package var removed: [SnapshotID] {
+    groups.flatMap { $0.entries.filter { !$0.isKept }.map(\.head.id) } + damaged
+  }
+}
+
+// MARK: - By rules
+
+extension RetentionPlan {
+  /// Applies rules to snapshots.
+  ///
+  /// Snapshots dated in the future are kept and do not take part. Automatic snapshots are kept as
+  /// long as the policy says. All others are subject to the rules, from the newest to the oldest of
+  /// each group, by age (docs/repository-format.md, "Snapshot"). Pinned ones are kept in any case.
+  package init(_ heads: [SnapshotHead], pins: Set<SnapshotID>, _ terms: RetentionTerms) {
+    groups = Self.grouped(heads, by: terms.grouping).map { key, heads in
+      Group(key, heads, pins: pins, terms: terms)
+    }
+  }
+
+  private static func grouped(
+    _ heads: [SnapshotHead], by grouping: SnapshotGrouping
+  ) -> [(key: SnapshotGrouping.Key, heads: [SnapshotHead])] {
+    var places: [SnapshotGrouping.Key: Int] = [:]
+    var groups: [(key: SnapshotGrouping.Key, heads: [SnapshotHead])] = []
+    for head in heads {
+      let key = grouping.key(of: head)
+      let place = places[key] ?? groups.count
+      if place == groups.count {
+        places[key] = place
+        groups.append((key, []))
+      }
+      groups[place].heads.append(head)
+    }
+    return groups
+  }
+
+  /// Returns the reasons to keep regular snapshots, for those that are kept.
+  fileprivate static func reasons(
+    forRegular heads: [SnapshotHead], _ pins: Set<SnapshotID>, _ terms: RetentionTerms
+  ) -> [SnapshotID: [KeepReason]] {
+    let ordered = heads.sortedByAge()
+    guard let newest = ordered.last, let oldest = ordered.first else { return [:] }
+    var walk = RuleWalk(terms.rules, newest: newest.time, calendar: terms.calendar)
+    var reasons: [SnapshotID: [KeepReason]] = [:]
+    for head in ordered.reversed() {
+      var found = walk.reasons(for: head, isOldest: head.id == oldest.id)
+      if pins.contains(head.id) { found.append(.pinned) }
+      if !found.isEmpty { reasons[head.id] = found }
+    }
+    return reasons
+  }
+
+  /// Returns the reason to keep a snapshot that is automatic or dated in the future; empty if there
+  /// is none.
+  fileprivate static func reason(
+    forOther head: SnapshotHead, _ terms: RetentionTerms
+  ) -> [KeepReason] {
+    if head.time > terms.now { return [.future] }
+    guard let seconds = terms.retain(head) else { return [.retainUnknown] }
+    return terms.now.since(head.time) < Double(seconds) ? [.retain(seconds: seconds)] : []
+  }
+}
+
+extension RetentionPlan.Group {
+  /// Applies rules to the snapshots of a group.
+  fileprivate init(
+    _ key: SnapshotGrouping.Key, _ heads: [SnapshotHead], pins: Set<SnapshotID>,
+    terms: RetentionTerms
+  ) {
+    let isSubject = { (head: SnapshotHead) in head.isRegular && head.time <= terms.now }
+    let regular = heads.filter(isSubject)
+    var reasons = RetentionPlan.reasons(forRegular: regular, pins, terms)
+    isRefused = !terms.mayEmptyGroups && !regular.isEmpty && reasons.isEmpty
+    if isRefused { for head in regular { reasons[head.id] = [.refused] } }
+    self.key = key
+    entries = heads.map { head in
+      if isSubject(head) {
+        return RetentionPlan.Entry(head: head, reasons: reasons[head.id] ?? [])
+      }
+      let pinned: [KeepReason] = pins.contains(head.id) ? [.pinned] : []
+      return RetentionPlan.Entry(
+        head: head, reasons: RetentionPlan.reason(forOther: head, terms) + pinned)
+    }
+  }
+}
+
+extension SnapshotHead {
+  /// Whether the rules apply to it: an operation made the others automatically, and the policy says
+  /// how long they are kept. A reason of a later version counts as regular.
+  package var isRegular: Bool {
+    ![.preUpdate, .preRestore, .preRollback, .uninstall].contains(reason)
+  }
+}
+
+// MARK: - By name
+
+extension RetentionPlan {
+  /// Removes the named snapshots and keeps all others.
+  init(_ heads: [SnapshotHead], removing ids: Set<SnapshotID>, grouping: SnapshotGrouping) {
+    groups = Self.grouped(heads, by: grouping).map { key, heads in
+      Group(
+        key: key,
+        entries: heads.map {
+          Entry(head: $0, reasons: ids.contains($0.id) ? [] : [.notNamed])
+        }, isRefused: false)
+    }
+  }
+
+  /// The groups with regular snapshots that the plan removes all.
+  var emptied: [Group] {
+    groups.filter { group in
+      let regular = group.entries.filter(\.head.isRegular)
+      return regular.contains { !$0.isKept } && !regular.contains(where: \.isKept)
+    }
+  }
+}

@@ -1,0 +1,239 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import PolicyEngine
+internal import Retention
+internal import SandboxModel
+internal import SnapshotQueries
+internal import SystemIO
+
+/// `sandboxctl forget`: removes snapshots, by rules or by name.
+struct ForgetCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "forget",
+      abstract: "Remove snapshots by rules, or by name",
+      usage: "sandboxctl forget (<snap> ... | --keep-last <n> ...) [--dry-run] [<options>]",
+      discussion: """
+        Removes the snapshots that none of the --keep rules keeps, for each device and scope, or \
+        those that are named. Pinned snapshots and those dated in the future stay; those made \
+        before an update, a restore or a removal follow the policy. A group's last one is refused.
+
+        See sandboxctl-forget(1) for the rules, the JSON output and the exit statuses.
+
+        \(Examples.text([
+          "sandboxctl forget --keep-daily 7 --keep-weekly 5 --repo repo --dry-run",
+          "sandboxctl forget --keep-within 14d --keep-monthly 12 --repo repo",
+        ]))
+        """)
+  }
+
+  @Argument(
+    help: ArgumentHelp(
+      "The snapshots to remove, whatever the rules say.", valueName: "snap"))
+  var snapshots: [String] = []
+
+  @OptionGroup var keep: RetentionOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Apply the rules to each group of snapshots with the same device, scope or tags; '' for one "
+        + "group (default: device,scope).", valueName: "names"))
+  var groupBy: GroupBy = .standard
+
+  @OptionGroup var filter: FilterOptions
+
+  @Flag(help: "Allow that no snapshot of a group is left.")
+  var allowLast = false
+
+  @Flag(help: "Also remove a snapshot that cannot be read, if it is named by its full id.")
+  var force = false
+
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+  var dryRun = false
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    if snapshots.isEmpty { try requireRules() }
+    let opened = try repository.open().repository
+    let operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
+    let plan = try snapshots.isEmpty ? planByRules(operation) : planByName(operation, console)
+    try show(plan, pins: operation.pins, console)
+    let removed = try remove(plan, by: operation, console)
+    try summarize(plan, removed: removed, console)
+    return snapshots.isEmpty ? warn(of: plan, operation, console) : .done
+  }
+
+  private func requireRules() throws {
+    if keep.rules.isEmpty { throw Self.noRule }
+  }
+
+  /// The error for rules that keep nothing.
+  static var noRule: UsageError {
+    UsageError(
+      .optionRequired, "no rule says which snapshots to keep",
+      hint: "give a rule, for example '--keep-daily 7', or name the snapshots to remove")
+  }
+
+  private func planByRules(_ operation: ForgetOperation) -> RetentionPlan {
+    let policies = RetainTimes()
+    var terms = RetentionTerms(
+      keep.rules, grouping: groupBy.grouping, now: Host.now(), retain: policies.seconds)
+    terms.mayEmptyGroups = allowLast
+    return operation.plan(terms, of: filter.isMeant)
+  }
+
+  private func planByName(
+    _ operation: ForgetOperation, _ console: Console
+  ) throws -> RetentionPlan {
+    let finder = SnapshotFinder(operation.repository, console)
+    let named = try snapshots.map { text in
+      let name = try SnapshotName(text)
+      guard case .id(let digits) = name else {
+        return ForgetOperation.Named(try finder.find(name).id)
+      }
+      let id = try operation.repository.snapshotID(matching: digits)
+      let isFull = digits.utf8.count == id.hex.utf8.count
+      return ForgetOperation.Named(id, isForced: force && isFull)
+    }
+    return try operation.plan(
+      removing: named, grouping: groupBy.grouping, mayEmptyGroups: allowLast)
+  }
+
+  /// Removes the snapshots and returns their number; in a dry run the number that would be removed.
+  private func remove(
+    _ plan: RetentionPlan, by operation: ForgetOperation, _ console: Console
+  ) throws -> Int {
+    if dryRun { return plan.removed.count }
+    let counters = ProgressCounters(of: "snapshot")
+    var removed = 0
+    do {
+      let report = try progress.run(counters, output) { isStopping in
+        try operation.run(plan, counters: counters, isStopping: isStopping) { _ in removed += 1 }
+      }
+      for id in report.pinned {
+        console.warning("the snapshot \(id.hex.prefix(8)) was pinned in the meantime: it stays")
+      }
+    } catch {
+      if removed > 0 {
+        console.note("\(removed) of \(Sizes.count(plan.removed.count, "snapshot")) were removed")
+      }
+      throw error
+    }
+    return removed
+  }
+
+  /// Prints warnings about snapshots to which the rules do not apply, and returns the status.
+  private func warn(
+    of plan: RetentionPlan, _ operation: ForgetOperation, _ console: Console
+  ) -> ExitStatus {
+    let entries = plan.groups.flatMap(\.entries)
+    for entry in entries where entry.reasons.contains(.future) {
+      console.warning(
+        "the snapshot \(entry.head.id.hex.prefix(8)) is dated in the future "
+          + "(\(Times.text(entry.head.time))): it is kept and does not count")
+    }
+    let unknown = entries.filter { $0.reasons.contains(.retainUnknown) }.map(\.head.id)
+    if !unknown.isEmpty {
+      console.warning(
+        "no policy says how long automatic snapshots are kept: \(Sizes.count(unknown.count)) kept"
+          + unknown.shortNames)
+    }
+    let refused = plan.groups.filter(\.isRefused)
+    for group in refused {
+      console.warning(
+        "no rule keeps a snapshot of \(GroupText(group).title): all \(group.kept) are kept")
+    }
+    if !refused.isEmpty {
+      console.hint("add a rule such as '--keep-last 1', or '--allow-last' to remove all of a group")
+    }
+    for error in operation.heads.damaged { console.warning(error.description) }
+    if !operation.heads.damaged.isEmpty { return .damaged }
+    return refused.isEmpty ? .done : .doneInPart
+  }
+}
+
+extension ForgetCommand {
+  /// The snapshots that take part.
+  struct FilterOptions: ParsableArguments {
+    @Option(
+      name: .customLong("app"),
+      help: ArgumentHelp(
+        "Apply the rules only to snapshots with this app: its identifier, the last component of "
+          + "it, or its display name; may be repeated.", valueName: "app"))
+    var apps: [String] = []
+
+    @Option(
+      name: .customLong("host"),
+      help: ArgumentHelp(
+        "Apply the rules only to snapshots of this host; may be repeated.", valueName: "host"))
+    var hosts: [String] = []
+
+    @Option(
+      name: .customLong("tag"),
+      help: ArgumentHelp(
+        "Apply the rules only to snapshots with all of these tags, separated by commas, or without "
+          + "tags if empty; may be repeated.", valueName: "tags"))
+    var tags: [SnapshotTags] = []
+
+    /// Whether a snapshot takes part: it matches one value of each option that is given.
+    func isMeant(_ head: SnapshotHead) -> Bool {
+      (hosts.isEmpty || hosts.contains(head.host))
+        && (tags.isEmpty || tags.contains { $0.list.matches(head) })
+        && (apps.isEmpty || apps.contains { name in head.apps.contains { $0.isCalled(name) } })
+    }
+  }
+
+  /// The properties by which snapshots are grouped.
+  struct GroupBy: ExpressibleByArgument {
+    let grouping: SnapshotGrouping
+
+    static let standard = GroupBy(grouping: [.device, .scope])
+
+    private init(grouping: SnapshotGrouping) { self.grouping = grouping }
+
+    init?(argument: String) {
+      guard let grouping = SnapshotGrouping(argument) else { return nil }
+      self.grouping = grouping
+    }
+  }
+}
+
+/// The times for which the policies of this host keep automatic snapshots.
+private final class RetainTimes {
+  private struct Key: Hashable {
+    let policy: String
+    let layout: String
+  }
+
+  private var known: [Key: [RetainedItem: Int64]] = [:]
+
+  /// Returns the seconds for which the policy of a snapshot, or the default one of its layout, keeps
+  /// it; nil if neither says so.
+  func seconds(_ head: SnapshotHead) -> Int64? {
+    let item: RetainedItem? =
+      switch head.reason {
+      case .preUpdate: .preUpdateSnapshot
+      case .preRestore: .preRestoreSnapshot
+      case .preRollback: .preRollbackSnapshot
+      case .uninstall: .uninstallSnapshot
+      default: nil
+      }
+    let key = Key(policy: head.policy.name, layout: head.device.layout)
+    let times = known[key] ?? Self.times(key)
+    known[key] = times
+    return item.flatMap { times[$0] }
+  }
+
+  private static func times(_ key: Key) -> [RetainedItem: Int64] {
+    guard let layout = Layout(rawValue: key.layout),
+      let library = try? PolicyFiles.library(policy: key.policy, layout: layout, extra: [])
+    else { return [:] }
+    let name = library.policy(key.policy) == nil ? nil : key.policy
+    let request = PolicyRequest(policy: name, layout: layout)
+    return (try? library.compile(request))?.retain ?? [:]
+  }
+}

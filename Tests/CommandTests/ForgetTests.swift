@@ -1,0 +1,343 @@
+import ArchiveStore
+import Codecs
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `forget`, `snapshots pin` and `unpin` on the command line.
+@Suite struct ForgetTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("init repo --plain --no-default")
+  }
+
+  private var directory: String { cli.directory.string + "/repo" }
+
+  /// Writes a snapshot without content. Returns its id.
+  @discardableResult
+  private func make(
+    _ time: String, sequence: UInt64 = 0, tags: [String] = [], reason: Reason = .manual,
+    apps: [String] = [], device: String = "a", policy: String = "flatpak"
+  ) throws -> String {
+    let storage = try LocalStorage(path: ByteString(directory))
+    let repository = try Repository.open(storage)
+    var snapshot = Snapshot(
+      repository: repository.id, source: Blake2b.hash(Array(device.utf8)), sequence: sequence,
+      time: try #require(Timestamp(rfc3339: time)), host: "host-\(device)", user: "user",
+      device: DeviceRecord(
+        identity: device, platform: "linux", layout: "flatpak", root: ByteString("/" + device)),
+      scope: apps.isEmpty ? .device : .apps(apps), reason: reason,
+      policy: PolicyRecord(name: policy, digest: Blake2b.hash([])),
+      tree: TreeReference(Blake2b.hash([])), program: "test")
+    snapshot.tags = tags
+    snapshot.apps = apps.map { AppRecord(identifier: $0, containers: ["x"]) }
+    let bytes = Array(snapshot.json.compact.utf8) + [UInt8(ascii: "\n")]
+    let id = Blake2b.hash(bytes).hex
+    try cli.directory.write(bytes, at: ByteString("repo/snapshots/\(id).json"))
+    return id
+  }
+
+  /// Makes a snapshot on each of the first days of January 2026, at noon.
+  private func january(_ days: Int) throws -> [String] {
+    try (1...days).map { try make("2026-01-\($0 < 10 ? "0" : "")\($0)T12:00:00Z") }
+  }
+
+  private func names(_ directory: String) throws -> Set<String> {
+    Set(try FileManager.default.contentsOfDirectory(atPath: self.directory + "/" + directory))
+  }
+
+  private func present() throws -> Set<String> {
+    Set(try names("snapshots").map { String($0.dropLast(5)) })
+  }
+
+  private func short(_ id: String) -> String { String(id.prefix(8)) }
+
+  // MARK: - Rules
+
+  @Test func tableNamesTheRulesThatKeepEachSnapshot() throws {
+    let ids = try january(5)
+    let line = "forget --keep-last 1 --keep-daily 2 --keep-weekly 2 --repo repo"
+    let dry = try cli.succeed(line + " --dry-run")
+    #expect(
+      dry == """
+        user@host-a:/a, scope device: keep 2, remove 3
+          action  id        time              kept by
+          remove  \(short(ids[0]))  2026-01-01 12:00
+          remove  \(short(ids[1]))  2026-01-02 12:00
+          remove  \(short(ids[2]))  2026-01-03 12:00
+          keep    \(short(ids[3]))  2026-01-04 12:00  daily, weekly
+          keep    \(short(ids[4]))  2026-01-05 12:00  last, daily, weekly
+
+        would remove 3 of 5 snapshots
+
+        """)
+    #expect(try present() == Set(ids))
+    let told = try cli.succeed(line)
+    #expect(told == dry.replacing("would remove", with: "removed"))
+    #expect(try present() == [ids[3], ids[4]])
+    #expect(try names("leases").isEmpty)
+    #expect(try cli.succeed(line).hasSuffix("removed 0 of 2 snapshots\n"))
+    #expect(try cli.succeed(line + " --quiet").isEmpty)
+    #expect(try cli.snapshots() == [ids[3], ids[4]])
+  }
+
+  @Test func slotsFollowTheTimeZoneOfTheHost() throws {
+    // 23:30 and 0:30 in UTC are one day in Tokyo and two in UTC. The oldest is kept in any case.
+    let ids = try ["01T10:00", "10T23:30", "11T00:30"].map { try make("2026-01-\($0):00Z") }
+    for (zone, removed) in [("UTC", 0), ("Asia/Tokyo", 1), ("America/New_York", 1)] {
+      let outcome = try cli.run(
+        ["forget", "--keep-daily", "9", "--repo", "repo", "--dry-run"], environment: ["TZ": zone])
+      #expect(outcome.output.hasSuffix("would remove \(removed) of 3 snapshots\n"), "\(zone)")
+    }
+    #expect(try present() == Set(ids))
+  }
+
+  @Test func groupsAndFiltersLimitTheRules() throws {
+    let first = try january(3)
+    let other = try make("2025-01-01T00:00:00Z", device: "b")
+    let app = try make("2025-01-02T00:00:00Z", tags: ["x"], apps: ["org.example.notes"])
+    let all = Set(first + [other, app])
+    let line = "forget --keep-last 1 --repo repo --dry-run "
+    for (options, kept, count) in [
+      ("", 3, 5), ("--group-by device", 2, 5), ("--group-by scope", 2, 5),
+      ("--group-by tags", 2, 5), ("--host host-a", 2, 4), ("--host host-b --host host-a", 3, 5),
+      ("--tag x", 1, 1), ("--tag x,y", 0, 0), ("--app notes", 1, 1), ("--host nobody", 0, 0),
+    ] {
+      let summary = try cli.succeed(line + options)
+      #expect(
+        summary.hasSuffix(
+          "would remove \(count - kept) of \(count) snapshot\(count == 1 ? "" : "s")\n"),
+        "\(options): \(summary)")
+    }
+    let one = try cli.run(
+      ["forget", "--keep-last", "1", "--group-by", "", "--repo", "repo", "--dry-run"])
+    #expect(one.output.contains("all snapshots: keep 1, remove 4\n"), "\(one.output)")
+    #expect(one.output.contains("  user@host-b:/b  "), "\(one.output)")
+    let untagged = try cli.run(
+      ["forget", "--keep-tag", "", "--group-by", "", "--repo", "repo", "--dry-run"])
+    #expect(untagged.output.contains("  no tags\n"), "\(untagged.output)")
+    #expect(try present() == all)
+  }
+
+  @Test func groupIsNotEmptiedByRules() throws {
+    let ids = try january(3) + [make("2026-02-01T00:00:00Z", tags: ["x"], device: "b")]
+    _ = try make("2026-01-15T00:00:00Z", device: "b")
+    let line = "forget --keep-tag x --repo repo"
+    let outcome = try cli.run(line)
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains(
+        "warning: no rule keeps a snapshot of user@host-a:/a, scope device: all 3 are kept"),
+      "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: add a rule such as '--keep-last 1', or '--allow-last'"))
+    #expect(outcome.output.contains("  refused\n"))
+    #expect(try present() == Set(ids))
+    #expect(try cli.run(line + " --allow-last").code == 0)
+    #expect(try present() == [ids[3]])
+  }
+
+  @Test(arguments: [
+    ([], "no rule says which snapshots to keep"),
+    (["--keep-last", "0"], "no rule says which snapshots to keep"),
+    (["--keep-oldest"], "no rule says which snapshots to keep"),
+    (["--keep-daily", "-1"], "'-1'"), (["--keep-daily", "many"], "'many' is invalid"),
+    (["--keep-within", "1w"], "'1w' is invalid"), (["--keep-tag", "a,,b"], "'a,,b' is invalid"),
+    (["--keep-last", "1", "--group-by", "colour"], "'colour' is invalid"),
+    (["yesterday"], "'yesterday' does not name a snapshot"),
+  ])
+  func wrongUsageIsRefused(_ words: [String], _ says: String) throws {
+    let ids = try january(2)
+    let outcome = try cli.run(["forget", "--repo", "repo"] + words)
+    #expect(outcome.code == 2 && outcome.output.isEmpty)
+    #expect(outcome.errors.contains(says), "\(outcome.errors)")
+    #expect(try present() == Set(ids))
+  }
+
+  @Test func futureSnapshotIsKeptAndNamed() throws {
+    let ids = try january(3) + [make("2199-01-01T00:00:00Z", sequence: 9)]
+    let outcome = try cli.run("forget --keep-last 1 --repo repo")
+    #expect(outcome.code == 0)
+    #expect(
+      outcome.errors.contains(
+        "warning: the snapshot \(short(ids[3])) is dated in the future (2199-01-01 00:00): "),
+      "\(outcome.errors)")
+    #expect(try present() == [ids[2], ids[3]])
+  }
+
+  @Test func automaticSnapshotsFollowThePolicy() throws {
+    let old = try make("2026-01-01T00:00:00Z", reason: .preUpdate, apps: ["a"])
+    let unknown = try make("2026-01-02T00:00:00Z", reason: .uninstall, policy: "elsewhere")
+    let now = Host.now()
+    let new = try [Reason.preUpdate, .preRestore, .preRollback, .uninstall].enumerated().map {
+      try make(
+        Timestamp(seconds: now.seconds - 86_400 - Int64($0)).rfc3339, reason: $1, apps: ["a"])
+    }
+    let regular = try january(2)
+    let told = try cli.succeed("forget --keep-last 1 --repo repo")
+    #expect(told.split(separator: "\n").count { $0.hasSuffix("  retain 31d") } == 4, "\(told)")
+    // The policy of another host is replaced by the default one of the layout.
+    #expect(try present() == Set(new + [regular[1]]), "\(old) \(unknown)")
+    // The user's policies apply.
+    try cli.directory.write(
+      "overlay: mine\nschema: 1\nlayout: flatpak\nretain: {pre-restore-snapshot: 1h}\n",
+      at: "home/.config/sandboxctl/policies/mine.yaml")
+    _ = try cli.succeed("forget --keep-last unlimited --repo repo")
+    #expect(try present() == Set(new + [regular[1]]).subtracting([new[1]]))
+  }
+
+  // MARK: - Names
+
+  @Test func namedSnapshotsAreRemoved() throws {
+    let ids = try january(5)
+    let told = try cli.succeed("forget \(short(ids[1])) latest~1 --keep-last 9 --repo repo")
+    #expect(
+      told == """
+        user@host-a:/a, scope device: keep 3, remove 2
+          action  id        time              kept by
+          remove  \(short(ids[1]))  2026-01-02 12:00
+          remove  \(short(ids[3]))  2026-01-04 12:00
+
+        removed 2 of 5 snapshots
+
+        """)
+    #expect(try present() == [ids[0], ids[2], ids[4]])
+    let missing = try cli.run("forget \(ids[1]) --repo repo")
+    #expect(missing.code == 1 && missing.errors.contains("cannot find the snapshot"))
+  }
+
+  @Test func lastSnapshotOfAGroupIsRefused() throws {
+    let ids = try january(2)
+    let other = try make("2026-02-01T00:00:00Z", device: "b")
+    for line in ["forget \(ids[0]) \(ids[1])", "forget \(other)"] {
+      let outcome = try cli.run(line + " --repo repo")
+      #expect(outcome.code == 1 && outcome.output.isEmpty)
+      #expect(outcome.errors.contains("no other snapshot of the same group is left"))
+      #expect(outcome.errors.contains("hint: add '--allow-last'"))
+    }
+    #expect(try present().count == 3)
+    #expect(try cli.run("forget \(other) --group-by scope --repo repo").code == 0)
+    #expect(try cli.run("forget \(ids[0]) \(ids[1]) --allow-last --repo repo").code == 0)
+    #expect(try present().isEmpty)
+  }
+
+  @Test func damagedSnapshotIsRemovedByFullIdOnly() throws {
+    let ids = try january(3)
+    try cli.directory.write("damaged", at: ByteString("repo/snapshots/\(ids[1]).json"))
+    let rules = try cli.run("forget --keep-last 1 --repo repo")
+    #expect(rules.code == 13 && rules.errors.contains("snapshots/\(ids[1]).json"))
+    #expect(try present() == [ids[1], ids[2]])
+    for line in ["forget \(ids[1])", "forget \(short(ids[1])) --force"] {
+      let outcome = try cli.run(line + " --repo repo")
+      #expect(outcome.code == 13, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("hint: give its full id and '--force'"), "\(outcome.errors)")
+    }
+    let told = try cli.succeed("forget \(ids[1]) --force --repo repo")
+    #expect(told == "damaged snapshot: remove \(ids[1])\n\nremoved 1 of 2 snapshots\n")
+    #expect(try present() == [ids[2]])
+  }
+
+  // MARK: - Pins
+
+  @Test func pinnedSnapshotStaysUntilItIsUnpinned() throws {
+    let ids = try january(4)
+    #expect(
+      try cli.succeed("snapshots pin \(short(ids[0])) latest --repo repo")
+        == "pinned \(short(ids[0]))\npinned \(short(ids[3]))\n")
+    #expect(
+      try cli.succeed("snapshots pin latest --repo repo")
+        == "\(short(ids[3])) is already pinned\n")
+    #expect(try names("pins") == [ids[0], ids[3]])
+    let listed = try cli.jsonLines("snapshots --json --repo repo")
+    #expect(listed.map { $0["pinned"] as? Bool } == [true, false, false, true])
+    let table = try cli.succeed("snapshots --repo repo").split(separator: "\n")
+    #expect(table[0].contains("  pinned  ") && table[1].contains("  yes  "), "\(table)")
+    #expect(!table[2].contains("yes"))
+
+    let outcome = try cli.run("forget \(ids[0]) \(ids[1]) --repo repo")
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("cannot forget the snapshot \(short(ids[0])): it is pinned"))
+    #expect(outcome.errors.contains("hint: 'sandboxctl snapshots unpin \(short(ids[0]))'"))
+    #expect(try present() == Set(ids))
+    let told = try cli.succeed("forget --keep-last 1 --repo repo")
+    #expect(told.contains("  pinned\n") && told.contains("  last, pinned\n"), "\(told)")
+    #expect(try present() == [ids[0], ids[3]])
+
+    let unpinned = try cli.jsonLines("snapshots unpin \(ids[0]) \(ids[0]) --json --repo repo")
+    #expect(unpinned.count == 2 && unpinned[0]["changed"] as? Bool == true)
+    #expect(
+      try cli.succeed("snapshots unpin \(ids[0]) --repo repo")
+        == "\(short(ids[0])) is not pinned\n")
+    _ = try cli.succeed("forget --keep-last 1 --repo repo --quiet")
+    #expect(try present() == [ids[3]] && names("pins") == [ids[3]])
+  }
+
+  @Test func pinOfAMissingSnapshotIsRemoved() throws {
+    let ids = try january(3)
+    _ = try cli.succeed("snapshots pin \(ids[0]) --repo repo --quiet")
+    try FileManager.default.removeItem(atPath: "\(directory)/snapshots/\(ids[0]).json")
+    _ = try cli.succeed("forget --keep-last 1 --repo repo")
+    #expect(try names("pins").isEmpty)
+  }
+
+  // MARK: - Stores
+
+  @Test func readOnlyStoreIsReported() throws {
+    let ids = try january(3)
+    _ = try cli.succeed("snapshots --repo repo")
+    guard Mount.isPermitted() else { return }
+    let path = cli.directory.path("repo")
+    let mount = try Mount(binding: path, on: path)
+    _ = try Program.run("mount", ["-o", "remount,ro,bind", directory])
+    defer { withExtendedLifetime(mount) {} }
+    let dry = try cli.succeed("forget --keep-last 1 --repo repo --dry-run")
+    #expect(dry.hasSuffix("would remove 2 of 3 snapshots\n"))
+    // Nothing to remove needs no write.
+    #expect(try cli.run("forget --keep-last 9 --repo repo").code == 0)
+    for line in ["forget --keep-last 1", "forget latest", "snapshots pin latest"] {
+      let outcome = try cli.run(line + " --json --repo repo")
+      #expect(outcome.code == 1)
+      let failure = try CommandLine.object(
+        try #require(outcome.errors.split(separator: "\n").last))
+      #expect(failure["code"] as? String == "read_only", "\(failure)")
+      #expect((failure["error"] as? String)?.contains("cannot write to the repository") == true)
+    }
+    #expect(try present() == Set(ids))
+  }
+
+  @Test func missingRepositoryIsReported() throws {
+    for line in ["forget --keep-last 1", "snapshots pin latest", "snapshots unpin latest"] {
+      #expect(try cli.run(line + " --repo none").code == 10)
+    }
+  }
+
+  @Test func dataOfRemainingSnapshotsIsRestored() throws {
+    let backup = "backup --layout folder --root tree --repo repo --quiet"
+    for number in 1...4 {
+      try cli.directory.write("text \(number)", at: "tree/file")
+      _ = try cli.succeed(backup)
+    }
+    _ = try cli.succeed("forget --keep-last 2 --repo repo --quiet")
+    #expect(try cli.succeed("dump latest:folders/tree/file --repo repo") == "text 4")
+    #expect(try cli.succeed("dump latest~1:folders/tree/file --repo repo") == "text 3")
+    #expect(try cli.run("dump latest~2:folders/tree/file --repo repo").code == 1)
+    #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+    // The next backup continues from the remaining ones.
+    _ = try cli.succeed(backup)
+    #expect(try cli.snapshots().count == 3)
+  }
+
+  @Test func optionsCanBeConfigured() throws {
+    let ids = try january(5)
+    try cli.directory.write(
+      """
+      repo: \(directory)
+      forget: {keep-daily: 2, keep-tag: [a, "b,c"], keep-within: 1d, group-by: device}
+      """, at: "home/.config/sandboxctl/config.yaml")
+    _ = try cli.succeed("forget")
+    #expect(try present() == [ids[3], ids[4]])
+    #expect(try cli.run("forget \(ids[3])").code == 0)
+  }
+}

@@ -1,0 +1,205 @@
+import ArchiveStore
+import Codecs
+import Foundation
+import Retention
+import SystemIO
+import TestSupport
+import Testing
+
+/// The plan for single cases: clocks, groups, automatic snapshots, pins, and its cost.
+@Suite struct PlanTests {
+  private let now: Timestamp
+
+  init() throws { now = try Timestamp("2026-11-20T12:00:00") }
+
+  private func terms(_ rules: String) throws -> RetentionTerms {
+    RetentionTerms(
+      try RetentionRules(rules), now: now, calendar: .utc, retain: { _ in 31 * day })
+  }
+
+  /// One snapshot a day, the newest an hour ago; `number` 0 is the oldest.
+  private func days(_ count: Int, reason: Reason = .manual) -> [SnapshotHead] {
+    (0..<count).map { (number: Int) -> SnapshotHead in
+      let age = Int64(count - 1 - number) * day + hour
+      return .made(number, at: now + -age, reason: reason)
+    }
+  }
+
+  private func plan(
+    _ heads: [SnapshotHead], _ rules: String, pins: Set<SnapshotID> = []
+  ) throws -> RetentionPlan {
+    RetentionPlan(heads, pins: pins, try terms(rules))
+  }
+
+  // MARK: - Clocks
+
+  @Test(arguments: [1, 3600, 365 * 86_400])
+  func futureSnapshotIsKeptAndDoesNotCount(_ seconds: Int64) throws {
+    let heads = days(60)
+    let future = SnapshotHead.made(60, at: now + seconds)
+    let without = try plan(heads, "last 3; within 10d")
+    let with = try plan(heads + [future], "last 3; within 10d")
+    #expect(with.removed == without.removed && without.removed.count == 50)
+    #expect(with.entries[future.id]?.reasons == [.future])
+    // It does not save the group from being emptied.
+    #expect(try plan([heads[0], future], "tag x").groups[0].isRefused)
+  }
+
+  /// A clock that was set back by an hour or a year: the last snapshot has an earlier time.
+  @Test(arguments: [3600, 365 * 86_400])
+  func newestSnapshotIsKeptIfTheClockWasSetBack(_ seconds: Int64) throws {
+    let heads = days(60) + [SnapshotHead.made(60, at: now + -seconds)]
+    let kept = try plan(heads, "last 1").entries.values.filter(\.isKept)
+    #expect(kept.map(\.head.id) == [heads[60].id])
+    // Spans count from the last snapshot, so none of the others expires by its wrong time.
+    let within = try plan(heads, "within 20d")
+    #expect(within.removed.count <= 40)
+    let daily = try plan(heads, "daily 10")
+    #expect(daily.entries[heads[59].id]?.isKept == true)
+  }
+
+  /// A clock that was ahead by a year when a snapshot was made, long ago: its time is past now.
+  @Test func wrongTimeOfThePastCostsNoOtherDay() throws {
+    let heads = days(400)
+    var wrong = heads
+    wrong[20] = SnapshotHead.made(20, at: heads[20].time + year)
+    let plan = try plan(wrong, "daily 7")
+    #expect(plan.entries.values.filter(\.isKept).count == 7)
+    for head in heads.suffix(7) { #expect(plan.entries[head.id]?.isKept == true) }
+    let within = try self.plan(wrong, "within-daily 1m")
+    for head in heads.suffix(30) { #expect(within.entries[head.id]?.isKept == true) }
+  }
+
+  @Test func repeatedHourIsOneSlot() throws {
+    // In Berlin clocks went back from 3:00 to 2:00 on 2026-10-25 at 1:00 UTC.
+    let times = try ["2026-10-25T00:30:00", "2026-10-25T01:30:00"].map { try Timestamp($0) }
+    let heads = times.enumerated().map { SnapshotHead.made($0, at: $1) }
+    for (zone, removed) in [("Europe/Berlin", 1), ("UTC", 0)] {
+      var terms = try terms("hourly 5")
+      terms.calendar = RetentionCalendar(try #require(TimeZone(identifier: zone)))
+      // The oldest of three is always kept.
+      let all = [SnapshotHead.made(9, at: times[0] + -day, sequence: 0)] + heads
+      #expect(RetentionPlan(all, pins: [], terms).removed.count == removed, "\(zone)")
+    }
+  }
+
+  // MARK: - Groups
+
+  @Test func rulesApplyToEachGroup() throws {
+    let heads = (0..<12).map { number in
+      SnapshotHead.made(
+        number, at: now + Int64(number - 20) * day, tags: number % 3 == 0 ? ["x"] : [],
+        scope: number % 2 == 0 ? .device : .apps(["b", "a"]), device: number < 6 ? "a" : "b")
+    }
+    for (names, groups) in [
+      ("device,scope", 4), ("device", 2), ("scope", 2), ("", 1), ("tags", 2), ("tag,device", 4),
+      ("device,scope,tags", 8),
+    ] {
+      var terms = try terms("last 1")
+      terms.grouping = try #require(SnapshotGrouping(names))
+      let plan = RetentionPlan(heads, pins: [], terms)
+      #expect(plan.groups.count == groups, "\(names)")
+      #expect(plan.groups.allSatisfy { $0.kept == 1 })
+    }
+    #expect(SnapshotGrouping("device,colour") == nil)
+  }
+
+  @Test func groupIsNeverEmptied() throws {
+    let heads = days(5)
+    let plan = try plan(heads, "tag never")
+    #expect(plan.removed.isEmpty && plan.groups[0].isRefused)
+    #expect(plan.entries.values.allSatisfy { $0.reasons == [.refused] })
+    var terms = try terms("tag never")
+    terms.mayEmptyGroups = true
+    #expect(RetentionPlan(heads, pins: [], terms).removed.count == 5)
+    // A pinned snapshot is left, so nothing is refused.
+    let pinned = RetentionPlan(heads, pins: [heads[2].id], try self.terms("tag never"))
+    #expect(pinned.removed.count == 4 && !pinned.groups[0].isRefused)
+  }
+
+  // MARK: - Automatic and pinned snapshots
+
+  @Test func automaticSnapshotsFollowThePolicy() throws {
+    for reason in [Reason.preUpdate, .preRestore, .preRollback, .uninstall] {
+      let heads = days(40, reason: reason) + [SnapshotHead.made(50, at: now + -90 * day)]
+      let plan = try plan(heads, "last 1")
+      // 31 days, of which the last hour of the oldest is over.
+      #expect(plan.removed.count == 9, "\(reason)")
+      #expect(plan.entries[heads[40].id]?.reasons == [.last])
+      #expect(plan.entries[heads[39].id]?.reasons == [.retain(seconds: 31 * day)])
+    }
+    // They may all expire, and are not counted by rules.
+    #expect(
+      try plan([.made(0, at: now + -99 * day, reason: .preUpdate)], "last 9").removed.count == 1)
+    var terms = try terms("last 1")
+    terms.retain = { _ in nil }
+    let unknown = RetentionPlan(days(3, reason: .preUpdate), pins: [], terms)
+    #expect(unknown.entries.values.allSatisfy { $0.reasons == [.retainUnknown] })
+  }
+
+  @Test func pinnedSnapshotsStay() throws {
+    let heads = days(10) + [SnapshotHead.made(20, at: now + -99 * day, reason: .uninstall)]
+    let pins: Set = [heads[3].id, heads[9].id, heads[10].id]
+    let plan = try plan(heads, "last 2", pins: pins)
+    #expect(plan.entries[heads[3].id]?.reasons == [.pinned])
+    #expect(plan.entries[heads[9].id]?.reasons == [.last, .pinned])
+    #expect(plan.entries[heads[10].id]?.reasons == [.pinned])
+    #expect(plan.removed.count == 7)
+  }
+
+  @Test func oldestIsKeptOnRequest() throws {
+    let heads = days(10)
+    #expect(try plan(heads, "last 2").entries[heads[0].id]?.isKept == false)
+    #expect(try plan(heads, "last 2; oldest").entries[heads[0].id]?.reasons == [.oldest])
+  }
+
+  // MARK: - Values
+
+  @Test(arguments: ["2y5m7d3h", "3h2y", "14d", "9999y", "0d", "1000000h"])
+  func spanIsParsed(_ text: String) throws {
+    let span = try #require(RetentionSpan(text))
+    #expect(RetentionSpan(span.description) == span)
+    #expect(span.isZero == (text == "0d"))
+  }
+
+  @Test(arguments: ["", "7", "d", "1w", "-1d", "1d1d", "1.5d", "1d 2h", "1000001y", "１d", "1D"])
+  func invalidSpanIsRefused(_ text: String) { #expect(RetentionSpan(text) == nil) }
+
+  @Test func countsAndTagsAreParsed() {
+    #expect(RetentionRules.Count("unlimited") == .unlimited)
+    #expect(RetentionRules.Count("12") == .number(12))
+    for text in ["", "-1", "all", "1x", "99999999999999999999"] {
+      #expect(RetentionRules.Count(text) == nil, "\(text)")
+    }
+    #expect(TagList("a,b")?.description == "a,b")
+    #expect(TagList("a,,b") == nil && TagList(",") == nil && TagList("a,") == nil)
+  }
+
+  @Test func rulesThatKeepNothingAreEmpty() throws {
+    for text in ["", "last 0", "daily 0; yearly 0", "within 0d; within-weekly 0y", "oldest"] {
+      #expect(try RetentionRules(text).isEmpty, "\(text)")
+    }
+    for text in ["last 1", "monthly unlimited", "within 1h", "within-yearly 1y", "tag x", "tag "] {
+      #expect(try !RetentionRules(text).isEmpty, "\(text)")
+    }
+  }
+
+  // MARK: - Cost
+
+  @Test func costGrowsAsTheNumberOfSnapshots() throws {
+    let all =
+      "last 5; hourly 24; daily 7; weekly 5; monthly 12; yearly 9; within 3d; "
+      + "within-hourly 2d; within-daily 1m; within-weekly 1y; tag x"
+    let growth = try Growth { count in
+      let heads = (0..<count).map { number in
+        SnapshotHead.made(
+          number, at: now + Int64(number - count) * hour, tags: number % 9 == 0 ? ["x"] : [])
+      }
+      var terms = try terms(all)
+      terms.calendar = .host
+      return { #expect(RetentionPlan(heads, pins: [], terms).groups.count == 1) }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+    print("plans: \(growth)")
+  }
+}
