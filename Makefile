@@ -75,6 +75,8 @@ tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) for each kind
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
+	$(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  $(SOAK_MINUTES)
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_TEST_ALL=1 SANDBOXCTL_STRESS=1 $(SWIFT) test \

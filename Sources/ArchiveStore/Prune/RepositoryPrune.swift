@@ -1,4 +1,4 @@
-internal import Codecs
+public import Codecs
 internal import Synchronization
 public import SystemIO
 
@@ -56,12 +56,12 @@ public struct RepositoryPrune {
     public internal(set) var isInterrupted = false
   }
 
-  /// Returns the plan without changing anything.
+  /// Returns the plan without changing anything, as if some snapshots had been removed.
   ///
   /// - Throws: as `run`.
-  public func plan() throws -> Report {
+  public func plan(without removed: Set<SnapshotID> = []) throws -> Report {
     try requireKnown([repository.settings.features.read])
-    let needs = try needs(isStopping)
+    let needs = try needs(isStopping, without: removed)
     var report = Report(plan: plan(for: needs))
     report.snapshots = needs.snapshots
     report.lostBlobs = needs.lostBlobs
@@ -95,9 +95,11 @@ public struct RepositoryPrune {
     }
   }
 
-  private func needs(_ isStopping: @escaping @Sendable () -> Bool) throws -> SnapshotNeeds {
+  private func needs(
+    _ isStopping: @escaping @Sendable () -> Bool, without removed: Set<SnapshotID> = []
+  ) throws -> SnapshotNeeds {
     try SnapshotNeeds(
-      repository, cache: indexCache, headCache: headCache, threads: workers,
+      repository, without: removed, cache: indexCache, headCache: headCache, threads: workers,
       isStopping: isStopping)
   }
 

@@ -6,6 +6,8 @@ struct SnapshotNeeds {
   private let repository: Repository
   private let cache: IndexCache?
   private let headCache: SnapshotHeadCache?
+  /// The snapshots that count as removed.
+  private let removed: Set<SnapshotID>
   private(set) var packSizes: [Digest: UInt64]
   private let damagedPacks: Set<Digest>
   private var condemned: Set<Digest>
@@ -22,10 +24,12 @@ struct SnapshotNeeds {
   /// - Throws: `StoreError`: `damaged` or `missing` if the index, a snapshot or a tree cannot be
   ///   read, or if a pack that the index names does not exist.
   init(
-    _ repository: Repository, cache: IndexCache?, headCache: SnapshotHeadCache?, threads: Int,
+    _ repository: Repository, without removed: Set<SnapshotID>, cache: IndexCache?,
+    headCache: SnapshotHeadCache?, threads: Int,
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
+    self.removed = removed
     try Self.requireNothingPending(in: repository)
     condemned = try CondemnedObject.allPacks(repository.storage)
     damagedPacks = Set(try DamageRecords(repository.storage).packs.keys)
@@ -39,17 +43,18 @@ struct SnapshotNeeds {
   /// Adds index objects and snapshots that were added meanwhile. The snapshots are listed first:
   /// the index that one of them needs is durable before it.
   mutating func update() throws {
-    let heads = try repository.heads(cache: headCache)
-    if let error = heads.damaged.first {
+    let listing = try repository.heads(cache: headCache)
+    if let error = listing.damaged.first {
       throw error.hinting(
         "it is unknown what the snapshot needs: restore the object from a copy, or remove the "
           + "snapshot with 'sandboxctl forget --force ID'")
     }
     try addIndexObjects()
-    let added = Set(heads.heads.map(\.tree)).subtracting(trees)
+    let heads = listing.heads.filter { !removed.contains($0.id) }
+    let added = Set(heads.map(\.tree)).subtracting(trees)
     try search.mark(added)
     trees.formUnion(added)
-    snapshots = heads.heads.count
+    snapshots = heads.count
   }
 
   /// Checks that the directory `pending`, whose rules this version does not know, has no snapshot.

@@ -49,6 +49,11 @@ struct ForgetCommand: SandboxCommand {
   @Flag(help: "Also remove a snapshot that cannot be read, if it is named by its full id.")
   var force = false
 
+  @Flag(help: "Then remove data that no snapshot needs, as 'sandboxctl prune' does.")
+  var prune = false
+
+  @OptionGroup var limits: PruneOptions
+
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
@@ -64,7 +69,12 @@ struct ForgetCommand: SandboxCommand {
     try show(plan, pins: operation.pins, console)
     let removed = try remove(plan, by: operation, console)
     try summarize(plan, removed: removed, console)
-    return snapshots.isEmpty ? warn(of: plan, operation, console) : .done
+    let status = snapshots.isEmpty ? warn(of: plan, operation, console) : .done
+    guard prune else { return status }
+    let pruned = try limits.run(
+      opened, without: dryRun ? Set(plan.removed) : nil, progress: progress, output: output, console
+    )
+    return ExitStatus.together([status, pruned])
   }
 
   private func requireRules() throws {

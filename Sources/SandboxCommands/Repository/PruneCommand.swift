@@ -37,7 +37,8 @@ struct PruneCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     try limits.run(
-      try repository.open().repository, isDry: dryRun, progress: progress, output: output, console)
+      try repository.open().repository, without: dryRun ? [] : nil, progress: progress,
+      output: output, console)
   }
 }
 
@@ -78,18 +79,20 @@ struct PruneOptions: ParsableArguments {
     }
   }
 
-  /// Prunes a repository, or shows the plan, and prints the result.
+  /// Prunes a repository and prints the result; or, with `without`, prints the plan for the
+  /// repository without these snapshots.
   func run(
-    _ repository: Repository, isDry: Bool, progress: ProgressOptions, output: OutputOptions,
-    _ console: Console
+    _ repository: Repository, without removed: Set<SnapshotID>?, progress: ProgressOptions,
+    output: OutputOptions, _ console: Console
   ) throws -> ExitStatus {
+    let isDry = removed != nil
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
       let prune = RepositoryPrune(
         repository, request, indexCache: repository.hostIndexCache,
         headCache: repository.hostHeadCache, workers: Host.processors, counters: counters,
         isStopping: isStopping)
-      return isDry ? try prune.plan() : try prune.run()
+      return if let removed { try prune.plan(without: removed) } else { try prune.run() }
     }
     if output.json {
       try console.result(report.json(isDry: isDry))
