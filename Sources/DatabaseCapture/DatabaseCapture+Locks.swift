@@ -40,6 +40,9 @@ extension DatabaseCapture {
   /// connection uses the log's index, nothing prevents a new connection from running a checkpoint,
   /// and an app may lock in another way. A journal may appear and disappear: it undoes nothing in a
   /// database that no process writes to, unless it existed before the locks.
+  ///
+  /// Copies are stored after the locks are released. If a member has no copy, all members are stored
+  /// under the locks: none of them is ever read without a copy or the locks.
   private static func attempt(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
@@ -51,25 +54,26 @@ extension DatabaseCapture {
     guard let before = try copying({ try FileFingerprint.whenStable(at: unit, in: directory) }),
       try copying({ try locks.hold(before.database) })
     else { return .busy }
-    var (readers, members): ([MemberReader], [CaptureResult.Member]) = ([], [])
+    var readers: [MemberReader] = []
     for member in before.members {
       guard let reader = try copying({ try MemberReader(member, of: unit, in: directory) }) else {
         continue
       }
       readers.append(reader)
-      if try copying({ try reader.makeClone(in: spool) }) { continue }
-      if locks.stopWriters {
-        try copying { try reader.makeCopy(in: spool, since: begun, limit: limits.blocking) }
-      } else {
+      if try copying({ try reader.makeClone(in: spool) }) || !locks.stopWriters { continue }
+      try copying { try reader.makeCopy(in: spool, since: begun, limit: limits.blocking) }
+    }
+    var members: [CaptureResult.Member]?
+    if readers.contains(where: { !$0.hasCopy }) {
+      members = try readers.map { reader in
         reader.end(after: limits.passive, since: begun)
         members.append(try take(reader, store))
       }
     }
     let after = try copying { try FileFingerprint(at: unit, in: directory) }
-    let isStored = members.count == readers.count
     locks.release()
     guard before.stands(until: after, readOfLog: readers.readOfLog) else { return .busy }
-    return isStored && !members.isEmpty ? .done(members) : .copied(readers)
+    return members.map { .done($0) } ?? .copied(readers)
   }
 
   /// Wraps system errors as copy errors, which the last method may not encounter.

@@ -140,7 +140,7 @@ import Testing
   }
 
   /// The locks of open files on an inode, as listed by the kernel.
-  private static func openFileLocks(of status: FileStatus) throws -> [String] {
+  static func openFileLocks(of status: FileStatus) throws -> [String] {
     let list = try Descriptor.open(path: "/proc/locks").readAll(limit: 1 << 20) ?? []
     return String(decoding: list, as: UTF8.self).split(separator: "\n").compactMap { line in
       let parts = line.split(separator: " ")
