@@ -67,7 +67,7 @@ extension DatabaseCapture {
     if readers.contains(where: { !$0.hasCopy }) {
       members = try readers.map { reader in
         reader.end(after: limits.passive, since: begun)
-        members.append(try take(reader, store))
+        return try take(reader, store)
       }
     }
     let after = try copying { try FileFingerprint(at: unit, in: directory) }
@@ -123,7 +123,6 @@ extension DatabaseCapture {
     private var sharedMemory: Descriptor?
 
     private static let pending: Range<UInt64> = 0x4000_0000..<0x4000_0001
-    private static let reserved: Range<UInt64> = 0x4000_0001..<0x4000_0002
     private static let shared: Range<UInt64> = 0x4000_0002..<0x4000_0200
     private static let firstReaders: Range<UInt64> = 123..<125
     private static let users: Range<UInt64> = 128..<129
@@ -155,13 +154,19 @@ extension DatabaseCapture {
       }
     }
 
-    /// Whether a connection is in a write transaction in a rollback mode. It holds the reserved
-    /// byte from its first change to its commit, which is the only sign if its journal is in memory
-    /// or disabled.
-    static func areReserved(
+    /// Whether a connection may be writing to the database file in a rollback mode. It holds the
+    /// shared range exclusively from its first write to the file until its commit, which is the only
+    /// sign if its journal is in memory or disabled; in exclusive mode it never releases it. False
+    /// on a volume without such locks, where no connection can hold them.
+    static func areExclusive(
       of unit: DatabaseUnit, in directory: borrowing Directory
     ) throws(SystemError) -> Bool {
-      try directory.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
+      do {
+        return try directory.regularFile(unit.name)?.isLockedForWritingElsewhere(shared) ?? false
+      } catch {
+        if error.isUnsupported || error.hasNoLocks { return false }
+        throw error
+      }
     }
 
     /// Releases the locks.

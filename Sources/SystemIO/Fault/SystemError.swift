@@ -193,6 +193,9 @@ extension SystemError: CustomStringConvertible {
 
   /// Whether the path names another file than expected.
   public var isStale: Bool { number == ESTALE }
+  /// Whether the volume provides no locks: its lock service cannot be reached (NFS).
+  public var hasNoLocks: Bool { number == ENOLCK }
+
 
   /// Whether a symbolic link was found where none is followed.
   public var isLink: Bool { number == ELOOP }
