@@ -128,6 +128,11 @@ extension SystemError: CustomStringConvertible {
   /// or checksums that ext4, XFS and Btrfs report.
   public var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
 
+  /// Returns the error for a path with too many symbolic links.
+  public static func loop(_ path: ByteString) -> SystemError {
+    SystemError(.status, path, number: ELOOP)
+  }
+
   /// Returns the error for a file that was replaced in the meantime.
   public static func replaced(_ path: ByteString) -> SystemError {
     SystemError(.read, path, number: ESTALE)
