@@ -193,21 +193,23 @@ extension SystemError: CustomStringConvertible {
   /// Whether the two files are on different volumes.
   public var isOnAnotherVolume: Bool { number == EXDEV }
 
+  /// Whether the volume provides no locks: its lock service cannot be reached (NFS).
+  public var hasNoLocks: Bool { number == ENOLCK }
+
   /// Whether another process holds the lock.
   public var isBusy: Bool { number == EWOULDBLOCK }
 
   /// Whether the path names another file than expected.
   public var isStale: Bool { number == ESTALE }
-  /// Whether the volume provides no locks: its lock service cannot be reached (NFS).
-  public var hasNoLocks: Bool { number == ENOLCK }
-
 
   /// Whether a symbolic link was found where none is followed.
   public var isLink: Bool { number == ELOOP }
 
-  /// Whether fsync(2) failed because the file system cannot sync that kind of file.
+  /// Whether fsync(2) or syncfs(2) failed because the file system cannot sync that kind of file, or
+  /// volumes.
   var isSyncUnsupported: Bool {
-    operation == .sync && (number == EINVAL || number == ENOTSUP || number == EOPNOTSUPP)
+    operation == .sync
+      && (number == EINVAL || number == ENOTSUP || number == EOPNOTSUPP || number == ENOSYS)
   }
 
   private static func reason(of number: Int32) -> String {
