@@ -11,7 +11,9 @@ database is never busy for so long that no consistent copy can be taken.
 
 A second, small database is written to in the journal modes DELETE, TRUNCATE, PERSIST, MEMORY and
 OFF. There a backup may exit with status 3, which reports a possibly inconsistent copy; with status
-0 the same is required of the copy.
+0 the same is required of the copy, and at least one of the backups must have status 0. In the modes
+MEMORY and OFF a further writer pauses for 15 seconds within each transaction, part of which is in the
+database file by then.
 """
 
 import multiprocessing
@@ -27,6 +29,8 @@ import time
 
 RATE = 50
 ROW = 8 << 10
+PAUSE = 15
+PAUSED_MODES = ["MEMORY", "OFF"]
 OTHER_MODES = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "OFF"]
 
 
@@ -71,6 +75,29 @@ def write(path, mode, committed, stop):
     database.close()
 
 
+def write_with_pauses(path, mode, committed, stop):
+    """Writes transactions that pause when their first half is in the database file."""
+    database = sqlite3.connect(path, isolation_level=None, timeout=60)
+    for pragma in (f"journal_mode={mode}", "cache_size=1", "cache_spill=1"):
+        database.execute(f"PRAGMA {pragma}")
+    count, = database.execute("SELECT max(id) FROM rows").fetchone()
+    n, = database.execute("SELECT n FROM counter").fetchone()
+    while not stop.is_set():
+        n += 1
+        database.execute("BEGIN IMMEDIATE")
+        for half in range(2):
+            for _ in range(200):
+                database.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", (
+                    random.randint(1, count), random.getrandbits(40), os.urandom(ROW)))
+            if half == 0:
+                stop.wait(PAUSE)
+        database.execute("UPDATE counter SET n = ?", (n,))
+        database.execute("COMMIT")
+        committed.value = n
+        stop.wait(0.2)
+    database.close()
+
+
 class Soak:
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -82,7 +109,7 @@ class Soak:
         return subprocess.run([self.program, *map(str, words)], env=self.environment,
                               capture_output=True, text=True)
 
-    def rounds(self, name, megabytes, mode, backups, may_be_torn):
+    def rounds(self, name, megabytes, mode, backups, may_be_torn, write=write, least=1):
         source, repository = self.folder / name, self.folder / f"{name}-repository"
         source.mkdir()
         path = source / "app.db"
@@ -103,6 +130,8 @@ class Soak:
         finally:
             stop.set()
             writer.join()
+        if whole < least:
+            fail(f"{name}: only {whole} of {backups} backups are consistent")
         print(f"soak_databases: {name}: {megabytes} MB, {committed.value} transactions, {whole} of "
               f"{backups} backups consistent, the longest in {longest:.1f} s", flush=True)
 
@@ -144,6 +173,9 @@ def main():
         soak.rounds("wal", megabytes, "WAL", backups, may_be_torn=False)
         for mode in OTHER_MODES:
             soak.rounds(mode.lower(), 20, mode, 5, may_be_torn=True)
+        for mode in PAUSED_MODES:
+            soak.rounds(f"{mode.lower()}-paused", 20, mode, 5, may_be_torn=True,
+                        write=write_with_pauses, least=0)
     finally:
         shutil.rmtree(folder)
     print("soak_databases: no copy was inconsistent or outdated")

@@ -6,7 +6,9 @@ usage: soak_trees.py PROGRAM [MINUTES]
 Each round changes a tree at random (new, rewritten, truncated and removed files; changed content
 with the old modification time; renames, swaps and moves of files and directories; hard links,
 symbolic links, FIFOs, holes, extended attributes, modes, owners, unusual names) and backs it up: in
-some rounds while another process changes it, in some with a SIGKILL or SIGINT at a random time. A
+some rounds while another process changes it, in some with a SIGKILL or SIGINT at a random time.
+While the tree changes, one directory, the canary, is renamed all the time and nothing in it changes:
+a snapshot of a backup with exit status 0 must have all of it, under exactly one of its names. A
 final backup of the unchanging tree must restore to an identical tree: names, types, content, modes,
 owners, times, link targets, attributes and hard-link groups. A second restore over a changed copy
 with `--overwrite always --delete` must give the same result. Then `check --read-data` must report
@@ -25,6 +27,9 @@ import sys
 import tempfile
 import threading
 import time
+
+CANARY = b"canary-"  # the beginning of the canary's names
+CANARY_FILES = {b"file %d" % number: b"content %d" % number for number in range(20)}
 
 NAMES = [b"a", b"b.txt", b"notes.db", b"caf\xc3\xa9", b"cafe\xcc\x81", b"\xff\xfe", b"with space",
          b"new\nline", b"-rf", b"*", b"~", b"x" * 200, b".hidden", b"a.plist", b"#1"]
@@ -56,16 +61,22 @@ class Changer:
             except OSError:
                 continue  # a concurrent change came first
 
+    def walk(self):
+        """Walks the tree without the canary."""
+        for path, directories, files in os.walk(self.root):
+            directories[:] = [name for name in directories if not name.startswith(CANARY)]
+            yield path, directories, files
+
     def directories(self):
         found = [self.root]
-        for path, names, _ in os.walk(self.root):
+        for path, names, _ in self.walk():
             found += [os.path.join(path, name) for name in names
                       if not os.path.islink(os.path.join(path, name))]
         return found
 
     def paths(self, wanted=lambda mode: True):
         found = []
-        for path, directories, files in os.walk(self.root):
+        for path, directories, files in self.walk():
             for name in directories + files:
                 entry = os.path.join(path, name)
                 try:
@@ -201,6 +212,43 @@ def differences(wanted, found):
                   if path != b"." and wanted.get(path) != found.get(path))
 
 
+class Canary:
+    """A directory that a thread renames all the time."""
+
+    def __init__(self, tree, chance):
+        self.tree, self.chance = os.fsencode(tree), chance
+        self.number = 0
+        self.pause = self.chance.choice([0.0, 0.001, 0.01, 0.03, 0.1])
+        found = [name for name in os.listdir(self.tree) if name.startswith(CANARY)]
+        if found:
+            self.number = int(found[0][len(CANARY):])
+        else:
+            os.mkdir(self.path())
+            for name, content in CANARY_FILES.items():
+                pathlib.Path(os.fsdecode(os.path.join(self.path(), name))).write_bytes(content)
+
+    def path(self):
+        return os.path.join(self.tree, CANARY + b"%d" % self.number)
+
+    def rename(self):
+        before = self.path()
+        self.number += 1
+        os.rename(before, self.path())
+        time.sleep(self.pause * self.chance.random())
+
+    @staticmethod
+    def fault(restored):
+        """Returns what a restored tree lacks of the canary, or None."""
+        restored = os.fsencode(restored)
+        names = [name for name in os.listdir(restored) if name.startswith(CANARY)]
+        if len(names) != 1:
+            return f"its names are {names}"
+        path = os.path.join(restored, names[0])
+        found = {name: pathlib.Path(os.fsdecode(os.path.join(path, name))).read_bytes()
+                 for name in os.listdir(path)}
+        return None if found == CANARY_FILES else f"{names[0]} has {sorted(found)}"
+
+
 class Soak:
     """A run: the program, its directory, and counts for the summary."""
 
@@ -208,7 +256,7 @@ class Soak:
         self.program, self.directory, self.chance = program, directory, chance
         self.tree = directory / "tree"
         self.tree.mkdir()
-        self.rounds = self.killed = self.interrupted = self.disturbed = 0
+        self.rounds = self.killed = self.interrupted = self.disturbed = self.canaries = 0
         self.run("init", "repo", "--plain")
 
     def start(self, *words):
@@ -218,12 +266,13 @@ class Soak:
                                 errors="replace")
 
     def run(self, *words, accepted=(0,)):
+        """Runs the program; returns its exit status, which must be an accepted one."""
         process = self.start(*words)
         output, errors = process.communicate()
         if process.returncode not in accepted:
             raise SystemExit(f"soak: error: {' '.join(words)} exited with status "
                              f"{process.returncode}, not {accepted}\n{output}{errors}")
-        return output
+        return process.returncode
 
     BACKUP = ("backup", "--layout", "folder", "--root", "tree", "--repo", "repo", "--quiet")
 
@@ -246,22 +295,38 @@ class Soak:
 
     def back_up_while_changing(self):
         """Backs up a tree that changes meanwhile: the backup succeeds or reports missing
-        entries."""
+        entries. If it succeeds, the canary is whole."""
         changer = Changer(self.tree, random.Random(self.chance.random()))
+        canary = Canary(self.tree, random.Random(self.chance.random()))
         ending = threading.Event()
 
-        def go_on():
+        def repeat(step):
             while not ending.is_set():
-                changer.change(3)
+                step()
 
-        thread = threading.Thread(target=go_on)
-        thread.start()
+        threads = [threading.Thread(target=repeat, args=(step,))
+                   for step in (lambda: changer.change(3), canary.rename)]
+        for thread in threads:
+            thread.start()
         try:
-            self.run(*self.BACKUP, accepted=(0, 3))
+            status = self.run(*self.BACKUP, accepted=(0, 3))
         finally:
             ending.set()
-            thread.join()
+            for thread in threads:
+                thread.join()
         self.disturbed += 1
+        if status == 0:
+            self.examine_canary()
+
+    def examine_canary(self):
+        self.canaries += 1
+        back = self.directory / "back"
+        # Other entries may be damaged by changes while they were read, but not lost.
+        self.run("restore", "latest:folders/tree", "--to", "back", "--repo", "repo", "--quiet")
+        fault = Canary.fault(back)
+        if fault:
+            raise SystemExit(f"soak: error: a backup with status 0 lacks the canary: {fault}")
+        shutil.rmtree(back)
 
     def restore_and_compare(self):
         wanted = record(self.tree)
@@ -323,7 +388,8 @@ def main():
         raise
     shutil.rmtree(directory)
     print(f"soak: {soak.rounds} rounds, {soak.killed} backups killed, {soak.interrupted} "
-          f"interrupted, {soak.disturbed} of changing trees: every restore is identical")
+          f"interrupted, {soak.disturbed} of changing trees ({soak.canaries} of them complete): "
+          "every restore is identical")
 
 
 if __name__ == "__main__":

@@ -202,10 +202,9 @@ long cl_lock_range(int fd, int type, int64_t start, int64_t length) {
       .l_type = (short)type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
   return CL_RETRY(fcntl(fd, F_OFD_SETLK, &lock));
 }
-// Whether another process holds a lock of any kind on one of these bytes: 1 or 0.
-long cl_range_is_locked(int fd, int64_t start, int64_t length) {
+long cl_range_is_locked(int fd, int type, int64_t start, int64_t length) {
   struct flock lock = {
-      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+      .l_type = (short)type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
   long r = CL_RETRY(fcntl(fd, F_OFD_GETLK, &lock));
   return r < 0 ? r : lock.l_type != F_UNLCK;
 }

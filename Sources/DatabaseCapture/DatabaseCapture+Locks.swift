@@ -40,6 +40,9 @@ extension DatabaseCapture {
   /// connection uses the log's index, nothing prevents a new connection from running a checkpoint,
   /// and an app may lock in another way. A journal may appear and disappear: it undoes nothing in a
   /// database that no process writes to, unless it existed before the locks.
+  ///
+  /// Copies are stored after the locks are released. If a member has no copy, all members are stored
+  /// under the locks: none of them is ever read without a copy or the locks.
   private static func attempt(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
@@ -51,25 +54,26 @@ extension DatabaseCapture {
     guard let before = try copying({ try FileFingerprint.whenStable(at: unit, in: directory) }),
       try copying({ try locks.hold(before.database) })
     else { return .busy }
-    var (readers, members): ([MemberReader], [CaptureResult.Member]) = ([], [])
+    var readers: [MemberReader] = []
     for member in before.members {
       guard let reader = try copying({ try MemberReader(member, of: unit, in: directory) }) else {
         continue
       }
       readers.append(reader)
-      if try copying({ try reader.makeClone(in: spool) }) { continue }
-      if locks.stopWriters {
-        try copying { try reader.makeCopy(in: spool, since: begun, limit: limits.blocking) }
-      } else {
+      if try copying({ try reader.makeClone(in: spool) }) || !locks.stopWriters { continue }
+      try copying { try reader.makeCopy(in: spool, since: begun, limit: limits.blocking) }
+    }
+    var members: [CaptureResult.Member]?
+    if readers.contains(where: { !$0.hasCopy }) {
+      members = try readers.map { reader in
         reader.end(after: limits.passive, since: begun)
-        members.append(try take(reader, store))
+        return try take(reader, store)
       }
     }
     let after = try copying { try FileFingerprint(at: unit, in: directory) }
-    let isStored = members.count == readers.count
     locks.release()
     guard before.stands(until: after, readOfLog: readers.readOfLog) else { return .busy }
-    return isStored && !members.isEmpty ? .done(members) : .copied(readers)
+    return members.map { .done($0) } ?? .copied(readers)
   }
 
   /// Wraps system errors as copy errors, which the last method may not encounter.
@@ -119,7 +123,6 @@ extension DatabaseCapture {
     private var sharedMemory: Descriptor?
 
     private static let pending: Range<UInt64> = 0x4000_0000..<0x4000_0001
-    private static let reserved: Range<UInt64> = 0x4000_0001..<0x4000_0002
     private static let shared: Range<UInt64> = 0x4000_0002..<0x4000_0200
     private static let firstReaders: Range<UInt64> = 123..<125
     private static let users: Range<UInt64> = 128..<129
@@ -151,13 +154,19 @@ extension DatabaseCapture {
       }
     }
 
-    /// Whether a connection is in a write transaction in a rollback mode. It holds the reserved
-    /// byte from its first change to its commit, which is the only sign if its journal is in memory
-    /// or disabled.
-    static func areReserved(
+    /// Whether a connection may be writing to the database file in a rollback mode. It holds the
+    /// shared range exclusively from its first write to the file until its commit, which is the only
+    /// sign if its journal is in memory or disabled; in exclusive mode it never releases it. False
+    /// on a volume without such locks, where no connection can hold them.
+    static func areExclusive(
       of unit: DatabaseUnit, in directory: borrowing Directory
     ) throws(SystemError) -> Bool {
-      try directory.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
+      do {
+        return try directory.regularFile(unit.name)?.isLockedForWritingElsewhere(shared) ?? false
+      } catch {
+        if error.isUnsupported || error.hasNoLocks { return false }
+        throw error
+      }
     }
 
     /// Releases the locks.

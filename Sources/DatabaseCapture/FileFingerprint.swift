@@ -8,6 +8,8 @@ struct FileFingerprint {
   let logBeginning: [UInt8]?
   let logSize: UInt64
   let journal: Journal
+  /// When the journal was last written to, or nil if there is none.
+  private let journalModified: Timestamp?
 
   enum Journal {
     case absent
@@ -28,7 +30,7 @@ struct FileFingerprint {
     } else {
       (logBeginning, logSize) = (nil, 0)
     }
-    journal = try Self.journal(of: unit, in: directory)
+    (journal, journalModified) = try Self.journal(of: unit, in: directory)
   }
 
   /// The header size in bytes: magic, version, page size, sequence, two salts, two checksums
@@ -39,13 +41,18 @@ struct FileFingerprint {
 
   private static func journal(
     of unit: DatabaseUnit, in directory: borrowing Directory
-  ) throws(SystemError) -> Journal {
-    guard let file = try directory.regularFile(unit.name(of: .journal)) else { return .absent }
+  ) throws(SystemError) -> (Journal, Timestamp?) {
+    guard let file = try directory.regularFile(unit.name(of: .journal)) else {
+      return (.absent, nil)
+    }
     let count = journalMagic.count
-    guard try file.read(count: count, at: 0) == journalMagic else { return .ended }
-    let size = try file.status().size
-    let end = try file.read(count: count, at: size - min(size, UInt64(count)))
-    return size > count && end == journalMagic ? .liveForSeveral : .live
+    let status = try file.status()
+    guard try file.read(count: count, at: 0) == journalMagic else {
+      return (.ended, status.modified)
+    }
+    let end = try file.read(count: count, at: status.size - min(status.size, UInt64(count)))
+    let isOfSeveral = status.size > count && end == journalMagic
+    return (isOfSeveral ? .liveForSeveral : .live, status.modified)
   }
 
   /// The interval in seconds within which two writes may have the same modification time.
@@ -77,19 +84,22 @@ struct FileFingerprint {
     }
   }
 
-  /// The longest expected pause between two writes of one transaction, in seconds. A writer that
-  /// never releases its locks may have ended its last transaction long ago.
-  private static let longestPause = 10.0
-
   /// Whether the file is not within a transaction that only the memory of its writer could undo.
-  /// With `journal_mode` MEMORY or OFF there is no journal on disk, and a writer may pause for
-  /// longer than the capture watches. In a write-ahead database, uncommitted pages are in the log.
+  /// With `journal_mode` MEMORY or OFF there is no journal on disk, and a writer may pause for any
+  /// time. In a write-ahead database, uncommitted pages are in the log.
   func isOfNoTransaction(
     _ unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
-    if journal == .live || logBeginning != nil { return true }
-    if Host.now().since(database.modified) > Self.longestPause { return true }
-    return try !DatabaseCapture.Locks.areReserved(of: unit, in: directory)
+    if journal == .live || logBeginning != nil || journalEndedLast { return true }
+    return try !DatabaseCapture.Locks.areExclusive(of: unit, in: directory)
+  }
+
+  /// Whether the last transaction that wrote to the database used the journal, and ended: a journal
+  /// that stays (TRUNCATE, PERSIST, and DELETE in exclusive mode) is always written to after the
+  /// database. An older one was left by a connection in another mode.
+  private var journalEndedLast: Bool {
+    guard journal == .ended, let journalModified else { return false }
+    return journalModified >= database.modified
   }
 
   /// Whether the database file did not change until a later fingerprint and the log was only

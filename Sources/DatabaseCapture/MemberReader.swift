@@ -106,8 +106,16 @@ package final class MemberReader {
     if let end, Host.monotonicSeconds() > end.deadline { throw TooLate(limit: end.limit) }
   }
 
-  /// Creates an unnamed reflink of the file, which is read from now on. Returns false if the volume
-  /// does not support reflinks.
+  /// Whether a copy is read instead of the file.
+  var hasCopy: Bool {
+    switch copy {
+    case .some: true
+    case nil: false
+    }
+  }
+
+  /// Creates an unnamed reflink of the file, which is read from now on. Returns false if there
+  /// can be none.
   func makeClone(in spool: borrowing Directory) throws -> Bool {
     let copy = try spool.createUnnamed()
     guard try copy.clone(of: file) else { return false }

@@ -22,7 +22,7 @@ package final class SnapshotFinder {
     case unreadable(ByteString, in: StoredSnapshot, StoreError)
     /// Other devices have a matching snapshot, too: the newest of each.
     case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
-    /// The snapshot that was chosen.
+    /// A snapshot that was chosen, by its name or as one of all.
     case found(StoredSnapshot)
   }
 
@@ -56,6 +56,9 @@ package final class SnapshotFinder {
     tell(.found(found))
     return found
   }
+
+  /// Reports a snapshot that was chosen without a name.
+  func report(_ found: StoredSnapshot) { tell(.found(found)) }
 
   /// Returns the newest snapshot that has an entry, and the logical path of the entry, or nil if no
   /// readable one has it. Searches from the newest snapshot on. Snapshots that cannot be read are

@@ -26,10 +26,16 @@ package struct SnapshotQuery {
   /// Returns the named snapshot.
   package func find(_ name: SnapshotName) throws -> StoredSnapshot { try finder.find(name) }
 
-  /// Returns the named snapshots, or all if none is named.
+  /// Returns the named snapshots, or all if none is named. All are reported to the finder.
   package func snapshots(named names: [SnapshotName] = []) throws -> SnapshotListing {
-    if names.isEmpty { return try repository.snapshots() }
+    if names.isEmpty { return try allSnapshots() }
     return SnapshotListing(try names.map { try finder.find($0) })
+  }
+
+  private func allSnapshots() throws(StoreError) -> SnapshotListing {
+    let listing = try repository.snapshots()
+    for stored in listing.snapshots.reversed() { finder.report(stored) }
+    return listing
   }
 
   /// Begins reading through this host's copies of the index.
@@ -39,6 +45,7 @@ package struct SnapshotQuery {
 
   /// Returns the statistics of the whole repository.
   package func statistics() throws -> RepositoryStatistics {
-    try repository.statistics(cache: indexCache(), watch: watch)
+    _ = try allSnapshots()
+    return try repository.statistics(cache: indexCache(), watch: watch)
   }
 }

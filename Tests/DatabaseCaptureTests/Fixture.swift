@@ -10,11 +10,23 @@ final class Fixture {
   let source: Directory
   let spool: Directory
   let unit = DatabaseUnit("db")
+  private let mount: Mount?
 
   init(_ label: String = "capture", inMemory: Bool = false) throws {
     temporary = try TemporaryDirectory(label, inMemory: inMemory)
+    mount = nil
     source = try temporary.directory.makeDirectory("source")
     spool = try temporary.directory.makeDirectory("spool")
+  }
+
+  /// Creates the directories on a new file system of a kind; see `Mount`.
+  init(on kind: String) throws {
+    temporary = try TemporaryDirectory("capture")
+    mount = try Mount(new: kind, mebibytes: 310, in: temporary, "volume")
+    let volume = try temporary.directory.directory("volume")
+    source = try volume.makeDirectory("source")
+    spool = try volume.makeDirectory("spool")
+    try temporary.directory.createLink("source", to: "volume/source")
   }
 
   /// The path of the database.

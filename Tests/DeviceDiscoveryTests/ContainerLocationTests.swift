@@ -96,6 +96,68 @@ import Testing
     #expect(found.findings(.foreignLink).map(\.path) == [ByteString(place)])
   }
 
+  /// The directories of the layouts in a home directory are not entered through such links.
+  @Test(arguments: [Layout.flatpak, .snap]) func rootFindsNoDeviceThroughLinksOfOtherUsers(
+    layout: Layout
+  ) throws {
+    guard Host.userID == 0 else { return }
+    let name: ByteString = layout == .flatpak ? ".var/app" : "snap"
+    for path in ["elsewhere/org.a.A/data/x", "elsewhere/editor/common/x", "home/.var/x"] {
+      try directory.file(path, "x")
+    }
+    try directory.link("elsewhere/editor/current", to: "1")
+    let home = try Directory.open(path: directory.path("home"))
+    let above = layout == .flatpak ? try home.directory(".var") : home
+    let last = try #require(name.lastComponent)
+    try above.createLink(last, to: directory.path("elsewhere"))
+    let finder = DeviceFinder(layout: layout, machineID: "m", systemFlatpak: nil)
+    let elsewhere = try Host.realPath(directory.path("elsewhere"))
+    #expect(try finder.find(directory.path("home")).root == elsewhere)
+    #expect(try finder.candidates(in: directory.path("home")).map(\.root) == [elsewhere])
+    try above.setOwner(user: 1000, group: 1000, of: last)
+    let link = try Host.realPath(directory.path("home")).appending(name)
+    let error = #expect(throws: ModelError.self) { try finder.find(directory.path("home")) }
+    #expect(error?.code == .noDevice)
+    #expect(error?.description.contains("'\(link)' is a link of user 1000") == true)
+    // It is listed, so that a backup of all devices reports it.
+    #expect(try finder.candidates(in: directory.path("home")).map(\.root) == [link])
+    // A link of root that leads to such a link does not change that.
+    try above.rename(last, to: "theirs", in: above)
+    try above.createLink(last, to: "theirs")
+    #expect(throws: ModelError.self) { try finder.find(directory.path("home")) }
+  }
+
+  @Test func ownLinksToFlatpakSettingsAreFollowed() throws {
+    try makeLinkedSettings()
+    let found = try DeviceFinder(layout: .flatpak, machineID: "m", systemFlatpak: nil)
+      .find(directory.path("home"))
+    let settings = try #require(found.containers.first { $0.kind == .settings })
+    // The scan opens this path, which must not contain the link.
+    let real = try Host.realPath(directory.path("disk/share/flatpak/overrides"))
+    #expect(settings.absolutePath == real)
+    _ = try Directory.open(resolved: settings.absolutePath)
+    #expect(found.findings.isEmpty)
+  }
+
+  @Test func rootReadsNoFlatpakSettingsThroughLinksOfOtherUsers() throws {
+    guard Host.userID == 0 else { return }
+    try makeLinkedSettings()
+    let home = try Directory.open(path: directory.path("home"))
+    try home.setOwner(user: 1000, group: 1000, of: ".local")
+    let found = try DeviceFinder(layout: .flatpak, machineID: "m", systemFlatpak: nil)
+      .find(directory.path("home"))
+    #expect(!found.containers.contains { $0.kind == .settings })
+    let overrides = try Host.realPath(directory.path("home"))
+      .appending(".local/share/flatpak/overrides")
+    #expect(found.findings(.foreignLink).map(\.path).contains(overrides))
+  }
+
+  private func makeLinkedSettings() throws {
+    try directory.file("home/.var/app/org.a.A/data/x", "x")
+    try directory.file("disk/share/flatpak/overrides/org.a.A", "[Context]\n")
+    try directory.link("home/.local", to: "../disk")
+  }
+
   /// Root does not write through such a link either.
   @Test func rootCreatesNoContainerThroughLinksOfOtherUsers() throws {
     guard Host.userID == 0 else { return }

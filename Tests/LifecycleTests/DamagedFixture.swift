@@ -31,19 +31,26 @@ struct DamagedFixture {
     try base.directory.write("two", at: "tree/folder/two")
     let tree = try Directory.open(path: base.directory.path("tree"))
     try tree.attributes(of: "folder").set("user.large", to: [UInt8](repeating: 65, count: 600))
-    _ = try base.backup(keeping: "cache")
+    let snapshot = try base.backup(keeping: "cache").snapshot
+    let pin = ByteString("repo/pins/\(snapshot?.id.hex ?? "")")
+    try base.directory.write("", at: pin)
+    // As a killed program leaves it.
+    for name in ["alive", "unfinished"] {
+      let lease = String(repeating: "0a", count: 16)
+      try base.directory.write(
+        name == "alive" ? "" : "x", at: ByteString("repo/leases/\(lease)/\(name)"))
+    }
   }
 
+  /// All files of the repository except the settings, sorted.
   func objects() throws -> [ByteString] {
-    var objects: [ByteString] = []
-    for prefix in try base.names("repo/packs") {
-      let directory = ByteString("repo/packs").appending(prefix)
-      objects += try base.names(directory).map { directory.appending($0) }
-    }
-    for directory: ByteString in ["repo/index", "repo/snapshots"] {
-      objects += try base.names(directory).map { directory.appending($0) }
-    }
-    return objects
+    try base.records("repo").filter { $0.value.kind == .file && $0.key != "repository.json" }.keys
+      .sorted().map { ByteString("repo").appending($0) }
+  }
+
+  /// The packs.
+  func packs() throws -> [ByteString] {
+    try objects().filter { $0.isWithin("repo/packs") }
   }
 
   func damage(_ object: ByteString, _ damage: Damage) throws {

@@ -155,7 +155,7 @@ import Testing
 
   /// A whole plan: all files of a directory have changed since the backup, and as many are new.
   @Test func planningARestoreOfADirectoryOfChangedFiles() throws {
-    let growth = try Growth(counts: [250, 2000]) { count in
+    let growth = try Growth { count in
       let fixture = try Fixture(inMemory: true)
       for number in 0..<count { try fixture.directory.write("a", at: Self.file(number)) }
       let stored = try #require(try fixture.backup().snapshot)

@@ -14,9 +14,9 @@ extension JournalRecord {
   }
 
   /// Reads a journal from bytes.
-  init?(reading bytes: [UInt8]) {
+  init?(reading bytes: [UInt8], values: Int = 64) {
     guard let file = try? Descriptor.inMemory(bytes),
-      let record = try? JournalRecord.read(file)
+      let record = try? JournalRecord.read(file, values: values)
     else { return nil }
     self = record
   }

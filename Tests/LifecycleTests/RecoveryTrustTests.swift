@@ -1,4 +1,5 @@
 import BuiltinPolicies
+import Codecs
 import DeviceDiscovery
 import PolicyEngine
 import SandboxModel
@@ -186,7 +187,8 @@ import Testing
     #expect(try fixture.text("tree/.bashrc") == "evil")
   }
 
-  /// 430,000 steps have more JSON values than the reader of a single document accepts.
+  /// 430,000 steps have more JSON values than the reader of a single document accepts, and so have
+  /// 1,000 with a smaller limit.
   @Test func aJournalOfManyStepsIsRead() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
@@ -197,12 +199,49 @@ import Testing
     let lines = record.bytes.split(separator: UInt8(ascii: "\n"))
     let step = Array(lines[1]) + [UInt8(ascii: "\n")]
     var text = Array(lines[0]) + [UInt8(ascii: "\n")]
-    let count = Sampling.isWhole ? 430_000 : 30_000
+    let count = Sampling.isWhole ? 430_000 : 1000
     for _ in 0..<count { text += step }
     text += lines[lines.count - 1]
-    let read = try #require(JournalRecord(reading: text))
+    let read = try #require(JournalRecord(reading: text, values: 16))
     #expect(read.steps.count == count + 1)
     #expect(read.steps.last == record.steps.last)
+    #expect(throws: CodecError.self) {
+      try JSON(parsing: text, limits: JSON.Limits(values: Sampling.isWhole ? 1 << 21 : 4000))
+    }
+  }
+
+  /// A line is not read into memory as a whole, however long it is.
+  @Test func aStepWithAnEndlessLineIsRefused() throws {
+    var record = JournalRecord(
+      operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
+    record.roots = [JournalRecord.Root(path: "/a", inode: 1)]
+    record.steps = [JournalStep(path: "file", kept: 0)]
+    let lines = record.bytes.split(separator: UInt8(ascii: "\n"))
+    let spaces = { (count: Int) in [UInt8](repeating: UInt8(ascii: " "), count: count) }
+    for (count, isRead) in [(100, true), (JournalRecord.lineLimit, false), (40 << 20, false)] {
+      let text = lines[0] + [UInt8(ascii: "\n")] + spaces(count) + lines[1]
+      #expect((JournalRecord(reading: Array(text)) != nil) == isRead, "\(count)")
+    }
+    // The rest of such a file is not read.
+    let directory = try TemporaryDirectory("journal", inMemory: true)
+    try directory.write(Array(lines[0]) + [10] + spaces(40 << 20), at: "journal.json")
+    let counting = Faults.Plan(failing: [.read], at: .max, number: 5)
+    let read = try Faults.inject(counting) {
+      try JournalRecord.read(try directory.directory.file("journal.json"))
+    }
+    #expect(read == nil && counting.count < 10, "\(counting.count)")
+  }
+
+  @Test func theSizeOfAJournalIsKnownBeforeItIsWritten() {
+    var record = JournalRecord(
+      operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
+    record.roots = [JournalRecord.Root(path: "/a", inode: 1)]
+    record.steps = JournalSteps(
+      (0..<100).map { JournalStep(path: ByteString("file \($0)"), source: 0, kept: 0) })
+    let lines = record.bytes.split(separator: UInt8(ascii: "\n"))
+    let size = record.bytes.count - lines[0].count - 1
+    #expect(record.steps.fitInJournal(of: size))
+    #expect(!record.steps.fitInJournal(of: size - 10))
   }
 
   @Test func aTruncatedJournalIsNotRead() throws {

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -19,6 +20,23 @@ import Testing
       try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try file.sync() }
     }
     #expect(error?.number == number)
+  }
+
+  /// As some FUSE file systems report for syncfs(2).
+  @Test(arguments: [EINVAL, ENOTSUP, ENOSYS]) func aVolumeThatCannotBeSyncedIsNotAnError(
+    _ number: Int32
+  ) throws {
+    let temporary = try TemporaryDirectory("sync")
+    let directory = try Directory.open(path: temporary.path)
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: number)
+    try Faults.inject(plan) { try directory.syncVolume() }
+    #expect(plan.hasFired && UnsyncedDirectories.first != nil)
+    let lost = #expect(throws: SystemError.self) {
+      try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: EIO)) {
+        try directory.syncVolume()
+      }
+    }
+    #expect(lost?.number == EIO)
   }
 
   @Test func otherErrorsOfADirectorySyncAreThrown() throws {

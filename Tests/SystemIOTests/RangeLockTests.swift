@@ -42,6 +42,7 @@ import Testing
       (90..<100, true), (99..<101, false), (109..<110, false), (110..<111, true), (0..<500, false),
     ] as [(Range<UInt64>, Bool)] {
       #expect(try file.isLockedElsewhere(range) == !isFree)
+      #expect(try file.isLockedForWritingElsewhere(range) == !isFree)
       #expect(try file.lockShared(range) == isFree)
       try file.unlock(range)
     }
@@ -53,6 +54,7 @@ import Testing
     let file = try temporary.directory.file("f")
     let other = try locker("LOCK_SH", from: 100, count: 10)
     #expect(try file.isLockedElsewhere(100..<101))
+    #expect(try file.isLockedForWritingElsewhere(100..<101) == false)
     #expect(try file.lockShared(100..<101))
     try end(other)
     // The process's own lock is not another's.

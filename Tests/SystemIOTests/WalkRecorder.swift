@@ -16,6 +16,9 @@ struct WalkRecorder: WalkVisitor {
   /// The number of batches of each directory.
   var batches: [ByteString: Int] = [:]
   var problems: [WalkProblem] = []
+  var vanished: [(name: ByteString, inode: UInt64)] = []
+  /// The states of directories that were lost.
+  var lost: [Int] = []
   /// Called with the path of each directory before its subdirectories are entered.
   var onVisit: (ByteString) throws -> Void = { _ in }
   var isEntered: (ByteString, FileStatus) -> Bool = { _, _ in true }
@@ -40,9 +43,34 @@ struct WalkRecorder: WalkVisitor {
 
   mutating func failed(_ problem: WalkProblem, state: Int) { problems.append(problem) }
 
+  mutating func vanished(_ name: ByteString, inode: UInt64, state: Int) {
+    vanished.append((name, inode))
+  }
+
+  mutating func lost(state: Int) { lost.append(state) }
+
   /// Walks the tree below a path.
   mutating func walk(_ path: ByteString) throws {
     var walk = Walk(try Directory.open(path: path))
     walk.run(&self, state: 0)
   }
+}
+
+/// A recorder to which replaced directories are lost.
+struct StrictRecorder: WalkVisitor {
+  static var isStrict: Bool { true }
+  var recorder = WalkRecorder()
+
+  mutating func visit(
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Int,
+    descent: inout WalkDescent<Int>
+  ) {
+    recorder.visit(batch, of: directory, state: state, descent: &descent)
+  }
+
+  mutating func failed(_ problem: WalkProblem, state: Int) {
+    recorder.failed(problem, state: state)
+  }
+
+  mutating func lost(state: Int) { recorder.lost(state: state) }
 }

@@ -71,13 +71,56 @@ import Testing
     }
     try recorder.walk(temporary.path)
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "b", "c", "c/f"])
-    #expect(recorder.problems.isEmpty)
+    #expect(recorder.problems.isEmpty && recorder.lost == [1])
     // Listed, but deleted before it is examined.
     var again = WalkRecorder()
     var walk = Walk(try Directory.open(path: temporary.path))
     let plan = Faults.Plan(failing: [.status], at: 2, number: ENOENT)
     Faults.inject(plan) { walk.run(&again, state: 0) }
     #expect(plan.hasFired && again.problems.isEmpty)
+    let vanished = try #require(again.vanished.first)
+    #expect(try temporary.directory.status(vanished.name).identity.inode == vanished.inode)
+    #expect(again.vanished.count == 1 && again.lost.isEmpty)
+  }
+
+  /// The visitor receives a directory that is no longer the one that was listed, and none of its
+  /// entries.
+  @Test(arguments: ["directory", "empty directory", "file", "link"])
+  func aReplacedDirectoryIsLostToAStrictVisitor(kind: String) throws {
+    try make("victim/old", "other/new", "z/f")
+    var strict = StrictRecorder()
+    strict.recorder.onVisit = { [temporary] path in
+      guard path.isEmpty else { return }
+      try temporary.directory.rename("victim", to: "hidden", in: temporary.directory)
+      switch kind {
+      case "directory":
+        try temporary.directory.rename("other", to: "victim", in: temporary.directory)
+      case "empty directory": _ = try temporary.directory.makeDirectory("victim")
+      case "file": try temporary.write("x", at: "victim")
+      default: try temporary.directory.createLink("victim", to: "other")
+      }
+    }
+    var walk = Walk(try Directory.open(path: temporary.path))
+    walk.run(&strict, state: 0)
+    #expect(strict.recorder.problems.isEmpty)
+    #expect(strict.recorder.lost.count == (kind == "directory" ? 2 : 1))
+    #expect(strict.recorder.seen["victim/new"] == nil && strict.recorder.seen["z/f"] != nil)
+  }
+
+  /// A start that another walk left is checked, too.
+  @Test func aReplacedStartIsLostToAStrictVisitor() throws {
+    try make("a/victim/old")
+    let expected = try temporary.directory.directory("a").status("victim").identity
+    try temporary.directory.rename("a", to: "b", in: temporary.directory)
+    try make("a/victim/new")
+    var strict = StrictRecorder()
+    var walk = Walk(try Directory.open(path: temporary.path))
+    _ = walk.run(
+      &strict, from: WalkStart(path: ["a", "victim"], state: 7, identity: expected))
+    #expect(strict.recorder.lost == [7] && strict.recorder.seen.isEmpty)
+    _ = walk.run(
+      &strict, from: WalkStart(path: ["b", "victim"], state: 8, identity: expected))
+    #expect(strict.recorder.lost == [7] && strict.recorder.seen.count == 1)
   }
 
   @Test func aLinkThatReplacesADirectoryIsNotFollowed() throws {

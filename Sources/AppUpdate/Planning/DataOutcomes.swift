@@ -74,7 +74,7 @@ struct DataOutcomes {
 
   private static func outcome(_ entry: ScannedEntry, isStrict: Bool) -> DataOutcome {
     // Its content is unknown.
-    if entry.isUnreadable || entry.status.isMountPoint { return .atRisk }
+    if entry.isUnreadable || entry.isStale || entry.status.isMountPoint { return .atRisk }
     let verdict = entry.verdicts.keep
     switch verdict.update {
     case .preserve, .replace: return .carried

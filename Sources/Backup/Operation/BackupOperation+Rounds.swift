@@ -107,7 +107,8 @@ extension BackupOperation {
   }
 }
 
-/// Entries that the run did not find where the scan had found them.
+/// Entries that the run did not find where the scan had found them, and those that vanished while
+/// it scanned.
 ///
 /// A renamed or moved entry keeps its inode, so a second scan finds it; a replaced entry is found
 /// by its path. Entries that a second scan does not find were deleted.
@@ -115,12 +116,14 @@ struct VanishedEntries {
   private let trees: [SelectedTree]
   /// The topmost vanished entries.
   private let entries: Set<EntryID>
-  /// The identities of the topmost entries and of all included entries below them.
+  /// The identities of the topmost entries, of all included entries below them, and of the entries
+  /// that the scan listed but did not find under any name.
   private var identities: Set<FileIdentity> = []
 
   init(_ run: BackupRun) {
     trees = run.trees
     entries = run.findings.vanished
+    identities = Self.unseen(in: trees)
     if entries.isEmpty { return }
     for tree in trees where entries.contains(where: { $0.container == tree.number }) {
       var isMissing = SelectedTree.MissingEntries(tree, entries)
@@ -131,7 +134,23 @@ struct VanishedEntries {
     }
   }
 
-  var isEmpty: Bool { entries.isEmpty }
+  /// Returns the entries that vanished during the scan and that it did not find under another name.
+  /// A file with several links may have lost a name even if the scan found another one.
+  private static func unseen(in trees: [SelectedTree]) -> Set<FileIdentity> {
+    var unseen = Set(trees.lazy.flatMap(\.scan.vanished).map(\.identity))
+    if unseen.isEmpty { return unseen }
+    for tree in trees {
+      for entry in tree.scan.entries where !entry.isStale && unseen.contains(entry.status.identity)
+      {
+        if entry.status.kind == .directory || entry.status.links == 1 {
+          unseen.remove(entry.status.identity)
+        }
+      }
+    }
+    return unseen
+  }
+
+  var isEmpty: Bool { entries.isEmpty && identities.isEmpty }
 
   /// Whether the directory of a container has vanished.
   func hasRoot(of container: Container) -> Bool {
@@ -139,9 +158,12 @@ struct VanishedEntries {
   }
 
   /// Returns the logical paths at which a second scan found the entries; only the topmost ones.
+  /// Entries that vanished during that scan, too, are still moving.
   func paths(in scan: DeviceScan) -> [ByteString] {
     scan.containers.flatMap { container in
       found(in: container).map { container.logicalPath($0) }
+        + container.vanished.filter { identities.contains($0.identity) }
+        .map { container.container.logicalPrefix.appending($0.path) }
     }
   }
 
@@ -158,13 +180,13 @@ struct VanishedEntries {
     return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
   }
 
-  /// Whether an entry is a hard link that already had this name, under which it is read.
+  /// Whether an entry already had this name, under which it is read: a hard link, or an entry that
+  /// the scan listed under two names.
   private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: SelectedTree) -> Bool {
     let status = scan.entries[index].status
-    guard status.kind == .file, let earlier = tree.scan.index(of: scan.path(index)) else {
-      return false
-    }
-    return tree.scan.entries[earlier].status.identity == status.identity
+    guard let earlier = tree.scan.index(of: scan.path(index)) else { return false }
+    let known = tree.scan.entries[earlier]
+    return known.status.identity == status.identity && !known.isStale
       && !entries.contains(tree.id(earlier))
   }
 }

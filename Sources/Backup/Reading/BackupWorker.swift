@@ -43,6 +43,7 @@ struct BackupWorker: ~Copyable {
     let context = WorkItemContext(item, run)
     defer { context.checkpoint.flush() }
     do {
+      if item.isVisit { try requireListed(context.directory) }
       if item.isVisit, context.directory.facts.metadata == nil {
         context.results.metadata = try readMetadata(context.directory)
       }
@@ -136,6 +137,15 @@ struct BackupWorker: ~Copyable {
   ) throws -> Result {
     try position.go(to: Int(directory.id.index), in: directory.tree)
     return try position.withDirectory { opened in try body(self, opened) }
+  }
+
+  /// Refuses a directory whose entries the scan could not list, as it was not in its place then,
+  /// even if it is in its place now.
+  private mutating func requireListed(_ directory: DirectoryContext) throws {
+    let index = Int(directory.id.index)
+    guard directory.scan.entries[index].isStale else { return }
+    try position.go(to: index, in: directory.tree)
+    throw Position.Failure(directory: index, error: SystemError.replaced(directory.path))
   }
 
   private mutating func readMetadata(_ directory: DirectoryContext) throws -> StoredMetadata {

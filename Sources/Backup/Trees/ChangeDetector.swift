@@ -58,7 +58,9 @@ struct ChangeDetector {
   /// Adds the recorded facts of a directory.
   private mutating func add(_ directory: Int, entry: KnownEntry?, key: DirectoryKey) {
     var facts = UnchangedEntries.DirectoryFacts(key: key, record: entry?.directory)
-    if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[directory].status),
+    let scanned = tree.scan.entries[directory]
+    // The entries of a stale directory are unknown: it must be opened again.
+    if let entry, !scanned.isStale, ChangeRules.isUnchanged(entry, scanned.status),
       let stored = entry.entry, contents.holdsAttributes(of: stored)
     {
       facts.metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)

@@ -129,8 +129,9 @@ long cl_lock(int fd, int exclusive, int wait);
 long cl_unlock(int fd);
 // Sets a lock on a byte range, owned by the open file description. `type` is F_RDLCK or F_UNLCK.
 long cl_lock_range(int fd, int type, int64_t start, int64_t length);
-// Whether another process holds a lock of any kind on one of these bytes: 1 or 0.
-long cl_range_is_locked(int fd, int64_t start, int64_t length);
+// Whether another process holds a lock on one of these bytes that excludes one of `type`: F_WRLCK for
+// locks of any kind, F_RDLCK for exclusive ones. 1 or 0.
+long cl_range_is_locked(int fd, int type, int64_t start, int64_t length);
 // Shares all blocks of another file (FICLONE).
 long cl_clone(int to, int from);
 long cl_random(void *into, size_t count);

@@ -63,15 +63,23 @@ extension DeviceFinder {
       identity: identity(layout, root, udid: facts.udid))
   }
 
-  /// Returns the root of the device at a location in a directory.
+  /// Returns the root of the device at a location in a directory. A link that root does not follow
+  /// is not resolved, so that `find(_:)` refuses the device.
   private static func root(
     of place: Location, _ directory: ByteString
   ) throws(SystemError) -> ByteString {
     switch place {
     case .coreSimulator, .flatpakApps, .snapDirectory, .macOSHome, .folder: directory
     case .macOSContainers(let home): home
-    case .flatpakHome: try Host.realPath(directory.appending(".var/app"))
-    case .snapHome(let name): try Host.realPath(directory.appending(name))
+    case .flatpakHome: try root(at: directory.appending(".var/app"))
+    case .snapHome(let name): try root(at: directory.appending(name))
+    }
+  }
+
+  private static func root(at path: ByteString) throws(SystemError) -> ByteString {
+    switch try ForeignLink.resolve(path) {
+    case .path(let real): real
+    case .foreign: path
     }
   }
 }

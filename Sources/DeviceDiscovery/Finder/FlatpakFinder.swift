@@ -55,10 +55,10 @@ extension FlatpakFinder {
   /// Scans the apps of a home directory; the root is its directory `.var/app`.
   static func device(
     inHome home: borrowing Directory, for asked: DeviceFinder
-  ) throws(SystemError) -> Device {
-    let apps = try Directory.open(path: try Host.realPath(home.path.appending(".var/app")))
-    var survey = Survey(root: apps.path)
+  ) throws -> Device {
     let named = home.path.appending(".var/app")
+    let apps = try Directory.open(inHome: named)
+    var survey = Survey(root: apps.path)
     if apps.path != named {
       survey.note(
         .linkFollowed, at: named, because: "it is a link to '\(apps.path)' and was followed")

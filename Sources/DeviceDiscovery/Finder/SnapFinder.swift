@@ -245,9 +245,9 @@ extension SnapFinder {
   /// Scans the directory of all snaps' data in a home directory, which becomes the root.
   static func device(
     inHome home: borrowing Directory, _ name: ByteString, for asked: DeviceFinder
-  ) throws(SystemError) -> Device {
+  ) throws -> Device {
     let named = home.path.appending(name)
-    let snaps = try Directory.open(path: try Host.realPath(named))
+    let snaps = try Directory.open(inHome: named)
     var survey = Survey(root: snaps.path)
     if snaps.path != named {
       survey.note(

@@ -31,11 +31,8 @@ package struct ContainerLocation: Hashable, Sendable {
     }
     if let link = ForeignLink.first(in: directory) {
       throw ModelError(
-        .containerName, "use the container", on: container.prefix,
-        reason:
-          "'\(link.path)' is a link of user \(link.owner); root does not follow links of "
-          + "other users",
-        hint: "run the command as the owner of the device")
+        .containerName, "use the container", on: container.prefix, reason: link.reason,
+        hint: ForeignLink.hint)
     }
     let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
     (parent, name) = (path.parent, names.last ?? "")
@@ -184,7 +181,7 @@ extension Device {
       case .coreSimulator, .snap, .folder: [root]
       }
     return directories.compactMap { $0 }.filter {
-      ContainerLocation.ForeignLink.first(in: $0) == nil
+      ForeignLink.first(in: $0) == nil
     }
     .map(Host.resolved)
   }
@@ -195,31 +192,5 @@ extension LogicalName {
   /// the UUID stored as its instance.
   fileprivate var ownDirectory: ByteString {
     identifier.isEmpty && instance?.isUUID == true ? instance ?? "" : identifier
-  }
-}
-
-extension ContainerLocation {
-  /// Another user's link in a path to a directory. Root does not follow it: the program would read
-  /// or write where the link's owner has no access.
-  struct ForeignLink: Equatable {
-    let path: ByteString
-    let owner: UInt32
-
-    /// Returns the first such link in an absolute path if `user` is root; otherwise nil.
-    static func first(in path: ByteString, for user: UInt32 = Host.userID) -> ForeignLink? {
-      guard user == 0 else { return nil }
-      var above: ByteString = "/"
-      for name in path.components {
-        guard let status = (try? Directory.open(path: above).statusIfPresent(name)) ?? nil else {
-          return nil
-        }
-        let here = above.appending(name)
-        if status.kind == .symlink, status.user != user {
-          return ForeignLink(path: here, owner: status.user)
-        }
-        above = here
-      }
-      return nil
-    }
   }
 }

@@ -86,7 +86,12 @@ extension Survey {
     let target = try parent.target(of: name)
     let real: ByteString
     do {
-      real = try Host.realPath(parent.path.appending(name))
+      switch try ForeignLink.resolve(parent.path.appending(name), for: user) {
+      case .path(let resolved): real = resolved
+      case .foreign(let link):
+        warn(.foreignLink, at: path, because: "it is a link to '\(target)'; \(link.reason)")
+        return .none
+      }
     } catch {
       guard error.isMissing || error.isLink else { throw error }
       let reason = error.isLink ? "which forms a loop" : "which does not exist"
@@ -106,7 +111,7 @@ extension Survey {
       return .none
     }
     note(.linkFollowed, at: path, because: "it is a link to '\(target)' and was followed")
-    return .directory(try Directory.open(path: real))
+    return .directory(try Directory.open(resolved: real))
   }
 
   /// Opens a nested directory, with the rules of `enter` at each level.
@@ -198,10 +203,16 @@ extension Survey {
     return nil
   }
 
-  /// Opens a directory outside the root, or returns nil if it does not exist.
+  /// Opens a directory outside the root, following links in its path, or returns nil if it does not
+  /// exist or is reached through a link that root does not follow.
   mutating func outside(_ path: ByteString) -> Directory? {
     do {
-      return try Directory.open(path: path)
+      switch try ForeignLink.resolve(path, for: user) {
+      case .path(let real): return try Directory.open(resolved: real)
+      case .foreign(let link):
+        warn(.foreignLink, at: path, because: link.reason)
+        return nil
+      }
     } catch {
       if !error.isMissing {
         warn(.unreadable, at: path, because: "it cannot be opened: \(error.reason)")

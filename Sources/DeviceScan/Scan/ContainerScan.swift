@@ -13,6 +13,9 @@ public struct ContainerScan: Sendable {
   public var names = SpillableArray<UInt8>()
   /// Entries that could not be examined, by their paths in the container.
   public internal(set) var unreadable: [PathRemark] = []
+  /// Entries that the policy may include and that vanished during the scan, before they were
+  /// examined or, for directories, before their content was listed.
+  public internal(set) var vanished: [VanishedEntry] = []
   /// Mounts below the root that were not entered, by their paths in the container.
   public internal(set) var mounts: [ByteString] = []
   /// Repositories other than the one in use that the policy would include, by their paths in the
@@ -181,13 +184,19 @@ extension ContainerScan {
   }
 }
 
+/// An entry that vanished during a scan.
+public struct VanishedEntry: Sendable {
+  /// The path in the container.
+  public let path: ByteString
+  public let identity: FileIdentity
+}
+
 /// An entry of a container: its status, and the decision on it.
 public struct ScannedEntry: Sendable, BitwiseCopyable {
   public var parent: Int32
   var nameStart: UInt32
   let nameLength: UInt16
-  /// Whether the entry could not be entered or its marks could not be read.
-  public internal(set) var isUnreadable = false
+  private var troubles: Troubles = []
   public var selection: Selection
   public var firstChild: Int32 = 0
   public var childCount: Int32 = 0
@@ -208,6 +217,25 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
     self.status = status
     self.verdicts = verdicts
     self.type = type
+  }
+
+  /// The reasons why the children of an entry are unknown.
+  private struct Troubles: OptionSet, Sendable, BitwiseCopyable {
+    let rawValue: UInt8
+    static let isUnreadable = Troubles(rawValue: 1)
+    static let isStale = Troubles(rawValue: 2)
+  }
+
+  /// Whether the entry could not be entered or its marks could not be read.
+  public internal(set) var isUnreadable: Bool {
+    get { troubles.contains(.isUnreadable) }
+    set { troubles.formSymmetricDifference(newValue == isUnreadable ? [] : .isUnreadable) }
+  }
+
+  /// Whether a directory was removed, renamed or replaced before all its entries were listed.
+  public internal(set) var isStale: Bool {
+    get { troubles.contains(.isStale) }
+    set { troubles.formSymmetricDifference(newValue == isStale ? [] : .isStale) }
   }
 
   /// The decision of a backup on an entry.

@@ -60,13 +60,10 @@ extension ContainerScanner {
     return isDatabase ? .database : .file
   }
 
-  /// Whether an entry is scanned. In a container that is one entry of a directory, only that entry
+  /// Whether an entry with a name is scanned. In a container that is one entry of a directory, only that entry
   /// is; the program's own entries never are.
-  func isWanted(
-    _ entry: WalkBatch.Entry, bytes: [UInt8], state: State
-  ) -> Bool {
+  func isWanted(_ name: Span<UInt8>, state: State) -> Bool {
     guard state.directory == 0 else { return true }
-    let name = bytes.span.extracting(entry.nameRange)
     if let member = scan.container.member {
       return member.withSpan { name.hasSameBytes(as: $0) }
     }

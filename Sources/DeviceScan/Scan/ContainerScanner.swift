@@ -30,6 +30,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// The number of entries from which the remaining directories are left to another scanner.
   var share = Int.max
   var isYielding: Bool { scan.entries.count >= share }
+  /// The entries of another directory are not those of the one that was classified.
+  static var isStrict: Bool { true }
   /// The index of the copy of the directory above the current start.
   var chainEnd = 0
   /// The buffer for the names to look up.
@@ -116,7 +118,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     var above = policy(of: state)
     for number in 0..<batch.entries.count {
       let entry = batch.entries[number]
-      guard isWanted(entry, bytes: bytes, state: state) else { continue }
+      guard isWanted(bytes.span.extracting(entry.nameRange), state: state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
       if let fault = limits.fault(of: entry, in: directory) {
         miss(entry, bytes: bytes, above: above, in: directory, fault: fault)
@@ -170,6 +172,32 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     if scan.path(state.directory) == problem.path {
       scan.entries[state.directory].isUnreadable = true
     }
+  }
+
+  mutating func vanished(_ name: ByteString, inode: UInt64, state: State) {
+    guard name.withSpan({ isWanted($0, state: state) }) else { return }
+    let above = policy(of: state)
+    let policy = name.withSpan { classifier.descend(above, $0) }
+    guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
+      return
+    }
+    let directory = scan.entries[state.directory].status.identity
+    scan.vanished.append(
+      VanishedEntry(
+        path: scan.path(state.directory).appending(name),
+        identity: FileIdentity(device: directory.device, inode: inode)))
+  }
+
+  mutating func lost(state: State) {
+    let entry = scan.entries[state.directory]
+    scan.entries[state.directory].isStale = true
+    guard
+      entry.selection != .excluded
+        || classifier.canReachKeep(
+          policy(of: state), for: options.destination, view: options.view)
+    else { return }
+    scan.vanished.append(
+      VanishedEntry(path: scan.path(state.directory), identity: entry.status.identity))
   }
 
   /// Returns the policy's state for an entry, with the entry's marks.

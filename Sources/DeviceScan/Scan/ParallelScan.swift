@@ -160,6 +160,7 @@ extension ParallelScan {
       }
       moves[part.job.number] = moved
       scan.unreadable += part.scan.unreadable
+      scan.vanished += part.scan.vanished
       scan.mounts += part.scan.mounts
       scan.repositories += part.scan.repositories
       scan.crossedMounts += part.scan.crossedMounts
@@ -193,6 +194,7 @@ extension ParallelScan {
       }
       scan.entries[home].selection = copy.selection
       scan.entries[home].isUnreadable = scan.entries[home].isUnreadable || copy.isUnreadable
+      scan.entries[home].isStale = scan.entries[home].isStale || copy.isStale
       // A part can have thousands of segments: look up each entry rather than search all marks for
       // each segment.
       for index in segment.entries {

@@ -111,7 +111,11 @@ extension ContainerScanner {
       let copy = copyChain(of: start, isNew: above !== start.above)
       above = start.above
       let (first, name) = (scan.entries.count, scan.names.count)
-      let rest = walk.run(&self, from: WalkStart(path: start.path, state: state(of: copy)))
+      let rest = walk.run(
+        &self,
+        from: WalkStart(
+          path: start.path, state: state(of: copy),
+          identity: start.own.entry.status.identity))
       part.segments.append(
         ScanJob.Part.Segment(
           home: start.home, copy: copy, entries: first..<scan.entries.count,

@@ -24,7 +24,7 @@ package struct SafeHarbor: Hashable, Sendable {
   /// Returns all data stored on a device, except what cannot be read.
   package static func all(on device: Device) -> [SafeHarbor] {
     let top = path(for: "apps", root: device.root)
-    guard let apps = try? Directory.open(path: top), let names = try? apps.names() else {
+    guard let apps = try? Directory.open(resolved: top), let names = try? apps.names() else {
       return []
     }
     return names.compactMap { name in
@@ -45,7 +45,7 @@ package struct SafeHarbor: Hashable, Sendable {
   package static func removeEmpty(of app: ByteString, root: ByteString) {
     let top = path(for: "apps", root: root)
     let name = LogicalName(app).component
-    guard let apps = try? Directory.open(path: top), let directory = try? apps.directory(name)
+    guard let apps = try? Directory.open(resolved: top), let directory = try? apps.directory(name)
     else {
       return
     }

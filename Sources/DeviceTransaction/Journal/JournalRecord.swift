@@ -103,6 +103,10 @@ extension JournalRecord {
   /// The maximum size of a journal file in bytes: 2 GiB, about ten million steps. The check is made
   /// before the first step, since a larger journal could not be read back.
   static let limit = 1 << 31
+  /// The maximum size in bytes of the line of a step, and the number of bytes of a journal that its
+  /// steps leave to the first line.
+  static let lineLimit = 1 << 20
+  static let headReserve = 64 << 20
 
   /// Whether a name is the ID of an operation: `20260131T120000-` and eight hexadecimal digits.
   static func isID(_ name: ByteString) -> Bool {
@@ -133,7 +137,11 @@ extension JournalRecord {
     piece.append(contentsOf: Array(",\"steps\":[".utf8))
     for (number, step) in steps.enumerated() {
       piece.append(contentsOf: Array((number == 0 ? "\n" : ",\n").utf8))
+      let start = piece.count
       step.json.write(to: &piece)
+      guard piece.count - start <= Self.lineLimit - Self.ending.count else {
+        throw SystemError.tooLarge(ByteString(id + ".json"))
+      }
       if piece.count >= Self.pieceLength {
         try sink(piece)
         piece.removeAll(keepingCapacity: true)
@@ -147,25 +155,30 @@ extension JournalRecord {
 
   /// Reads a journal file line by line.
   ///
-  /// - Returns: the record, or nil if the file is not in this format or larger than `limit`.
-  static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
+  /// - Parameter values: the maximum number of JSON values in a step.
+  /// - Returns: the record, or nil if the file is not in this format, is larger than `limit`, or has
+  ///   a step with a line of more than `lineLimit` bytes.
+  static func read(
+    _ file: consuming Descriptor, values: Int = 64
+  ) throws(SystemError) -> JournalRecord? {
     guard try file.status().size <= UInt64(limit) else { return nil }
     var lines = LineReader(file)
-    guard let head = try lines.next().map({ Array($0) }) else { return nil }
-    var line = try lines.next()
+    guard let head = try lines.next(limit: limit).map({ Array($0) }) else { return nil }
+    var line = try lines.next(limit: lineLimit)
     guard var record = JournalRecord(head: line == nil ? head : head + ending) else { return nil }
     while let current = line.map({ Array($0) }) {
-      line = try lines.next()
-      guard record.addStep(of: current, isLast: line == nil) else { return nil }
+      line = try lines.next(limit: lineLimit)
+      guard record.addStep(of: current, isLast: line == nil, values: values) else { return nil }
     }
-    return record
+    return lines.isTooLong ? nil : record
   }
 
   /// Adds the step on a line. Returns false if the line has none.
-  private mutating func addStep(of line: [UInt8], isLast: Bool) -> Bool {
+  private mutating func addStep(of line: [UInt8], isLast: Bool, values: Int) -> Bool {
     let end = isLast ? Self.ending : [UInt8(ascii: ",")]
+    let limits = JSON.Limits(bytes: Self.lineLimit, depth: 8, values: values)
     guard line.suffix(end.count) == end[...],
-      let json = try? JSON(parsing: Array(line.dropLast(end.count))),
+      let json = try? JSON(parsing: Array(line.dropLast(end.count)), limits: limits),
       let step = JournalStep(json, roots: roots.count)
     else { return false }
     steps.append(step)
@@ -237,21 +250,26 @@ extension JournalRecord {
     private var start = 0
     private var offset: UInt64 = 0
     private var isAtEnd = false
+    /// Whether a line was longer than its limit. No line follows then.
+    private(set) var isTooLong = false
 
     private static let step = 256 << 10
 
     init(_ file: consuming Descriptor) { self.file = file }
 
-    /// Returns the next line without its newline, or nil at the end of the file.
-    mutating func next() throws(SystemError) -> ArraySlice<UInt8>? {
+    /// Returns the next line without its newline, or nil at the end of the file, or if the line has
+    /// more than `limit` bytes. Holds little more than that in memory.
+    mutating func next(limit: Int) throws(SystemError) -> ArraySlice<UInt8>? {
       var searched = start
-      while true {
+      while !isTooLong {
         if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
           defer { start = end + 1 }
+          if end - start > limit { break }
           if end > start { return buffer[start..<end] }
           searched = end + 1
           continue
         }
+        if buffer.count - start > limit { break }
         if isAtEnd {
           defer { start = buffer.endIndex }
           return start < buffer.endIndex ? buffer[start...] : nil
@@ -259,6 +277,8 @@ extension JournalRecord {
         searched = buffer.count - start
         try fill()
       }
+      isTooLong = true
+      return nil
     }
 
     private mutating func fill() throws(SystemError) {

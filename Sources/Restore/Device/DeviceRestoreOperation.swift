@@ -168,7 +168,7 @@ package struct DeviceRestoreOperation {
       let name = part.target.lastComponent
     else { return }
     do throws(SystemError) {
-      let directory = try Directory.open(path: part.target.parent)
+      let directory = try Directory.open(resolved: part.target.parent)
       if try directory.statusIfPresent("current") == nil {
         try directory.createLink("current", to: name)
       }

@@ -2,6 +2,7 @@ package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceScan
+internal import DeviceTransaction
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -60,7 +61,9 @@ struct DeviceRestorePlanner {
     let anchors = try anchors(for: held, targets: targets.map(\.1), finder: finder)
     for (item, target) in targets {
       do {
-        plan.parts.append(try part(item, at: target, anchors: anchors, in: plan.present))
+        let part = try part(item, at: target, anchors: anchors, in: plan.present)
+        try requireJournal(of: part)
+        plan.parts.append(part)
       } catch let error as StoreError where error.kind == .damaged && targets.count > 1 {
         plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
       }
@@ -71,6 +74,29 @@ struct DeviceRestorePlanner {
       wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
     }
     return plan
+  }
+
+  /// The number of entries from which the size of a container's journal is determined: a smaller
+  /// restore exceeds it only if its paths are thousands of bytes long, and the journal's writer
+  /// refuses that before the first step.
+  @TaskLocal static var countedEntries = 1 << 20
+  /// The maximum size of the steps in a journal, in bytes.
+  @TaskLocal static var journalLimit = JournalRecord.stepsLimit
+
+  /// Refuses a container with more steps than a journal can hold, before anything is staged.
+  private func requireJournal(of part: PlannedPart) throws(OperationError) {
+    guard part.plan.tree.entries.count + part.plan.removals.count >= Self.countedEntries else {
+      return
+    }
+    let steps = PlacementSteps(
+      part.plan, without: RestoreFindings(ProgressCounters()), hasTrash: true
+    ).all
+    if steps.fitInJournal(of: Self.journalLimit) { return }
+    throw OperationError(
+      .failed, code: .limitExceeded,
+      "cannot restore '\(part.path)': its \(steps.count) changes do not fit in one journal",
+      hint: "restore its directories one by one with 'SNAP:PATH'; "
+        + "'sandboxctl ls SNAP:\(part.path)' lists them")
   }
 
   private func requireSameLayout() throws {

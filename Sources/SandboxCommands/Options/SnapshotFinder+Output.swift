@@ -7,12 +7,17 @@ internal import SystemIO
 extension SnapshotFinder {
   /// Creates a finder that reports to a console.
   convenience init(_ repository: Repository, _ console: Console) {
-    self.init(repository, cache: repository.hostHeadCache) { $0.tell(console) }
+    // A container is usually in every snapshot of its device.
+    var told: Set<ByteString> = []
+    self.init(repository, cache: repository.hostHeadCache) { $0.tell(console, &told) }
   }
 }
 
 extension SnapshotFinder.Remark {
-  fileprivate func tell(_ console: Console) {
+  /// Reports the remark.
+  ///
+  /// - Parameter told: the paths of the invalid containers that were reported.
+  fileprivate func tell(_ console: Console, _ told: inout Set<ByteString>) {
     switch self {
     case .skipped(let error): console.skipped(error.description)
     case .unreadable(let path, let stored, let error):
@@ -26,7 +31,7 @@ extension SnapshotFinder.Remark {
           + names.joined(separator: ", ") + more)
       console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
     case .found(let found):
-      for (path, reason) in found.snapshot.unusableContainers {
+      for (path, reason) in found.snapshot.unusableContainers where told.insert(path).inserted {
         console.warning(
           "the snapshot \(found.id.hex.prefix(8)) has an invalid container: '\(path)': \(reason)")
       }

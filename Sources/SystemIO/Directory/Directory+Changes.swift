@@ -165,8 +165,18 @@ extension Directory: MetadataTarget {
     }
   }
 
-  /// Makes all data written to the directory's volume durable.
-  public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
+  /// Makes all data written to the directory's volume durable. If its file system cannot sync the
+  /// volume, which a FUSE file system may report, all volumes are synced, and the directory is
+  /// recorded in `UnsyncedDirectories`, as no errors are known then.
+  public func syncVolume() throws(SystemError) {
+    do throws(SystemError) {
+      try descriptor.syncVolume()
+    } catch {
+      guard error.isSyncUnsupported else { throw error }
+      Host.syncAllVolumes()
+      UnsyncedDirectories.note(path)
+    }
+  }
 
   /// Sets and clears the directory's flags; see `Descriptor.setFlags(_:)`.
   public func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }

@@ -73,6 +73,13 @@ extension Directory {
       return filled > 0
     }
 
+    /// The inode number that the buffer gives for the directory itself (`.`), or nil if it does not
+    /// begin with it.
+    var ownInode: UInt64? {
+      guard filled > 20, bytes[19] == UInt8(ascii: "."), bytes[20] == 0 else { return nil }
+      return unsafe bytes.withUnsafeBytes { unsafe $0.load(as: UInt64.self) }
+    }
+
     /// Calls `body` with the location and the C string of each name except `.` and `..`.
     ///
     /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of

@@ -129,6 +129,11 @@ extension SystemError: CustomStringConvertible {
   /// or checksums that ext4, XFS and Btrfs report.
   public var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
 
+  /// Returns the error for a path with too many symbolic links.
+  public static func loop(_ path: ByteString) -> SystemError {
+    SystemError(.status, path, number: ELOOP)
+  }
+
   /// Returns the error for a file that was replaced in the meantime.
   public static func replaced(_ path: ByteString) -> SystemError {
     SystemError(.read, path, number: ESTALE)
@@ -189,6 +194,9 @@ extension SystemError: CustomStringConvertible {
   /// Whether the two files are on different volumes.
   public var isOnAnotherVolume: Bool { number == EXDEV }
 
+  /// Whether the volume provides no locks: its lock service cannot be reached (NFS).
+  public var hasNoLocks: Bool { number == ENOLCK }
+
   /// Whether another process holds the lock.
   public var isBusy: Bool { number == EWOULDBLOCK }
 
@@ -198,9 +206,11 @@ extension SystemError: CustomStringConvertible {
   /// Whether a symbolic link was found where none is followed.
   public var isLink: Bool { number == ELOOP }
 
-  /// Whether fsync(2) failed because the file system cannot sync that kind of file.
+  /// Whether fsync(2) or syncfs(2) failed because the file system cannot sync that kind of file, or
+  /// volumes.
   var isSyncUnsupported: Bool {
-    operation == .sync && (number == EINVAL || number == ENOTSUP || number == EOPNOTSUPP)
+    operation == .sync
+      && (number == EINVAL || number == ENOTSUP || number == EOPNOTSUPP || number == ENOSYS)
   }
 
   private static func reason(of number: Int32) -> String {

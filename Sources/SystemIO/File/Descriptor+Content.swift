@@ -154,15 +154,19 @@ extension Descriptor {
   }
 
   /// Clones another file of the same volume: both share their blocks until one is changed. Returns
-  /// false if the file system does not support it or the files are on different volumes.
+  /// false if that is impossible, now or ever, and the file must be copied: the file system does not
+  /// support it, or not for this file (Btrfs: EINVAL for one without copy on write), or not while
+  /// its blocks are being written (OpenZFS: EAGAIN), or the files are on different volumes.
+  ///
+  /// - Throws: an error only if the device or the file system has lost the data.
   public func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {
     let from = other.raw
     do {
       _ = try SystemError.check(.clone, name) { cl_clone(raw, from) }
       return true
     } catch {
-      if error.isUnsupported || error.isOnAnotherVolume { return false }
-      throw error
+      if error.isLoss { throw error }
+      return false
     }
   }
 }

@@ -138,8 +138,18 @@ extension Descriptor {
 
   /// Whether a lock of any kind on any of the bytes is held, other than by this open file.
   public func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+    try isLocked(bytes, against: F_WRLCK)
+  }
+
+  /// Whether an exclusive lock on any of the bytes is held, other than by this open file.
+  public func isLockedForWritingElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
+    try isLocked(bytes, against: F_RDLCK)
+  }
+
+  private func isLocked(_ bytes: Range<UInt64>, against type: Int32) throws(SystemError) -> Bool {
     try SystemError.check(.lock, name) {
-      cl_range_is_locked(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
+      cl_range_is_locked(
+        raw, type, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
     } != 0
   }
 

@@ -109,6 +109,10 @@ public enum Host {
     random(count: count).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
+  /// Makes all data written to all volumes durable, as far as no error prevents it: errors are not
+  /// reported (sync(2)).
+  static func syncAllVolumes() { Glibc.sync() }
+
   /// The number of processors available to this process.
   public static var processors: Int { max(1, cl_processors()) }
 

@@ -3,7 +3,9 @@
 ///
 /// Names may be any bytes, and trees of any depth. A directory, even a mount point, is entered only
 /// if the visitor asks for it. Changes during the walk may or may not be seen; no entry is visited
-/// twice unless it was renamed in the meantime.
+/// twice unless it was renamed in the meantime. An entry that vanishes between the listing of its
+/// name and the reading of its status or of its content is passed to the visitor; one that is moved
+/// from a directory that was not listed yet into one that was listed is not visited at all.
 ///
 /// The generic parts are inlinable, so that they are specialized for the visitor.
 public struct Walk: ~Copyable {
@@ -31,9 +33,12 @@ public struct Walk: ~Copyable {
     var pending: [Pending<Visitor.State>] = []
     do throws(SystemError) {
       let device = try go(to: start.path)
-      list(&visitor, device: device, state: start.state, pending: &pending)
+      list(
+        &visitor, device: device, expected: start.identity, state: start.state, pending: &pending)
     } catch {
-      if let problem = problem(error, at: start.path) {
+      if Self.isLost(error, to: Visitor.self) {
+        visitor.lost(state: start.state)
+      } else if let problem = problem(error, at: start.path) {
         visitor.failed(problem, state: start.state)
       }
     }
@@ -44,23 +49,40 @@ public struct Walk: ~Copyable {
         report(error, at: next.name, to: &visitor, state: next.state)
         continue
       }
-      list(&visitor, device: next.device, state: next.state, pending: &pending)
+      list(
+        &visitor, device: next.identity.device, expected: next.identity, state: next.state,
+        pending: &pending)
     }
     return pending.reversed().map { directory in
-      WalkStart(path: path(of: directory.name, depth: directory.depth), state: directory.state)
+      WalkStart(
+        path: path(of: directory.name, depth: directory.depth), state: directory.state,
+        identity: directory.identity)
     }
   }
 
   /// Lists the current directory, passes each batch to the visitor and records the directories to
   /// enter.
+  ///
+  /// - Parameter expected: the identity of the directory, or nil if any will do.
   @inlinable mutating func list<Visitor: WalkVisitor & ~Copyable>(
-    _ visitor: inout Visitor, device: UInt64, state: Visitor.State,
+    _ visitor: inout Visitor, device: UInt64, expected: FileIdentity?, state: Visitor.State,
     pending: inout [Pending<Visitor.State>]
   ) {
     let first = pending.count
+    var expected = Visitor.isStrict ? expected : nil
     do throws(SystemError) {
-      while try fill(device) {
-        for (name, error) in batch.failures { report(error, at: name, to: &visitor, state: state) }
+      while true {
+        let hasEntries = try fill(device)
+        if let identity = expected, try !isCurrent(identity) { return visitor.lost(state: state) }
+        expected = nil
+        guard hasEntries else { break }
+        for failure in batch.failures {
+          if failure.error.isMissing {
+            visitor.vanished(failure.name, inode: failure.inode, state: state)
+          } else {
+            report(failure.error, at: failure.name, to: &visitor, state: state)
+          }
+        }
         let directory = directoryContext()
         var descent = WalkDescent<Visitor.State>()
         visitor.visit(batch, of: directory, state: state, descent: &descent)
@@ -82,7 +104,18 @@ public struct Walk: ~Copyable {
   @inlinable func report<Visitor: WalkVisitor & ~Copyable>(
     _ error: SystemError, at name: ByteString, to visitor: inout Visitor, state: Visitor.State
   ) {
-    if let problem = problem(error, name) { visitor.failed(problem, state: state) }
+    if Self.isLost(error, to: Visitor.self) {
+      visitor.lost(state: state)
+    } else if let problem = problem(error, name) {
+      visitor.failed(problem, state: state)
+    }
+  }
+
+  /// Whether an error shows that the directory is no longer where it was listed.
+  @inlinable static func isLost<Visitor: WalkVisitor & ~Copyable>(
+    _ error: SystemError, to visitor: Visitor.Type
+  ) -> Bool {
+    Visitor.isStrict ? error.isGoneOrReplaced : error.isMissing
   }
 }
 
@@ -90,7 +123,7 @@ extension Walk {
   /// A directory to enter.
   @usableFromInline struct Pending<State> {
     @usableFromInline let name: ByteString
-    @usableFromInline let device: UInt64
+    @usableFromInline let identity: FileIdentity
     /// The number of levels below the root.
     @usableFromInline let depth: Int
     @usableFromInline let state: State
@@ -98,7 +131,7 @@ extension Walk {
     @inlinable init(_ batch: borrowing WalkBatch, _ index: Int, depth: Int, state: State) {
       let entry = batch.entries[index]
       name = batch.name(entry)
-      device = entry.status.identity.device
+      identity = entry.status.identity
       self.depth = depth
       self.state = state
     }
@@ -129,6 +162,13 @@ extension Walk {
     guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
     batch.look(in: cursor.raw, on: device) { cursor.path }
     return true
+  }
+
+  /// Whether the current directory, whose first entries were just listed, has this identity. The
+  /// listing usually shows it; another inode number in it proves nothing on some file systems.
+  @usableFromInline func isCurrent(_ expected: FileIdentity) throws(SystemError) -> Bool {
+    if batch.listing.ownInode == expected.inode { return true }
+    return try cursor.identity() == expected
   }
 
   @usableFromInline func directoryContext() -> WalkDirectory {

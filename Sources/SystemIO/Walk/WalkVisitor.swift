@@ -22,8 +22,10 @@ public struct WalkBatch: ~Copyable {
   /// The bytes of the names, valid until the visitor returns.
   public var bytes: [UInt8] { listing.bytes }
 
-  /// The names whose status could not be read, and the errors.
-  @usableFromInline private(set) var failures: [(name: ByteString, error: SystemError)] = []
+  /// The names whose status could not be read, with the listed inode numbers, and the errors.
+  @usableFromInline private(set) var failures: [Failure] = []
+
+  @usableFromInline typealias Failure = (name: ByteString, inode: UInt64, error: SystemError)
   /// The number of entries whose inode differed from the listed one although nothing is mounted
   /// there. On such a file system the quick lookup needs two calls.
   private var surprises = 0
@@ -35,7 +37,7 @@ public struct WalkBatch: ~Copyable {
 extension WalkBatch {
   /// Reads the status of each listed name of an open directory on a device.
   mutating func look(in directory: Int32, on device: UInt64, path: () -> ByteString) {
-    var (found, failed): ([Entry], [(ByteString, SystemError)]) = ([], [])
+    var (found, failed): ([Entry], [Failure]) = ([], [])
     swap(&found, &entries)
     found.removeAll(keepingCapacity: true)
     var (status, surprises) = (cl_status(), surprises)
@@ -52,7 +54,7 @@ extension WalkBatch {
           Entry(
             nameRange: place.range, status: FileStatus(status), accessed: status.atime))
       } catch {
-        failed.append((listing.name(place), error))
+        failed.append((listing.name(place), place.inode, error))
       }
     }
     (entries, failures, self.surprises) = (found, failed, surprises)
@@ -108,8 +110,20 @@ public protocol WalkVisitor: ~Copyable {
 
   /// Receives a directory or an entry that could not be read, with the state of that directory or
   /// of the entry's directory; the walk continues. Entries that vanish after they were listed are
-  /// not reported.
+  /// passed to `vanished` and `lost` instead.
   mutating func failed(_ problem: WalkProblem, state: State)
+
+  /// Receives an entry whose name was listed, but that no longer had a status: its inode number,
+  /// if the file system lists the true one, and the state of its directory.
+  mutating func vanished(_ name: ByteString, inode: UInt64, state: State)
+
+  /// Receives the state of a directory that was passed to `visit`, but was removed or renamed
+  /// before it was entered or completely listed.
+  mutating func lost(state: State)
+
+  /// Whether a directory that was replaced by another one before it was entered is lost. Otherwise
+  /// the other one is walked.
+  static var isStrict: Bool { get }
 
   /// Whether to end the walk. Called before each directory and after each batch.
   var isDone: Bool { get }
@@ -124,15 +138,21 @@ public struct WalkStart<State> {
   public let path: [ByteString]
   /// The visitor's state for the directory.
   public let state: State
+  /// The identity of the directory, or nil if any will do.
+  public let identity: FileIdentity?
 
   /// Creates a start.
-  @inlinable public init(path: [ByteString], state: State) {
+  @inlinable public init(path: [ByteString], state: State, identity: FileIdentity? = nil) {
     self.path = path
     self.state = state
+    self.identity = identity
   }
 }
 
 extension WalkVisitor where Self: ~Copyable {
+  @inlinable public mutating func vanished(_ name: ByteString, inode: UInt64, state: State) {}
+  @inlinable public mutating func lost(state: State) {}
+  @inlinable public static var isStrict: Bool { false }
   @inlinable public var isDone: Bool { false }
   @inlinable public var isYielding: Bool { false }
 }
