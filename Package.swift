@@ -48,11 +48,11 @@ let package = Package(
       name: "PolicyEngine", dependencies: ["Codecs", "SandboxModel"],
       swiftSettings: optimized + common),
     .target(
-      name: "BuiltinPolicies", path: "policies",
+      name: "BuiltinPolicies", path: "policies", exclude: ["policy.schema.json"],
       resources: [
         .embedInCode("common.yaml"), .embedInCode("apple.yaml"), .embedInCode("ios.yaml"),
         .embedInCode("flatpak.yaml"), .embedInCode("macos.yaml"), .embedInCode("snap.yaml"),
-        .embedInCode("everything.yaml"), .embedInCode("policy.schema.json"),
+        .embedInCode("everything.yaml"),
       ],
       swiftSettings: optimized + common),
     .target(

@@ -106,8 +106,8 @@ def module_folders(package):
 
 
 TYPE = re.compile(
-    r"^(?:@\w+(?:\([^)]*\))?\s+)*(?P<access>(?:(?:package|internal|fileprivate|private|final|"
-    r"indirect|nonisolated)\s+)*)(?:struct|class|enum|protocol|actor|typealias)\s+(?P<name>\w+)",
+    r"^(?:@\w+(?:\([^)]*\))?\s+)*(?P<access>(?:(?:public|open|package|internal|fileprivate|private|"
+    r"final|indirect|nonisolated)\s+)*)(?:struct|class|enum|protocol|actor|typealias)\s+(?P<name>\w+)",
     re.MULTILINE,
 )
 

@@ -47,9 +47,9 @@ container=$(find device -path '*/Documents/Notes' -printf '%h\n')
 container=${container%/Documents}
 show mv "$container" lost
 mv "$container" lost
-run restore latest:notebook --to back
-show diff --brief --recursive --no-dereference lost back
-diff --brief --recursive --no-dereference lost back || [ $? -eq 1 ]
+run restore latest:notebook --to restored
+show diff --brief --recursive --no-dereference lost restored
+diff --brief --recursive --no-dereference lost restored || [ $? -eq 1 ]
 
 step "An update of an app, and its rollback"
 bundle=$(find device -name Reader.app)

@@ -42,7 +42,4 @@ package enum BuiltinPolicies {
     else { return [] }
     return files.filter { $0.policy == last.policy || last.bases.contains($0.policy) }
   }
-
-  /// The JSON Schema of a policy file, for editors and `policy schema`.
-  package static let schema: [UInt8] = PackageResources.policy_schema_json
 }

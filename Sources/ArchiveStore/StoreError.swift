@@ -117,9 +117,15 @@ public struct StoreError: Error, Hashable, Sendable {
   }
 }
 
-extension StoreError: CustomStringConvertible {
+extension StoreError: ReportableError {
   /// The complete message: "cannot read 'index/ab…': …".
   public var description: String { "cannot \(action) '\(subject)': \(reason)" }
+
+  /// The parts of the message. The subject is text; a path in the cause has its bytes.
+  public var parts: ErrorParts {
+    let path = cause.flatMap { $0.path.description == subject ? $0.path : nil }
+    return ErrorParts(action: action, subject: path ?? ByteString(subject), reason: reason)
+  }
 }
 
 extension StoreError {

@@ -15,16 +15,11 @@ package struct DatabaseUnit: Hashable, Sendable {
 
   /// Returns the name of a member.
   package func name(of member: DatabaseMember) -> ByteString {
-    ByteString(Array(name.bytes) + member.suffix)
+    name.concatenating(ByteString(member.suffix))
   }
 
   /// The members that a capture stores, in reading order.
   static let captured: [DatabaseMember] = [.database, .log, .journal]
-
-  /// Whether a capture of the unit stores the file of this name, if it exists.
-  package func captures(_ file: ByteString) -> Bool {
-    Self.captured.contains { name(of: $0) == file }
-  }
 
   /// Returns the units among the names of a directory's files: each name for which the name with
   /// the suffix `-wal` also exists. The names must be sorted by bytes, and so are the units.

@@ -4,7 +4,7 @@ internal import SystemIO
 /// between.
 struct FileFingerprint {
   let database: State
-  /// The log's header, or nil if there is no log. A reset log has another salt in it.
+  /// The log's header, or nil if there is no log. A log that was reset has a different salt.
   let logBeginning: [UInt8]?
   let logSize: UInt64
   let journal: Journal
@@ -13,9 +13,9 @@ struct FileFingerprint {
 
   enum Journal {
     case absent
-    /// Left by a transaction that has ended.
+    /// The journal of a transaction that has ended.
     case ended
-    /// Of a transaction in progress or interrupted.
+    /// The journal of a transaction that is in progress or was interrupted.
     case live
     /// Like `live`, but of a transaction over several databases, which this journal alone cannot
     /// undo.

@@ -73,7 +73,7 @@ package struct SafetySnapshotMaker {
     _ kind: OperationError.Kind, reason: String, hint: String
   ) -> OperationError {
     OperationError(
-      kind, code: .safetySnapshotFailed,
-      "cannot save the current data before it is replaced: \(reason)", hint: hint)
+      kind, code: .safetySnapshotFailed, "save the current data before it is replaced",
+      reason: reason, hint: hint)
   }
 }

@@ -16,7 +16,7 @@ struct SandboxctlCommand: ParsableCommand {
           "sandboxctl apps --root device",
           "sandboxctl init repo --plain",
           "sandboxctl backup --root device --repo repo",
-          "sandboxctl restore latest --to back --repo repo",
+          "sandboxctl restore latest --to restored --repo repo",
         ]))
         """,
       version: Version.text,

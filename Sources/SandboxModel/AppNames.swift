@@ -5,7 +5,7 @@ public import SystemIO
 public struct AppNames: Sendable {
   private let names: [ByteString]
 
-  /// Creates the names; without any, all apps are meant.
+  /// Creates the names; an empty list selects all apps.
   public init(_ names: [ByteString] = []) { self.names = names }
 
   /// Returns the named apps of a device.

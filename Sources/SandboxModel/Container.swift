@@ -25,8 +25,6 @@ public struct Container: Hashable, Sendable {
   /// The time since which this revision is current, at the latest before the app could change its
   /// data: the older of the times of the link `current`. Nil if there is no such link.
   public let inUseSince: Timestamp?
-  /// The UUID in its metadata, which can differ from the directory's name.
-  public let metadataUUID: ByteString?
   /// The app's directory in a bundle container: `Example.app`.
   public let bundleDirectory: ByteString?
   /// The name in logical paths, unique in the device.
@@ -41,7 +39,7 @@ public struct Container: Hashable, Sendable {
   public init(
     kind: ContainerKind, identifier: BundleIdentifier?, identification: Identification,
     owner: BundleIdentifier?, path: ByteString, absolutePath: ByteString, member: ByteString?,
-    uuid: ByteString?, revision: ByteString?, inUseSince: Timestamp?, metadataUUID: ByteString?,
+    uuid: ByteString?, revision: ByteString?, inUseSince: Timestamp?,
     bundleDirectory: ByteString?, logical: LogicalContainer, isReadable: Bool,
     logicalPrefix: ByteString
   ) {
@@ -55,7 +53,6 @@ public struct Container: Hashable, Sendable {
     self.uuid = uuid
     self.revision = revision
     self.inUseSince = inUseSince
-    self.metadataUUID = metadataUUID
     self.bundleDirectory = bundleDirectory
     self.logical = logical
     self.isReadable = isReadable

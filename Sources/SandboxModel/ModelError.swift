@@ -36,8 +36,8 @@ public struct ModelError: Error, Hashable, Sendable {
   }
 
   public let code: Code
-  /// The attempted action, as it follows "cannot".
-  public let attempt: String
+  /// The action that failed, as the words after "cannot".
+  public let action: String
   /// The path or name on which it was attempted, if known.
   public let subject: ByteString?
   public let location: Location?
@@ -50,11 +50,11 @@ public struct ModelError: Error, Hashable, Sendable {
 
   /// Creates an error.
   public init(
-    _ code: Code, _ attempt: String, on subject: ByteString? = nil, at location: Location? = nil,
+    _ code: Code, _ action: String, on subject: ByteString? = nil, at location: Location? = nil,
     reason: String, hint: String? = nil, cause: SystemError? = nil
   ) {
     self.code = code
-    self.attempt = attempt
+    self.action = action
     self.subject = subject
     self.location = location
     self.reason = reason
@@ -64,10 +64,10 @@ public struct ModelError: Error, Hashable, Sendable {
 
   /// Creates an error from a failed system call.
   ///
-  /// - Parameter attempt: the attempted action (default: the system call).
-  public init(_ error: SystemError, _ attempt: String? = nil) {
+  /// - Parameter action: the attempted action (default: the system call).
+  public init(_ error: SystemError, _ action: String? = nil) {
     self.init(
-      .system, attempt ?? error.operation.rawValue, on: error.path, reason: error.reason,
+      .system, action ?? error.operation.rawValue, on: error.path, reason: error.reason,
       hint: error.hint, cause: error)
   }
 
@@ -79,7 +79,7 @@ public struct ModelError: Error, Hashable, Sendable {
 
   public static let writingPropertyList = "write the property list"
 
-  private init(_ error: CodecError, _ attempt: String) {
+  private init(_ error: CodecError, _ action: String) {
     let location: Location? =
       switch error.position {
       case .mark(let mark): .line(mark.line, column: mark.column)
@@ -88,20 +88,39 @@ public struct ModelError: Error, Hashable, Sendable {
       }
     // The reason may quote the list: escaped, it cannot break a line of output.
     self.init(
-      error.kind == .limit ? .limit : .propertyList, attempt, at: location,
+      error.kind == .limit ? .limit : .propertyList, action, at: location,
       reason: ByteString(error.reason).description)
   }
 
   /// Returns the error with a subject that was not known where it was thrown.
   public func on(_ subject: ByteString) -> ModelError {
-    ModelError(code, attempt, on: subject, at: location, reason: reason, hint: hint, cause: cause)
+    ModelError(code, action, on: subject, at: location, reason: reason, hint: hint, cause: cause)
   }
 }
 
-extension ModelError: CustomStringConvertible {
+extension ModelError: ReportableError {
+  public var parts: ErrorParts { ErrorParts(action: action, subject: subject, reason: reason) }
+
+  /// The stable code.
+  public var errorCode: ErrorCode {
+    switch code {
+    case .propertyList: .invalidPropertyList
+    case .limit: .limitExceeded
+    case .logicalPath: .invalidPath
+    case .containerName: .invalidContainerName
+    case .noDevice: .noDevice
+    case .ambiguousDevice: .ambiguousDevice
+    case .noApp: .noApp
+    case .ambiguousApp: .ambiguousApp
+    case .package: .invalidPackage
+    case .unsafePackage: .unsafePackage
+    case .system: cause?.code ?? .systemError
+    }
+  }
+
   /// The complete message: "cannot read the property list 'Info.plist' (line 3, column 7): …".
   public var description: String {
-    var text = "cannot " + attempt
+    var text = "cannot " + action
     if let subject { text += " '\(subject)'" }
     if let location { text += " (\(location))" }
     return text + ": " + reason

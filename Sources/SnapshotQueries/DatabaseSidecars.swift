@@ -11,7 +11,7 @@ extension RepositoryReader {
   ) throws -> [(path: ByteString, entry: TreeEntry)] {
     var found: [(path: ByteString, entry: TreeEntry)] = []
     for suffix in ["-wal", "-journal"] {
-      let beside = ByteString(Array(path.bytes) + Array(suffix.utf8))
+      let beside = path.concatenating(ByteString(suffix))
       do throws(StoreError) {
         if let entry = try entry(at: beside, in: snapshot.snapshot.tree),
           case .file(let content) = entry.node, content.size > 0

@@ -87,8 +87,7 @@ package struct MergedDump {
 
   private static func cannotMerge(_ log: ByteString, _ refusal: LogRefusal) -> OperationError {
     OperationError(
-      .failed, code: .cannotMergeLog,
-      "cannot merge the log '\(log)' into its database: \(refusal.reason)",
+      .failed, code: .cannotMergeLog, "merge the log", subject: log, reason: refusal.reason,
       hint: "use '--tar' to write the database and its logs unchanged")
   }
 

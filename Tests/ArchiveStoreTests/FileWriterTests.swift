@@ -70,7 +70,7 @@ import Testing
     let content = try session.storeFile(logicalPath: "folders/x/large") { writer in
       for start in stride(from: 0, to: bytes.count, by: Self.portion) {
         try writer.append(bytes.span.extracting(start..<(start + Self.portion)))
-        most = max(most, writer.heldBytes)
+        most = max(most, writer.cutter.window.count)
       }
     }
     print("\(kind): \(most)")

@@ -156,7 +156,7 @@ extension GoldenTests {
 
   private static let head = """
     # A repository of version 1 with everything that docs/repository-format.md has, to test readers with.
-    # It lies in repository/. Missing there, as git keeps no empty directories and no one needs them here:
+    # It is in repository/. Missing there, as git keeps no empty directories and no one needs them here:
     # empty directories, README.txt, recover.py, reserve.
     #
     # For each snapshot follows a line with its id, then one for each entry, in columns with tabs between:

@@ -43,7 +43,7 @@ import Testing
     let group = try cli.run(
       "restore latest --app reader --in-place --repo repo --no-snapshot --with-groups")
     #expect(group.code == 1)
-    let why = "cannot change 'groups/group.org.example.library', which other apps may share: "
+    let why = "cannot change 'groups/group.org.example.library': other apps may share it: "
     #expect(group.errors.contains("error: \(why)\(Self.left)"), "\(group.errors)")
   }
 

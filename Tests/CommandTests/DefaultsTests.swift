@@ -111,9 +111,9 @@ import Testing
     #expect(lines[4].contains(summary), "\(lines[4])")
     #expect(
       lines.last
-        == "next: sandboxctl restore latest --app browser --to look     sandboxctl ls latest")
+        == "next: sandboxctl restore latest --app browser --to restored     sandboxctl ls latest")
     // The suggested commands work.
-    _ = try cli.succeed("restore latest --app browser --to look")
+    _ = try cli.succeed("restore latest --app browser --to restored")
     _ = try cli.succeed("ls latest")
     #expect(try cli.directory.read("look/data/data/bookmarks").count == 300)
   }

@@ -129,7 +129,7 @@ import Testing
     try transcript.run("init file --plain", exits: 1)
     try transcript.run("sample full", exits: 1)
     try transcript.run("sample full --day 1", exits: 1)
-    try transcript.expectSnapshot("errors-in-the-way")
+    try transcript.expectSnapshot("errors-existing-entries")
     #expect(try cli.directory.read("full/mine") == Array("mine".utf8))
     #expect(try cli.names(in: "full") == ["mine"])
     #expect(try cli.directory.read("file") == Array("text".utf8))

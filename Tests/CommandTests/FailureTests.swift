@@ -19,7 +19,7 @@ import Testing
     #expect(failure.message == "cannot create the repository '/srv/a': permission denied")
     #expect(
       failure.parts
-        == Failure.Parts(
+        == ErrorParts(
           action: "create the repository", subject: "/srv/a", reason: "permission denied"))
     #expect(
       failure.json.compact == """
@@ -54,7 +54,7 @@ import Testing
     let failure = Failure(ModelError(kind, "use the path", on: "x", reason: "y", hint: "z"))
     #expect(failure.code == code && failure.status == .failed && failure.hint == "z")
     #expect(
-      failure.parts == Failure.Parts(action: "use the path", subject: "x", reason: "y"))
+      failure.parts == ErrorParts(action: "use the path", subject: "x", reason: "y"))
   }
 
   @Test func subjectThatIsNotUTF8HasItsBytes() {
@@ -85,6 +85,23 @@ import Testing
     #expect(failure.code == .permissionDenied && failure.parts.subject == "/srv/a")
   }
 
+  @Test func operationErrorKeepsItsParts() {
+    let path = ByteString([0x2F, 0xFF])
+    let error = OperationError(
+      .usage, code: .targetExists, "restore to", subject: path, reason: "it exists", hint: "h")
+    let failure = Failure(error)
+    #expect(failure.message == "cannot restore to '\(path)': it exists")
+    #expect(
+      failure.parts == ErrorParts(action: "restore to", subject: path, reason: "it exists"))
+    #expect(failure.json["subject_b64"]?.string == "L/8=")
+    let more = Failure(error.adding(remark: "nothing was restored"))
+    #expect(more.message == failure.message + "; nothing was restored")
+    #expect(more.parts.reason == "it exists; nothing was restored" && more.code == .targetExists)
+    let none = Failure(OperationError(.failed, "use cron", reason: "it is missing"))
+    #expect(none.message == "cannot use cron: it is missing")
+    #expect(none.parts == ErrorParts(action: "use cron", reason: "it is missing"))
+  }
+
   @Test func missingItemMayBeInASkippedDamagedObject() {
     let error = OperationError(.notFound, code: .pathNotInSnapshot, "cannot find 'x'")
     let (plain, skipped) = (
@@ -99,7 +116,7 @@ import Testing
     for (message, code) in [
       ("The value 'x' is invalid for '--jobs <number>'", ErrorCode.invalidValue),
       ("Unknown option '--x'", .invalidArguments),
-      ("--tar and --merge-log cannot be given together.", .optionsConflict),
+      ("'--tar' and '--merge-log' cannot be used together.", .optionsConflict),
       ("Missing expected argument '<snap>'", .invalidArguments),
     ] {
       let failure = Failure(UsageError(parser: message, ""))

@@ -65,11 +65,12 @@ struct FlatpakTests {
     #expect(lines[2].contains(/^  org\.example\.Hello +[0-9]+ B  [0-9.]+ KiB cache/))
     #expect(lines[3].hasPrefix("first backup: ") && lines[3].contains("   snapshot "))
     #expect(
-      lines[4] == "next: sandboxctl restore latest --app hello --to look     sandboxctl ls latest")
+      lines[4]
+        == "next: sandboxctl restore latest --app hello --to restored     sandboxctl ls latest")
     #expect(
       outcome.errors.contains("\nnote: this repository is on the same disk as the data"),
       "\(outcome.errors)")
-    _ = try cli.succeed("restore latest --app hello --to look")
+    _ = try cli.succeed("restore latest --app hello --to restored")
     let settings: ByteString = "home/.var/app/org.example.Hello/config/settings.ini"
     #expect(try cli.directory.read("look/data/config/settings.ini") == cli.directory.read(settings))
   }

@@ -183,7 +183,7 @@ struct FullDiskTests {
     defer { volume.unmount() }
     let outcome = try cli.run("restore latest:folders/tree --to small/back --repo repo")
     #expect(outcome.code == 1 && outcome.errors.contains("44 files and directories are needed"))
-    #expect(outcome.errors.contains("there is room for only 29"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("only 29 more fit"), "\(outcome.errors)")
     #expect(try cli.names(in: "small").isEmpty)
   }
 

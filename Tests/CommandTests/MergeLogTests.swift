@@ -193,6 +193,6 @@ import Testing
     let link = try cli.run("dump latest:folders/tree/link --merge-log --repo repo")
     #expect(link.code == 1 && link.errors.contains("'--tar' writes it"), "\(link.errors)")
     let both = try cli.run("dump latest:folders/tree/inner/file --tar --merge-log --repo repo")
-    #expect(both.code == 2 && both.errors.contains("cannot be given together"))
+    #expect(both.code == 2 && both.errors.contains("cannot be used together"))
   }
 }

@@ -16,7 +16,7 @@ import Testing
     let fixture = try DeviceRestoreFixture()
     let advice = try Self.advice(fixture, "backup --root device --repo repo")
     #expect(
-      advice == ["restore latest --app podcast --to look --repo repo", "ls latest --repo repo"])
+      advice == ["restore latest --app podcast --to restored --repo repo", "ls latest --repo repo"])
     for line in advice { _ = try fixture.cli.succeed(line) }
     #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Show notes.md")))
   }
@@ -25,7 +25,7 @@ import Testing
     let fixture = try DeviceRestoreFixture()
     try fixture.addTwin(of: "com.example.podcast", as: "org.another.podcast", on: "device")
     let advice = try Self.advice(fixture, "backup --root device --repo repo")
-    #expect(advice[0] == "restore latest --app com.example.podcast --to look --repo repo")
+    #expect(advice[0] == "restore latest --app com.example.podcast --to restored --repo repo")
     _ = try fixture.cli.succeed(advice[0])
     #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Show notes.md")))
   }
@@ -46,7 +46,7 @@ import Testing
     let advice = try Self.advice(fixture, "backup --root device --app notebook --repo repo")
     let id = try #require(try fixture.cli.snapshots().last).prefix(8)
     #expect(
-      advice == ["restore \(id) --app pad --to look --repo repo", "ls \(id) --repo repo"])
+      advice == ["restore \(id) --app pad --to restored --repo repo", "ls \(id) --repo repo"])
     _ = try fixture.cli.succeed(advice[0])
     #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Latest.md")))
     #expect(try fixture.cli.succeed(advice[1]).contains("apps"))

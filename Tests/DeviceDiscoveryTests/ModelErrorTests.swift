@@ -30,7 +30,7 @@ import Testing
       try PropertyList(reading: [0x20, 0x20], limits: .init(bytes: 1))
     }
     #expect(error.map { ModelError(reading: $0).code } == .limit)
-    #expect(error.map { ModelError(writing: $0).attempt } == "write the property list")
+    #expect(error.map { ModelError(writing: $0).action } == "write the property list")
   }
 
   /// A property list holds text, so an identifier that is not UTF-8 cannot be written.

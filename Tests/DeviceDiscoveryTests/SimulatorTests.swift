@@ -107,7 +107,6 @@ import Testing
     let container = try #require(
       try sample.find().container(at: SimulatorDevice.place(.data, "D1")))
     #expect(container.uuid == "D1")
-    #expect(container.metadataUUID == "META-D1")
     #expect(container.absolutePath == sample.directory.path.appending(container.path))
     #expect(container.identification == .metadata)
     let bundle = try #require(

@@ -23,14 +23,16 @@ struct DamagedStorage: Storage {
     return try inner.load(path, limit: limit)
   }
 
-  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
     guard let bytes = try damaged(path) else {
-      return try inner.load(path, offset: offset, count: count)
+      return try inner.load(path, offset: offset, count: count, into: &buffer)
     }
     guard offset + UInt64(count) <= UInt64(bytes.count) else {
       throw StoreError(.damaged, "read", subject: path.description, reason: "it ends before")
     }
-    return Array(bytes[Int(offset)..<(Int(offset) + count)])
+    buffer = Array(bytes[Int(offset)..<(Int(offset) + count)])
   }
 
   func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {

@@ -113,7 +113,7 @@ import Testing
     }
     #expect(error?.issues.map(\.kind) == [.loss])
     #expect(error?.description.contains("site.yaml:4:5") == true)
-    #expect(error?.hint.contains("policy lint") == true)
+    #expect(error?.hint?.contains("policy lint") == true)
     let broken = PolicySource(name: "/etc/x.yaml", text: "a: [", origin: .system)
     #expect(throws: PolicyError.self) {
       try PolicyLibrary([base, broken]).compile(PolicyRequest(layout: .flatpak))
@@ -166,7 +166,7 @@ import Testing
     let error = #expect(throws: PolicyError.self) {
       try library.compile(PolicyRequest(policy: "h"))
     }
-    #expect(error?.hint.contains("'sandboxctl policy lint' every mistake") == true)
+    #expect(error?.hint?.contains("'sandboxctl policy lint' every mistake") == true)
   }
 
   @Test func patternsOfTheCommandLineAreChecked() {

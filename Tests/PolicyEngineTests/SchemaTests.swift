@@ -11,7 +11,7 @@ import Testing
   @Test func theFileMatchesTheGrammar() throws {
     let file = Self.root.appendingPathComponent("policies/policy.schema.json")
     let text = try String(contentsOf: file, encoding: .utf8)
-    #expect(text == PolicySchema.text, "print it again with 'sandboxctl policy schema'")
+    #expect(text == PolicySchema.text + "\n", "print it again with 'sandboxctl policy schema'")
   }
 
   @Test func theSchemaIsJSONWithValidReferences() throws {

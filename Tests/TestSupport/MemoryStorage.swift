@@ -38,15 +38,15 @@ package final class MemoryStorage: Storage {
     return bytes
   }
 
-  /// Reads a range of an object.
+  /// Reads a range of an object into a buffer.
   package func load(
-    _ path: ObjectPath, offset: UInt64, count: Int
-  ) throws(StoreError) -> [UInt8] {
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
     let bytes = try bytes(path)
     guard offset <= UInt64(bytes.count), count <= bytes.count - Int(offset) else {
       throw damaged(path, "it ends before byte \(offset &+ UInt64(count))")
     }
-    return Array(bytes[Int(offset)..<(Int(offset) + count)])
+    buffer = Array(bytes[Int(offset)..<(Int(offset) + count)])
   }
 
   private func bytes(_ path: ObjectPath) throws(StoreError) -> [UInt8] {

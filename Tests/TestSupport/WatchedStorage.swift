@@ -84,10 +84,10 @@ package final class WatchedStorage: Storage {
   }
 
   package func load(
-    _ path: ObjectPath, offset: UInt64, count: Int
-  ) throws(StoreError) -> [UInt8] {
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
     try call("range \(path)") { () throws(StoreError) in
-      try inner.load(path, offset: offset, count: count)
+      try inner.load(path, offset: offset, count: count, into: &buffer)
     }
   }
 

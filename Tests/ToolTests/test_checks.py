@@ -104,6 +104,15 @@ class CheckImports(Checks):
             "Sources/SystemIO/Path.swift:1: a circle of folders in SystemIO: '.' refers to 'File' (File)",
             "'File' refers to 'Lock' (Lock)", "'Lock' refers to '.' (Path)")
 
+    def test_a_circle_of_types_of_any_access_is_refused(self):
+        for access in ("public", "open", "package", "public final", "public indirect", "internal"):
+            with self.subTest(access):
+                kind = "enum" if "indirect" in access else "class"
+                self.write("Sources/Codecs/A/A.swift", f"{access} {kind} First {{ var x: Second }}\n")
+                self.refused(
+                    "Sources/Codecs/B/B.swift", f"{access} {kind} Second {{ var x: First }}\n",
+                    "'A' refers to 'B' (Second)", "'B' refers to 'A' (First)")
+
     def test_policies_are_checked_as_a_module(self):
         self.write("Sources/SystemIO/A.swift", "")
         self.refused("policies/Builtin.swift", "import SystemIO\n", "BuiltinPolicies must not")

@@ -190,12 +190,14 @@ private struct OnePack: Storage {
     return bytes
   }
 
-  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
     guard path == self.path else { throw .missing("\(path)") }
     guard offset <= UInt64(bytes.count), count <= bytes.count - Int(offset) else {
       throw .damaged("\(path)", "it ends before byte \(offset &+ UInt64(count))")
     }
-    return Array(bytes[Int(offset)..<(Int(offset) + count)])
+    buffer = Array(bytes[Int(offset)..<(Int(offset) + count)])
   }
 
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {

@@ -5,7 +5,7 @@
 //
 // A path begins with a variable that names a directory in the home directory; ${BundleId} can occur
 // anywhere. If a path lacks such a variable, leaves its directory, is a complete directory of the
-// user, or lies in containers, the whole list is refused: a partial migration would separate data
+// user, or is in containers, the whole list is refused: a partial migration would separate data
 // that belongs together.
 internal import Codecs
 internal import SandboxModel
@@ -47,7 +47,7 @@ package struct ContainerMigration: Hashable, Sendable {
 // MARK: - Reading
 
 extension ContainerMigration {
-  private static let attempt = "read the container migration"
+  private static let action = "read the container migration"
 
   /// Parses a container-migration.plist.
   ///
@@ -119,7 +119,7 @@ extension ContainerMigration {
   }
 
   private static func fault(_ reason: String) -> ModelError {
-    ModelError(.package, attempt, reason: reason)
+    ModelError(.package, action, reason: reason)
   }
 }
 

@@ -6,17 +6,17 @@ struct PackageFault: Sendable {
   /// The package's path.
   let path: ByteString
 
-  static let attempt = "open the package"
+  static let action = "open the package"
 
   /// Returns the error for a package that is damaged or does not contain an app.
   func damaged(_ reason: String, hint: String = "download or build it again") -> ModelError {
-    ModelError(.package, Self.attempt, on: path, reason: reason, hint: hint)
+    ModelError(.package, Self.action, on: path, reason: reason, hint: hint)
   }
 
   /// Returns the error for a package that is not safe to extract.
   func unsafe(_ reason: String, hint: String? = nil) -> ModelError {
     ModelError(
-      .unsafePackage, Self.attempt, on: path, reason: reason,
+      .unsafePackage, Self.action, on: path, reason: reason,
       hint: hint ?? "do not use it unless its author provides a corrected package")
   }
 
@@ -35,7 +35,7 @@ struct PackageFault: Sendable {
 extension ModelError {
   /// Creates an error for a failed system call on a package.
   init(package error: SystemError) {
-    self.init(error, PackageFault.attempt)
+    self.init(error, PackageFault.action)
   }
 }
 

@@ -81,7 +81,7 @@ package struct Package: ~Copyable {
     let real = try calling { () throws(SystemError) in try Host.realPath(path) }
     guard let name = real.lastComponent else {
       throw ModelError(
-        .package, PackageFault.attempt, on: path, reason: "it is the root of the file system",
+        .package, PackageFault.action, on: path, reason: "it is the root of the file system",
         hint: "specify a .app directory or an .ipa")
     }
     return (real.parent, name)

@@ -46,7 +46,8 @@ package struct PackageWriter: ~Copyable {
     guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
       throw OperationError(
         .failed, code: .invalidPackage,
-        "cannot unpack '\(package.origin.path)': it has \(written.entries) entries and "
+        "unpack", subject: package.origin.path,
+        reason: "it has \(written.entries) entries and "
           + "\(written.bytes) bytes, expected \(package.size.entries) entries and "
           + "\(package.size.bytes) bytes",
         hint: "the package was changed while it was read: try again")

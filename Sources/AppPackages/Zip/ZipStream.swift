@@ -100,7 +100,7 @@ internal import SystemIO
     guard let text = unsafe text else { return true }
     let name = unsafe Self.bytes(text)
     return name == wanted.name || name == wanted.path
-      || name == ByteString(Array(wanted.path.bytes) + [ByteString.slash])
+      || name == wanted.path.concatenating("/")
   }
 
   private static func bytes(_ text: UnsafePointer<CChar>) -> ByteString {

@@ -103,13 +103,15 @@ package struct AppChangeOperation {
     let (change, app) = (plan.request.change.verb, plan.request.app)
     if let refusal = plan.refusals.first {
       throw OperationError(
-        .failed, code: refusal.code.errorCode, "cannot \(change) '\(app)': \(refusal.reason)",
+        .failed, code: refusal.code.errorCode, change, subject: app,
+        reason: refusal.reason,
         hint: refusal.hint)
     }
     if plan.isSimulated {
       throw OperationError(
         .failed, code: .managedByPlatform,
-        "cannot \(change) '\(app)': apps of \(plan.device.layout.rawValue) are managed by "
+        change, subject: app,
+        reason: "apps of \(plan.device.layout.rawValue) are managed by "
           + "its own program",
         hint: plan.commands.first.map { "run '\($0)'; '--dry-run' shows its effect" })
     }
@@ -119,7 +121,8 @@ package struct AppChangeOperation {
     let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
     let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
     throw OperationError(
-      .failed, code: .appRunning, "cannot \(change) '\(app)': \(shown)\(more)",
+      .failed, code: .appRunning, change, subject: app,
+      reason: "\(shown)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
@@ -130,7 +133,8 @@ package struct AppChangeOperation {
     guard let saving else {
       throw OperationError(
         .failed, code: .noRepositoryForSnapshot,
-        "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
+        change.verb, subject: plan.request.app,
+        reason: "there is no repository for the snapshot of "
           + "the current state",
         hint: "name one with '--repo', or skip the snapshot with '--no-snapshot'")
     }

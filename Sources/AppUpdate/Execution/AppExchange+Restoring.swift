@@ -106,7 +106,8 @@ extension AppExchange {
     guard let lost = damaged.first ?? found.failed.first else { return }
     throw OperationError(
       .failed, code: damaged.isEmpty ? nil : .damaged,
-      "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(part.logical(lost.path))' "
+      plan.request.change.verb, subject: plan.request.app,
+      reason: "'\(part.logical(lost.path))' "
         + "cannot be restored: \(lost.remark)",
       hint: "nothing was changed; 'sandboxctl check' lists the damage, and 'sandboxctl restore' "
         + "restores the intact files")

@@ -162,7 +162,8 @@ extension AppExchange {
     guard try TrashDirectory.canMove(from: location.staging.tree, to: harbor) else {
       throw OperationError(
         .failed, code: .otherVolume,
-        "cannot \(plan.request.change.verb) '\(plan.request.app)': its saved container "
+        plan.request.change.verb, subject: plan.request.app,
+        reason: "its saved container "
           + "'\(from)' is on a different volume than '\(to)'",
         hint: "move it to the volume of '\(to)' and replace it with a link, or restore it again"
       )

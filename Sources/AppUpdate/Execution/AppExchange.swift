@@ -192,7 +192,8 @@ final class AppExchange {
   private func failure(_ error: SystemError, _ end: String) -> OperationError {
     OperationError(
       .failed, code: error.code,
-      "cannot \(plan.request.change.verb) '\(plan.request.app)': \(error.description)",
+      plan.request.change.verb, subject: plan.request.app,
+      reason: error.description,
       hint: [error.hint, end].compactMap { $0 }.joined(separator: "; "))
   }
 
@@ -231,8 +232,8 @@ final class AppExchange {
   private func unfinished(_ error: SystemError) -> OperationError {
     OperationError(
       .failed, code: .recoveryRequired,
-      "cannot finish the \(plan.request.change.rawValue) of '\(plan.request.app)': "
-        + error.description,
+      "finish the \(plan.request.change.rawValue) of", subject: plan.request.app,
+      reason: error.description,
       hint: "run 'sandboxctl recover' to finish it or roll it back; no data is lost")
   }
 
@@ -250,7 +251,8 @@ final class AppExchange {
       guard now?.identity == status.identity else {
         throw OperationError(
           .failed, code: .changedSincePlan,
-          "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(planned.path)' was "
+          plan.request.change.verb, subject: plan.request.app,
+          reason: "'\(planned.path)' was "
             + "replaced since the plan was made",
           hint: "another process changed the app: try again")
       }

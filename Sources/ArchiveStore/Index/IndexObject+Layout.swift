@@ -172,7 +172,7 @@ extension IndexObject.Layout {
       ? nil : "its fan-out does not end at the number of blobs"
   }
 
-  /// Checks that entries ascend by kind, hash and pack, lie in the slot of their hash, and name an
+  /// Checks that entries ascend by kind, hash and pack, are in the slot of their hash, and name an
   /// existing location.
   fileprivate func blobFault(_ bytes: RawSpan) -> String? {
     var last: BlobRecord?
@@ -186,7 +186,7 @@ extension IndexObject.Layout {
       let slot = Self.slot(record.digest, bits: fanOutBits[Int(record.kind.rawValue)])
       guard place >= 0, place < fanOut(record.kind, slot, in: bytes),
         slot == 0 || place >= fanOut(record.kind, slot - 1, in: bytes)
-      else { return "entry \(number) lies in the wrong slot" }
+      else { return "entry \(number) is in the wrong slot" }
       guard record.pack < packs else { return "entry \(number) names a pack that does not exist" }
       guard isPlaced(record, bytes) else {
         return "entry \(number) lies outside its frame"

@@ -59,7 +59,7 @@ struct IndexSet: Sendable {
   /// The number of entries in all objects.
   var blobs: Int { objects.reduce(0) { $0 + $1.blobs } }
 
-  /// Whether a blob lies in a pack that may be relied on.
+  /// Whether a blob is in a pack that may be relied on.
   func contains(_ blob: BlobID) -> Bool { first(blob) != nil }
 
   /// Returns the location of a blob, or nil if there is none.

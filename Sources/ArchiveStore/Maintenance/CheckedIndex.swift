@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// The index objects that a check found intact, and the faults of the packs that they name.
 ///
-/// A blob may lie in several packs. It is lost only if no intact pack holds it.
+/// A blob may be in several packs. It is lost only if no intact pack holds it.
 struct CheckedIndex: Sendable {
   let objects: [IndexObject]
   /// The positions of each pack in the tables of the objects.

@@ -70,7 +70,7 @@ extension PackCheck {
     struct Finding {
       let number: Int
       var fault: StoreError?
-      /// Blobs whose location holds other bytes.
+      /// Blobs whose location holds data that does not match their hash.
       var wrong: [BlobRecord] = []
       var lost: ArraySlice<BlobRecord> = []
       var blobs = 0

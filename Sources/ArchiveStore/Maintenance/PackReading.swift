@@ -134,7 +134,8 @@ struct PackReading: ~Copyable {
     if finding.fault != nil || !finding.wrong.isEmpty { counters.didFail() }
     if let fault = finding.fault { badFrames.append((finding.number, fault.reason)) }
     for record in finding.wrong {
-      faults.append((finding.number, " holds other bytes at the location of \(record.id)"))
+      faults.append(
+        (finding.number, ": the data at the location of \(record.id) does not match its hash"))
     }
   }
 
@@ -149,7 +150,7 @@ struct PackReading: ~Copyable {
     counters.didHandle(bytes: UInt64(bytes.count))
   }
 
-  /// Reads and hashes the bytes up to an offset that lie in no frame.
+  /// Reads and hashes the bytes up to an offset that are in no frame.
   private mutating func hash(upTo end: UInt64) throws(StoreError) {
     while let place = hashed, place < end {
       let count = Int(min(end - place, 1 << 20))

@@ -43,7 +43,7 @@ struct RepositoryInventory: Hashable {
     pins = try names(RepositoryLayout.pins, storage)
   }
 
-  /// Returns the ids of a directory's objects. Other names become strangers.
+  /// Returns the ids of a directory's objects. Other names are added to the unknown files.
   private mutating func list(
     _ directory: ObjectPath, suffix: String, _ storage: any Storage
   ) throws(StoreError) -> [Digest] {

@@ -35,13 +35,6 @@ public final class RepositoryReader {
   /// The problems found with the index so far that did not prevent a read.
   public var remarks: [StoreError] { index.remarks }
 
-  /// Returns the location of a blob, or nil if no index names it.
-  public func locate(_ blob: BlobID) -> BlobLocation? {
-    index.set.find(blob).map {
-      BlobLocation(pack: $0.pack, frame: $0.frameNumber, offset: $0.offset, length: $0.length)
-    }
-  }
-
   /// Returns the bytes of a blob.
   public func readBlob(_ blob: BlobID) throws(StoreError) -> [UInt8] {
     let (frame, range) = try find(blob)
@@ -83,7 +76,8 @@ public final class RepositoryReader {
       Blake2b.hash(frame.span.extracting(range)) == blob.digest
     else {
       throw .damaged(
-        "\(blob)", "\(RepositoryLayout.pack(place.pack)) holds other bytes at its location")
+        "\(blob)",
+        "the data at its location in \(RepositoryLayout.pack(place.pack)) does not match its hash")
     }
     return (frame, range)
   }
@@ -108,21 +102,6 @@ public final class RepositoryReader {
     decodedFrames += 1
     if kind == .data { dataFrames.insert(frame, key) } else { treeFrames.insert(frame, key) }
     return frame
-  }
-}
-
-extension RepositoryReader {
-  /// The location of a blob, ordered by pack, frame and offset.
-  public struct BlobLocation: Hashable, Sendable, Comparable {
-    public let pack: Digest
-    public let frame: Int
-    /// The offset in the decoded frame.
-    public let offset: Int
-    public let length: Int
-
-    public static func < (left: Self, right: Self) -> Bool {
-      (left.pack, left.frame, left.offset) < (right.pack, right.frame, right.offset)
-    }
   }
 }
 

@@ -48,11 +48,9 @@ struct JSONFields {
 
   /// Returns a path from its text, or from the base64 member of that name with the suffix `_b64`.
   func path(_ name: String) throws(StoreError) -> ByteString {
-    if let text = json[name + "_b64"]?.string {
-      guard let bytes = Base64.decode(text.utf8) else { throw fault(name + "_b64", "base64") }
-      return ByteString(bytes)
-    }
-    return ByteString(try string(name))
+    if let path = json.path(named: name) { return path }
+    throw json[name + "_b64"]?.string == nil
+      ? fault(name, "a string") : fault(name + "_b64", "base64")
   }
 
   func strings(_ name: String) throws(StoreError) -> [String] {
@@ -107,6 +105,14 @@ extension JSON {
       JSON.Member(name, .string(path.description)),
       JSON.Member(name + "_b64", .string(Base64.encode(path.bytes))),
     ]
+  }
+
+  /// Returns the path in the members that `path(_:named:)` writes, or nil if it is missing or invalid.
+  public func path(named name: String) -> ByteString? {
+    if let text = self[name + "_b64"]?.string {
+      return Base64.decode(text.utf8).map { ByteString($0) }
+    }
+    return self[name]?.string.map { ByteString($0) }
   }
 
   /// Returns an integer that represents a count.

@@ -108,7 +108,7 @@ struct RepositoryListing {
     Set(try packSizes(storage).keys)
   }
 
-  /// Returns the packs below a directory that lie in their own directory, with their stored sizes.
+  /// Returns the packs below a directory that are in their own directory, with their stored sizes.
   private static func packs(
     below directory: ObjectPath, _ storage: any Storage
   ) throws(StoreError) -> [Digest: UInt64] {

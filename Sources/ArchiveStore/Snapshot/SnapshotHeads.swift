@@ -119,7 +119,7 @@ public struct SnapshotHeads: Sendable {
     guard let newest = meant.last?.device else { throw noSnapshot(text, "there is none") }
     let all = meant.filter { $0.device.identity == newest.identity }
     guard back < all.count else {
-      let found = all.count == 1 ? "there is only 1" : "there are only \(all.count)"
+      let found = all.count == 1 ? "only 1 snapshot exists" : "only \(all.count) snapshots exist"
       throw noSnapshot(
         text, all.count == meant.count ? found : "\(found) of the device '\(newest.root)'")
     }

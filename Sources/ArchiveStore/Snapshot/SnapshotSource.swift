@@ -20,7 +20,7 @@ extension RepositoryReader {
     guard let entry = try entry(at: path, in: snapshot.snapshot.tree) else {
       let id = String(snapshot.id.hex.prefix(8))
       throw OperationError(
-        .notFound, "cannot find '\(path)' in snapshot \(id): there is no such path",
+        .notFound, "find", subject: path, reason: "snapshot \(id) has no such path",
         hint: "'sandboxctl ls \(id) --recursive' lists its paths")
     }
     if case .directory(let tree) = entry.node { return .folder(tree, entry) }

@@ -99,15 +99,6 @@ extension LocalStorage {
     return bytes
   }
 
-  /// Reads a range of a file.
-  public func load(
-    _ path: ObjectPath, offset: UInt64, count: Int
-  ) throws(StoreError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    try load(path, offset: offset, count: count, into: &bytes)
-    return bytes
-  }
-
   /// Reads a range of a file into a buffer, without other memory.
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]

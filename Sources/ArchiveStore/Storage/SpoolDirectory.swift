@@ -2,8 +2,8 @@ public import SystemIO
 
 /// The directory for unnamed temporary files that only this process needs.
 public enum SpoolDirectory {
-  /// A directory whose files survive a restart, and so are not in memory as often in `/tmp`: a
-  /// database may be larger than memory (Filesystem Hierarchy Standard 3.0, 5.15).
+  /// A directory whose files survive a restart (Filesystem Hierarchy Standard 3.0, 5.15) and are
+  /// therefore on disk. `/tmp` is often in memory, and a database may be larger than memory.
   static let fallback: ByteString = "/var/tmp"
 
   /// Opens the cache directory, which is created if missing, or the system's temporary directory if

@@ -17,9 +17,6 @@ public protocol Storage: Sendable {
   /// Returns a complete object of at most `limit` bytes. A larger one is `damaged`.
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8]
 
-  /// Returns `count` bytes from `offset`. An object that ends earlier is `damaged`.
-  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8]
-
   /// Replaces the content of a buffer by `count` bytes from `offset`, reusing its capacity. An
   /// object that ends earlier is `damaged`. After an error the content of the buffer is undefined.
   func load(
@@ -62,11 +59,13 @@ public protocol Storage: Sendable {
 }
 
 extension Storage {
-  /// Reads a range of an object into a buffer, for storages without a more efficient way.
+  /// Returns `count` bytes from `offset`. An object that ends earlier is `damaged`.
   public func load(
-    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
-  ) throws(StoreError) {
-    buffer = try load(path, offset: offset, count: count)
+    _ path: ObjectPath, offset: UInt64, count: Int
+  ) throws(StoreError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    try load(path, offset: offset, count: count, into: &bytes)
+    return bytes
   }
 }
 

@@ -10,7 +10,7 @@ public final class FileWriter {
   private var writer: ContentWriter?
   private var path: ByteString = ""
   private var hints = FileHints()
-  private var cutter = ContentCutter(isDatabase: false, size: nil)
+  private(set) var cutter = ContentCutter(isDatabase: false, size: nil)
   private var content = Content.Builder()
   /// Pieces not yet hashed. Hashing them together takes a fraction of the time.
   private var cuts: [ContentCutter.Cut] = []
@@ -46,9 +46,6 @@ public final class FileWriter {
   }
 
   func end() { (writer, onPiece) = (nil, nil) }
-
-  /// The number of bytes held now.
-  var heldBytes: Int { cutter.window.count }
 
   /// Checks that no other file is open.
   func requireFree(_ path: ByteString) throws(StoreError) {

@@ -145,7 +145,8 @@ package struct BackupOperation {
     let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
     return OperationError(
       .failed, code: .nothingReadable,
-      "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
+      "back up", subject: plan.device.root,
+      reason: reason ?? "nothing in it could be read",
       hint: "no snapshot was created; earlier snapshots are unchanged")
   }
 

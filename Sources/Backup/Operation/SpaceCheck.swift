@@ -77,7 +77,8 @@ struct SpaceCheck {
     let next = afterwards > 0 ? ", and \(Self.text(afterwards)) are needed after the backup" : ""
     throw OperationError(
       .failed, code: .noSpace,
-      "cannot back up to '\(location)': not enough space: up to \(Self.text(needed)) must be stored, "
+      "back up to", subject: location,
+      reason: "not enough space: up to \(Self.text(needed)) must be stored, "
         + "\(Self.text(space.available)) are free, of which \(Self.text(reserve)) must stay "
         + "free\(next). Largest: \(largest)",
       hint: "free space on that volume, exclude files with '--exclude', choose how much stays free "

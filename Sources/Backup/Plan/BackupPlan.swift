@@ -85,11 +85,9 @@ package struct BackupPlan: Sendable {
       return
     }
     throw OperationError(
-      .failed, code: .sourceIsRepository,
-      """
-      cannot back up '\(first.container.absolutePath)': it is a sandboxctl repository or the \
-      program's own directory
-      """, hint: "back up another directory or app, or copy a repository with 'cp -a'")
+      .failed, code: .sourceIsRepository, "back up", subject: first.container.absolutePath,
+      reason: "it is a sandboxctl repository or the program's own directory",
+      hint: "back up another directory or app, or copy a repository with 'cp -a'")
   }
 
   /// The totals of all included entries.

@@ -26,7 +26,8 @@ struct ClassLimit: Sendable {
     let largest = most.map { "; \($0.value.count) of them are in '\($0.key)'" } ?? ""
     throw OperationError(
       .failed, code: .limitExceeded,
-      "cannot back up '\(device)': the policy gives \(runs.count) paths another data class than "
+      "back up", subject: device,
+      reason: "the policy gives \(runs.count) paths another data class than "
         + "the directory above, more than a snapshot can record\(largest)",
       hint: "exclude such files with '--exclude', or give their directory one class with '--policy'"
     )

@@ -264,8 +264,8 @@ extension BackupWorker {
   struct Position: ~Copyable {
     private var cursor: DirectoryCursor?
     private var container = -1
-    /// The directories from the container's root down to the current one.
-    private var chain: [Int32] = []
+    /// The current directory, by its number in the container.
+    private var current = 0
     /// The path of the current directory, for messages.
     private var path: ByteString = ""
 
@@ -280,19 +280,21 @@ extension BackupWorker {
       if isIn(directory, tree) { return }
       if container != tree.number || cursor == nil { try enter(tree) }
       guard var cursor = cursor.take() else { return }
-      do throws(Failure) {
-        try Self.move(&cursor, &chain, to: directory, in: tree.scan)
-        path = cursor.path
-        self.cursor = consume cursor
+      let scan = tree.scan
+      do throws(DirectoryCursor.NumberedFailure) {
+        try cursor.go(toNumbered: scan.directories(to: directory)) {
+          (scan.name($0), scan.entries[$0].status.identity)
+        }
       } catch {
-        // The position of the cursor is unknown now: the next move begins at the root.
-        chain = []
-        throw error
+        // The next move begins at the root, which is opened again.
+        throw Failure(directory: error.number, error: error.error)
       }
+      (path, current) = (cursor.path, directory)
+      self.cursor = consume cursor
     }
 
     private func isIn(_ directory: Int, _ tree: borrowing SelectedTree) -> Bool {
-      container == tree.number && cursor != nil && !chain.isEmpty && chain.last == Int32(directory)
+      container == tree.number && cursor != nil && current == directory
     }
 
     /// Calls `body` with the current directory.
@@ -306,7 +308,7 @@ extension BackupWorker {
     }
 
     private mutating func enter(_ tree: borrowing SelectedTree) throws(Failure) {
-      (container, chain) = (tree.number, [])
+      (container, current) = (tree.number, 0)
       do throws(SystemError) {
         let root = try Directory.open(resolved: tree.scan.container.absolutePath)
         guard try root.status().identity == tree.scan.entries[0].status.identity else {
@@ -315,40 +317,5 @@ extension BackupWorker {
         cursor = DirectoryCursor(root: root)
       } catch { throw Failure(directory: 0, error: error) }
     }
-
-    private static func move(
-      _ cursor: inout DirectoryCursor, _ chain: inout [Int32], to directory: Int,
-      in scan: borrowing ContainerScan
-    ) throws(Failure) {
-      let wanted = scan.ancestors(of: directory)
-      let common = zip(chain, wanted).prefix { $0 == $1 }.count
-      if cursor.depth > common {
-        do throws(SystemError) {
-          try cursor.ascend(to: common)
-        } catch {
-          throw Failure(directory: common == 0 ? 0 : Int(wanted[common - 1]), error: error)
-        }
-      }
-      for index in wanted[common...] {
-        do throws(SystemError) {
-          try cursor.descend(scan.name(Int(index)), scan.entries[Int(index)].status.identity)
-        } catch { throw Failure(directory: Int(index), error: error) }
-      }
-      chain = wanted
-    }
-  }
-}
-
-extension ContainerScan {
-  /// Returns the directories below the root down to the given one, which is the last.
-  fileprivate func ancestors(of directory: Int) -> [Int32] {
-    var chain: [Int32] = []
-    var at = directory
-    while at > 0 {
-      chain.append(Int32(at))
-      at = Int(entries[at].parent)
-    }
-    chain.reverse()
-    return chain
   }
 }

@@ -261,7 +261,8 @@ extension OperationError {
   static func uncertain(_ path: ByteString) -> OperationError {
     OperationError(
       .failed, code: .internalError,
-      "cannot back up '\(path)': some of its entries may not have been read",
+      "back up", subject: path,
+      reason: "some of its entries may not have been read",
       hint: "this is a bug, please report it; no snapshot was created, and earlier snapshots are "
         + "unchanged")
   }
@@ -270,7 +271,8 @@ extension OperationError {
   static func lostRecord(_ path: ByteString) -> OperationError {
     OperationError(
       .failed, code: .stateLost,
-      "cannot back up '\(path)': its record in the state can no longer be read",
+      "back up", subject: path,
+      reason: "its record in the state can no longer be read",
       hint: "run the command again: files without a record are read again")
   }
 }

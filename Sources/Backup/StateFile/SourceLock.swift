@@ -64,8 +64,8 @@ extension OperationError {
     var holder: LockHolder?
     if let directory { holder = FileLock.holder(of: key.lock, in: directory) }
     return OperationError(
-      .busy, code: .sourceLocked,
-      "cannot back up: another backup of the same source is in progress"
+      .busy, code: .sourceLocked, "back up",
+      reason: "another backup of the same source is in progress"
         + (holder?.words ?? " (\(error.path))"),
       hint: "wait until it has ended, or use '--lock-wait 10m' to wait for it")
   }

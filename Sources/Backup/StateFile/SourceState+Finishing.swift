@@ -34,7 +34,7 @@ extension SourceState {
       }
     } catch {
       throw OperationError(
-        .failed, code: .stateNotSaved, "cannot save the state of this source: \(error)",
+        .failed, code: .stateNotSaved, "save the state of this source", reason: error.description,
         hint: "the snapshot is complete; the next run reads more files than necessary")
     }
   }

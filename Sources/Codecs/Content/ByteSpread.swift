@@ -1,9 +1,9 @@
 /// Distinguishes content with evenly distributed bytes (photos, video, compressed or encrypted
 /// data) from text, databases and programs by a sample.
 ///
-/// It is a heuristic to group similar content. The bytes of 512 bytes from the middle are counted,
-/// in about 0.5 µs; they are noise if two of them are hardly more often equal than by chance (1 in
-/// 256). Base64 is four times, text more than ten times as far from that.
+/// It is a heuristic to group similar content. It counts the values of 512 bytes from the
+/// middle, in about 0.5 µs. The content is noise if two of them are equal hardly more often than by
+/// chance (1 in 256). In Base64 two are equal four times as often, in text more than ten times.
 public struct ByteSpread {
   /// The minimum size in bytes; smaller content is never classified as noise.
   public static let minimum = 256

@@ -10,7 +10,6 @@ package struct ContainerMetadata {
   static let desktopFile: ByteString = ".com.apple.containermanagerd.metadata.plist"
 
   var identifier: BundleIdentifier?
-  var uuid: ByteString?
 }
 
 // MARK: - Writing

@@ -31,7 +31,7 @@ struct LogicalNaming {
       kind: draft.kind, identifier: draft.identifier, identification: draft.identification,
       owner: draft.owner, path: draft.path, absolutePath: draft.absolutePath,
       member: draft.member, uuid: draft.ownName, revision: draft.revision,
-      inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid,
+      inUseSince: draft.inUseSince,
       bundleDirectory: draft.bundle?.directory, logical: logical,
       isReadable: draft.isReadable, logicalPrefix: logical.prefix)
   }

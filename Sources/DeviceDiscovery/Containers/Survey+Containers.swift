@@ -81,8 +81,7 @@ extension Survey {
     if identifier == nil, list["MCMMetadataIdentifier"] == nil {
       warn(.wrongValue, at: file, because: "it has no MCMMetadataIdentifier")
     }
-    return ContainerMetadata(
-      identifier: identifier, uuid: string("MCMMetadataUUID", of: list, as: file))
+    return ContainerMetadata(identifier: identifier)
   }
 
   /// Compares the content class with the location. The platform guide documents only the number 2,

@@ -90,7 +90,7 @@ extension DeviceFinder {
     switch layout {
     case .coreSimulator:
       (
-        "it has no 'data' directory beside a device.plist, no 'Containers' directory, and no "
+        "it has no 'data' directory next to a device.plist, no 'Containers' directory, and no "
           + "'private/var/mobile/Containers'",
         "specify a simulator's directory, its 'data' directory, or the root of an iOS file system"
       )

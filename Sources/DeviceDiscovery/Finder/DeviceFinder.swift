@@ -84,8 +84,7 @@ package struct DeviceFinder: Sendable {
     let container = Container(
       kind: .folder, identifier: nil, identification: .layout, owner: nil, path: "",
       absolutePath: path, member: nil, uuid: nil, revision: nil, inUseSince: nil,
-      metadataUUID: nil, bundleDirectory: nil,
-      logical: logical, isReadable: true, logicalPrefix: logical.prefix)
+      bundleDirectory: nil, logical: logical, isReadable: true, logicalPrefix: logical.prefix)
     return Device(
       root: path, layout: .folder, identity: identity(.folder, path), apps: [],
       containers: [container], findings: [])

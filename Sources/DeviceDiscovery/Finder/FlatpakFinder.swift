@@ -171,13 +171,13 @@ extension FlatpakFinder {
     info.displayName = record?.text("appdata-name")
     info.version = record?.text("appdata-version")
     if info.displayName == nil {
-      let file = ByteString(Array(name.bytes) + ".desktop".utf8)
+      let file = name.concatenating(".desktop")
       let entry = survey.text(file, ["export", "share", "applications"], of: deployed, as: path)
       info.displayName = entry.flatMap { KeyFile($0).value("Name", in: "Desktop Entry") }
     }
     for (directory, ending) in [("metainfo", ".metainfo.xml"), ("appdata", ".appdata.xml")]
     where info.version == nil {
-      let file = ByteString(Array(name.bytes) + ending.utf8)
+      let file = name.concatenating(ByteString(ending))
       let list = survey.text(
         file, ["files", "share", ByteString(directory)], of: deployed, as: path)
       info.version = list.flatMap { Metainfo.newestRelease(in: $0) }

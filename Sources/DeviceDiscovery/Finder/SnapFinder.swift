@@ -228,7 +228,7 @@ extension SnapFinder.Home {
     else { return nil }
     survey.note(
       .linkFollowed, at: link,
-      because: "it is a link to '\(target)', which does not exist; the revision beside it is used")
+      because: "it is a link to '\(target)', which does not exist; the revision next to it is used")
     return last
   }
 }

@@ -91,6 +91,18 @@ public struct ContainerScan: Sendable {
     return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
   }
 
+  /// Returns the directories below the root down to the given one, which is the last.
+  public func directories(to directory: Int) -> [Int32] {
+    var chain: [Int32] = []
+    var at = directory
+    while at > 0 {
+      chain.append(Int32(at))
+      at = Int(entries[at].parent)
+    }
+    chain.reverse()
+    return chain
+  }
+
   /// The unreadable entries by their logical paths.
   public var unreadableByLogicalPath: [PathRemark] {
     unreadable.map {
@@ -146,16 +158,6 @@ public struct ContainerScan: Sendable {
     where entries[index].selection != .excluded {
       let parent = Int(entries[index].parent)
       if entries[parent].selection == .excluded { entries[parent].selection = .parentOnly }
-    }
-  }
-
-  /// Returns the stored children of a directory, in the order of their names' bytes.
-  func storedChildren(of index: Int) -> [Int] {
-    let range = entries[index].children
-    return names.withSpan { names in
-      range.filter { entries[$0].selection != .excluded }.sorted {
-        names.extracting(entries[$0].nameRange).precedes(names.extracting(entries[$1].nameRange))
-      }
     }
   }
 }

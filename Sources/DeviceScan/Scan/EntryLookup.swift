@@ -11,10 +11,8 @@ public final class EntryLookup {
   /// indexes of its children.
   private var order = SpillableArray<Int32>()
   private var sorted: Set<Int> = []
-  /// The directory of the last lookup and its path: the next lookup is mostly in the same one.
+  /// The directory of the last lookup and its path: most lookups are in the same directory as the one before.
   private var last: (path: ByteString, directory: Int)?
-  /// The number of name comparisons, for tests.
-  private(set) var comparisons = 0
 
   public init(_ scan: ContainerScan) { self.scan = scan }
 
@@ -49,8 +47,7 @@ public final class EntryLookup {
     if order.isEmpty { order = SpillableArray(repeating: 0, count: scan.entries.count) }
     let children = scan.names.withSpan { names in
       places.sorted {
-        comparisons += 1
-        return names.extracting(scan.entries[$0].nameRange)
+        names.extracting(scan.entries[$0].nameRange)
           .precedes(names.extracting(scan.entries[$1].nameRange))
       }
     }
@@ -58,7 +55,6 @@ public final class EntryLookup {
   }
 
   private func precedes(_ entry: Int, _ name: ByteString) -> Bool {
-    comparisons += 1
-    return scan.withName(entry) { own in name.withSpan { own.precedes($0) } }
+    scan.withName(entry) { own in name.withSpan { own.precedes($0) } }
   }
 }

@@ -37,9 +37,8 @@ package final class AppLocks {
     } catch {
       guard error.isBusy else { throw OperationError(error) }
       throw OperationError(
-        .busy, code: .appLocked,
-        "cannot change '\(subject)' of '\(root)': another operation on it is in progress"
-          + (holder?.words ?? ""),
+        .busy, code: .appLocked, "change", subject: subject,
+        reason: "another operation on it is in progress in '\(root)'" + (holder?.words ?? ""),
         hint: "try again when that operation has ended")
     }
     self.held = held

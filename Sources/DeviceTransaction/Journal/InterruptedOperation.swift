@@ -31,7 +31,8 @@ package struct InterruptedOperation: Sendable {
       else {
         throw OperationError(
           .failed, code: .journalDamaged,
-          "cannot read the journal '\(path)': it is damaged or was written by a later version",
+          "read the journal", subject: path,
+          reason: "it is damaged or was written by a later version",
           hint: "if it is damaged, remove it: no file is incomplete, and replaced files are in "
             + "the trash")
       }

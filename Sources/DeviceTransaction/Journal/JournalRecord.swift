@@ -219,7 +219,7 @@ extension JournalRecord {
   }
 
   static func paths(_ json: JSON?) -> [ByteString]? {
-    guard let paths = json?.array?.map({ $0.bytes(named: "path") }), !paths.contains(nil) else {
+    guard let paths = json?.array?.map({ $0.path(named: "path") }), !paths.contains(nil) else {
       return nil
     }
     return paths.compactMap { $0 }
@@ -233,7 +233,7 @@ extension JournalRecord.Root {
   }
 
   fileprivate init?(_ json: JSON) {
-    guard let path = json.bytes(named: "path"), path.isAbsolute, let inode = json["inode"] else {
+    guard let path = json.path(named: "path"), path.isAbsolute, let inode = json["inode"] else {
       return nil
     }
     self.init(path: path, inode: inode.integer.map { UInt64(bitPattern: $0) })

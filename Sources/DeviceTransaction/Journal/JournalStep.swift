@@ -63,13 +63,13 @@ extension JournalStep {
 
   /// Parses a step, or returns nil if it is malformed or names a path outside its roots.
   init?(_ json: JSON, roots: Int) {
-    guard let path = json.bytes(named: "path"), path.isPlain, !path.isAbsolute,
+    guard let path = json.path(named: "path"), path.isPlain, !path.isAbsolute,
       let root = json["in"]?.integer.flatMap({ Int(exactly: $0) })
     else { return nil }
     let source = json["from"]?.integer.flatMap { Int(exactly: $0) }
     let kept = json["keep"]?.integer.flatMap { Int(exactly: $0) }
-    let name = json.bytes(named: "as")
-    let sourceName = json.bytes(named: "from_name")
+    let name = json.path(named: "as")
+    let sourceName = json.path(named: "from_name")
     let item = json["unit"]?.integer.flatMap { Int(exactly: $0) }
     let numbers = [root, source ?? 0, kept ?? 0]
     guard numbers.allSatisfy({ (0..<roots).contains($0) }), source != nil || kept != nil,
@@ -183,15 +183,5 @@ extension ByteString {
     let joined = ByteString(joining: parts)
     return !parts.isEmpty && !hasNUL && joined == self
       && !parts.contains { $0 == "." || $0 == ".." }
-  }
-}
-
-extension JSON {
-  /// Returns the bytes of the members that `path` wrote, or nil if they are missing.
-  func bytes(named name: String) -> ByteString? {
-    if let text = self[name + "_b64"]?.string {
-      return Base64.decode(text.utf8).map { ByteString($0) }
-    }
-    return self[name]?.string.map { ByteString($0) }
   }
 }

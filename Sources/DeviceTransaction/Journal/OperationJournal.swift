@@ -61,9 +61,9 @@ package final class OperationJournal {
         continue
       }
       throw OperationError(
-        .failed, code: .recoveryRequired,
-        "cannot change '\(subject)' of '\(root)': the interrupted \(left.operation) of "
-          + "'\(left.container)' has to be recovered first",
+        .failed, code: .recoveryRequired, "change", subject: subject,
+        reason: "the interrupted \(left.operation) of '\(left.container)' in '\(root)' has to be "
+          + "recovered first",
         hint: "run 'sandboxctl recover' to finish it or roll it back")
     }
   }

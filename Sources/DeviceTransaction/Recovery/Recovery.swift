@@ -68,7 +68,8 @@ package struct Recovery {
     if let path = record.firstPath(outside: scope) {
       throw OperationError(
         .failed, code: .journalForeign,
-        "cannot recover the \(record.operation) of '\(operation.container)': its journal names "
+        "recover the \(record.operation) of", subject: operation.container,
+        reason: "its journal names "
           + "'\(path)', which is outside the containers of this device",
         hint: "the journal may have been copied from another device: inspect '"
           + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
@@ -105,8 +106,8 @@ package struct Recovery {
       let reason = outcome.reason.map { "\($0); the rollback failed: \(error.description)" }
       throw OperationError(
         .failed, code: .recoveryFailed,
-        "cannot recover the \(record.operation) of '\(operation.container)': "
-          + (reason ?? error.description),
+        "recover the \(record.operation) of", subject: operation.container,
+        reason: reason ?? error.description,
         hint: error.hint ?? "run 'sandboxctl recover' to try again")
     }
     return outcome
@@ -181,8 +182,8 @@ package struct Recovery {
     guard let sign = RunningApps.signs(in: scan).first else { return }
     throw OperationError(
       .failed, code: .appRunning,
-      "cannot finish the interrupted \(operation.operation) of '\(operation.container)': "
-        + sign.text,
+      "finish the interrupted \(operation.operation) of", subject: operation.container,
+      reason: sign.text,
       hint: "close the app and try again, or add '--force'")
   }
 }

@@ -68,9 +68,8 @@ package struct RecoveryReport: Sendable {
         return nil
       }
       return OperationError(
-        error.kind, code: error.code,
-        "cannot change '\(group)', which other apps may share: \(error.description)",
-        hint: error.hint)
+        error.kind, code: error.code, "change", subject: group,
+        reason: "other apps may share it: \(error.description)", hint: error.hint)
     }
   }
 }

@@ -39,7 +39,7 @@ package struct StagingDirectory: ~Copyable {
       let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
       try parent.createDirectory(name, permissions: 0o700)
       do throws(SystemError) {
-        // If there is no lock, another process took the directory for abandoned before it was
+        // Without a lock, another process considered the directory abandoned before it could be
         // locked.
         guard let lock = try lock(parent.directory(name)) else { continue }
         return try StagingDirectory(in: parent.duplicate(), named: name, lock: lock)

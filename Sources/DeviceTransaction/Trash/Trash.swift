@@ -246,7 +246,8 @@ extension Trash {
       guard let missing = Set(operations).subtracting(known).sorted().first else { return }
       throw OperationError(
         .notFound, code: .noTrashOperation,
-        "cannot empty the trash of '\(missing)': there is no such operation",
+        "empty the trash of", subject: missing,
+        reason: "there is no such operation",
         hint: "'sandboxctl trash list' lists the operations")
     }
   }

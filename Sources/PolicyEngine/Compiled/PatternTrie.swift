@@ -57,9 +57,6 @@ struct PatternTrie: Sendable {
     let siblings: UInt64
   }
 
-  /// The number of combinations of the two views and the four destinations.
-  static let questions = 8
-
   static func question(_ view: Verdicts.View, _ destination: Destination) -> Int {
     (view == .keep ? 0 : 4) + destination.index
   }

@@ -48,11 +48,6 @@ public struct Marker: Sendable, Hashable {
     }
   }
 
-  /// The number of bytes of the file to read to recognize the marker.
-  public var neededCount: Int {
-    if case .file(_, let beginning?) = sign { beginning.utf8.count } else { 0 }
-  }
-
   /// Whether the marker can affect a purge: by setting `purge`, or by setting a class and
   /// with it all dispositions.
   public var concernsPurge: Bool { settings.dataClass != nil || settings.purge != nil }

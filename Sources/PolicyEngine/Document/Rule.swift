@@ -75,7 +75,7 @@ extension Rule.Conditions: CustomStringConvertible {
       parts.append("type is \(types.map(\.rawValue).sorted().joined(separator: " or "))")
     }
     if let largerThan { parts.append("larger than \(largerThan) bytes") }
-    if !siblings.isEmpty { parts.append("beside \(siblings.joined(separator: " or "))") }
+    if !siblings.isEmpty { parts.append("next to \(siblings.joined(separator: " or "))") }
     if let olderThan { parts.append("older than \(olderThan) seconds") }
     if let newerThan { parts.append("newer than \(newerThan) seconds") }
     return parts.joined(separator: ", ")

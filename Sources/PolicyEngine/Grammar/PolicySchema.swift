@@ -2,8 +2,9 @@ internal import Codecs
 
 /// The JSON Schema of policy files, for editors; generated from the grammar.
 public enum PolicySchema {
-  /// The schema (JSON Schema 2020-12), identical to `policies/policy.schema.json`.
-  public static var text: String { document.pretty + "\n" }
+  /// The schema (JSON Schema 2020-12), as in `policies/policy.schema.json`, without the line break
+  /// at the end of the file.
+  public static var text: String { document.pretty }
 
   static var document: JSON {
     var writer = Writer()

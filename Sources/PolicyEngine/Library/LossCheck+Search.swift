@@ -216,8 +216,7 @@ extension LossCheck {
 
     /// Records the path if both the pattern and a rule match here.
     private mutating func note(_ here: PatternTrie.Node, _ place: Int) {
-      let rest = Pattern(
-        text: "", ignoresCase: false, components: Array(pattern.components[place...]))
+      let rest = Pattern(text: "", components: Array(pattern.components[place...]))
       for accepted in here.accepted where steps.contains(Int(accepted.step)) {
         if rest.components.allSatisfy(\.isAnyDepth) {
           found.append(path)

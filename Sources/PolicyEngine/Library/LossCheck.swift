@@ -53,7 +53,7 @@ struct LossCheck {
       PolicyIssue(
         .loss, at: marker.location,
         "the marker '\(marker.id)' makes \(verdict.dataClass.rawValue) below a cache purgeable",
-        expected: "'class: cache' beside 'purge'"))
+        expected: "'class: cache' in addition to 'purge'"))
   }
 
   private mutating func check(_ rule: Rule, _ index: Int) {

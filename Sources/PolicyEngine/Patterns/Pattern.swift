@@ -2,8 +2,6 @@
 public struct Pattern: Sendable, Hashable {
   /// The pattern as written, with escapes for bytes that are not UTF-8.
   public let text: String
-  /// Whether ASCII letters match in either case.
-  public let ignoresCase: Bool
   let components: [Component]
 
   enum Component: Hashable, Sendable {
@@ -15,9 +13,8 @@ public struct Pattern: Sendable, Hashable {
     var name: Name? { if case .name(let name) = self { name } else { nil } }
   }
 
-  init(text: String, ignoresCase: Bool, components: [Component]) {
+  init(text: String, components: [Component]) {
     self.text = text
-    self.ignoresCase = ignoresCase
     self.components = components
   }
 
@@ -120,14 +117,14 @@ extension Pattern {
       }
       guard reader.skipSlash() else { break }
     }
-    self.init(text: text.shown, ignoresCase: ignoringCase, components: components)
+    self.init(text: text.shown, components: components)
   }
 
   /// Returns the pattern that also matches everything below the matched paths.
   func coveringDescendants() -> Pattern {
     coversDescendants
       ? self
-      : Pattern(text: text, ignoresCase: ignoresCase, components: components + [.anyDepth])
+      : Pattern(text: text, components: components + [.anyDepth])
   }
 }
 
@@ -263,6 +260,8 @@ extension Pattern {
 }
 
 extension Span<UInt8> {
+  /// Whether both spans hold the same bytes: a loop, since a call of memcmp(3) takes longer than the
+  /// comparison of a name of a few bytes, and this module has no access to SystemIO.
   @inline(__always)
   func isEqual(to other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }

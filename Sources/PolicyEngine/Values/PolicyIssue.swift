@@ -110,7 +110,7 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The suggested remedy.
-  public var hint: String {
+  public var hint: String? {
     guard let first = issues.first else { return "correct the policy" }
     let file = first.location.file
     if !first.location.isOfCommandLine {

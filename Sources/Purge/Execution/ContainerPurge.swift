@@ -26,8 +26,6 @@ struct ContainerPurge: ~Copyable {
   private let named: Set<[[UInt8]]>
   private let mayShare: Bool
   var ladder: DirectoryCursor
-  /// The entries of the open directories, from the root down.
-  private var path: [Int] = [0]
   /// The number of deleted entries of each directory.
   private(set) var deleted: [Int32: Int32]
   private var planned: PlannedEntries
@@ -66,24 +64,16 @@ struct ContainerPurge: ~Copyable {
   /// Makes a directory the current one. Each directory on the way must be the one that the scan
   /// saw: not a symbolic link, and not a file system mounted since then.
   private mutating func go(to directory: Int) throws(SystemError) {
-    if path.last == directory { return }
-    var wanted = [directory]
-    while let first = wanted.last, first != 0 { wanted.append(Int(scan.entries[first].parent)) }
-    wanted.reverse()
-    var common = 0
-    while common < min(path.count, wanted.count), path[common] == wanted[common] { common += 1 }
-    path.removeLast(path.count - common)
-    do throws(SystemError) {
-      try ladder.ascend(to: common - 1)
-      for entry in wanted[common...] {
-        try ladder.descend(scan.name(entry), scan.entries[entry].status.identity)
-        path.append(entry)
+    if ladder.number == directory { return }
+    let scan = scan
+    do throws(DirectoryCursor.NumberedFailure) {
+      try ladder.go(toNumbered: scan.directories(to: directory)) {
+        (scan.name($0), scan.entries[$0].status.identity)
       }
     } catch {
       // After a failure only the root is known to be open.
-      path = [0]
       try ladder.ascend(to: 0)
-      throw error
+      throw error.error
     }
   }
 

@@ -38,7 +38,7 @@ struct PurgeStaging: ~Copyable {
     let moved = ByteString(Host.randomHex(bytes: 8))
     // A full volume may have no room for the link. A directory that an interrupted purge leaves is
     // then only reported.
-    try? directory.createLink(moved.joined(Self.origin), to: path)
+    try? directory.createLink(moved.concatenating(Self.origin), to: path)
     guard leavingTwin else {
       try parent.rename(name, to: moved, in: directory, replacing: false)
       return moved
@@ -62,7 +62,7 @@ struct PurgeStaging: ~Copyable {
     try made.setPermissions(status.permissions)
   }
 
-  /// Moves a directory back to its original place.
+  /// Moves a directory back to its original location.
   func restoreOriginal(
     _ moved: ByteString, _ name: ByteString, to parent: borrowing Directory, wasExchanged: Bool
   ) throws(SystemError) {
@@ -72,14 +72,14 @@ struct PurgeStaging: ~Copyable {
     } else {
       try directory.rename(moved, to: name, in: parent, replacing: false)
     }
-    try? directory.remove(moved.joined(Self.origin))
+    try? directory.remove(moved.concatenating(Self.origin))
   }
 
   /// Marks a directory for deletion, after it was found to match the plan. Returns its new name.
   func markForDeletion(_ moved: ByteString) throws(SystemError) -> ByteString {
-    let name = Self.pendingDeletion.joined(moved)
+    let name = Self.pendingDeletion.concatenating(moved)
     try directory.rename(moved, to: name, in: directory, replacing: false)
-    try? directory.remove(moved.joined(Self.origin))
+    try? directory.remove(moved.concatenating(Self.origin))
     return name
   }
 
@@ -134,13 +134,13 @@ struct PurgeStaging: ~Copyable {
     return (try? staging.removeTree(name)) == nil ? 0 : sum.bytes
   }
 
-  /// Moves an unchecked directory back. An empty directory in its original place is the twin that
-  /// was left there; an empty directory here, while the original place is occupied, is a twin that
-  /// was never put in place and is removed.
+  /// Moves an unchecked directory back. An empty directory in its original location is the
+  /// replacement that was left there. An empty directory here, while the original location is occupied,
+  /// is a replacement that was never moved there; it is removed.
   private static func rollBack(
     _ moved: ByteString, from staging: borrowing Directory, into root: borrowing Directory
   ) throws {
-    let path = try staging.target(of: moved.joined(origin))
+    let path = try staging.target(of: moved.concatenating(origin))
     // The app can write here too, so the recorded path must not lead out of the container.
     guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
       throw SystemError.replaced(moved)
@@ -153,7 +153,7 @@ struct PurgeStaging: ~Copyable {
       try? parent.removeDirectory(name)
       try staging.rename(moved, to: name, in: parent, replacing: false)
     }
-    try staging.remove(moved.joined(origin))
+    try staging.remove(moved.concatenating(origin))
   }
 
   /// The total size of the entries left in a directory.
@@ -172,11 +172,5 @@ struct PurgeStaging: ~Copyable {
     }
 
     mutating func failed(_ problem: WalkProblem, state: Void) {}
-  }
-}
-
-extension ByteString {
-  fileprivate func joined(_ other: ByteString) -> ByteString {
-    ByteString(Array(bytes) + other.bytes)
   }
 }

@@ -51,7 +51,8 @@ struct ContainerTargets {
     if let link = try danglingLink(at: location) {
       throw OperationError(
         .failed, code: .danglingTarget,
-        "cannot restore '\(record.path)': its location '\(location.path)' is a link to '\(link)', "
+        "restore", subject: record.path,
+        reason: "its location '\(location.path)' is a link to '\(link)', "
           + "which does not exist", hint: "create the target of the link, or remove the link")
     }
     let path = logical.kind == .settings ? location.parent : location.path

@@ -118,7 +118,8 @@ package struct DeviceRestoreOperation {
     let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
     throw OperationError(
       .failed, code: .appRunning,
-      "cannot restore into '\(plan.request.device.root)': \(first.text)\(more)",
+      "restore into", subject: plan.request.device.root,
+      reason: "\(first.text)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
@@ -181,7 +182,6 @@ extension OperationError {
   fileprivate func after(_ parts: [PlannedPart]) -> OperationError {
     if parts.isEmpty { return self }
     let done = parts.map { "'\($0.path)'" }.joined(separator: ", ")
-    return OperationError(
-      kind, code: code, "\(description); restored before that: \(done)", hint: hint)
+    return adding(remark: "restored before that: \(done)")
   }
 }

@@ -103,7 +103,8 @@ struct DeviceRestorePlanner {
     guard snapshot.device.layout == request.device.layout.rawValue else {
       throw OperationError(
         .failed, code: .layoutMismatch,
-        "cannot restore to '\(request.device.root)': its layout is "
+        "restore to", subject: request.device.root,
+        reason: "its layout is "
           + "\(request.device.layout.rawValue), but the snapshot's is \(snapshot.device.layout)",
         hint: "'--to DIR' restores into a plain directory")
     }

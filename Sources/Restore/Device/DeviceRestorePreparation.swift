@@ -88,16 +88,15 @@ package struct DeviceRestorePreparation {
     if isPreview, let missing { return missing.device }
     guard let layout = Layout(rawValue: record.layout) else {
       throw OperationError(
-        .failed, code: .unknownLayout,
-        "cannot restore into a device: the snapshot's layout '\(ByteString(record.layout))' is "
-          + "unknown",
+        .failed, code: .unknownLayout, "restore into a device",
+        reason: "the snapshot's layout '\(ByteString(record.layout))' is unknown",
         hint: "'--to DIR' restores it into a plain directory")
     }
     if let root {
       if layout == .folder {
         throw OperationError(
-          .failed, code: .notADeviceSnapshot,
-          "cannot restore into a device: the snapshot is of a plain directory",
+          .failed, code: .notADeviceSnapshot, "restore into a device",
+          reason: "the snapshot is of a plain directory",
           hint: "'--to DIR' restores it into a directory")
       }
       try makeRoot(root, layout)

@@ -57,7 +57,8 @@ struct MissingRoot {
       ? "its parent directory does not exist"
       : "a symbolic link is on its path, and links are not followed"
     throw OperationError(
-      .failed, code: .rootMissing, "cannot recreate '\(device.root)': \(why)",
+      .failed, code: .rootMissing, "recreate", subject: device.root,
+      reason: why,
       hint: "create '\(parent)' first, or restore into another directory with '--to DIR'")
   }
 

@@ -61,8 +61,8 @@ package struct RestoreOperation: ~Copyable {
         of: journal.record, for: container, in: directory, probing: probe, root: root)
     }
 
-    /// Records that no further step follows, before the staged entries are removed. If there is no
-    /// room for that, the journal is removed, which needs none.
+    /// Records that no further step follows, before the staged entries are removed. If the volume has
+    /// no space for the record, the journal is removed instead, which needs none.
     func settleSteps() throws(SystemError) {
       do throws(SystemError) { try journal.settleSteps() } catch { try journal.end() }
     }

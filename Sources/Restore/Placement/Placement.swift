@@ -157,7 +157,7 @@ package struct Placement: ~Copyable {
         "cannot restore '\(name)' of '\(database.name)': \(failure.error.reason); "
           + "and cannot roll back '\(step.name)': \(error.reason)",
         hint: note == nil
-          ? "the previous files are beside it; their names contain '\(plan.tree.asideSuffix)'"
+          ? "the previous files are next to it; their names contain '\(plan.tree.asideSuffix)'"
           : "'sandboxctl recover' finishes it or rolls it back")
     }
     if let number = moves[failure.step].entry {

@@ -39,7 +39,7 @@ struct PlanLimit {
     throw refusal(
       .noSpace,
       "\(count == .max ? "2^64" : "\(count)") files and directories are needed, "
-        + "but there is room for only \(room)")
+        + "but only \(room) more fit")
   }
 
   /// Returns the number of files and directories that the volume has room for. A file system that
@@ -51,7 +51,8 @@ struct PlanLimit {
 
   private func refusal(_ code: ErrorCode, _ reason: String) -> OperationError {
     OperationError(
-      .failed, code: code, "cannot restore to '\(target.directory)': \(reason)",
+      .failed, code: code, "restore to", subject: target.directory,
+      reason: reason,
       hint: "restore a part of it with 'SNAP:PATH'; 'sandboxctl ls SNAP' lists the paths")
   }
 }

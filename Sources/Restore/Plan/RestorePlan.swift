@@ -224,7 +224,8 @@ package struct RestorePlan: Sendable {
     guard let planned = target.identity, try root.status().identity != planned else { return }
     throw OperationError(
       .failed, code: .changedSincePlan,
-      "cannot restore to '\(root.path)': another directory has replaced it since the restore was "
+      "restore to", subject: root.path,
+      reason: "another directory has replaced it since the restore was "
         + "planned", hint: "run the restore again")
   }
 

@@ -49,7 +49,8 @@ package struct RestoreTarget: Sendable {
     } catch {
       if error.isMissing { return nil }
       throw OperationError(
-        .failed, code: error.code, "cannot restore to '\(target)': \(error.reason)",
+        .failed, code: error.code, "restore to", subject: target,
+        reason: error.reason,
         hint: error.hint)
     }
   }
@@ -60,7 +61,8 @@ package struct RestoreTarget: Sendable {
     guard let name = target.lastComponent, name != ".", name != ".." else {
       throw OperationError(
         .usage, code: .invalidTarget,
-        "cannot restore to '\(target)': the path does not end in a name",
+        "restore to", subject: target,
+        reason: "the path does not end in a name",
         hint: "choose a directory that does not exist or is empty")
     }
     let directory = Host.linkFree(above(target))
@@ -86,7 +88,8 @@ package struct RestoreTarget: Sendable {
 
   private static func notEmpty(_ target: ByteString, _ reason: String) -> OperationError {
     OperationError(
-      .usage, code: .targetExists, "cannot restore to '\(target)': \(reason)",
+      .usage, code: .targetExists, "restore to", subject: target,
+      reason: reason,
       hint: """
         choose a path that does not exist, or choose which files to replace: \
         '--overwrite if-changed', 'if-newer', 'always' or 'never'
@@ -102,7 +105,8 @@ package struct RestoreTarget: Sendable {
     guard lies(nearestDirectory(target), in: protected) else { return }
     throw OperationError(
       .usage, code: .targetInRepository,
-      "cannot restore to '\(target)': it is in the repository to restore from",
+      "restore to", subject: target,
+      reason: "it is in the repository to restore from",
       hint: "choose a directory outside the repository")
   }
 
@@ -116,7 +120,8 @@ package struct RestoreTarget: Sendable {
   static func notReplaced(_ target: ByteString) -> OperationError {
     OperationError(
       .usage, code: .targetIsWorkingDirectory,
-      "cannot restore to '\(target)': the source is not a directory and would replace "
+      "restore to", subject: target,
+      reason: "the source is not a directory and would replace "
         + "the working directory",
       hint: "give the path of the file to create")
   }

@@ -104,7 +104,7 @@ struct DatabasePlanner {
         }
       } catch {
         isThere = false
-        found.conflict = "cannot examine '\(sidecar)' beside it: \(error.reason)"
+        found.conflict = "cannot examine '\(sidecar)' next to it: \(error.reason)"
       }
       if entry == nil, lost.contains(sidecar),
         isThere || isReplaced(name, lacking: suffix, by: draft, beside: &target)

@@ -5,10 +5,10 @@ internal import SystemIO
 /// The files that a backup excluded individually. The snapshot records only their container and
 /// their number, so a file that it does not have may be one of them.
 ///
-/// A restore into a device applies the policy to the existing files, so files that a policy rule
-/// excluded are not among them; there remain those that `--exclude` and similar options or rules no
-/// longer in the policy excluded. Directories are not among them, because the snapshot has the name
-/// of each excluded one.
+/// A restore into a device applies the policy to the existing files, so it recognizes those that a
+/// rule excludes. The remaining ones were excluded by options such as `--exclude`, or by rules that are
+/// no longer in the policy. Directories are never among them, because the snapshot records the name of
+/// each excluded one.
 struct UnlistedExclusions: Sendable {
   /// The number of such files by container.
   private let counts: [ByteString: UInt64]

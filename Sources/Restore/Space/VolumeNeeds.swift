@@ -50,8 +50,8 @@ package struct VolumeNeed: Sendable, Hashable {
         "\(ByteCount.text(bytes)) are needed, but only \(ByteCount.text(room)) are free there"
     }
     if space.countsInodes, entries > space.availableInodes {
-      return "\(entries) files and directories are needed, but there is room for only "
-        + "\(space.availableInodes)"
+      return "\(entries) files and directories are needed, but only "
+        + "\(space.availableInodes) more fit"
     }
     return nil
   }
@@ -144,7 +144,8 @@ package struct VolumeNeeds {
     guard let need = all.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage
     else { return }
     throw OperationError(
-      .failed, code: .noSpace, "cannot \(action) '\(need.directory)': \(reason)", hint: hint)
+      .failed, code: .noSpace, action, subject: need.directory,
+      reason: reason, hint: hint)
   }
 }
 

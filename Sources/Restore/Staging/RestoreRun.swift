@@ -10,7 +10,6 @@ package final class RestoreRun: Sendable {
   struct Cursor: ~Copyable {
     private let tree: PlannedTree
     private var ladder: DirectoryCursor
-    private var current = 0
 
     /// Creates a cursor at the directory that is the tree's first entry.
     init(_ tree: PlannedTree, root: consuming Directory, limit: Int = 64) {
@@ -20,22 +19,17 @@ package final class RestoreRun: Sendable {
 
     /// Moves to the directory with a number. After an error the cursor may be at another directory.
     mutating func go(to directory: Int) throws(SystemError) {
-      if directory == current { return }
-      var (down, above, reached) = ([Int](), directory, current)
-      while above != reached {
-        if tree.entries[above].depth >= tree.entries[reached].depth {
-          down.append(above)
-          above = Int(tree.entries[above].parent)
-        } else {
-          reached = Int(tree.entries[reached].parent)
-        }
+      if directory == ladder.number { return }
+      var (down, above) = ([Int32](), directory)
+      while above > 0 {
+        down.append(Int32(above))
+        above = Int(tree.entries[above].parent)
       }
-      current = reached
-      try ladder.ascend(to: Int(tree.entries[reached].depth))
-      for next in down.reversed() {
-        try ladder.descend(tree.name(next))
-        current = next
-      }
+      down.reverse()
+      let tree = tree
+      do throws(DirectoryCursor.NumberedFailure) {
+        try ladder.go(toNumbered: down) { (tree.name($0), nil) }
+      } catch { throw error.error }
     }
 
     /// Calls `body` with the directory that contains an entry.

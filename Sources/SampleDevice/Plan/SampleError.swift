@@ -19,7 +19,7 @@ package struct SampleError: Error, Hashable, Sendable {
 
   package let code: Code
   /// The operation, as it follows "cannot".
-  package let attempt: String
+  package let action: String
   /// The path or name.
   package let subject: ByteString
   /// The reason for the failure.
@@ -31,11 +31,11 @@ package struct SampleError: Error, Hashable, Sendable {
 
   /// Creates an error.
   package init(
-    _ code: Code, _ attempt: String, on subject: ByteString, reason: String, hint: String? = nil,
+    _ code: Code, _ action: String, on subject: ByteString, reason: String, hint: String? = nil,
     cause: SystemError? = nil
   ) {
     self.code = code
-    self.attempt = attempt
+    self.action = action
     self.subject = subject
     self.reason = reason
     self.hint = hint
@@ -51,7 +51,7 @@ package struct SampleError: Error, Hashable, Sendable {
 
   /// Creates an error of a property list that cannot be written.
   init(_ error: ModelError, at path: ByteString) {
-    self.init(.content, error.attempt, on: path, reason: error.reason, hint: error.hint)
+    self.init(.content, error.action, on: path, reason: error.reason, hint: error.hint)
   }
 }
 
@@ -68,7 +68,9 @@ extension SampleError {
   }
 }
 
-extension SampleError: CustomStringConvertible {
+extension SampleError: ReportableError {
+  package var parts: ErrorParts { ErrorParts(action: action, subject: subject, reason: reason) }
+
   /// The whole message: "cannot create a sample device in 'x': the directory is not empty".
-  package var description: String { "cannot \(attempt) '\(subject)': \(reason)" }
+  package var description: String { "cannot \(action) '\(subject)': \(reason)" }
 }

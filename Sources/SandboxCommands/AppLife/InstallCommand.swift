@@ -36,12 +36,12 @@ struct InstallCommand: AppChangeCommand {
   }
 }
 
-/// `sandboxctl reinstall PACKAGE --root DIR`: installs an offloaded app on its data.
+/// `sandboxctl reinstall PACKAGE --root DIR`: reinstalls an offloaded app and reattaches its data.
 struct ReinstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "reinstall",
-      abstract: "Reinstall an offloaded app on its data",
+      abstract: "Reinstall an offloaded app and reattach its data",
       usage: "sandboxctl reinstall <package> --root <dir> [<options>]",
       discussion: """
         PACKAGE is an app's directory (New.app) or an .ipa file; its identifier names the \

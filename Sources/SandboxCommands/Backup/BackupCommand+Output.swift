@@ -177,7 +177,7 @@ extension BackupPlan {
 extension BackupCommand {
   /// The commands to suggest after a backup.
   struct NextSteps {
-    /// "next: sandboxctl restore latest --app firefox --to look     sandboxctl ls latest"
+    /// "next: sandboxctl restore latest --app firefox --to restored     sandboxctl ls latest"
     let line: String
 
     /// Nil if no snapshot was made. `suffix` is added to each command; `heads` are the repository's
@@ -194,7 +194,7 @@ extension BackupCommand {
       let name = isLatest ? "latest" : String(stored.id.hex.prefix(8))
       let app = Self.app(first.plan, in: stored.snapshot)
       let part = app.map { " --app \(ShellWord.text($0))" } ?? ""
-      let commands = ["restore \(name)\(part) --to look\(suffix)", "ls \(name)\(suffix)"]
+      let commands = ["restore \(name)\(part) --to restored\(suffix)", "ls \(name)\(suffix)"]
       line = "next: " + commands.map { "sandboxctl \($0)" }.joined(separator: "     ")
     }
 

@@ -112,7 +112,7 @@ extension UsageError {
   private static func code(ofParser message: String) -> ErrorCode {
     if message.hasPrefix("The value '") { return .invalidValue }
     let conflict = message.contains(" had already been set with ")
-    return conflict || message.hasSuffix(" cannot be given together.")
+    return conflict || message.hasSuffix(" cannot be used together.")
       ? .optionsConflict : .invalidArguments
   }
 

@@ -52,7 +52,7 @@ struct ClassifyCommand: SandboxCommand {
 
   func validate() throws {
     if readsInput, path != nil {
-      throw ValidationError("PATH and --stdin0 cannot be given together.")
+      throw ValidationError("'--stdin0' and a path cannot be used together.")
     }
   }
 

@@ -26,8 +26,8 @@ struct DevicePath {
     if path.isAbsolute {
       guard let logical = try device.logicalPath(ofPath: path) else {
         throw OperationError(
-          .notFound, code: .notInContainer,
-          "'\(path)' is not in a container of the device '\(device.root)'",
+          .notFound, code: .notInContainer, "find", subject: path,
+          reason: "it is not in a container of the device '\(device.root)'",
           hint: "'sandboxctl apps --json' prints the path of each container")
       }
       return logical
@@ -41,7 +41,8 @@ struct DevicePath {
     guard let first = parts.first else { return .root }
     if ["apps", "groups", "folders"].contains(first), parts.count > 1 {
       throw OperationError(
-        .notFound, code: .notInContainer, "'\(path)' is not in a container of this device",
+        .notFound, code: .notInContainer, "find", subject: path,
+        reason: "it is not in a container of this device",
         hint: "'sandboxctl apps' lists the containers")
     }
     let app = try device.app(first)

@@ -205,8 +205,7 @@ extension PolicyCommand {
     }
 
     func run(_ console: Console) throws -> ExitStatus {
-      let text = String(decoding: BuiltinPolicies.schema, as: UTF8.self)
-      try console.result(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+      try console.result(PolicySchema.text)
       return .done
     }
   }

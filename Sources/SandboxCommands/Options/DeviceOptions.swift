@@ -156,7 +156,7 @@ extension DeviceOptions {
         let held = (try? DeviceFinder(layout: layout).candidates(in: root)) ?? []
         guard error.code == .noDevice, !held.isEmpty else { throw error }
         throw ModelError(
-          .noDevice, error.attempt, on: error.subject,
+          .noDevice, error.action, on: error.subject,
           reason: "it is not a device, but contains some",
           hint: "select one with '--device NAME': \(held.listed)")
       }

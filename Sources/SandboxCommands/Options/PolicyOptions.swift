@@ -9,8 +9,8 @@ struct PolicyChoice: ParsableArguments {
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
-      "A policy to use instead of the layout's own, by name, or a file to lay over the "
-        + "policy; may be repeated.",
+      "The name of a policy to use instead of the layout's, or a file to apply on top of it; "
+        + "may be repeated.",
       valueName: "name|file"))
   var policies: [ByteString] = []
 

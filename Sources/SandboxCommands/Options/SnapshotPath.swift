@@ -133,9 +133,8 @@ extension Snapshot {
       if candidate == device.root { return "" }
     }
     throw OperationError(
-      .notFound, code: .notInContainer,
-      "cannot find '\(path)' in the snapshot: it is not in a container of the device "
-        + "'\(device.root)'",
+      .notFound, code: .notInContainer, "find", subject: path,
+      reason: "it is not in a container of the snapshot's device '\(device.root)'",
       hint: "'sandboxctl ls' shows logical paths, which do not begin with a slash")
   }
 
@@ -160,7 +159,7 @@ extension Snapshot {
         : "logical paths begin with 'apps', 'groups' or 'folders'; the snapshot's apps are "
           + Self.listed(apps.map(\.identifier))
       throw OperationError(
-        .notFound, code: .noApp, "cannot find '\(name)' in the snapshot: it is not one of its apps",
+        .notFound, code: .noApp, "find", subject: name, reason: "the snapshot has no such app",
         hint: hint)
     }
     guard found.count == 1 else {

@@ -1,9 +1,9 @@
 internal import ArchiveStore
-internal import Codecs
-internal import PolicyEngine
+public import Codecs
+public import PolicyEngine
 internal import SampleDevice
 internal import SandboxModel
-internal import SystemIO
+public import SystemIO
 
 /// An error as reported to the user or, with `--json`, to a program.
 struct Failure {
@@ -15,18 +15,9 @@ struct Failure {
   /// The remedy, if there is one.
   let hint: String?
   /// The action, its subject and the reason as far as they are known apart.
-  var parts = Parts()
+  var parts = ErrorParts()
   /// The failed system call, if there is one.
   var cause: SystemError?
-
-  /// The parts of a message.
-  struct Parts: Equatable {
-    /// The action that failed, as the words after "cannot".
-    var action: String?
-    /// A path or a name.
-    var subject: ByteString?
-    var reason: String?
-  }
 
   init(_ message: String, status: ExitStatus, code: ErrorCode, hint: String?) {
     self.message = message
@@ -45,71 +36,16 @@ struct Failure {
     }
   }
 
-  /// Maps an error to its exit status and code. No other code does.
+  /// Reports an error of one of the program's own types; any other is an internal error.
   init(_ error: any Error) {
-    switch error {
-    case let error as StoreError: self.init(store: error)
-    case let error as OperationError: self.init(operation: error)
-    case let error as ModelError:
-      self.init(error.description, status: .failed, code: error.errorCode, hint: error.hint)
-      parts = Parts(action: error.attempt, subject: error.subject, reason: error.reason)
-      cause = error.cause
-    case let error as PolicyError:
-      self.init(error.description, status: error.status, code: error.code, hint: error.hint)
-      let issue = error.issues.first { $0.severity == .error }
-      parts = Parts(
-        action: error.action, subject: issue.map { ByteString("\($0.location)") },
-        reason: issue?.problem)
-    case let error as SampleError:
-      self.init(
-        error.description, status: error.code == .noSuchDay ? .wrongUsage : .failed,
-        code: error.errorCode, hint: error.hint)
-      parts = Parts(action: error.attempt, subject: error.subject, reason: error.reason)
-      cause = error.cause
-    case let error as SystemError:
-      self.init(error.description, status: .failed, code: error.code, hint: error.hint)
-      parts = Parts(error)
-    case let error as CodecError:
-      self.init(error.description, status: .failed, code: error.errorCode, hint: error.hint)
-      parts.reason = error.reason
-    case let error as ConfigurationError:
-      self.init(
-        error.description, status: .failed, code: .invalidConfiguration, hint: error.hint)
-      parts = Parts(
-        action: ConfigurationError.action, subject: ByteString(error.place), reason: error.problem)
-    case let error as UsageError:
-      self.init(error.description, status: .wrongUsage, code: error.code, hint: error.hint)
-    default: self.init("\(error)", status: .failed, code: .internalError, hint: nil)
+    guard let error = error as? any ReportableError else {
+      self.init("\(error)", status: .failed, code: .internalError, hint: nil)
+      return
     }
-  }
-
-  private init(store error: StoreError) {
-    let status: ExitStatus =
-      switch error.kind {
-      case .noRepository: .noRepository
-      case .busy: .busy
-      case .damaged: .damaged
-      case .interrupted: .interrupted
-      case .refused, .failed: .failed
-      }
-    self.init(error.description, status: status, code: error.errorCode, hint: error.hint)
-    // The subject is text; a path in the cause has its bytes.
-    let path = error.cause.flatMap { $0.path.description == error.subject ? $0.path : nil }
-    parts = Parts(
-      action: error.action, subject: path ?? ByteString(error.subject), reason: error.reason)
+    self.init(
+      error.description, status: ExitStatus(of: error), code: error.errorCode, hint: error.hint)
+    parts = error.parts
     cause = error.cause
-  }
-
-  private init(operation error: OperationError) {
-    let status: ExitStatus =
-      switch error.kind {
-      case .usage: .wrongUsage
-      case .interrupted: .interrupted
-      case .busy: .busy
-      case .notFound, .unclear, .failed: .failed
-      }
-    self.init(error.description, status: status, code: error.code, hint: error.hint)
-    if let cause = error.cause { parts = Parts(cause) }
   }
 
   /// Returns the failure with the location of the setting that caused it.
@@ -132,17 +68,49 @@ struct Failure {
       members.append(
         JSON.Member(
           "cause",
-          .object([JSON.Member("code", .string(cause.code.rawValue))] + Parts(cause).members)))
+          .object([JSON.Member("code", .string(cause.code.rawValue))] + cause.parts.members)))
     }
     return .object(members)
   }
 }
 
-extension Failure.Parts {
-  init(_ error: SystemError) {
-    self.init(action: error.operation.rawValue, subject: error.path, reason: error.reason)
+extension ExitStatus {
+  /// Maps an error to its exit status. No other code does.
+  fileprivate init(of error: any ReportableError) {
+    self =
+      switch error {
+      case let error as StoreError: Self(of: error.kind)
+      case let error as OperationError: Self(of: error.kind)
+      case let error as PolicyError: error.isOfCommandLine ? .wrongUsage : .failed
+      case let error as SampleError: error.code == .noSuchDay ? .wrongUsage : .failed
+      case is UsageError: .wrongUsage
+      default: .failed
+      }
   }
 
+  private init(of kind: StoreError.Kind) {
+    self =
+      switch kind {
+      case .noRepository: .noRepository
+      case .busy: .busy
+      case .damaged: .damaged
+      case .interrupted: .interrupted
+      case .refused, .failed: .failed
+      }
+  }
+
+  private init(of kind: OperationError.Kind) {
+    self =
+      switch kind {
+      case .usage: .wrongUsage
+      case .interrupted: .interrupted
+      case .busy: .busy
+      case .notFound, .unclear, .failed: .failed
+      }
+  }
+}
+
+extension ErrorParts {
   /// The parts as members of an object.
   fileprivate var members: [JSON.Member] {
     (action.map { [JSON.Member("action", .string($0))] } ?? [])
@@ -151,38 +119,26 @@ extension Failure.Parts {
   }
 }
 
-extension ModelError {
-  fileprivate var errorCode: ErrorCode {
-    switch code {
-    case .propertyList: .invalidPropertyList
-    case .limit: .limitExceeded
-    case .logicalPath: .invalidPath
-    case .containerName: .invalidContainerName
-    case .noDevice: .noDevice
-    case .ambiguousDevice: .ambiguousDevice
-    case .noApp: .noApp
-    case .ambiguousApp: .ambiguousApp
-    case .package: .invalidPackage
-    case .unsafePackage: .unsafePackage
-    case .system: cause?.code ?? .systemError
-    }
-  }
-}
-
-extension PolicyError {
+extension PolicyError: ReportableError {
   /// The first mistake in the command line; nil if all are in files.
   private var mistake: PolicyIssue? { issues.first { $0.location.isOfCommandLine } }
 
-  /// `wrongUsage` for a mistake in the command line and `failed` for one in a file.
-  fileprivate var status: ExitStatus { mistake == nil ? .failed : .wrongUsage }
+  /// Whether a mistake is in the command line and not in a file.
+  var isOfCommandLine: Bool { mistake != nil }
 
-  fileprivate var code: ErrorCode {
+  public var errorCode: ErrorCode {
     mistake.map { $0.kind == .extends ? .noPolicy : .invalidPattern } ?? .invalidPolicy
+  }
+
+  public var parts: ErrorParts {
+    let issue = issues.first { $0.severity == .error }
+    return ErrorParts(
+      action: action, subject: issue.map { ByteString("\($0.location)") }, reason: issue?.problem)
   }
 }
 
-extension CodecError {
-  fileprivate var errorCode: ErrorCode {
+extension CodecError: ReportableError {
+  public var errorCode: ErrorCode {
     switch (kind, format) {
     case (.limit, _): .limitExceeded
     case (.library, _): .systemError
@@ -191,10 +147,12 @@ extension CodecError {
     case (.malformed, _), (.truncated, _), (.unrepresentable, _): .invalidInput
     }
   }
+
+  public var parts: ErrorParts { ErrorParts(reason: reason) }
 }
 
 /// Arguments that are invalid or cannot be combined: exit status 2.
-struct UsageError: Error, CustomStringConvertible {
+struct UsageError: ReportableError {
   let code: ErrorCode
   let description: String
   let hint: String?
@@ -204,17 +162,21 @@ struct UsageError: Error, CustomStringConvertible {
     self.description = description
     self.hint = hint
   }
+
+  var errorCode: ErrorCode { code }
+  /// Empty: the message is about the arguments.
+  var parts: ErrorParts { ErrorParts() }
 }
 
 /// A configuration that cannot be used: exit status 1.
-struct ConfigurationError: Error {
+struct ConfigurationError: ReportableError {
   /// The action that failed, as the words after "cannot".
   static let action = "use the configuration"
 
   let problem: String
   /// The position in the file.
   let place: String
-  let hint: String
+  let hint: String?
 
   /// Creates an error about a place in the file.
   init(_ problem: String, at place: String, hint: String) {
@@ -228,5 +190,9 @@ struct ConfigurationError: Error {
       problem, at: "\(file):\(mark)", hint: hint ?? "'man sandboxctl-config' describes the file")
   }
 
+  var errorCode: ErrorCode { .invalidConfiguration }
+  var parts: ErrorParts {
+    ErrorParts(action: Self.action, subject: ByteString(place), reason: problem)
+  }
   var description: String { "cannot \(Self.action): \(place): \(problem)" }
 }

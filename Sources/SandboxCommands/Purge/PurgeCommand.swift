@@ -229,7 +229,7 @@ extension PurgeCommand {
       get throws {
         if free != nil, untilFree != nil {
           throw UsageError(
-            .optionsConflict, "'--free' and '--until-free' exclude each other",
+            .optionsConflict, "'--free' and '--until-free' cannot be used together",
             hint: "give one of them")
         }
         if let free {

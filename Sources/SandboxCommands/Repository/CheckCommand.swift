@@ -94,7 +94,7 @@ struct CheckCommand: SandboxCommand {
     guard let part = readDataSubset else { return readData ? .everything : .trees }
     if readData {
       throw UsageError(
-        .optionsConflict, "'--read-data' and '--read-data-subset' exclude each other",
+        .optionsConflict, "'--read-data' and '--read-data-subset' cannot be used together",
         hint: "give one of them")
     }
     let numbers = part.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }

@@ -15,7 +15,7 @@ struct DumpCommand: SandboxCommand {
         \(SnapshotPath.help)
 
         The content of a file is written unchanged, a directory as a POSIX tar archive. A database \
-        may have its latest changes in a log beside it: --tar writes both, --merge-log one merged \
+        may have its latest changes in a log next to it: --tar writes both, --merge-log one merged \
         database. See sandboxctl-dump(1).
 
         \(Examples.text([
@@ -48,7 +48,7 @@ struct DumpCommand: SandboxCommand {
 
   func validate() throws {
     if tar, mergeLog {
-      throw ValidationError("--tar and --merge-log cannot be given together.")
+      throw ValidationError("'--tar' and '--merge-log' cannot be used together.")
     }
   }
 
@@ -118,7 +118,8 @@ struct DumpCommand: SandboxCommand {
   private func content(of entry: TreeEntry, at path: ByteString) throws -> Content {
     if case .file(let content) = entry.node { return content }
     throw OperationError(
-      .failed, code: .notAFile, "cannot write the bytes of '\(path)': it is a \(entry.kindName)",
+      .failed, code: .notAFile, "write the bytes of", subject: path,
+      reason: "it is a \(entry.kindName)",
       hint: "'--tar' writes it as an archive")
   }
 

@@ -78,7 +78,8 @@ struct VersionsCommand: SandboxCommand {
 
   private static func notFound(_ path: ByteString) -> OperationError {
     OperationError(
-      .notFound, code: .pathNotInSnapshot, "cannot find '\(path)': no snapshot has it",
+      .notFound, code: .pathNotInSnapshot, "find", subject: path,
+      reason: "no snapshot has it",
       hint: "'sandboxctl find' searches all snapshots for a name or a pattern")
   }
 

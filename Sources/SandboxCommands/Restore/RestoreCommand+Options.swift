@@ -153,7 +153,8 @@ extension RestoreCommand {
       let hint = "'sandboxctl find' searches all snapshots for a name or a pattern"
       if isWhole {
         return OperationError(
-          .notFound, code: .pathNotInSnapshot, "cannot restore '\(path)': no snapshot has it",
+          .notFound, code: .pathNotInSnapshot, "restore", subject: path,
+          reason: "no snapshot has it",
           hint: hint)
       }
       return StoreError(

@@ -33,7 +33,7 @@ struct RestoreCommand: SandboxCommand {
         replaced files move to its trash. See sandboxctl-restore(1).
 
         \(Examples.text([
-          "sandboxctl restore latest --to back --repo repo",
+          "sandboxctl restore latest --to restored --repo repo",
           "sandboxctl restore latest --app notebook --in-place --repo repo --dry-run",
           "sandboxctl restore latest:notebook/Documents --in-place --repo repo",
           "sandboxctl restore latest --to-device device --repo repo",

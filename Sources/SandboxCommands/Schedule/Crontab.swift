@@ -74,7 +74,8 @@ struct Crontab {
     } catch {
       guard error.isMissing else { throw error }
       throw OperationError(
-        .failed, code: .programMissing, "cannot use cron: the program 'crontab' is not installed",
+        .failed, code: .programMissing, "use cron",
+        reason: "the program 'crontab' is not installed",
         hint: "install cron, or use '--systemd'")
     }
   }
@@ -82,7 +83,8 @@ struct Crontab {
   private static func failure(_ verb: String, _ said: String) -> OperationError {
     let reason = said.split(separator: "\n").first.map(String.init) ?? "crontab failed"
     return OperationError(
-      .failed, code: .programFailed, "cannot \(verb) the crontab: \(ByteString(reason))")
+      .failed, code: .programFailed, "\(verb) the crontab",
+      reason: ByteString(reason).description)
   }
 }
 

@@ -263,7 +263,8 @@ extension Systemd {
       guard try text(name, in: directory)?.hasPrefix(Units.mark) == true else {
         throw OperationError(
           .failed, code: .notOurFile,
-          "cannot change '\(path.appending(name))': it was not written by this program",
+          "change", subject: path.appending(name),
+          reason: "it was not written by this program",
           hint: "move it away, or choose another name with '--profile'")
       }
       return true

@@ -11,6 +11,8 @@ internal import Glibc
 public struct DirectoryCursor: ~Copyable {
   private struct Level {
     let name: ByteString
+    /// The number that the caller has given to the directory, or -1.
+    let number: Int32
     /// The length of `relative` without this directory's name.
     let above: Int
     /// The descriptor, or -1 while it is closed.
@@ -43,6 +45,9 @@ public struct DirectoryCursor: ~Copyable {
   /// The descriptor of the current directory.
   var raw: Int32 { levels.last?.raw ?? root.raw }
 
+  /// The number of the current directory (`go(toNumbered:)`): 0 for the root.
+  public var number: Int { levels.isEmpty ? 0 : Int(levels[levels.count - 1].number) }
+
   /// The path of the current directory, relative to the root.
   public var relativePath: ByteString { ByteString(relative) }
 
@@ -57,9 +62,15 @@ public struct DirectoryCursor: ~Copyable {
   public mutating func descend(
     _ name: ByteString, _ expected: FileIdentity? = nil
   ) throws(SystemError) {
+    try descend(name, expected, number: -1)
+  }
+
+  private mutating func descend(
+    _ name: ByteString, _ expected: FileIdentity?, number: Int32
+  ) throws(SystemError) {
     try openAgain()
     let opened = try open(name, in: raw, expected)
-    levels.append(Level(name: name, above: relative.count, raw: opened))
+    levels.append(Level(name: name, number: number, above: relative.count, raw: opened))
     if !relative.isEmpty { relative.append(ByteString.slash) }
     relative.append(contentsOf: name.bytes)
     closeFirst()
@@ -105,6 +116,39 @@ public struct DirectoryCursor: ~Copyable {
         }
         try descend(name)
       }
+    }
+  }
+
+  /// The failure to enter a directory of a numbered tree.
+  public struct NumberedFailure: Error {
+    /// The number of the directory: 0 for the root.
+    public let number: Int
+    public let error: SystemError
+  }
+
+  /// Goes to a directory of a tree whose directories have numbers, through the nearest common ancestor
+  /// with the current one.
+  ///
+  /// - Parameters:
+  ///   - numbers: The directories from below the root down to the wanted one. Numbers are positive.
+  ///   - entry: Returns the name of a directory, and its identity if any other is to be refused.
+  public mutating func go(
+    toNumbered numbers: [Int32], _ entry: (Int) -> (name: ByteString, identity: FileIdentity?)
+  ) throws(NumberedFailure) {
+    var common = 0
+    while common < min(numbers.count, levels.count), numbers[common] == levels[common].number {
+      common += 1
+    }
+    do throws(SystemError) {
+      try ascend(to: common)
+    } catch {
+      throw NumberedFailure(number: common == 0 ? 0 : Int(numbers[common - 1]), error: error)
+    }
+    for number in numbers[common...] {
+      let (name, identity) = entry(Int(number))
+      do throws(SystemError) {
+        try descend(name, identity, number: number)
+      } catch { throw NumberedFailure(number: Int(number), error: error) }
     }
   }
 

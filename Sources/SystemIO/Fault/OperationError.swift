@@ -33,6 +33,8 @@ public struct OperationError: Error, Sendable, CustomStringConvertible {
   public let kind: Kind
   /// The stable code.
   public let code: ErrorCode
+  /// The parts of the message; empty if the message has another form.
+  public let parts: ErrorParts
   /// The message: the action, its subject and the reason, in one sentence.
   public let description: String
   /// The remedy, if there is one.
@@ -40,27 +42,69 @@ public struct OperationError: Error, Sendable, CustomStringConvertible {
   /// The failed system call that the error reports, if it is one.
   public let cause: SystemError?
 
-  /// Creates an error with a message and an optional hint.
+  /// Creates an error: "cannot ACTION 'SUBJECT': REASON".
   ///
-  /// - Parameter code: the code (default: the general one of the kind).
+  /// - Parameters:
+  ///   - code: The code (default: the general one of the kind).
+  ///   - action: The action that failed, as the words after "cannot".
+  ///   - subject: The path or name; the bytes of a path are kept.
+  public init(
+    _ kind: Kind, code: ErrorCode? = nil, _ action: String, subject: some CustomStringConvertible,
+    reason: String, hint: String? = nil
+  ) {
+    let name = subject as? ByteString ?? ByteString(subject.description)
+    self.init(
+      kind, code: code, parts: ErrorParts(action: action, subject: name, reason: reason),
+      message: "cannot \(action) '\(name)': \(reason)", hint: hint)
+  }
+
+  /// Creates an error without a subject: "cannot ACTION: REASON".
+  public init(
+    _ kind: Kind, code: ErrorCode? = nil, _ action: String, reason: String, hint: String? = nil
+  ) {
+    self.init(
+      kind, code: code, parts: ErrorParts(action: action, reason: reason),
+      message: "cannot \(action): \(reason)", hint: hint)
+  }
+
+  /// Creates an error with a message of another form, for example "the backup was interrupted".
   public init(
     _ kind: Kind, code: ErrorCode? = nil, _ description: String, hint: String? = nil
   ) {
-    self.kind = kind
-    self.code = code ?? kind.code
-    self.description = description
-    self.hint = hint
-    cause = nil
+    self.init(kind, code: code, parts: ErrorParts(), message: description, hint: hint)
   }
 
   /// Wraps a failed system call.
   public init(_ error: SystemError) {
-    kind = .failed
-    code = error.code
-    description = error.description
-    hint = error.hint
-    cause = error
+    self.init(
+      .failed, code: error.code, parts: error.parts, message: error.description, hint: error.hint,
+      cause: error)
   }
+
+  private init(
+    _ kind: Kind, code: ErrorCode?, parts: ErrorParts, message: String, hint: String?,
+    cause: SystemError? = nil
+  ) {
+    self.kind = kind
+    self.code = code ?? kind.code
+    self.parts = parts
+    description = message
+    self.hint = hint
+    self.cause = cause
+  }
+
+  /// Returns the same error with a remark after its reason.
+  public func adding(remark: String) -> OperationError {
+    var parts = parts
+    parts.reason = parts.reason.map { "\($0); \(remark)" }
+    return OperationError(
+      kind, code: code, parts: parts, message: "\(description); \(remark)", hint: hint, cause: cause
+    )
+  }
+}
+
+extension OperationError: ReportableError {
+  public var errorCode: ErrorCode { code }
 }
 
 /// A path and a remark about it.

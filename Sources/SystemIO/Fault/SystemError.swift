@@ -93,7 +93,8 @@ extension SystemError: CustomStringConvertible {
   /// The remedy, or nil if there is none to suggest.
   public var hint: String? {
     if isTaken {
-      return "give it to the device's owner: sudo chown -R --reference='\(path.parent)' '\(path)'"
+      return
+        "change its owner to the device's: sudo chown -R --reference='\(path.parent)' '\(path)'"
     }
     if isDistrust {
       return "run as its owner; if it was copied together with the device, remove it"

@@ -146,6 +146,11 @@ extension ByteString {
     return ByteString(terminated: joined)
   }
 
+  /// Returns these bytes followed by others, without a separator.
+  public func concatenating(_ other: ByteString) -> ByteString {
+    ByteString(terminated: bytes + other.storage)
+  }
+
   /// Whether the path equals `prefix` or is below it, compared by components.
   public func isWithin(_ prefix: ByteString) -> Bool {
     guard bytes.starts(with: prefix.bytes) else { return false }

@@ -70,7 +70,7 @@ public struct WalkDirectory: ~Copyable {
   /// The open directory, for calls on its children.
   public let directory: Directory
 
-  /// Gives up the descriptor, which the walk owns, without closing it.
+  /// Releases the descriptor, which the walk owns, without closing it.
   @usableFromInline consuming func release() { directory.release() }
 }
 

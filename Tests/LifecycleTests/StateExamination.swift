@@ -1,5 +1,7 @@
-internal import Codecs
-internal import SystemIO
+import Codecs
+import SystemIO
+
+@testable import Backup
 
 /// Reads untrusted bytes as a state file; decodes every entry in full. For fuzzing.
 enum StateExamination {

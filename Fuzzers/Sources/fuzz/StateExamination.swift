@@ -1,0 +1,1 @@
+../../../Tests/LifecycleTests/StateExamination.swift
