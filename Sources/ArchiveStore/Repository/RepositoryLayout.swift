@@ -46,7 +46,7 @@ enum RepositoryLayout {
   }
 
   /// Returns the path of the empty file that pins a snapshot.
-  static func pin(_ id: SnapshotID) -> ObjectPath { pins.appending(ByteString(id.hex)) }
+  static func pin(_ id: Digest) -> ObjectPath { pins.appending(ByteString(id.hex)) }
 
   /// Returns the id in an object's file name, or nil if the name is not of that kind.
   static func id(_ name: ByteString, suffix: String) -> Digest? {
