@@ -23,6 +23,21 @@ import Testing
     }
   }
 
+  @Test func findsTheEntriesOfEachContainerByTheirLogicalPaths() throws {
+    let fixture = try PurgeFixture()
+    for app in 0..<2 { try fixture.put(ByteString("Documents/\(app)/file"), in: app) }
+    let scans = try fixture.scan().containers
+    let lookup = LogicalPathLookup(scans)
+    for scan in scans {
+      for index in scan.entries.indices {
+        let found = try #require(lookup.entry(at: scan.logicalPath(index)))
+        #expect(found.index == index && found.scan.container == scan.container)
+      }
+      #expect(lookup.entry(at: scan.container.logicalPrefix.appending("Documents/none")) == nil)
+    }
+    #expect(scans.count == 2 && lookup.entry(at: "apps") == nil)
+  }
+
   /// The steps of looking up every entry of one directory grow as n log n.
   @Test(arguments: [1000, 10_000, 100_000])
   func lookingUpEveryEntryOfADirectoryTakesNLogNSteps(count: Int) throws {

@@ -13,12 +13,14 @@ extension BackupCommand {
     private let plan: BackupPlan
     private let report: BackupReport?
     private let owners: ListExcerpt<BackupPlan.OwnerSummary>
+    private let exclusions: BackupPlan.OwnerExclusions
     private let places: RealPaths
 
     init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
       self.plan = plan
       self.report = report
       places = RealPaths(plan.device)
+      exclusions = BackupPlan.OwnerExclusions(plan)
       owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
         owner.excluded.reduce(into: owner.included.bytes) { $0.addClamping($1.totals.bytes) }
       }
@@ -85,7 +87,7 @@ extension BackupCommand {
       ])
       for owner in owners.shown {
         table.add([
-          Self.name(owner.path), Sizes.text(owner.included.bytes), plan.reasonText(owner),
+          Self.name(owner.path), Sizes.text(owner.included.bytes), exclusions.text(owner),
         ])
       }
       return table
@@ -129,48 +131,24 @@ extension BackupCommand {
   }
 }
 
-extension BackupPlan {
+extension BackupPlan.OwnerExclusions {
   /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
   /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
   /// device's directory.
-  func reasonText(_ owner: BackupPlan.OwnerSummary) -> String {
+  func text(_ owner: BackupPlan.OwnerSummary) -> String {
     var parts: [String] = []
     let left = owner.excluded.filter { $0.totals.bytes > 0 }
     if let largest = left.first {
-      let place = place(of: largest.dataClass, in: owner.path).map { " (\($0))" } ?? ""
-      parts.append("\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(place)")
+      let location = location(of: largest.dataClass, in: owner.path).map {
+        " (\(ByteString(joining: $0.components.suffix(2))))"
+      }
+      parts.append(
+        "\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(location ?? "")")
       let rest = left.dropFirst().lazy.map(\.totals.bytes).clampedSum
       if rest > 0 { parts.append("\(Sizes.text(rest)) more") }
     }
-    if let elsewhere = elsewhere(owner.path) { parts.append("on \(elsewhere)") }
+    if let outside = outside(owner.path) { parts.append("on \(Paths.text(outside))") }
     return parts.joined(separator: ", ")
-  }
-
-  /// Returns the end of the path of the largest excluded directory of a class; nil if the class
-  /// alone implies the location.
-  private func place(of dataClass: DataClass, in owner: ByteString) -> String? {
-    if dataClass == .cache || dataClass == .temporary { return nil }
-    let directories = excluded.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
-    for directory in directories {
-      guard let scan = scans.first(where: { directory.path.isWithin($0.container.logicalPrefix) })
-      else { continue }
-      let path = directory.path.components.dropFirst(scan.container.logicalPrefix.components.count)
-      guard let index = scan.index(of: ByteString(joining: path)), index > 0,
-        scan.entries[index].verdicts.keep.dataClass == dataClass
-      else { continue }
-      return ByteString(joining: path.suffix(2)).description
-    }
-    return nil
-  }
-
-  /// Returns the location of a container of the app that a symbolic link places outside of the
-  /// device's directory.
-  private func elsewhere(_ owner: ByteString) -> String? {
-    let container = scans.lazy.map(\.container).first { container in
-      container.logicalPrefix.isWithin(owner) && !container.path.isAbsolute
-        && !container.absolutePath.isWithin(device.root)
-    }
-    return container.map { Paths.text($0.absolutePath) }
   }
 }
 
