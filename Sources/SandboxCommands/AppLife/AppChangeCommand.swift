@@ -105,7 +105,9 @@ struct AppChangeRun {
 
   /// Returns the plan for a request.
   private func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
-    try preparation.plan(request, savingTo: repository?.storage)
+    try command.progress.plan(command.output) { isStopping in
+      try preparation.plan(request, savingTo: repository?.storage, isStopping: isStopping)
+    }
   }
 
   /// Prints the plan, or carries it out with `body` and prints the report.

@@ -62,9 +62,11 @@ struct RollbackCommand: AppChangeCommand {
     let source = try opened.map { opened in
       (repository: opened.repository, reader: try opened.repository.beginCarefulReading())
     }
-    let plan = try run.preparation.rollbackPlan(
-      request, savingTo: run.repository?.storage, from: source,
-      heads: opened?.repository.hostHeadCache)
+    let plan = try progress.plan(output) { isStopping in
+      try run.preparation.rollbackPlan(
+        request, savingTo: run.repository?.storage, from: source,
+        heads: opened?.repository.hostHeadCache, isStopping: isStopping)
+    }
     return try run.finish(plan, console, from: source?.reader) { try $0.run() }
   }
 }

@@ -106,7 +106,10 @@ struct RestoreCommand: SandboxCommand {
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
     request.deletesExcluded = place.deleteExcluded
-    let plan = try RestorePlan.make(stored, request, from: reader)
+    let plan = try progress.plan(output) { isStopping in
+      request.isStopping = isStopping
+      return try RestorePlan.make(stored, request, from: reader)
+    }
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
@@ -149,13 +152,19 @@ extension RestoreCommand {
       of: stored, to: place.toDevice, from: reader, protecting: [try storage.identity()],
       isPreview: dryRun)
     return try preparation.withRoot {
-      let (plan, recovery) = try preparation.plan(
-        isForced: place.force,
-        compile: { device in
-          try policy.compile(
-            for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
-            orElse: stored.snapshot.policy.name)
-        }, tell: console.tell, adapt: { try adapt(&$0, to: path, of: stored.snapshot) })
+      let (plan, recovery) = try progress.plan(output) { isStopping in
+        try preparation.plan(
+          isForced: place.force,
+          compile: { device in
+            try policy.compile(
+              for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
+              orElse: stored.snapshot.policy.name)
+          }, tell: console.tell,
+          adapt: { request in
+            try adapt(&request, to: path, of: stored.snapshot)
+            request.isStopping = isStopping
+          })
+      }
       let needs = plan.volumeNeeds(from: reader)
       console.warn(ofPerhapsTooMuch: needs)
       if dryRun {
