@@ -29,6 +29,7 @@ protocol AppChangeCommand: SandboxCommand {
   var device: DeviceOptions { get }
   var policy: PolicyOptions { get }
   var repository: RepositoryOptions { get }
+  var list: ListOptions { get }
   var progress: ProgressOptions { get }
   var output: OutputOptions { get }
 }
@@ -115,7 +116,7 @@ struct AppChangeRun {
     _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
     body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
-    let text = Text(plan, console, isQuiet: command.output.quiet)
+    let text = Text(plan, console, isQuiet: command.output.quiet, listsAll: command.list.all)
     console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
       let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])

@@ -43,6 +43,7 @@ struct RollbackCommand: AppChangeCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 

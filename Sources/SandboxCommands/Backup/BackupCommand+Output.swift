@@ -15,10 +15,12 @@ extension BackupCommand {
     private let owners: ListExcerpt<BackupPlan.OwnerSummary>
     private let exclusions: BackupPlan.OwnerExclusions
     private let places: RealPaths
+    private let listsAll: Bool
 
     init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
       self.plan = plan
       self.report = report
+      self.listsAll = listsAll
       places = RealPaths(plan.device)
       exclusions = BackupPlan.OwnerExclusions(plan)
       owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
@@ -38,20 +40,20 @@ extension BackupCommand {
         tellOfTheDevice(console)
       }
       if let report { console.warn(of: report.damagedIndexes) }
-      for remark in report?.unreadable ?? plan.unreadable {
-        console.warning("not in the snapshot: \(places.text(remark))")
-      }
+      console.remarks(
+        report?.unreadable ?? plan.unreadable, as: .warning("not in the snapshot: "),
+        all: listsAll, text: places.text)
       let warnings = report?.warnings ?? plan.warnings
       if isQuiet {
         guard isStrict else { return }
-        for remark in warnings { console.warning(places.text(remark)) }
+        console.remarks(warnings, as: .warning(""), all: listsAll, text: places.text)
         return
       }
       let told = Set((report?.databasesUnlocked ?? []).map(\.path))
-      for remark in warnings where !told.contains(remark.path) {
-        console.note(places.text(remark))
-      }
-      for remark in report?.remarks ?? [] { console.note(remark) }
+      console.remarks(
+        warnings.filter { !told.contains($0.path) }, as: .note(""), all: listsAll,
+        text: places.text)
+      console.list(report?.remarks ?? [], as: .note(""), all: listsAll, text: \.self)
     }
 
     /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
@@ -63,13 +65,14 @@ extension BackupCommand {
             + "kind that the layout \(plan.device.layout.rawValue) does not know; "
             + "'--layout folder --root <dir>' backs up any directory")
       }
-      for finding in plan.device.findings {
+      let findings = plan.device.findings.filter { finding in
         switch finding.code {
         case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .excluded, .anotherLayout:
-          console.note("\(finding.path): \(finding.reason)")
-        default: break
+          true
+        default: false
         }
       }
+      console.list(findings, as: .note(""), all: listsAll) { "\($0.path): \($0.reason)" }
     }
 
     private var heading: String {

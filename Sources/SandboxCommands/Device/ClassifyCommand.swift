@@ -74,7 +74,8 @@ struct ClassifyCommand: SandboxCommand {
       guard let path = place?.bytes else { return true }
       return remark.path.isWithin(path) || path.isWithin(remark.path)
     }
-    for remark in unreadable { console.warning("not classified: \(places.text(remark))") }
+    console.remarks(
+      unreadable, as: .warning("not classified: "), all: list.all, text: places.text)
     return unreadable.isEmpty ? .done : .doneInPart
   }
 

@@ -69,11 +69,14 @@ extension RestoreCommand {
     }
 
     private func tellParts(_ console: Console) throws {
-      let excerpt = ListExcerpt(plan.parts, all: listsAll) { part in
+      let bytes = { (part: PlannedPart) in
         [part.plan.creates.bytes, part.plan.replaces.bytes, part.plan.leaves.bytes].clampedSum
       }
-      for part in excerpt.shown { try console.result(Self.line(part)) }
-      if let remainder = excerpt.remainder { try console.result(remainder) }
+      // A part of which something is deleted is never empty.
+      let excerpt = ListExcerpt(
+        plan.parts, all: listsAll, isEmpty: { bytes($0) == 0 && $0.plan.deletes.entries == 0 },
+        size: bytes)
+      try console.list(excerpt, line: Self.line)
     }
 
     private static func line(_ part: PlannedPart) -> String {
@@ -87,20 +90,17 @@ extension RestoreCommand {
     }
 
     private func tellRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
-      for remark in damaged { console.warning("damaged: \(places.text(remark))") }
-      for remark in failed { console.warning("not restored: \(places.text(remark))") }
+      console.remarks(damaged, as: .warning("damaged: "), all: listsAll, text: places.text)
+      console.remarks(failed, as: .warning("not restored: "), all: listsAll, text: places.text)
     }
 
     private func tellNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
-      for remark in spared { console.note("not deleted: \(places.text(remark))") }
-      for remark in plan.left { console.note("skipped: \(remark.path): \(remark.remark)") }
-      for group in plan.leftGroups {
-        console.note(
-          "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
-      }
-      for remark in plan.remarks(\.relinked) { console.note("\(remark.path): \(remark.remark)") }
-      for remark in plan.remarks(\.foreignLinks) {
-        console.note("\(remark.path): \(remark.remark), outside the snapshot's containers")
+      console.remarks(spared, as: .note("not deleted: "), all: listsAll, text: places.text)
+      console.remarks(plan.left, as: .note("skipped: "), all: listsAll)
+      console.note(leftGroups: plan.leftGroups, all: listsAll)
+      console.remarks(plan.remarks(\.relinked), as: .note(""), all: listsAll)
+      console.remarks(plan.remarks(\.foreignLinks), as: .note(""), all: listsAll) {
+        "\($0.path): \($0.remark), outside the snapshot's containers"
       }
       console.note(excludedData: plan.excludedData)
     }

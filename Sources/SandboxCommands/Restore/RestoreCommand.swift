@@ -124,7 +124,7 @@ struct RestoreCommand: SandboxCommand {
     if output.json {
       try console.result(report.json(plan))
     } else {
-      try report.tell(plan, console, quiet: output.quiet)
+      try report.tell(plan, console, quiet: output.quiet, listsAll: list.all)
     }
     return Self.status(damaged: report.damaged, failed: report.failed)
   }
@@ -219,7 +219,8 @@ extension RestoreCommand {
     } else {
       try DeviceText(plan, listsAll: list.all).tell(report, console, quiet: output.quiet)
     }
-    for remark in unset { console.warning("not restored: \(RealPaths(plan).text(remark))") }
+    console.remarks(
+      unset, as: .warning("not restored: "), all: list.all, text: RealPaths(plan).text)
     return Self.status(damaged: report.damaged, failed: failed + unset)
   }
 }
