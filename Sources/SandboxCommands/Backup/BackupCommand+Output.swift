@@ -206,8 +206,8 @@ extension Snapshot {
 
 extension BackupPlan {
   /// The plan as `backup --dry-run --json` prints it.
-  var json: JSON {
-    .object(
+  var json: JSONStream {
+    var stream = JSONStream(
       [
         JSON.Member("device", .string(device.identity.description)),
         JSON.Member("layout", .string(device.layout.rawValue)),
@@ -215,11 +215,15 @@ extension BackupPlan {
         JSON.Member("policy", .string(policy.name)),
         JSON.Member("policy_digest", .string(policy.digest.hex)),
         JSON.Member("keeps", includedTotals.json), JSON.Member("leaves_out", excludedTotals.json),
-        JSON.Member("owners", .array(summaries.map(\.json))),
-        JSON.Member("left_out", .array(excluded.map(\.json))),
-        JSON.Member("unreadable", RealPaths(device).json(unreadable)),
-        JSON.Member("warnings", RealPaths(device).json(warnings)),
       ])
+    stream.add("owners", .elements(summaries.lazy.map(\.json)))
+    stream.add("left_out", .elements(excluded.lazy.map(\.json)))
+    stream.add([
+      JSON.Member("unreadable", RealPaths(device).json(unreadable)),
+      JSON.Member("warnings", RealPaths(device).json(warnings)),
+      JSON.Member("system_containers", .array(device.systemContainers.map(\.json))),
+    ])
+    return stream
   }
 }
 
@@ -235,8 +239,8 @@ extension BackupPlan.OwnerSummary {
 
 extension BackupReport {
   /// Returns the report as `backup --json` prints it.
-  func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSON {
-    [
+  func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSONStream {
+    let head: JSON = [
       "snapshot": snapshot.map { .string($0.id.hex) } ?? .null,
       "parent": snapshot?.snapshot.parent.map { .string($0.hex) } ?? .null,
       "files": .integer(Int64(files)), "entries": .integer(Int64(entries)),
@@ -248,7 +252,9 @@ extension BackupReport {
       "warnings": RealPaths(plan.device).json(warnings),
       "remarks": .array((remarks + damagedIndexes.map(\.description)).map { .string($0) }),
       "same_disk": .bool(isOnSameDisk),
-      "plan": plan.json,
     ]
+    var stream = JSONStream(head.members ?? [])
+    stream.add("plan", .object(plan.json))
+    return stream
   }
 }

@@ -73,6 +73,12 @@ final class Console {
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
 
+  /// Writes one JSON object as a line of the result, piece by piece.
+  func result(_ object: JSONStream) throws {
+    try object.write { try output.write($0.span) }
+    try result("")
+  }
+
   /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
   func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
     try list(ListExcerpt(paths, all: all), after: word, line: \.description)

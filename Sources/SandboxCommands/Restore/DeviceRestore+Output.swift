@@ -150,24 +150,28 @@ extension DeviceRestorePlan {
 
   /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
   /// volume.
-  func json(_ needs: [VolumeNeed]) -> JSON {
-    .object(
+  func json(_ needs: [VolumeNeed]) -> JSONStream {
+    var stream = JSONStream(
       head + [
         JSON.Member("restores", total(\.creates).json),
         JSON.Member("replaces", total(\.replaces).json),
         JSON.Member("leaves", total(\.leaves).json),
         JSON.Member("deletes", total(\.deletes).json),
-        JSON.Member(
-          "replaced", .array(parts.flatMap(\.replacedPaths).map { .object(JSON.path($0)) })),
-        JSON.Member(
-          "deleted", .array(parts.flatMap(\.deletedPaths).map { .object(JSON.path($0)) })),
-        JSON.Member("damaged", RealPaths(self).json(damaged)),
-        JSON.Member("failed", RealPaths(self).json(remarks(\.blocked))),
-        JSON.Member("not_deleted", RealPaths(self).json(remarks(\.spared))),
-        JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
-        JSON.Member("running", .array(runningProcesses().map(\.json))),
-        JSON.Member("space", .array(needs.map(\.json))),
       ])
+    let (replaced, deleted) = (
+      parts.lazy.flatMap(\.replacedPaths), parts.lazy.flatMap(\.deletedPaths)
+    )
+    stream.add("replaced", .elements(replaced.map { .object(JSON.path($0)) }))
+    stream.add("deleted", .elements(deleted.map { .object(JSON.path($0)) }))
+    stream.add([
+      JSON.Member("damaged", RealPaths(self).json(damaged)),
+      JSON.Member("failed", RealPaths(self).json(remarks(\.blocked))),
+      JSON.Member("not_deleted", RealPaths(self).json(remarks(\.spared))),
+      JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
+      JSON.Member("running", .array(runningProcesses().map(\.json))),
+      JSON.Member("space", .array(needs.map(\.json))),
+    ])
+    return stream
   }
 }
 

@@ -76,19 +76,22 @@ extension RestorePlan {
 
   /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
   /// volume.
-  func json(_ needs: [VolumeNeed]) -> JSON {
-    .object(
+  func json(_ needs: [VolumeNeed]) -> JSONStream {
+    var stream = JSONStream(
       head + [
         JSON.Member("restores", creates.json), JSON.Member("replaces", replaces.json),
         JSON.Member("leaves", leaves.json), JSON.Member("deletes", deletes.json),
-        JSON.Member("replaced", .array(replacedPaths.map { .object(JSON.path($0)) })),
-        JSON.Member("deleted", .array(deletedPaths.map { .object(JSON.path($0)) })),
-        JSON.Member("displaced", .array(displaced.map(\.json))),
-        JSON.Member("damaged", .array(damaged.map(\.json))),
-        JSON.Member("failed", .array(blocked.map(\.json))),
-        JSON.Member("not_deleted", .array(spared.map(\.json))),
-        JSON.Member("space", .array(needs.map(\.json))),
       ])
+    stream.add("replaced", .elements(replacedPaths.lazy.map { .object(JSON.path($0)) }))
+    stream.add("deleted", .elements(deletedPaths.lazy.map { .object(JSON.path($0)) }))
+    stream.add([
+      JSON.Member("displaced", .array(displaced.map(\.json))),
+      JSON.Member("damaged", .array(damaged.map(\.json))),
+      JSON.Member("failed", .array(blocked.map(\.json))),
+      JSON.Member("not_deleted", .array(spared.map(\.json))),
+      JSON.Member("space", .array(needs.map(\.json))),
+    ])
+    return stream
   }
 }
 
