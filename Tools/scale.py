@@ -88,14 +88,20 @@ class Device:
 
     def app(self, name, number, files, volume=None):
         """Makes an app with a bundle and `files` files: two thirds documents, half of them in one
-        directory, the rest caches."""
+        directory, the rest caches, half of them in directories that are deleted as a whole."""
         bundle = self.container("Bundle/Application", 2 * number, f"org.example.{name}", 1)
         write_bundle(bundle, name, "1.0")
         data = self.container("Data/Application", 2 * number + 1, f"org.example.{name}", 2)
         if volume:
             self.move_to(data, volume)
-        for place in ("Documents", "Library/Caches"):
-            self.fill(data / place, files // 3, name)
+        whole = files // 12
+        self.fill(data / "Documents", files // 3, name)
+        self.fill(data / "Library/Caches", files // 3 - 2 * whole, name)
+        for number in range(whole):
+            responses = data / f"Library/Caches/host-{number}/fsCachedData"
+            responses.mkdir(parents=True)
+            write(responses, 0, name)
+            write(responses, 1, name)
         flat = data / "Documents/flat"
         flat.mkdir()
         for file in range(files // 3):

@@ -9,6 +9,9 @@ public import SystemIO
 /// looked up among a scan's entries, which costs one comparison per entry and no memory.
 public struct RunningApps {
   public let scan: DeviceScan
+  /// Containers of the same apps of which the scan has at most a part. A file below their roots is
+  /// found by its path instead.
+  private let others: [Container]
   private let registered: [Sign]
   /// The processes in control groups of the device's snaps.
   private let members: [Processes.Process]
@@ -33,13 +36,20 @@ public struct RunningApps {
   }
 
   /// Returns the signs of running apps among those of a scan.
-  public static func signs(in scan: DeviceScan, proc: ByteString = Processes.proc) -> [Sign] {
-    RunningApps(scan, proc: proc).signs { _ in true }
+  public static func signs(
+    in scan: DeviceScan, besides others: [Container] = [], proc: ByteString = Processes.proc
+  ) -> [Sign] {
+    RunningApps(scan, besides: others, proc: proc).signs { _ in true }
   }
 
   /// Examines all processes listed in the directory `proc`.
-  public init(_ scan: DeviceScan, proc: ByteString = Processes.proc) {
+  ///
+  /// - Parameter others: containers of the scan's apps that it lacks, or has in part.
+  public init(
+    _ scan: DeviceScan, besides others: [Container] = [], proc: ByteString = Processes.proc
+  ) {
     self.scan = scan
+    self.others = others
     self.proc = proc
     registered = FlatpakRegister.running(among: scan.containers.map(\.container))
     var all: Set<FileIdentity> = []
@@ -62,8 +72,13 @@ public struct RunningApps {
     guard let unknown else { return registered + [Self.unreadable] }
     let own = Set(wanted)
     let files = used.filter { own.contains($0.value) }
+    let below = others.filter(isWanted).map { container in
+      container.member.map(container.absolutePath.appending) ?? container.absolutePath
+    }
     // A second pass finds the processes that use these files, usually none.
-    let uses = files.isEmpty ? [] : (try? Processes.using(in: proc) { files[$0] != nil })?.uses
+    let uses =
+      files.isEmpty && below.isEmpty
+      ? [] : (try? Processes.using(in: proc, below: below) { files[$0] != nil })?.uses
     guard let uses else { return registered + [Self.unreadable] }
     // The register's signs are more precise.
     let known = Set(registered.map(\.process))
@@ -123,7 +138,7 @@ public struct RunningApps {
   }
 
   private func app(of use: Processes.Use) -> ByteString {
-    let container = scan.containers.map(\.container).first {
+    let container = (scan.containers.map(\.container) + others).first {
       use.file.isWithin($0.absolutePath)
     }
     return container?.owner?.bytes ?? container?.logicalPrefix ?? "an app of this device"

@@ -164,4 +164,53 @@ import Testing
     }
     #expect(read < 2_000, "seed \(seed)")
   }
+
+  // MARK: - Streams
+
+  /// The elements are made while the object is written: few are made before the first piece.
+  @Test func longArraysAreWrittenInPieces() {
+    let path = String(repeating: "p", count: 100)
+    var (made, pieces) = (0, [(bytes: Int, made: Int)]())
+    let elements = (0..<10_000).lazy.map { number -> JSON in
+      made += 1
+      return ["path": .string(path), "number": .integer(Int64(number))]
+    }
+    var inner = JSONStream([JSON.Member("a", 1)])
+    inner.add("none", .elements([JSON]()))
+    var stream = JSONStream([JSON.Member("first", "\n")])
+    stream.add("paths", .elements(elements))
+    stream.add("inner", .object(inner))
+    stream.add([JSON.Member("last", .null)])
+    var text: [UInt8] = []
+    stream.write {
+      text += $0
+      pieces.append(($0.count, made))
+    }
+    let whole: JSON = [
+      "first": "\n",
+      "paths": .array(
+        (0..<10_000).map { ["path": .string(path), "number": .integer(Int64($0))] }),
+      "inner": ["a": 1, "none": []], "last": .null,
+    ]
+    #expect(text == whole.compactBytes)
+    #expect(pieces.count > 15 && pieces.allSatisfy { $0.bytes < 70_000 })
+    #expect(pieces[0].made < 1000)
+    var empty: [UInt8] = []
+    JSONStream([]).write { empty += $0 }
+    #expect(empty == Array("{}".utf8))
+  }
+
+  @Test func writingEndsWithTheFirstError() {
+    struct Full: Error {}
+    var pieces = 0
+    var stream = JSONStream([])
+    stream.add("numbers", .elements((0..<100_000).lazy.map { .integer(Int64($0)) }))
+    #expect(throws: Full.self) {
+      try stream.write { _ in
+        pieces += 1
+        throw Full()
+      }
+    }
+    #expect(pieces == 1)
+  }
 }

@@ -5,6 +5,38 @@ import Testing
 
 /// Backups of a device and the contents of their snapshots.
 @Suite struct DeviceBackupTests {
+  /// Containers of kinds that the layout does not know are not in the snapshot: they are counted.
+  @Test func containersOfUnknownKindsAreNamed() throws {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain --no-default")
+    for family in ["Data/System", "Shared/SystemGroup"] {
+      for number in 0..<3 {
+        try cli.directory.write(
+          "x", at: ByteString("device/data/Containers/\(family)/0E0E-\(number)/file"))
+      }
+    }
+    let line = "backup --root device --repo repo"
+    for command in [line + " --dry-run", line] {
+      let notes = try cli.run(command).errors.split(separator: "\n")
+      for family in ["Data/System", "Shared/SystemGroup"] {
+        #expect(
+          notes.contains {
+            $0.hasPrefix(
+              "note: not in the snapshot: 3 containers in data/Containers/\(family), of a kind that "
+                + "the layout coresimulator does not know")
+          }, "\(notes)")
+      }
+    }
+    let plan = try cli.json(line + " --dry-run --json")
+    let report = try cli.json(line + " --json")["plan"] as? [String: Any]
+    for object in [plan, report ?? [:]] {
+      let unknown = object["system_containers"] as? [[String: Any]] ?? []
+      #expect(unknown.compactMap { $0["count"] as? Int } == [3, 3], "\(object)")
+      #expect(unknown.first?.path() == "data/Containers/Data/System")
+    }
+  }
+
   @Test func appIsBackedUpWithItsGroups() throws {
     let fixture = try DeviceRestoreFixture()
     let data = try fixture.place("apps/org.example.notebook/data", of: "device")

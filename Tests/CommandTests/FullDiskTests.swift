@@ -26,6 +26,12 @@ struct FullDiskTests {
     for pack in try cli.packs("small/repo") { try Archive.check(pack) }
     _ = try cli.succeed("restore latest:folders/tree --to back --repo small/repo")
     #expect(try cli.names(in: "back") == ["first"])
+    // Without the check, the backup begins, and ends when the volume is full.
+    let unchecked = try cli.run(
+      "backup --layout folder --root tree --repo small/repo --quiet --no-space-check")
+    #expect(unchecked.code == 1 && unchecked.errors.contains("no space"), "\(unchecked.errors)")
+    #expect(!unchecked.errors.contains("must be stored"))
+    #expect(try cli.snapshots("small/repo") == before)
     // With enough space the same command succeeds.
     try volume.grow("size=64m")
     _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")

@@ -85,6 +85,152 @@ import Testing
     #expect(appLines(try cli.succeed(line + " --dry-run --all")).count == 35)
   }
 
+  /// Containers of size 0 are counted in short lists as well.
+  @Test func emptyContainersAreCounted() throws {
+    for number in 3..<30 {
+      try cli.directory.directory.removeTree(ByteString("device/.var/app/org.example.App\(number)"))
+    }
+    let line = "backup --layout flatpak --root device --repo repo --dry-run"
+    let output = try cli.succeed(line)
+    #expect(appLines(output).count == 3)
+    #expect(output.contains("\n  5 empty (--all lists them)\n"), "\(output)")
+    #expect(appLines(try cli.succeed(line + " --all")).count == 8)
+  }
+
+  // MARK: - Remarks
+
+  /// Returns the number of lines that begin with some words.
+  private func count(_ words: String, in text: String) -> Int {
+    lines(text).count { $0.hasPrefix(words) }
+  }
+
+  /// Expects the first 20 of 25 lines after some words, and all with `--all`.
+  private func expectTwenty(
+    _ words: String, of line: String, exits code: Int32 = 0,
+    run: ((String) throws -> Program.Outcome)? = nil, location: SourceLocation = #_sourceLocation
+  ) throws {
+    let run = run ?? { try cli.run($0) }
+    let outcome = try run(line)
+    let text = outcome.output + outcome.errors
+    #expect(outcome.code == code, "\(text)", sourceLocation: location)
+    #expect(
+      count(words, in: text) == 21 && text.contains("\(words)5 more (--all lists them)\n"),
+      "\(text)", sourceLocation: location)
+    let all = try run(line + " --all")
+    let whole = all.output + all.errors
+    #expect(
+      count(words, in: whole) == 25 && !whole.contains("more ("), "\(whole)",
+      sourceLocation: location)
+  }
+
+  /// Makes a plain directory with 25 unreadable directories, and a repository that all may use.
+  private func makeUnreadable() throws {
+    for number in 10..<35 {
+      try cli.directory.write("x", at: ByteString("tree/locked\(number)/below"))
+      let path = cli.directory.path(ByteString("tree/locked\(number)"))
+      try Directory.open(path: path).setPermissions(0)
+    }
+    try cli.directory.write("x", at: "tree/open")
+    if Host.userID == 0 {
+      _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    }
+  }
+
+  @Test func unreadableEntriesAreCounted() throws {
+    try makeUnreadable()
+    defer { cli.open() }
+    try expectTwenty(
+      "sandboxctl: warning: not classified: ", of: "classify --layout folder --root tree",
+      exits: 3, run: cli.runAsNobody)
+    let backup = "backup --layout folder --root tree --repo repo"
+    try expectTwenty(
+      "sandboxctl: warning: not in the snapshot: ", of: backup, exits: 3, run: cli.runAsNobody)
+    let shown = try cli.runAsNobody("snapshots show latest --repo repo")
+    let all = try cli.runAsNobody("snapshots show latest --repo repo --all")
+    #expect(count("folders/tree/locked", in: shown.output) == 20)
+    #expect(shown.output.contains("  5 more (--all lists them)\n"), "\(shown.output)")
+    #expect(count("folders/tree/locked", in: all.output) == 25)
+  }
+
+  @Test func conflictsOfARestoreAreCounted() throws {
+    for number in 10..<35 {
+      try cli.directory.write("stored", at: ByteString("tree/dir\(number)/file"))
+      try cli.directory.write("stored", at: ByteString("tree/note\(number)"))
+      try cli.directory.write("stored", at: ByteString("tree/key\(number).pem"))
+    }
+    let layout = "--layout folder --root tree --repo repo"
+    _ = try cli.succeed("backup \(layout) --quiet --exclude **/*.pem")
+    _ = try Directory.make(path: cli.directory.path("into"))
+    for number in 10..<35 {
+      try cli.directory.write("a file", at: ByteString("into/dir\(number)"))
+      try cli.directory.write("present", at: ByteString("into/key\(number).pem"))
+    }
+    let restore = "restore latest:folders/tree --to into --overwrite always --repo repo"
+    try expectTwenty("note: not deleted: ", of: restore + " --delete --dry-run")
+    // The same files in the directory itself.
+    try expectTwenty(
+      "note: not deleted: ",
+      of: "restore latest --in-place --delete --dry-run --repo repo")
+    let done = try cli.run(restore + " --delete")
+    #expect(done.code == 0 && count("note: not deleted: ", in: done.errors) == 21)
+  }
+
+  @Test func filesThatAPurgeCannotDeleteAreCounted() throws {
+    for number in 10..<35 {
+      let cache = ByteString("device/.var/app/org.example.Last/cache/sub\(number)")
+      try cli.directory.write("x", at: cache.appending("file"))
+      try Directory.open(path: cli.directory.path(cache)).setPermissions(0o500)
+    }
+    if Host.userID == 0 {
+      _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    }
+    defer { cli.open() }
+    let line = "purge --layout flatpak --root device --level critical --yes --app Last"
+    try expectTwenty(
+      "sandboxctl: warning: not deleted: ", of: line, exits: 3, run: cli.runAsNobody)
+  }
+
+  @Test func pathsOfAnAppAreCounted() throws {
+    // The caches in the data of Chromium and its descendants.
+    for number in 10..<35 {
+      let profile = ByteString("device/.var/app/org.example.App0/config/dir\(number)")
+      let bytes = [UInt8](repeating: 1, count: 100 * number)
+      try cli.directory.write("x", at: profile.appending("Local State"))
+      try cli.directory.write(bytes, at: profile.appending("Cache/file"))
+    }
+    let line = "uninstall App0 --layout flatpak --root device --dry-run"
+    let output = try cli.succeed(line)
+    let all = try cli.succeed(line + " --all")
+    let paths = lines(all).count { $0.contains("  apps/org.example.App0/data/") }
+    #expect(paths > 20, "\(all)")
+    #expect(lines(output).count { $0.contains("  apps/org.example.App0/data/") } == 20)
+    #expect(output.contains("  \(paths - 20) more, "), "\(output)")
+  }
+
+  @Test func statisticsListTheLargestRows() throws {
+    _ = try cli.succeed("backup --layout flatpak --root device --repo repo --quiet")
+    let output = lines(try cli.succeed("stats latest --repo repo"))
+    #expect(output.count == 23 && output[1].hasPrefix("apps/org.example.App29 "), "\(output)")
+    #expect(output[21].hasPrefix("10 more, 53.7 KiB (--all"), "\(output)")
+    let all = lines(try cli.succeed("stats latest --repo repo --all"))
+    #expect(all.count >= 32 && output[22] == all.last, "the total is that of all rows")
+  }
+
+  @Test func trashListsTheLargestOperations() throws {
+    try cli.directory.write("old", at: "tree/note")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for number in 0..<22 {
+      try cli.directory.write([UInt8](repeating: 7, count: 100 + number), at: "tree/note")
+      _ = try cli.succeed(
+        "restore latest:folders/tree --in-place --overwrite always --no-snapshot --repo repo")
+    }
+    let line = "trash list --layout folder --root tree"
+    let output = lines(try cli.succeed(line))
+    #expect(output.count { $0.contains(" restore of ") } == 20, "\(output)")
+    #expect(output.last?.hasPrefix("2 more, 201 B (--all") == true, "\(output)")
+    #expect(lines(try cli.succeed(line + " --all")).count { $0.contains(" restore of ") } == 22)
+  }
+
   /// Findings are results: listed by kind with counts on standard output.
   @Test func findingsAreListedByKind() throws {
     for number in 0..<25 {

@@ -54,6 +54,35 @@ import Testing
     #expect(status.modified == own.modified)
   }
 
+  /// A restore that was killed right after it created the directory leaves it empty.
+  @Test func emptyDirectoryOfAKilledRestoreCountsAsMissing() throws {
+    let above = try Directory.open(path: cli.directory.path("above"))
+    try above.createDirectory("tree", permissions: 0o700)
+    let refused = try cli.run("restore latest:folders/tree/none --in-place --repo repo")
+    #expect(refused.code == 1, "\(refused.errors)")
+    #expect(try cli.names(in: "above") == ["tree"], "it may be the user's own")
+    let plan = try cli.succeed(
+      "restore latest:folders/tree/folder --in-place --dry-run --repo repo")
+    #expect(plan.contains("would restore 4 B in 1 file"), "\(plan)")
+    _ = try cli.succeed("restore latest:folders/tree/folder --in-place --repo repo")
+    let status = try above.status("tree")
+    #expect(status.permissions == 0o751 && status.user == own.user && status.group == own.group)
+    #expect(status.modified == own.modified)
+    #expect(try records().keys.sorted() == ["tree", "tree/folder", "tree/folder/inner"])
+  }
+
+  /// Other directories keep their own metadata if only a part is restored into them.
+  @Test(arguments: [("tree", 0o755, nil), ("tree", 0o700, "tree/other")])
+  func otherDirectoriesKeepTheirMetadata(
+    _ name: String, _ mode: Int, _ content: String?
+  ) throws {
+    let above = try Directory.open(path: cli.directory.path("above"))
+    try above.createDirectory(ByteString(name), permissions: UInt16(mode))
+    if let content { try cli.directory.write("x", at: ByteString("above/\(content)")) }
+    _ = try cli.succeed("restore latest:folders/tree/folder --in-place --repo repo")
+    #expect(try above.status("tree").permissions == UInt16(mode))
+  }
+
   @Test func dryRunCreatesNothing() throws {
     let text = try cli.succeed("restore latest --in-place --dry-run --repo repo")
     #expect(text.contains("create  folders/tree -> \(cli.directory.string)/above/tree"), "\(text)")

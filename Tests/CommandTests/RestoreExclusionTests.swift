@@ -36,6 +36,21 @@ import Testing
     #expect(try cli.names(in: "tree") == ["a", "sub"] && cli.names(in: "tree/sub") == [])
   }
 
+  /// A restore reports how much the snapshot lacks of what was requested, and `snapshots show` lists
+  /// it.
+  @Test func missingDataIsReported() throws {
+    let cli = try fixture("--exclude **/key.pem")
+    for line in ["restore latest --to back --dry-run", "restore latest --to back"] {
+      let outcome = try cli.run("\(line) --repo repo")
+      #expect(
+        outcome.errors == """
+          note: the snapshot lacks data that its policy excluded: 12 B in 1 file; \
+          'sandboxctl snapshots show' lists it
+
+          """, "\(outcome.errors)")
+    }
+  }
+
   /// The same in place, where the policy does not contain the exclusions of the command line.
   @Test func excludedFilesAreNotDeletedInPlace() throws {
     let cli = try fixture("--exclude **/key.pem")

@@ -123,6 +123,33 @@ import Testing
     #expect(try fixture.text(note) != "spoilt")
   }
 
+  /// One path of an app is scanned, and its other files are recognized by their paths.
+  @Test func runningAppIsFoundByItsOtherFiles() throws {
+    let fixture = try DeviceRestoreFixture()
+    let note = try fixture.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    let bundle = try fixture.place("apps/org.example.notebook/bundle", of: "device")
+    let other = try fixture.place("apps/org.example.reader/bundle", of: "device")
+    let line = "restore latest:notebook/Documents/Notes --in-place --repo repo"
+    try fixture.change(note, to: "spoilt")
+    func file(below directory: ByteString) throws -> String {
+      let found = try Program.run("find", [directory.description, "-name", "Info.plist"])
+      return try #require(found.output.split(separator: "\n").first.map(String.init))
+    }
+    do {
+      let app = try OpenFileHolder(of: file(below: bundle))
+      defer { app.end() }
+      let refused = try fixture.cli.run(line)
+      #expect(refused.code == 1)
+      #expect(
+        refused.errors.contains("'org.example.notebook' is running: process \(app.process) "),
+        "\(refused.errors)")
+    }
+    let app = try OpenFileHolder(of: file(below: other))
+    defer { app.end() }
+    _ = try fixture.cli.succeed(line)
+    #expect(try fixture.text(note) != "spoilt")
+  }
+
   @Test func impossibleRestoresAreRefused() throws {
     let fixture = try DeviceRestoreFixture()
     var said = Transcript(fixture.cli)

@@ -71,6 +71,53 @@ import Testing
     #expect(try cli.run("\(purge) --app nobody").code == 1)
   }
 
+  /// In a repository with several devices `latest` would warn, so a snapshot is named.
+  @Test func suggestedCommandsNameTheSnapshot() throws {
+    _ = try cli.succeed("backup --quiet")
+    for line in ["backup --root home/snap", "backup --layout folder --root home/snap/server"] {
+      let last = try #require(try cli.succeed(line).split(separator: "\n").last)
+      let words = try #require(last.wholeMatch(of: /next: sandboxctl (.*) {5}sandboxctl (.*)/))
+      let id = try #require(try cli.snapshots().last).prefix(8)
+      for command in [String(words.output.1), String(words.output.2)] {
+        #expect(command.contains(" \(id)"), "\(command)")
+        let outcome = try cli.run(command)
+        #expect(outcome.code == 0 && !outcome.errors.contains("warning"), "\(outcome.errors)")
+      }
+      try cli.directory.directory.removeTree("look")
+    }
+    // Two snapshots were made.
+    let last = try #require(try cli.succeed("backup").split(separator: "\n").last)
+    #expect(last.contains("next: ") && !last.contains("latest"), "\(last)")
+  }
+
+  /// The same path of several devices: each version and each match names its device.
+  @Test func versionsAndMatchesNameTheirDevice() throws {
+    for (place, text) in [("one", "first"), ("other", "second")] {
+      try cli.directory.write(text, at: ByteString("\(place)/tree/note"))
+      _ = try cli.succeed("backup --layout folder --root \(place)/tree --quiet")
+    }
+    let roots = ["one", "other"].map { "\(cli.directory.string)/\($0)/tree" }
+    let versions = try cli.succeed("versions folders/tree/note").split(separator: "\n")
+    #expect(versions.count == 3 && versions[0].contains(" device "), "\(versions)")
+    for root in roots {
+      #expect(versions.count { $0.contains("\(Host.name):\(root) ") } == 1, "\(versions)")
+    }
+    let found = try cli.succeed("find note").split(separator: "\n")
+    for root in roots {
+      #expect(found.count { $0.hasSuffix("\(Host.name):\(root)") } == 1, "\(found)")
+    }
+    let devices = try cli.jsonLines("find note --json").map { $0["devices"] as? [String] ?? [] }
+    #expect(devices.count == 2 && Set(devices.flatMap { $0 }).count == 2)
+    // With one device it goes without saying.
+    let one = try cli.run("versions folders/tree/note --repo own")
+    #expect(one.code == 10)
+    _ = try cli.succeed("init own --plain --no-default")
+    _ = try cli.succeed("backup --layout folder --root one/tree --quiet --repo own")
+    let alone = try cli.succeed("versions folders/tree/note --repo own")
+    #expect(!alone.contains("device") && !alone.contains(roots[0]), "\(alone)")
+    #expect(try !cli.succeed("find note --repo own").contains(roots[0]))
+  }
+
   /// Actions of another program are reported as such: the program's own trash receives nothing.
   @Test func actionsOfAnotherProgramAreReported() throws {
     let text = try cli.succeed("uninstall server --root home/snap")

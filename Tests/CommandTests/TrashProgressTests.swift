@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The progress of `trash empty` and of the scan before a purge.
+/// The progress of `trash empty`, of queries of a device, and of the plans of operations on it.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct TrashProgressTests {
   private let cli: CommandLine
   private static let count = 40
@@ -96,5 +96,36 @@ import Testing
     #expect(output.contains("would free"), "\(output)")
     let outcome = try cli.run(line)
     #expect(outcome.code == 0 && !outcome.errors.contains("folders"), "\(outcome.errors)")
+  }
+
+  private static let plans = [
+    "classify --root device --summary", "classify --root device notebook/Library --json",
+    "restore latest --in-place --repo repo --dry-run", "uninstall notebook --root device --dry-run",
+    "rollback notebook --root device --dry-run",
+  ]
+
+  @Test(arguments: plans) func planningShowsProgressAndEndsOnASignal(_ line: String) throws {
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    let quick = try cli.run(line)
+    let slow = slow("getdents64", milliseconds: 20)
+    let text = """
+      \(slow) env --default-signal=INT "$0" \(line) --verbose & S=$!
+      until grep -qs getdents64 trace || ! kill -0 $S; do sleep 0.01; done
+      P=$(pgrep -P $S)
+      until read -r _ CAUGHT <<< "$(grep SigCgt /proc/$P/status)"; (( 0x$CAUGHT & 1 << 9 )); do
+        kill -0 $P || break
+        sleep 0.01
+      done
+      kill -USR1 $P
+      sleep 0.2
+      kill -INT $P
+      wait $S
+      """
+    let outcome = try cli.run([], under: ["bash", "-c", text])
+    #expect(quick.code != 130)
+    #expect(outcome.code == 130, "\(outcome.output) \(outcome.errors)")
+    #expect(outcome.errors.contains(" interrupted"), "\(outcome.errors)")
+    #expect(outcome.errors.contains(/(scanning|directories|directory)/), "\(outcome.errors)")
   }
 }

@@ -23,6 +23,21 @@ import Testing
     }
   }
 
+  @Test func findsTheEntriesOfEachContainerByTheirLogicalPaths() throws {
+    let fixture = try PurgeFixture()
+    for app in 0..<2 { try fixture.put(ByteString("Documents/\(app)/file"), in: app) }
+    let scans = try fixture.scan().containers
+    let lookup = LogicalPathLookup(scans)
+    for scan in scans {
+      for index in scan.entries.indices {
+        let found = try #require(lookup.entry(at: scan.logicalPath(index)))
+        #expect(found.index == index && found.scan.container == scan.container)
+      }
+      #expect(lookup.entry(at: scan.container.logicalPrefix.appending("Documents/none")) == nil)
+    }
+    #expect(scans.count == 2 && lookup.entry(at: "apps") == nil)
+  }
+
   /// Looking up all entries of a wide directory takes n log n steps: less than a second. With n steps
   /// for each, 2 * 10^10 comparisons would take minutes.
   @Test(.timeLimit(.minutes(1))) func looksUpEveryEntryOfAWideDirectoryInTime() throws {

@@ -10,6 +10,7 @@ import Testing
 @testable import AppUpdate
 @testable import Backup
 @testable import DeviceScan
+@testable import Purge
 @testable import Restore
 
 /// Work for each of many entries, packs or exclusions takes n log n steps in total, so that a
@@ -101,6 +102,62 @@ import Testing
         expect(planner.newer(in: scan, [], paths).count == count)
         let outcomes = DataOutcomes(keeping: scan, replacing: [], dropping: paths)
         expect(outcomes.drops.count == count)
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  // MARK: - Backups
+
+  /// All files of a directory have vanished, and a second scan finds them again.
+  @Test func findingTheEntriesThatVanishedFromADirectory() throws {
+    var device = try fixture.scan()
+    let growth = try Growth { count in
+      let scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
+      let entries = Set(scan.entries.indices.dropFirst().map { EntryID(0, $0) })
+      device.containers = [scan]
+      return { [device] in
+        let vanished = VanishedEntries(entries, of: [SelectedTree(0, scan)])
+        expect(vanished.paths(in: device).count == count)
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  /// None of the excluded directories has the class that the text names.
+  @Test func findingTheLargestExcludedDirectoryOfAClass() throws {
+    try fixture.directory.write("text", at: "tree/directory/file")
+    var device = try fixture.scan()
+    let model = try #require(device.containers.first)
+    let growth = try Growth { count in
+      var scan = try ContainerScan.directories(count, like: model)
+      for index in scan.entries.indices.dropFirst() { scan.entries[index].selection = .excluded }
+      device.containers = [scan]
+      let plan = BackupPlan.make(device)
+      return {
+        let exclusions = BackupPlan.OwnerExclusions(plan)
+        expect(exclusions.location(of: .downloaded, in: "folders/tree") == nil)
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  // MARK: - Purges
+
+  /// As many directories that a rule names as one unit: each is checked before it is deleted.
+  @Test func checkingEachDirectoryThatAPurgeDeletes() throws {
+    try fixture.directory.write("text", at: "tree/cache/file")
+    let model = try #require(try fixture.scan().containers.first)
+    let path = fixture.directory.path("tree/cache")
+    let growth = try Growth(counts: [4000, 40_000]) { count in
+      let scan = try ContainerScan.directories(count, like: model)
+      return {
+        let planned = PlannedEntries(scan: scan)
+        for entry in 1...count {
+          let check = try PlannedEntries.DirectoryCheck.run(
+            against: planned, entry: entry, directory: try Directory.open(path: path))
+          expect(check.difference == nil && check.bytes > 0)
+        }
       }
     }
     #expect(growth.isNLogN, "\(growth)")

@@ -32,6 +32,29 @@ import Testing
     #expect(plan.chosenPaths.count == 4)
   }
 
+  /// A purge of one app scans its containers only.
+  @Test func aPurgeOfOneAppScansNoOther() throws {
+    let fixture = try UpdateFixture()
+    let other = fixture.base.directory.path(fixture.data).appending(
+      "0D0D0D0D-0000-4000-8000-000000000004")
+    let directory = try Directory.make(path: other.appending("Library/Preferences"))
+    try directory.create("org.example.two.plist").write([1])
+    _ = try Directory.make(path: other.appending("Library/Caches/deep"))
+    let (device, policy) = (try fixture.device(), try PurgeFixture.policy())
+    func scanned(_ apps: [ByteString]) throws -> Set<ByteString> {
+      let plan = try PurgePlan.make(
+        device, policy: policy, apps: AppNames(apps), .everything, level: .critical)
+      return Set(plan.scan.containers.map(\.container.logicalPrefix))
+    }
+    let own: Set<ByteString> = [
+      "apps/org.example.one/bundle", "apps/org.example.one/data",
+      "apps/org.example.one/extensions/org.example.one.share/data",
+    ]
+    #expect(try scanned(["org.example.one"]) == own)
+    #expect(try scanned(["org.example.two"]) == ["apps/org.example.two/data"])
+    #expect(try scanned([]) == own.union(["apps/org.example.two/data"]))
+  }
+
   @Test func theOrderHasFiveKeys() throws {
     let fixture = try PurgeFixture()
     try fixture.put("tmp/z", kib: 4)

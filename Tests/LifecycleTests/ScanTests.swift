@@ -87,6 +87,27 @@ import Testing
       Set(selections.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
   }
 
+  /// As for `classify PATH`: with everything below the path.
+  @Test func aScanOfOnePathReadsItsParentsAndWhatIsBelow() throws {
+    let fixture = try Fixture()
+    for path: ByteString in ["a/b/file", "a/b/deep/er", "a/other/x", "z/y", "ab/x"] {
+      try fixture.directory.write("x", at: ByteString("tree").appending(path))
+    }
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
+    func paths(_ place: ByteString) throws -> Set<ByteString> {
+      let scan = DeviceScan.run(
+        device, policy: try Fixture.policy(.folder), within: try LogicalPath(place),
+        options: ScanOptions())
+      return Set(scan.selections.keys)
+    }
+    #expect(
+      try paths("folders/tree/a/b") == [
+        "", "a", "a/b", "a/b/file", "a/b/deep", "a/b/deep/er", "a/other", "z", "ab",
+      ])
+    #expect(try paths("folders/tree") == paths("folders"))
+    #expect(try paths("folders").count == 12)
+  }
+
   @Test func aLargeDirectoryIsScannedCompletely() throws {
     let fixture = try Fixture()
     let tree = try Directory.open(path: fixture.directory.path("tree"))

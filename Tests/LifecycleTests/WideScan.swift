@@ -33,4 +33,34 @@ extension ContainerScan {
     }
     return scan
   }
+
+  /// A scan of `count` directories with a file each. All of them have the status of the first
+  /// directory of `model` and of the first file in it.
+  static func directories(_ count: Int, like model: ContainerScan) throws -> ContainerScan {
+    let directory = try #require(model.entries[0].children.first)
+    let file = try #require(model.entries[directory].children.first)
+    var scan = ContainerScan(model.container)
+    scan.append(model.entries[0], accessed: 0)
+    (scan.entries[0].firstChild, scan.entries[0].childCount) = (1, Int32(count))
+    scan.add(model.entries[directory], named: { "directory \($0 &* 7919 % count)" }, count)
+    scan.add(model.entries[file], named: { _ in model.name(file).description }, count)
+    for number in 1...count {
+      (scan.entries[number].parent, scan.entries[number].firstChild) = (0, Int32(count + number))
+      scan.entries[count + number].parent = Int32(number)
+    }
+    return scan
+  }
+
+  private mutating func add(_ model: ScannedEntry, named name: (Int) -> String, _ count: Int) {
+    for number in 0..<count {
+      let name = Array(name(number).utf8)
+      var entry = ScannedEntry(
+        parent: 0, nameStart: UInt32(names.count), nameLength: UInt16(name.count),
+        selection: model.selection, status: model.status, verdicts: model.verdicts,
+        type: model.type)
+      (entry.firstChild, entry.childCount) = (model.firstChild, model.childCount)
+      append(entry, accessed: 0)
+      names.append(contentsOf: name)
+    }
+  }
 }

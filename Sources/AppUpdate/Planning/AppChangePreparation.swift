@@ -38,14 +38,19 @@ package struct AppChangePreparation {
 
   /// Returns the plan for a request. Changes nothing.
   ///
-  /// - Parameter storage: the repository of the snapshot that is made first, which is not scanned;
-  ///   nil if none is made.
+  /// - Parameters:
+  ///   - storage: the repository of the snapshot that is made first, which is not scanned; nil if
+  ///     none is made.
+  ///   - isStopping: whether the scan should end early. Called for each directory, by several
+  ///     threads.
   /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
-  ///   since no other operation can be planned before.
+  ///   since no other operation can be planned before; `interrupted`.
   package func plan(
-    _ request: AppChangeRequest, savingTo storage: LocalStorage?
+    _ request: AppChangeRequest, savingTo storage: LocalStorage?,
+    isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
-    AppChangePlan.make(try scan(for: request.app, savingTo: storage), adapted(request))
+    AppChangePlan.make(
+      try scan(for: request.app, savingTo: storage, isStopping), adapted(request))
   }
 
   /// Returns the plan for the return to the state before the last update of the app. Changes
@@ -55,18 +60,19 @@ package struct AppChangePreparation {
   ///   - repository: the repository with the snapshot that the update made, and a reader of it; nil
   ///     if there is none.
   ///   - heads: the host's cache of snapshot heads.
-  /// - Throws: the errors of `plan(_:savingTo:)`; `StoreError`.
+  ///   - isStopping: as in `plan(_:savingTo:isStopping:)`.
+  /// - Throws: the errors of `plan(_:savingTo:isStopping:)`; `StoreError`.
   package func rollbackPlan(
     _ request: AppChangeRequest, savingTo storage: LocalStorage?,
     from repository: (repository: Repository, reader: RepositoryReader)?,
-    heads: SnapshotHeadCache?
+    heads: SnapshotHeadCache?, isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
     let stored = try repository.flatMap { source in
       let updates = try source.repository.snapshots(cache: heads) { $0.reason == .preUpdate }
       return AppChangePlan.stateBefore(request.app, on: device, among: updates.snapshots)
     }
     return try AppChangePlan.rollback(
-      scan(for: request.app, savingTo: storage), adapted(request), to: stored,
+      scan(for: request.app, savingTo: storage, isStopping), adapted(request), to: stored,
       from: repository?.reader)
   }
 
@@ -79,15 +85,22 @@ package struct AppChangePreparation {
 
   /// Scans the containers that an operation on an app affects.
   private func scan(
-    for app: BundleIdentifier, savingTo storage: LocalStorage?
+    for app: BundleIdentifier, savingTo storage: LocalStorage?,
+    _ isStopping: @escaping @Sendable () -> Bool
   ) throws -> DeviceScan {
     try recovery.requireNoneBlocks(app)
-    return DeviceScan.run(
+    let scan = DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(
         destination: Destination(isUnencrypted: true),
-        excluded: try storage.map { [try $0.identity()] } ?? [])
+        excluded: try storage.map { [try $0.identity()] } ?? [], isStopping: isStopping)
     ) { AppChangePlan.isConcerned($0, by: app, on: device) }
+    if scan.isInterrupted {
+      throw OperationError(
+        .interrupted, "the change of '\(app)' was interrupted: nothing was changed",
+        hint: "run it again")
+    }
+    return scan
   }
 
   private func adapted(_ request: AppChangeRequest) -> AppChangeRequest {

@@ -26,7 +26,7 @@ extension BackupOperation {
       let moved = vanished.paths(in: scan)
       if moved.isEmpty { break }
       if round == Self.rounds {
-        run.note { findings in for path in moved { findings.noteMoved(path) } }
+        run.note { $0.noteMoved(moved) }
         break
       }
       try run.checkpoint()
@@ -56,7 +56,8 @@ extension BackupOperation {
     let removed = scan.containers.filter {
       $0.entries.isEmpty && vanished.hasRoot(of: $0.container)
     }.map(\.container)
-    scan.containers.removeAll { removed.contains($0.container) }
+    let isRemoved = Set(removed)
+    scan.containers.removeAll { isRemoved.contains($0.container) }
     var next = BackupOperation(BackupPlan.make(scan), to: repository, request)
     next.removed = self.removed + removed
     return next
@@ -65,18 +66,10 @@ extension BackupOperation {
   /// Keeps the records of databases that earlier rounds captured and this one did not read again.
   private func keep(_ databases: [DatabaseRecord], in run: BackupRun) {
     let read = Set(run.findings.databases.map(\.path))
-    for record in databases where !read.contains(record.path) && contains(record.path) {
+    let scanned = LogicalPathLookup(plan.scans)
+    for record in databases
+    where !read.contains(record.path) && scanned.entry(at: record.path) != nil {
       run.note { $0.note(record) }
-    }
-  }
-
-  /// Whether the scan found an entry at a logical path.
-  private func contains(_ path: ByteString) -> Bool {
-    plan.scans.contains { scan in
-      let prefix = scan.container.logicalPrefix
-      guard path.isWithin(prefix) else { return false }
-      let rest = path.components.dropFirst(prefix.components.count)
-      return scan.index(of: ByteString(joining: rest)) != nil
     }
   }
 
@@ -113,20 +106,23 @@ extension BackupOperation {
 /// A renamed or moved entry keeps its inode, so a second scan finds it; a replaced entry is found
 /// by its path. Entries that a second scan does not find were deleted.
 struct VanishedEntries {
-  private let trees: [SelectedTree]
+  private let trees: [Container: SelectedTree]
   /// The topmost vanished entries.
   private let entries: Set<EntryID>
+  private let byContainer: SelectedTree.MissingEntries.ByContainer
   /// The identities of the topmost entries, of all included entries below them, and of the entries
   /// that the scan listed but did not find under any name.
   private var identities: Set<FileIdentity> = []
 
-  init(_ run: BackupRun) {
-    trees = run.trees
-    entries = run.findings.vanished
+  init(_ run: BackupRun) { self.init(run.findings.vanished, of: run.trees) }
+
+  init(_ entries: Set<EntryID>, of trees: [SelectedTree]) {
+    self.trees = Dictionary(trees.map { ($0.scan.container, $0) }) { first, _ in first }
+    self.entries = entries
     identities = Self.unseen(in: trees)
-    if entries.isEmpty { return }
-    for tree in trees where entries.contains(where: { $0.container == tree.number }) {
-      var isMissing = SelectedTree.MissingEntries(tree, entries)
+    byContainer = Dictionary(grouping: entries, by: \.container)
+    for tree in trees where byContainer[Int32(tree.number)] != nil {
+      var isMissing = SelectedTree.MissingEntries(tree, byContainer)
       for (index, entry) in tree.scan.entries.enumerated()
       where isMissing.check(index) && entry.selection != .excluded {
         identities.insert(entry.status.identity)
@@ -154,7 +150,7 @@ struct VanishedEntries {
 
   /// Whether the directory of a container has vanished.
   func hasRoot(of container: Container) -> Bool {
-    trees.contains { $0.scan.container == container && entries.contains($0.id(0)) }
+    trees[container].map { entries.contains($0.id(0)) } ?? false
   }
 
   /// Returns the logical paths at which a second scan found the entries; only the topmost ones.
@@ -168,25 +164,30 @@ struct VanishedEntries {
   }
 
   private func found(in scan: ContainerScan) -> [Int] {
-    guard let tree = trees.first(where: { $0.scan.container == scan.container }) else { return [] }
+    guard let tree = trees[scan.container] else { return [] }
+    let (now, before) = (EntryLookup(scan), EntryLookup(tree.scan))
     var found = Set(
-      entries.lazy.filter { $0.container == tree.number }
-        .compactMap { scan.index(of: tree.scan.path(Int($0.index))) }
+      (byContainer[Int32(tree.number)] ?? []).lazy
+        .compactMap { now.index(of: tree.scan.path(Int($0.index))) }
         .filter { scan.entries[$0].selection != .excluded })
     for (index, entry) in scan.entries.enumerated()
     where entry.selection != .excluded && identities.contains(entry.status.identity) {
-      if !isOtherLink(index, scan, of: tree) { found.insert(index) }
+      let earlier = before.index(of: scan.path(index))
+      if !isOtherLink(entry, at: earlier, of: tree) { found.insert(index) }
     }
     return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
   }
 
   /// Whether an entry already had this name, under which it is read: a hard link, or an entry that
   /// the scan listed under two names.
-  private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: SelectedTree) -> Bool {
-    let status = scan.entries[index].status
-    guard let earlier = tree.scan.index(of: scan.path(index)) else { return false }
+  ///
+  /// - Parameter earlier: the entry that the first scan found at its path, or nil if there is none.
+  private func isOtherLink(
+    _ entry: ScannedEntry, at earlier: Int?, of tree: SelectedTree
+  ) -> Bool {
+    guard let earlier else { return false }
     let known = tree.scan.entries[earlier]
-    return known.status.identity == status.identity && !known.isStale
+    return known.status.identity == entry.status.identity && !known.isStale
       && !entries.contains(tree.id(earlier))
   }
 }

@@ -18,6 +18,8 @@ package struct BackupOperation {
   let request: BackupRequest
   /// The data classes recorded in the snapshot. Computed once, as that visits every entry.
   let classRuns: [ClassRun]
+  /// Receives a warning about the work ahead, before any data is read.
+  package var didFindRisk: ((String) -> Void)?
   /// Containers that earlier rounds of the run found removed.
   var removed: [Container] = []
 
@@ -106,9 +108,10 @@ package struct BackupOperation {
       let contents = SpaceCheck.contents(of: trees)
       growth = contents > last ? contents - last : 0
     }
-    try check.require(
+    let warning = try check.require(
       space, keepFree: request.keepFree, growth: growth,
       afterwards: request.neededAfterwards, location: repository.place)
+    if let warning { didFindRisk?(warning) }
   }
 
   /// Reads and stores the entries. If that is interrupted, saves the progress for the next run.

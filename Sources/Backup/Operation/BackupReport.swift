@@ -71,18 +71,28 @@ package struct BackupReport: Sendable {
   mutating func count(_ trees: [SelectedTree], _ findings: BackupRun.Findings) {
     var totals: [DataClass: Totals.Class] = [:]
     var linked = LinkedBytes()
+    let missing = Dictionary(grouping: findings.missing, by: \.container)
     for tree in trees where !tree.isEmpty {
-      count(tree, findings: findings, in: &totals, linked: &linked)
+      count(tree, without: missing, findings, in: &totals, linked: &linked)
+    }
+    for (owner, size) in findings.extras {
+      let entry = trees[Int(owner.container)].scan.entries[Int(owner.index)]
+      entries += 1
+      files += 1
+      bytes.addClamping(size)
+      totals[entry.verdicts.keep.dataClass]?.files += 1
+      totals[entry.verdicts.keep.dataClass]?.bytes.addClamping(size)
     }
     bytes.addClamping(linked.add(to: &totals))
     classes = totals.values.sorted { $0.name < $1.name }
   }
 
   private mutating func count(
-    _ tree: SelectedTree, findings: BackupRun.Findings, in totals: inout [DataClass: Totals.Class],
+    _ tree: SelectedTree, without missing: SelectedTree.MissingEntries.ByContainer,
+    _ findings: BackupRun.Findings, in totals: inout [DataClass: Totals.Class],
     linked: inout LinkedBytes
   ) {
-    var isMissing = SelectedTree.MissingEntries(tree, findings.missing)
+    var isMissing = SelectedTree.MissingEntries(tree, missing)
     var (last, total) = (DataClass.unknown, Totals.Class(name: "", files: 0, bytes: 0))
     for (index, entry) in tree.scan.entries.enumerated()
     where entry.selection != .excluded && !isMissing.check(index) {
@@ -106,14 +116,6 @@ package struct BackupReport: Sendable {
       }
     }
     if !total.name.isEmpty { totals[last] = total }
-    for extra in findings.extras where extra.owner.container == tree.number {
-      let dataClass = tree.scan.entries[Int(extra.owner.index)].verdicts.keep.dataClass
-      entries += 1
-      files += 1
-      bytes.addClamping(extra.size)
-      totals[dataClass]?.files += 1
-      totals[dataClass]?.bytes.addClamping(extra.size)
-    }
   }
 }
 

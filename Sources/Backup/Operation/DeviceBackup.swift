@@ -35,11 +35,12 @@ package struct DeviceBackup {
   ///   - request: the options. Its scope, lock and index are determined here.
   ///   - seconds: the time to wait while another run backs up the same source.
   ///   - again: finds the device again after waiting, since it may have changed.
+  ///   - didFindRisk: receives a warning about the work ahead, before any data is read.
   /// - Throws: the errors of `SourceLock.take`, `again`, `BackupSource.plan` and
   ///   `BackupOperation.run`.
   package func run(
     _ source: BackupSource, _ request: BackupRequest, waiting seconds: Double,
-    again: () throws -> Device
+    again: () throws -> Device, didFindRisk: @escaping (String) -> Void = { _ in }
   ) throws -> Outcome {
     var (source, request) = (source, request)
     let lock = try SourceLock.take(
@@ -59,7 +60,9 @@ package struct DeviceBackup {
       (request.scope, request.isPart) = (part.scope, part.isPart)
     }
     (request.lock, request.index) = (lock, index)
-    let report = try BackupOperation(plan, to: repository, request).run()
+    var operation = BackupOperation(plan, to: repository, request)
+    operation.didFindRisk = didFindRisk
+    let report = try operation.run()
     return Outcome(
       plan: plan, report: report,
       interrupted: .pending(on: plan.device))

@@ -5,9 +5,15 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Checks whether the data to store fits in the repository (docs/design.md, "Backup and restore").
+///
+/// Of a file that changed since it was stored only the growth is certain to be new: its other bytes
+/// may all be stored already, as those of most pages of a large database.
 struct SpaceCheck {
-  /// The entries to read: in total, by app, group or directory, and by data class.
+  /// The entries to read.
   private(set) var totals = EntryTotals()
+  /// The number of bytes to read, without holes.
+  private var read: UInt64 = 0
+  /// The new bytes by app, group or directory, and by data class.
   private var owners: [ByteString: UInt64] = [:]
   private var classes: [DataClass: UInt64] = [:]
 
@@ -35,8 +41,10 @@ struct SpaceCheck {
         if entry.status.size >= BackupWorker.LargeFile.minimumSize {
           stored -= min(stored, resumed(tree, known, index))
         }
-        bytes += stored
-        classes[entry.verdicts.keep.dataClass, default: 0] += stored
+        read += stored
+        let new = known.newBytes(of: index, size: stored)
+        bytes += new
+        classes[entry.verdicts.keep.dataClass, default: 0] += new
       }
       owners[tree.scan.container.logicalPrefix.subject, default: 0] += bytes
     }
@@ -56,11 +64,11 @@ struct SpaceCheck {
     return bytes
   }
 
-  /// The number of bytes to store if none of them are stored yet and nothing compresses, without
-  /// holes.
-  var bytes: UInt64 { owners.values.reduce(0, +) }
+  /// The number of bytes to store if no new file equals a stored one and nothing compresses.
+  private var new: UInt64 { owners.values.reduce(0, +) }
 
-  /// Throws if the data does not fit.
+  /// Throws if the new data does not fit. Returns a warning if it fits, but the changed files do
+  /// not if all of their content is new; otherwise nil.
   ///
   /// - Parameters:
   ///   - growth: the number of bytes by which the included files exceed those in the last snapshot,
@@ -68,12 +76,17 @@ struct SpaceCheck {
   ///   - afterwards: the number of bytes to be written to the same volume after the backup.
   func require(
     _ space: VolumeSpace, keepFree: UInt64?, growth: UInt64?, afterwards: UInt64, location: String
-  ) throws(OperationError) {
+  ) throws(OperationError) -> String? {
     let reserve = keepFree ?? min(space.total / 20, 10 << 30)
-    let needed = min(bytes, growth ?? bytes)
+    let needed = min(new, growth ?? new)
     let taken = reserve + afterwards
     let usable = space.available > taken ? space.available - taken : 0
-    guard needed > usable else { return }
+    guard needed > usable else {
+      guard growth == nil, read > usable else { return nil }
+      return "'\(location)' may become full: \(Self.text(needed)) are new, and files with "
+        + "\(Self.text(read - needed)) of earlier content changed, while "
+        + "\(Self.text(space.available)) are free, of which \(Self.text(reserve)) must stay free"
+    }
     let next = afterwards > 0 ? ", and \(Self.text(afterwards)) are needed after the backup" : ""
     throw OperationError(
       .failed, code: .noSpace,

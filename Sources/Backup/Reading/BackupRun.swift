@@ -225,15 +225,17 @@ extension BackupRun {
       }
     }
 
-    /// Records an entry that was moved or replaced in every round.
-    mutating func noteMoved(_ path: ByteString) {
-      warnings.removeAll { $0.path == path }
-      unreadable.removeAll { $0.path == path }
-      unreadable.append(
+    /// Records entries that were moved or replaced in every round.
+    mutating func noteMoved(_ paths: [ByteString]) {
+      let moved = Set(paths)
+      warnings.removeAll { moved.contains($0.path) }
+      unreadable.removeAll { moved.contains($0.path) }
+      unreadable += paths.map {
         PathRemark(
-          path: path,
+          path: $0,
           remark: "it was moved or replaced repeatedly during the backup: run the backup again"
-        ))
+        )
+      }
     }
 
     mutating func warn(_ path: ByteString, _ remark: String) {

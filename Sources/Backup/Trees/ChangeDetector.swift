@@ -87,6 +87,7 @@ struct ChangeDetector {
       if let match {
         accept(Int(child), entry: match, trust: trust)
         acceptCopy(Int(child), of: directory, entry: match, trust: trust)
+        noteEarlierVersion(of: Int(child), match, trust)
       }
       carry(Int(child), entry: match, trust: trust)
     }
@@ -122,6 +123,20 @@ struct ChangeDetector {
     known.copies[Int32(index)] = copied
   }
 
+  /// Notes that the recorded version of a file that may have to be read is stored.
+  private mutating func noteEarlierVersion(
+    of index: Int, _ entry: KnownEntry, _ trust: ChangeRules.Trust
+  ) {
+    let status = tree.scan.entries[index].status
+    guard status.kind == .file, entry.kind == .file, entry.isStored,
+      !known.isKnown(index) || tree.databases.isMember(index),
+      trust == .asListed && !entry.isOfInterruptedRun
+        || entry.entry.map({ contents.holds($0) }) ?? false
+    else { return }
+    known.flags[index].formUnion(.hasEarlierVersion)
+    if status.size > entry.size { known.growth[Int32(index)] = status.size - entry.size }
+  }
+
   /// Compares an entry of a bundle that is in a new directory.
   private mutating func carry(_ index: Int, entry: KnownEntry?, trust: ChangeRules.Trust) {
     guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
@@ -146,7 +161,7 @@ struct ChangeDetector {
       guard members.contains(where: { tree.isRead(Int($0), known) && known.copies[$0] == nil })
       else { continue }
       for member in members {
-        known.flags[Int(member)] = []
+        known.flags[Int(member)].remove(.isKnown)
         known.renamedLinks[member] = nil
         known.copies[member] = nil
       }

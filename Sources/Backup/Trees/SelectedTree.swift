@@ -132,10 +132,13 @@ extension SelectedTree {
     private let tree: SelectedTree
     private var missing: Set<Int32>
 
-    init(_ tree: SelectedTree, _ missing: Set<EntryID>) {
+    init(_ tree: SelectedTree, _ missing: ByContainer) {
       self.tree = tree
-      self.missing = Set(missing.lazy.filter { $0.container == tree.number }.map(\.index))
+      self.missing = Set((missing[Int32(tree.number)] ?? []).lazy.map(\.index))
     }
+
+    /// Missing entries by container, grouped once for all containers.
+    typealias ByContainer = [Int32: [EntryID]]
 
     mutating func check(_ index: Int) -> Bool {
       if missing.isEmpty { return false }

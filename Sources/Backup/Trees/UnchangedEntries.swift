@@ -25,10 +25,14 @@ struct UnchangedEntries: Sendable {
     static let isKnown = Flags(rawValue: 1)
     /// The stored version of a directory is current, including everything below it.
     static let isWhole = Flags(rawValue: 2)
+    /// An earlier version of a file is stored. `growth` is the difference of their sizes.
+    static let hasEarlierVersion = Flags(rawValue: 4)
   }
 
   var flags: SpillableArray<Flags>
   var directories: [Int32: DirectoryFacts] = [:]
+  /// The bytes by which files exceed their stored earlier versions; no entry for 0 bytes.
+  var growth: [Int32: UInt64] = [:]
   /// Files whose content is stored but whose hard link group has another name now.
   var renamedLinks: [Int32: TreeEntry] = [:]
   /// Files of a copied revision, as copies of the stored originals.
@@ -47,7 +51,14 @@ struct UnchangedEntries: Sendable {
   func isWhole(_ directory: Int) -> Bool { flags[directory].contains(.isWhole) }
 
   /// Whether the stored version of an entry is current; false for a directory with changes.
-  func isKnown(_ index: Int) -> Bool { !flags[index].isEmpty }
+  func isKnown(_ index: Int) -> Bool { !flags[index].isDisjoint(with: [.isKnown, .isWhole]) }
+
+  /// Returns the bytes of a file that no stored earlier version can contain: all of them if there
+  /// is none.
+  func newBytes(of index: Int, size: UInt64) -> UInt64 {
+    guard flags[index].contains(.hasEarlierVersion) else { return size }
+    return min(size, growth[Int32(index)] ?? 0)
+  }
 }
 
 extension UnchangedEntries {

@@ -63,14 +63,21 @@ public struct DeviceScan: Sendable {
       isInterrupted: scanner.isDone, marks: scanner.markCache, options: options)
   }
 
-  /// Scans the containers that a logical path is in, or that are below it; all containers if there
-  /// is no path.
+  /// Scans the containers that are below a logical path, or the path in its container: what is
+  /// below it, and the directories above it. Scans all containers if there is no path.
   public static func run(
     _ device: Device, policy: CompiledPolicy, within place: LogicalPath?, options: ScanOptions
   ) -> DeviceScan {
-    run(device, policy: policy, options: options) { container in
-      guard let place else { return true }
-      return place.bytes.isWithin(container.logicalPrefix)
+    guard let place else { return run(device, policy: policy, options: options) }
+    var options = options
+    if let container = device.containers.first(where: { place.bytes.isWithin($0.logicalPrefix) }),
+      place.bytes != container.logicalPrefix
+    {
+      options.only = place.bytes.relative(to: container.logicalPrefix)
+      options.includesBelow = true
+    }
+    return run(device, policy: policy, options: options) { container in
+      place.bytes.isWithin(container.logicalPrefix)
         || container.logicalPrefix.isWithin(place.bytes)
     }
   }

@@ -1,3 +1,4 @@
+internal import SandboxModel
 public import SystemIO
 
 /// Finds many entries of a scan by path. The entries of a directory are sorted by name once, on
@@ -56,5 +57,39 @@ public final class EntryLookup {
 
   private func precedes(_ entry: Int, _ name: ByteString) -> Bool {
     scan.withName(entry) { own in name.withSpan { own.precedes($0) } }
+  }
+}
+
+/// Finds many entries of a device's scans by logical path, as `EntryLookup` does in one container.
+/// For use by one thread at a time.
+public final class LogicalPathLookup {
+  private let scans: [ContainerScan]
+  /// The indexes of the scans by the logical path of their root.
+  private let numbers: [ByteString: Int]
+  private var lookups: [Int: EntryLookup] = [:]
+
+  public init(_ scans: [ContainerScan]) {
+    self.scans = scans
+    numbers = Dictionary(scans.enumerated().map { ($1.container.logicalPrefix, $0) }) {
+      first, _ in first
+    }
+  }
+
+  /// Returns the entry at a logical path and its container's scan, or nil if the scans found none.
+  public func entry(at path: ByteString) -> (scan: ContainerScan, index: Int)? {
+    let parts = path.components
+    for depth in stride(from: parts.count, through: 1, by: -1) {
+      guard let number = numbers[ByteString(joining: parts.prefix(depth))] else { continue }
+      let rest = ByteString(joining: parts.dropFirst(depth))
+      return lookup(number).index(of: rest).map { (scans[number], $0) }
+    }
+    return nil
+  }
+
+  private func lookup(_ number: Int) -> EntryLookup {
+    if let lookup = lookups[number] { return lookup }
+    let lookup = EntryLookup(scans[number])
+    lookups[number] = lookup
+    return lookup
   }
 }

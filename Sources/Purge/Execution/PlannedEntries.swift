@@ -6,10 +6,15 @@ internal import SystemIO
 /// deletion: the same inode with the same times has the same class and age.
 struct PlannedEntries {
   let scan: ContainerScan
+  /// The lookup of entries by name, shared by the checks of all directories of the container.
+  private let lookup: EntryLookup
   /// Files of which this purge deleted one of several names, which changes their status.
   var unlinked: Set<FileIdentity> = []
 
-  init(scan: ContainerScan) { self.scan = scan }
+  init(scan: ContainerScan) {
+    self.scan = scan
+    lookup = EntryLookup(scan)
+  }
 
   /// Returns how an entry differs from the plan, or nil if it does not.
   func difference(of index: Int, status: FileStatus, accessed: Int64) -> String? {
@@ -32,7 +37,6 @@ extension PlannedEntries {
   /// the plan.
   struct DirectoryCheck: WalkVisitor {
     private let planned: PlannedEntries
-    private let lookup: EntryLookup
     /// The first difference from the plan, with its path.
     private(set) var difference: String?
     /// The bytes that the volume gains from deleting the directory.
@@ -40,10 +44,7 @@ extension PlannedEntries {
     private var links: [FileIdentity: UInt32] = [:]
     var isDone: Bool { difference != nil }
 
-    private init(_ planned: PlannedEntries) {
-      self.planned = planned
-      lookup = EntryLookup(planned.scan)
-    }
+    private init(_ planned: PlannedEntries) { self.planned = planned }
 
     /// Checks the content of a directory, which is an entry of the plan.
     static func run(
@@ -68,7 +69,8 @@ extension PlannedEntries {
       let scan = planned.scan
       for number in 0..<batch.entries.count {
         let (entry, name) = (batch.entries[number], batch.name(batch.entries[number]))
-        guard let child = lookup.child(named: name, of: state), !entry.status.isMountPoint else {
+        guard let child = planned.lookup.child(named: name, of: state), !entry.status.isMountPoint
+        else {
           difference = "'\(directory.relativePath.appending(name))' was added to it"
           return
         }

@@ -59,12 +59,15 @@ package struct PurgePlan: Sendable {
   ) throws -> PurgePlan {
     let device = device.stating(groupsOf: policy)
     let selected = try apps.apps(of: device)
-    let scan = DeviceScan.run(device, policy: policy, options: .forPurge(following))
+    let only =
+      selected.isEmpty
+      ? nil : Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
+    let scan = DeviceScan.run(device, policy: policy, options: .forPurge(following)) {
+      only?.contains($0.logicalPrefix) ?? true
+    }
     if scan.isInterrupted { throw PurgeRequest.interrupted }
     var request = try PurgeRequest.now(goal, level: level, for: scan, following: following)
-    if !selected.isEmpty {
-      request.only = Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
-    }
+    request.only = only
     return make(scan, request)
   }
 

@@ -129,7 +129,7 @@ package struct DeviceRestoreOperation {
     guard plan.request.savesFirst, !merged.isEmpty else { return nil }
     var scan = plan.present
     if scan.options.only != nil {
-      // A snapshot needs a scan of the whole directory, which is made only if an entry is replaced.
+      // A snapshot needs a scan of the whole container, which is made only if an entry is replaced.
       if !plan.parts.contains(where: \.plan.displaces) { return nil }
       scan = scan.rescan(merged)
     }

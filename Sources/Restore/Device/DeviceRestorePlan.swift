@@ -29,7 +29,8 @@ package struct DeviceRestorePlan: Sendable {
   package internal(set) var installCommands: [String] = []
   /// The requested paths that the snapshot's policy excluded.
   package internal(set) var excludedData: [Exclusion] = []
-  /// The present contents of the affected apps' containers.
+  /// The present contents of the affected apps' containers; if one path is restored, only what is
+  /// at that path and the directories above it.
   package var present: DeviceScan
 
   /// The containers that the merged parts change, which are saved first.
@@ -43,7 +44,18 @@ package struct DeviceRestorePlan: Sendable {
   /// Returns the running processes of the apps whose containers are merged into, read from the
   /// system with each call.
   package func runningProcesses() -> [RunningApps.Sign] {
-    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present)
+    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present, besides: unscanned)
+  }
+
+  /// The containers of the affected apps, if only one path of one of them is scanned. In a plain
+  /// directory only programs that use that path matter.
+  private var unscanned: [Container] {
+    guard present.options.only != nil, request.device.layout != .folder else { return [] }
+    let scanned = present.containers.map(\.container)
+    let apps = Set(scanned.compactMap(\.owner))
+    return request.device.containers.filter { container in
+      scanned.contains(container) || container.owner.map { apps.contains($0) } ?? false
+    }
   }
 
   /// Returns the space needed and the room on the volumes, read from the system with each call.

@@ -58,6 +58,7 @@ struct DeviceRestorePlanner {
       }
     }
     plan.present = scan(targets)
+    if plan.present.isInterrupted { throw OperationError.planningInterrupted }
     let anchors = try anchors(for: held, targets: targets.map(\.1), finder: finder)
     for (item, target) in targets {
       do {
@@ -131,8 +132,8 @@ struct DeviceRestorePlanner {
 
   // MARK: - The device
 
-  /// Scans all containers of the affected apps and groups. Of a plain directory of which one path
-  /// is restored, only that path is scanned.
+  /// Scans all containers of the affected apps and groups. If one path of one container is restored,
+  /// only that path is scanned.
   private func scan(_ targets: [(item: ContainerSelection.Item, target: ContainerTargets.Target)])
     -> DeviceScan
   {
@@ -140,13 +141,15 @@ struct DeviceRestorePlanner {
     let apps = Set(present.compactMap(\.owner))
     let paths = Set(present.map(\.logicalPrefix))
     var options = ScanOptions(
-      destination: Destination(isUnencrypted: true), excluded: request.protected)
-    if request.device.layout == .folder, let path = targets.first?.item.selection, !path.isEmpty {
+      destination: Destination(isUnencrypted: true), excluded: request.protected,
+      isStopping: request.isStopping)
+    if targets.count == 1, let path = targets.first?.item.selection, !path.isEmpty {
       (options.only, options.includesBelow) = (path, true)
     }
+    let isOnePath = options.only != nil
     return DeviceScan.run(request.device, policy: request.policy, options: options) { container in
       paths.contains(container.logicalPrefix)
-        || container.owner.map { apps.contains($0) } ?? false
+        || !isOnePath && container.owner.map { apps.contains($0) } ?? false
     }
   }
 
@@ -201,6 +204,7 @@ struct DeviceRestorePlanner {
       deletes: isExchanged || request.deletes,
       protected: request.protected)
     part.classes = request.classes
+    part.isStopping = request.isStopping
     part.deletesExcluded = request.deletesExcluded
     part.rules = rules
     let source = try reader.source(item.record.path, in: stored)
@@ -280,6 +284,12 @@ struct DeviceRestorePlanner {
       uuid: target.path.lastComponent ?? "", layout: layout, stored: stored,
       isSameDirectory: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)
   }
+}
+
+extension OperationError {
+  /// The error after a request to stop while a restore was planned.
+  static let planningInterrupted = OperationError(
+    .interrupted, "the restore was interrupted: the target is unchanged")
 }
 
 extension RepositoryReader {

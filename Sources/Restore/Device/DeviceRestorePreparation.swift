@@ -85,7 +85,7 @@ package struct DeviceRestorePreparation {
   /// Finds the device and checks that the snapshot can be restored into it.
   private func device() throws -> Device {
     let record = stored.snapshot.device
-    if isPreview, let missing { return missing.device }
+    if isPreview, let missing, !missing.isLeft { return missing.device }
     guard let layout = Layout(rawValue: record.layout) else {
       throw OperationError(
         .failed, code: .unknownLayout, "restore into a device",

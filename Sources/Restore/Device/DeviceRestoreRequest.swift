@@ -37,6 +37,8 @@ package struct DeviceRestoreRequest: Sendable {
   package var savesFirst = true
   /// The directories that are never removed, such as the repository in use.
   package var protected: Set<FileIdentity> = []
+  /// Whether the planning should end early. Called for each directory, by several threads.
+  package var isStopping: @Sendable () -> Bool = { false }
   /// The start of the restore.
   package var time: Timestamp
 

@@ -4,7 +4,8 @@ internal import SandboxModel
 internal import SystemIO
 
 /// The root of a plain directory's snapshot if it no longer exists and is to be created again
-/// before its content is restored in place.
+/// before its content is restored in place. An empty directory that only its owner, this user, can
+/// enter counts as missing: a restore that was killed leaves one.
 ///
 /// It is created without access for others, and gets its stored metadata (owner, attributes, mode,
 /// time) after its content. Only the directory itself is created: its parent must exist, and no
@@ -13,14 +14,16 @@ internal import SystemIO
 struct MissingRoot {
   /// The device after the directory is created.
   let device: Device
+  /// Whether the directory exists, empty.
+  let isLeft: Bool
   /// The logical path of its only container.
   private let container: ByteString
   private let snapshot: Snapshot
   private var parent: ByteString { device.root.parent }
   private var name: ByteString { device.root.lastComponent ?? "" }
 
-  /// Returns the missing root of a snapshot; nil if the snapshot is not of a plain directory, if an
-  /// entry is at its path, or if the parent cannot be read.
+  /// Returns the missing root of a snapshot; nil if the snapshot is not of a plain directory, if
+  /// another entry is at its path, or if the parent cannot be read.
   ///
   /// - Throws: `failed` if the parent does not exist either, or if a link is on the path to it.
   static func find(
@@ -32,14 +35,17 @@ struct MissingRoot {
       !root.components.contains(where: { $0 == "." || $0 == ".." }),
       let container = record.containers.first?.path
     else { return nil }
-    let missing = MissingRoot(
-      device: DeviceFinder(layout: .folder).missingDirectory(root), container: container,
-      snapshot: stored.snapshot)
+    var missing = MissingRoot(
+      device: DeviceFinder(layout: .folder).missingDirectory(root), isLeft: false,
+      container: container, snapshot: stored.snapshot)
     // A snapshot of another machine is refused elsewhere.
     guard missing.device.identity.description == record.identity else { return nil }
     do throws(SystemError) {
-      if try Directory.open(resolved: root.parent).statusIfPresent(missing.name) != nil {
-        return nil
+      let above = try Directory.open(resolved: root.parent)
+      if let status = try above.statusIfPresent(missing.name) {
+        guard try isLeft(status, missing.name, in: above) else { return nil }
+        missing = MissingRoot(
+          device: missing.device, isLeft: true, container: container, snapshot: stored.snapshot)
       }
     } catch {
       try missing.refuse(error)
@@ -48,6 +54,20 @@ struct MissingRoot {
     try RestoreTarget.refuse(root, in: protected)
     return missing
   }
+
+  /// Whether an entry may be the directory that a killed restore created: it has the same mode and
+  /// owner, and is empty.
+  private static func isLeft(
+    _ status: FileStatus, _ name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    guard status.kind == .directory, !status.isMountPoint, status.permissions == permissions,
+      status.user == Host.userID
+    else { return false }
+    return try parent.directory(name).names().isEmpty
+  }
+
+  /// The mode of the directory until its content is restored.
+  private static let permissions: UInt16 = 0o700
 
   private func refuse(_ error: SystemError) throws(OperationError) {
     guard error.isMissing || error.isLink else { return }
@@ -62,11 +82,12 @@ struct MissingRoot {
       hint: "create '\(parent)' first, or restore into another directory with '--to DIR'")
   }
 
-  /// Creates the directory, empty and without access for other users.
+  /// Creates the directory, empty and without access for other users, unless it exists.
   func make() throws(OperationError) {
+    if isLeft { return }
     do throws(SystemError) {
       let above = try Directory.open(resolved: parent)
-      try above.createDirectory(name, permissions: 0o700)
+      try above.createDirectory(name, permissions: Self.permissions)
       try above.sync()
     } catch { throw OperationError(error) }
   }
@@ -93,8 +114,9 @@ struct MissingRoot {
     } catch { return [] }
   }
 
-  /// Removes the directory if it is empty.
+  /// Removes the directory that `make` created if it is empty.
   func removeIfEmpty() {
+    if isLeft { return }
     try? Directory.open(resolved: parent).removeDirectory(name)
   }
 }

@@ -19,6 +19,8 @@ package struct RestoreRequest: Sendable {
   package var classes: Set<String> = []
   /// The additional rules of a restore into a device.
   package var rules: RestoreRules?
+  /// Whether the planning should end early. Called for each directory of the snapshot.
+  package var isStopping: @Sendable () -> Bool = { false }
   /// The number of entries at which a plan is first checked against the room on the volume.
   var firstLimit = PlanLimit.first
   /// The maximum size in bytes of the remarks on damage, and of those on failures.

@@ -162,6 +162,7 @@ struct RestorePlanner: ~Copyable {
         if path.isEmpty { lost = lost ?? error }
         return .skip
       case .entry(let entry):
+        if entry.isDirectory { try requireNotStopping() }
         try limit.check(draft.plan.tree, creating: draft.plan.creates.entries, from: reader)
         return try add(entry, at: path)
       }
@@ -169,6 +170,10 @@ struct RestorePlanner: ~Copyable {
     // Without a single entry no directory is created.
     if let lost, draft.plan.tree.entries.count == first { throw lost }
     leave(to: -1)
+  }
+
+  private func requireNotStopping() throws(OperationError) {
+    if draft.plan.request.isStopping() { throw .planningInterrupted }
   }
 
   /// Adds an entry of the snapshot by its path in the walk, and enters it if it is a directory.

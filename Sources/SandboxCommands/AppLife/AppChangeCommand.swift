@@ -29,6 +29,7 @@ protocol AppChangeCommand: SandboxCommand {
   var device: DeviceOptions { get }
   var policy: PolicyOptions { get }
   var repository: RepositoryOptions { get }
+  var list: ListOptions { get }
   var progress: ProgressOptions { get }
   var output: OutputOptions { get }
 }
@@ -105,7 +106,9 @@ struct AppChangeRun {
 
   /// Returns the plan for a request.
   private func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
-    try preparation.plan(request, savingTo: repository?.storage)
+    try command.progress.plan(command.output) { isStopping in
+      try preparation.plan(request, savingTo: repository?.storage, isStopping: isStopping)
+    }
   }
 
   /// Prints the plan, or carries it out with `body` and prints the report.
@@ -113,7 +116,7 @@ struct AppChangeRun {
     _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
     body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
-    let text = Text(plan, console, isQuiet: command.output.quiet)
+    let text = Text(plan, console, isQuiet: command.output.quiet, listsAll: command.list.all)
     console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
       let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])

@@ -14,9 +14,11 @@ extension AppChangeRun {
     private let plan: AppChangePlan
     private let console: Console
     private let isQuiet: Bool
+    private let listsAll: Bool
 
-    init(_ plan: AppChangePlan, _ console: Console, isQuiet: Bool) {
-      (self.plan, self.console, self.isQuiet) = (plan, console, isQuiet)
+    init(_ plan: AppChangePlan, _ console: Console, isQuiet: Bool, listsAll: Bool) {
+      (self.plan, self.console) = (plan, console)
+      (self.isQuiet, self.listsAll) = (isQuiet, listsAll)
     }
 
     /// Prints the planned changes and the reasons to refuse them.
@@ -42,10 +44,10 @@ extension AppChangeRun {
 
     /// Prints the changes made.
     func report(_ report: AppChangeReport) throws {
-      for remark in report.unplanned {
-        console.warning("not in the plan: \(remark.path): \(remark.remark); moved to the trash")
+      console.remarks(report.unplanned, as: .warning("not in the plan: "), all: listsAll) {
+        "\($0.path): \($0.remark); moved to the trash"
       }
-      for remark in report.failed { console.warning("not done: \(remark.path): \(remark.remark)") }
+      console.remarks(report.failed, as: .warning("not done: "), all: listsAll)
       if isQuiet { return }
       if let saved = report.saved {
         try console.result("saved the previous state: snapshot \(saved.id.hex.prefix(8))")
@@ -88,33 +90,41 @@ extension AppChangeRun {
         let to = container.to.map { " -> \($0)" } ?? ""
         let place = container.action == .keep ? "" : to
         try console.result("\(container.action.rawValue)  \(container.path)\(place)")
-        for path in container.paths where container.logical.kind != .bundle {
-          try console.result(
-            "  \(path.outcome.words)  \(path.path)  \(path.dataClass.rawValue), "
-              + "\(Sizes.count(path.totals.files, "file")), \(Sizes.text(path.totals.bytes))")
+        if container.logical.kind != .bundle {
+          try list(container.paths, size: \.totals) {
+            "\($0.outcome.words)  \($0.path)  \(text($0.dataClass, $0.totals))"
+          }
         }
-        for move in container.moves {
-          try console.result("  move  \(move.from) -> \(container.path.appending(move.inner))")
+        try console.list(ListExcerpt(container.moves, all: listsAll), after: "  ") {
+          "move  \($0.from) -> \(container.path.appending($0.inner))"
         }
-        for item in container.trashRestores {
-          try console.result(
-            "  restored from the trash  \(container.path.appending(item.inner))  "
-              + "\(item.dataClass.rawValue), \(Sizes.count(item.totals.files, "file")), "
-              + Sizes.text(item.totals.bytes))
+        try list(container.trashRestores, size: \.totals) { item in
+          "restored from the trash  \(container.path.appending(item.inner))  "
+            + text(item.dataClass, item.totals)
         }
-        for remark in container.notMoved { console.note("\(remark.path): \(remark.remark)") }
-        for link in container.links {
-          try console.result("  link  \(link.path): \(link.before) -> \(link.after)")
+        console.remarks(container.notMoved, as: .note(""), all: listsAll)
+        try console.list(ListExcerpt(container.links, all: listsAll), after: "  ") {
+          "link  \($0.path): \($0.before) -> \($0.after)"
         }
-        for link in container.foreignLinks {
-          console.note("\(link.path): \(link.remark), outside the moved containers")
+        console.remarks(container.foreignLinks, as: .note(""), all: listsAll) {
+          "\($0.path): \($0.remark), outside the moved containers"
         }
       }
-      for group in plan.restore?.leftGroups ?? [] {
-        console.note(
-          "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
-      }
-      for note in plan.notes { console.note("\(note.path): \(note.remark)") }
+      console.note(leftGroups: plan.restore?.leftGroups ?? [], all: listsAll)
+      console.remarks(plan.notes, as: .note(""), all: listsAll)
+    }
+
+    /// Prints a line for each element: all, or the largest. Those of size 0 are also of interest.
+    private func list<Element>(
+      _ elements: [Element], size: (Element) -> EntryTotals, line: (Element) -> String
+    ) throws {
+      let excerpt = ListExcerpt(
+        elements, all: listsAll, isEmpty: { _ in false }, size: { size($0).bytes })
+      try console.list(excerpt, after: "  ", line: line)
+    }
+
+    private func text(_ dataClass: DataClass, _ totals: EntryTotals) -> String {
+      "\(dataClass.rawValue), \(Sizes.count(totals.files, "file")), \(Sizes.text(totals.bytes))"
     }
 
     private func sums(isDone: Bool) throws {

@@ -43,6 +43,7 @@ struct RollbackCommand: AppChangeCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
@@ -62,9 +63,11 @@ struct RollbackCommand: AppChangeCommand {
     let source = try opened.map { opened in
       (repository: opened.repository, reader: try opened.repository.beginCarefulReading())
     }
-    let plan = try run.preparation.rollbackPlan(
-      request, savingTo: run.repository?.storage, from: source,
-      heads: opened?.repository.hostHeadCache)
+    let plan = try progress.plan(output) { isStopping in
+      try run.preparation.rollbackPlan(
+        request, savingTo: run.repository?.storage, from: source,
+        heads: opened?.repository.hostHeadCache, isStopping: isStopping)
+    }
     return try run.finish(plan, console, from: source?.reader) { try $0.run() }
   }
 }

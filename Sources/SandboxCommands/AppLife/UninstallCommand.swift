@@ -31,6 +31,7 @@ struct UninstallCommand: AppChangeCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
@@ -66,6 +67,7 @@ struct OffloadCommand: AppChangeCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 

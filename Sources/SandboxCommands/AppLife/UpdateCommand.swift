@@ -44,6 +44,7 @@ struct UpdateCommand: AppChangeCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 

@@ -13,12 +13,16 @@ extension BackupCommand {
     private let plan: BackupPlan
     private let report: BackupReport?
     private let owners: ListExcerpt<BackupPlan.OwnerSummary>
+    private let exclusions: BackupPlan.OwnerExclusions
     private let places: RealPaths
+    private let listsAll: Bool
 
     init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
       self.plan = plan
       self.report = report
+      self.listsAll = listsAll
       places = RealPaths(plan.device)
+      exclusions = BackupPlan.OwnerExclusions(plan)
       owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
         owner.excluded.reduce(into: owner.included.bytes) { $0.addClamping($1.totals.bytes) }
       }
@@ -36,20 +40,20 @@ extension BackupCommand {
         tellOfTheDevice(console)
       }
       if let report { console.warn(of: report.damagedIndexes) }
-      for remark in report?.unreadable ?? plan.unreadable {
-        console.warning("not in the snapshot: \(places.text(remark))")
-      }
+      console.remarks(
+        report?.unreadable ?? plan.unreadable, as: .warning("not in the snapshot: "),
+        all: listsAll, text: places.text)
       let warnings = report?.warnings ?? plan.warnings
       if isQuiet {
         guard isStrict else { return }
-        for remark in warnings { console.warning(places.text(remark)) }
+        console.remarks(warnings, as: .warning(""), all: listsAll, text: places.text)
         return
       }
       let told = Set((report?.databasesUnlocked ?? []).map(\.path))
-      for remark in warnings where !told.contains(remark.path) {
-        console.note(places.text(remark))
-      }
-      for remark in report?.remarks ?? [] { console.note(remark) }
+      console.remarks(
+        warnings.filter { !told.contains($0.path) }, as: .note(""), all: listsAll,
+        text: places.text)
+      console.list(report?.remarks ?? [], as: .note(""), all: listsAll, text: \.self)
     }
 
     /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
@@ -61,13 +65,14 @@ extension BackupCommand {
             + "kind that the layout \(plan.device.layout.rawValue) does not know; "
             + "'--layout folder --root <dir>' backs up any directory")
       }
-      for finding in plan.device.findings {
+      let findings = plan.device.findings.filter { finding in
         switch finding.code {
         case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .excluded, .anotherLayout:
-          console.note("\(finding.path): \(finding.reason)")
-        default: break
+          true
+        default: false
         }
       }
+      console.list(findings, as: .note(""), all: listsAll) { "\($0.path): \($0.reason)" }
     }
 
     private var heading: String {
@@ -85,7 +90,7 @@ extension BackupCommand {
       ])
       for owner in owners.shown {
         table.add([
-          Self.name(owner.path), Sizes.text(owner.included.bytes), plan.reasonText(owner),
+          Self.name(owner.path), Sizes.text(owner.included.bytes), exclusions.text(owner),
         ])
       }
       return table
@@ -129,48 +134,24 @@ extension BackupCommand {
   }
 }
 
-extension BackupPlan {
+extension BackupPlan.OwnerExclusions {
   /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
   /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
   /// device's directory.
-  func reasonText(_ owner: BackupPlan.OwnerSummary) -> String {
+  func text(_ owner: BackupPlan.OwnerSummary) -> String {
     var parts: [String] = []
     let left = owner.excluded.filter { $0.totals.bytes > 0 }
     if let largest = left.first {
-      let place = place(of: largest.dataClass, in: owner.path).map { " (\($0))" } ?? ""
-      parts.append("\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(place)")
+      let location = location(of: largest.dataClass, in: owner.path).map {
+        " (\(ByteString(joining: $0.components.suffix(2))))"
+      }
+      parts.append(
+        "\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(location ?? "")")
       let rest = left.dropFirst().lazy.map(\.totals.bytes).clampedSum
       if rest > 0 { parts.append("\(Sizes.text(rest)) more") }
     }
-    if let elsewhere = elsewhere(owner.path) { parts.append("on \(elsewhere)") }
+    if let outside = outside(owner.path) { parts.append("on \(Paths.text(outside))") }
     return parts.joined(separator: ", ")
-  }
-
-  /// Returns the end of the path of the largest excluded directory of a class; nil if the class
-  /// alone implies the location.
-  private func place(of dataClass: DataClass, in owner: ByteString) -> String? {
-    if dataClass == .cache || dataClass == .temporary { return nil }
-    let directories = excluded.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
-    for directory in directories {
-      guard let scan = scans.first(where: { directory.path.isWithin($0.container.logicalPrefix) })
-      else { continue }
-      let path = directory.path.components.dropFirst(scan.container.logicalPrefix.components.count)
-      guard let index = scan.index(of: ByteString(joining: path)), index > 0,
-        scan.entries[index].verdicts.keep.dataClass == dataClass
-      else { continue }
-      return ByteString(joining: path.suffix(2)).description
-    }
-    return nil
-  }
-
-  /// Returns the location of a container of the app that a symbolic link places outside of the
-  /// device's directory.
-  private func elsewhere(_ owner: ByteString) -> String? {
-    let container = scans.lazy.map(\.container).first { container in
-      container.logicalPrefix.isWithin(owner) && !container.path.isAbsolute
-        && !container.absolutePath.isWithin(device.root)
-    }
-    return container.map { Paths.text($0.absolutePath) }
   }
 }
 
@@ -225,8 +206,8 @@ extension Snapshot {
 
 extension BackupPlan {
   /// The plan as `backup --dry-run --json` prints it.
-  var json: JSON {
-    .object(
+  var json: JSONStream {
+    var stream = JSONStream(
       [
         JSON.Member("device", .string(device.identity.description)),
         JSON.Member("layout", .string(device.layout.rawValue)),
@@ -234,11 +215,15 @@ extension BackupPlan {
         JSON.Member("policy", .string(policy.name)),
         JSON.Member("policy_digest", .string(policy.digest.hex)),
         JSON.Member("keeps", includedTotals.json), JSON.Member("leaves_out", excludedTotals.json),
-        JSON.Member("owners", .array(summaries.map(\.json))),
-        JSON.Member("left_out", .array(excluded.map(\.json))),
-        JSON.Member("unreadable", RealPaths(device).json(unreadable)),
-        JSON.Member("warnings", RealPaths(device).json(warnings)),
       ])
+    stream.add("owners", .elements(summaries.lazy.map(\.json)))
+    stream.add("left_out", .elements(excluded.lazy.map(\.json)))
+    stream.add([
+      JSON.Member("unreadable", RealPaths(device).json(unreadable)),
+      JSON.Member("warnings", RealPaths(device).json(warnings)),
+      JSON.Member("system_containers", .array(device.systemContainers.map(\.json))),
+    ])
+    return stream
   }
 }
 
@@ -254,8 +239,8 @@ extension BackupPlan.OwnerSummary {
 
 extension BackupReport {
   /// Returns the report as `backup --json` prints it.
-  func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSON {
-    [
+  func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSONStream {
+    let head: JSON = [
       "snapshot": snapshot.map { .string($0.id.hex) } ?? .null,
       "parent": snapshot?.snapshot.parent.map { .string($0.hex) } ?? .null,
       "files": .integer(Int64(files)), "entries": .integer(Int64(entries)),
@@ -267,7 +252,9 @@ extension BackupReport {
       "warnings": RealPaths(plan.device).json(warnings),
       "remarks": .array((remarks + damagedIndexes.map(\.description)).map { .string($0) }),
       "same_disk": .bool(isOnSameDisk),
-      "plan": plan.json,
     ]
+    var stream = JSONStream(head.members ?? [])
+    stream.add("plan", .object(plan.json))
+    return stream
   }
 }

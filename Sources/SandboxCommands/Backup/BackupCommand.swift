@@ -178,7 +178,8 @@ struct BackupCommand: SandboxCommand {
     let counters = ProgressCounters()
     let outcome = try progress.run(counters, output) { isStopping in
       try backup.run(
-        source, request(counters, isStopping), waiting: lockWait?.seconds ?? 0, again: again)
+        source, request(counters, isStopping), waiting: lockWait?.seconds ?? 0, again: again,
+        didFindRisk: console.warning)
     }
     console.tell(outcome.interrupted, of: outcome.plan.device)
     let wasInterrupted = outcome.interrupted.isPending

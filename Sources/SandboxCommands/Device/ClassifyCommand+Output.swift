@@ -46,10 +46,7 @@ extension ClassifyCommand {
       let excerpt = ListExcerpt(files, all: false) {
         scan.containers[$0.container].entries[$0.index].status.size
       }
-      for file in excerpt.shown {
-        try console.result(line(file.index, of: scan.containers[file.container]))
-      }
-      if let remainder = excerpt.remainder { try console.result(remainder) }
+      try console.list(excerpt) { line($0.index, of: scan.containers[$0.container]) }
     }
 
     private func line(_ index: Int, of container: ContainerScan) -> String {

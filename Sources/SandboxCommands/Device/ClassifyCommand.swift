@@ -48,6 +48,7 @@ struct ClassifyCommand: SandboxCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var list: ListOptions
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -65,15 +66,30 @@ struct ClassifyCommand: SandboxCommand {
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
     let place = try path.map { try DevicePath($0, on: found).logical }
-    let scan = DeviceScan.run(
-      found, policy: compiled, within: place,
-      options: ScanOptions(destination: try verdict.destination, view: verdict.view))
+    let scan = try scan(found, compiled, within: place)
     let result = Entries(scan, within: place, view: verdict.view, console)
     try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
     let places = RealPaths(found)
-    let unreadable = scan.containers.flatMap(\.unreadableByLogicalPath)
-    for remark in unreadable { console.warning("not classified: \(places.text(remark))") }
+    let unreadable = scan.containers.flatMap(\.unreadableByLogicalPath).filter { remark in
+      guard let path = place?.bytes else { return true }
+      return remark.path.isWithin(path) || path.isWithin(remark.path)
+    }
+    console.remarks(
+      unreadable, as: .warning("not classified: "), all: list.all, text: places.text)
     return unreadable.isEmpty ? .done : .doneInPart
+  }
+
+  /// Scans a path of a device, or the whole device.
+  private func scan(
+    _ device: Device, _ policy: CompiledPolicy, within place: LogicalPath?
+  ) throws -> DeviceScan {
+    let destination = try verdict.destination
+    return try progress.plan(output) { isStopping in
+      DeviceScan.run(
+        device, policy: policy, within: place,
+        options: ScanOptions(
+          destination: destination, view: verdict.view, isStopping: isStopping))
+    }
   }
 }
 

@@ -46,6 +46,28 @@ struct ProgressOptions: ParsableArguments {
     return try body(StopSignals.isStopping)
   }
 
+  /// Plans an operation, or scans for a query, with a progress display. Shows the progress in
+  /// directories, whose number is not known in advance. A signal ends the command.
+  ///
+  /// - Parameter body: the planning, which begins no change. It calls `isStopping` for each
+  ///   directory, and may return an unusable result once that returns true.
+  func plan<Result>(
+    _ output: OutputOptions, body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
+  ) throws -> Result {
+    let counters = ProgressCounters(of: "directory")
+    return try run(counters, output) { isStopping in
+      let result = try body {
+        counters.didHandle(files: 1)
+        return isStopping()
+      }
+      if isStopping() {
+        throw OperationError(
+          .interrupted, "the command was interrupted while it scanned", hint: "run it again")
+      }
+      return result
+    }
+  }
+
   private func manner(_ output: OutputOptions) -> ProgressDisplay.Manner {
     if output.json { return verbose ? .events : .onRequest }
     return output.quiet ? .onRequest : ProgressDisplay.Manner(isVerbose: verbose)

@@ -73,11 +73,51 @@ final class Console {
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
 
+  /// Writes one JSON object as a line of the result, piece by piece.
+  func result(_ object: JSONStream) throws {
+    try object.write { try output.write($0.span) }
+    try result("")
+  }
+
   /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
   func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
-    let excerpt = ListExcerpt(paths, all: all)
-    for path in excerpt.shown { try result(word + path.description) }
+    try list(ListExcerpt(paths, all: all), after: word, line: \.description)
+  }
+
+  /// Writes a line for each element of an excerpt, and one about the others, each after a word.
+  func list<Element>(
+    _ excerpt: ListExcerpt<Element>, after word: String = "", line: (Element) -> String
+  ) throws {
+    for element in excerpt.shown { try result(word + line(element)) }
     if let remainder = excerpt.remainder { try result(word + remainder) }
+  }
+
+  /// A message of a kind with the words before its subject.
+  enum Message {
+    case note(String)
+    case warning(String)
+  }
+
+  /// Prints remarks on paths as messages: all, or the first ones and a count of the others. With
+  /// `isJSON` all.
+  func remarks(
+    _ remarks: some Collection<PathRemark>, as message: Message, all: Bool,
+    text: (PathRemark) -> String = { "\($0.path): \($0.remark)" }
+  ) {
+    list(remarks, as: message, all: all, text: text)
+  }
+
+  /// Prints a list as messages in the same way.
+  func list<Element>(
+    _ elements: some Collection<Element>, as message: Message, all: Bool, text: (Element) -> String
+  ) {
+    let excerpt = ListExcerpt(elements, all: all || isJSON)
+    for line in excerpt.shown.map(text) + [excerpt.remainder].compactMap(\.self) {
+      switch message {
+      case .note(let words): note(words + line)
+      case .warning(let words): warning(words + line)
+      }
+    }
   }
 
   /// Prints a message that is not a result.

@@ -41,7 +41,8 @@ struct Table {
 }
 
 /// The part of a list that text output shows: the largest elements, in order of size, and totals of
-/// the others. A short list is shown whole, in its own order.
+/// the others. Empty elements are counted, unless there are no others. A short list is shown in its
+/// own order.
 struct ListExcerpt<Element> {
   /// The elements to show.
   let shown: [Element]
@@ -49,21 +50,28 @@ struct ListExcerpt<Element> {
   let hidden: Int
   /// The sizes of the hidden elements, in bytes.
   let hiddenBytes: UInt64
-  /// The number of elements of size 0 that are not shown.
+  /// The number of empty elements, which are not shown.
   let empty: Int
 
   /// The maximum number of elements to show.
   static var limit: Int { 20 }
 
   /// Selects the largest elements by size in bytes, and the first of equal ones.
-  init(_ elements: [Element], all: Bool, size: (Element) -> UInt64) {
-    guard !all, elements.count > Self.limit else {
+  ///
+  /// - Parameter isEmpty: whether an element is only counted (default: if its size is 0).
+  init(
+    _ elements: [Element], all: Bool, isEmpty: ((Element) -> Bool)? = nil,
+    size: (Element) -> UInt64
+  ) {
+    let sizes = elements.map(size)
+    var largest = elements.indices.filter { index in
+      isEmpty.map { !$0(elements[index]) } ?? (sizes[index] > 0)
+    }
+    guard !all, elements.count > Self.limit || !largest.isEmpty else {
       (shown, hidden, hiddenBytes, empty) = (elements, 0, 0, 0)
       return
     }
-    let sizes = elements.map(size)
-    let largest = elements.indices.filter { sizes[$0] > 0 }
-      .sorted { (sizes[$1], $0) < (sizes[$0], $1) }
+    if largest.count > Self.limit { largest.sort { (sizes[$1], $0) < (sizes[$0], $1) } }
     shown = largest.prefix(Self.limit).map { elements[$0] }
     hidden = max(0, largest.count - Self.limit)
     hiddenBytes = largest.dropFirst(Self.limit).map { sizes[$0] }.clampedSum

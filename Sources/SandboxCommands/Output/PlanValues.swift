@@ -72,6 +72,15 @@ extension Console {
   }
 }
 
+extension Console {
+  /// Prints the groups that a restore keeps unchanged.
+  func note(leftGroups: [DeviceRestorePlan.LeftGroup], all: Bool) {
+    list(leftGroups, as: .note("skipped: "), all: all) { group in
+      "\(group.path): \(group.reason); '--with-groups' includes it"
+    }
+  }
+}
+
 extension RestoreTotals {
   var json: JSON {
     [

@@ -59,7 +59,7 @@ extension PurgeCommand {
 
     private func list(_ volume: PurgeVolume) throws {
       let excerpt = ListExcerpt(volume.chosen, all: listsAll) { plan.units[Int($0)].bytes }
-      for place in excerpt.shown {
+      try console.list(excerpt) { place in
         let unit = plan.units[Int(place)]
         let size = Sizes.text(unit.bytes)
         let columns = [
@@ -69,11 +69,9 @@ extension PurgeCommand {
         ]
         let over = unit.overQuota > 0 ? " (over its quota)" : ""
         let path = plan.path(of: unit)
-        try console.result(
-          columns.joined(separator: "  ") + "  \(path)" + (unit.kind == .directory ? "/" : "")
-            + over)
+        return columns.joined(separator: "  ") + "  \(path)"
+          + (unit.kind == .directory ? "/" : "") + over
       }
-      if let remainder = excerpt.remainder { try console.result(remainder) }
     }
 
     private func pad(_ text: String, _ width: Int) -> String {
@@ -84,11 +82,9 @@ extension PurgeCommand {
     func report(_ report: PurgeReport) throws {
       if !isQuiet {
         let excerpt = ListExcerpt(report.parties, all: listsAll, size: \.bytes)
-        for party in excerpt.shown {
-          let units = Sizes.count(party.units, "unit")
-          try console.result("  \(Sizes.text(party.bytes))  \(party.name)  \(units)")
+        try console.list(excerpt, after: "  ") { party in
+          "\(Sizes.text(party.bytes))  \(party.name)  \(Sizes.count(party.units, "unit"))"
         }
-        if let remainder = excerpt.remainder { try console.result("  " + remainder) }
         for volume in report.volumes {
           let after = volume.after.map { ", \(Sizes.text($0)) free now" } ?? ""
           try console.result(
@@ -98,15 +94,14 @@ extension PurgeCommand {
       }
       try tellRunning(report.running + plan.runningParties)
       let places = RealPaths(plan.scan.device)
-      for remark in report.changed { console.note("skipped: \(places.text(remark))") }
-      for remark in report.failed { console.warning("not deleted: \(places.text(remark))") }
+      console.remarks(report.changed, as: .note("skipped: "), all: listsAll, text: places.text)
+      console.remarks(
+        report.failed, as: .warning("not deleted: "), all: listsAll, text: places.text)
     }
 
     private func tellRunning(_ running: [PathRemark]) throws {
       if isQuiet { return }
-      let excerpt = ListExcerpt(running, all: listsAll)
-      for remark in excerpt.shown { console.note("skipped: \(remark.path): \(remark.remark)") }
-      if let remainder = excerpt.remainder { console.note("skipped: " + remainder) }
+      console.remarks(running, as: .note("skipped: "), all: listsAll)
     }
 
     /// Prints the volumes whose goal is not met, and the next level.

@@ -44,6 +44,7 @@ extension TrashCommand {
     }
 
     @OptionGroup var device: DeviceOptions
+    @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
@@ -51,13 +52,21 @@ extension TrashCommand {
       for choice in try device.choices() {
         let found = try choice.find()
         console.warn(ofInterruptedOn: found)
-        for item in try Trash(of: found).items() {
-          isEmpty = false
-          try output.json
-            ? console.result(item.json(of: found.root)) : console.result(item.text)
-          if output.json { continue }
-          for directory in item.directories { try console.result("  \(Paths.text(directory))") }
+        let items = try Trash(of: found).items()
+        if !items.isEmpty { isEmpty = false }
+        if output.json {
+          for item in items { try console.result(item.json(of: found.root)) }
+          continue
         }
+        // An operation whose trash has no bytes is listed as well: its trash can be emptied.
+        let excerpt = ListExcerpt(
+          items, all: list.all, isEmpty: { _ in false }, size: \.totals.bytes)
+        for item in excerpt.shown {
+          try console.result(item.text)
+          try console.list(
+            ListExcerpt(item.directories, all: list.all), after: "  ", line: Paths.text)
+        }
+        if let remainder = excerpt.remainder { try console.result(remainder) }
       }
       if isEmpty, !output.json, !output.quiet { try console.result("the trash is empty") }
       return .done
@@ -102,6 +111,7 @@ extension TrashCommand {
     @Flag(name: .shortAndLong, help: "Show what would be deleted, without deleting.")
     var dryRun = false
 
+    @OptionGroup var list: ListOptions
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
@@ -125,7 +135,9 @@ extension TrashCommand {
 
     private func tell(_ outcome: Trash.EmptyingResult, _ console: Console) throws {
       if output.json { return try console.result(outcome.json) }
-      for (id, reason) in outcome.failed { console.warning("not deleted: \(id): \(reason)") }
+      console.list(outcome.failed, as: .warning("not deleted: "), all: list.all) {
+        "\($0.id): \($0.reason)"
+      }
       if output.quiet { return }
       let operations = Sizes.count(outcome.removed.count, "operation")
       try console.result(

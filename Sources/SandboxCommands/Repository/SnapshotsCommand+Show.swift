@@ -61,8 +61,8 @@ extension SnapshotsCommand.Show {
         + section("excluded", excluded)
         + section("not in the snapshot: could not be read", notes(snapshot.unreadable))
         + section("warnings", notes(snapshot.warnings))
-        + section("mounts not entered", snapshot.mounts.map(\.description))
-        + section("databases", snapshot.databases.map { "\($0.path): \($0.how.shown)" })
+        + section("mounts not entered", list(snapshot.mounts, line: \.description))
+        + section("databases", list(snapshot.databases) { "\($0.path): \($0.how.shown)" })
     }
 
     private func section(_ title: String, _ lines: [String]) -> [String] {
@@ -70,7 +70,12 @@ extension SnapshotsCommand.Show {
     }
 
     private func notes(_ notes: [PathNote]) -> [String] {
-      notes.map { "\($0.path): \($0.note.shown)" }
+      list(notes) { "\($0.path): \($0.note.shown)" }
+    }
+
+    private func list<Element>(_ elements: [Element], line: (Element) -> String) -> [String] {
+      let excerpt = ListExcerpt(elements, all: listsAll)
+      return excerpt.shown.map(line) + [excerpt.remainder].compactMap(\.self)
     }
 
     private var head: [String] {
@@ -114,12 +119,11 @@ extension SnapshotsCommand.Show {
     }
 
     private var apps: [String] {
-      let excerpt = ListExcerpt(snapshot.apps, all: listsAll)
-      return excerpt.shown.map { app in
+      list(snapshot.apps) { app in
         let version = [app.version, app.build.map { "(\($0))" }].compactMap { $0 }
         let words = [app.identifier, app.name ?? "", version.joined(separator: " ")]
         return words.filter { !$0.isEmpty }.joined(separator: "  ").shown
-      } + [excerpt.remainder].compactMap(\.self)
+      }
     }
 
     private var classes: [String] {

@@ -29,6 +29,7 @@ struct StatsCommand: SandboxCommand {
   var snapshot: String?
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
@@ -60,7 +61,7 @@ struct StatsCommand: SandboxCommand {
     if output.json {
       try console.result(statistics.json(stored))
     } else {
-      for line in statistics.table.lines { try console.result(line) }
+      for line in statistics.lines(listsAll: list.all) { try console.result(line) }
     }
     return statistics.damaged == 0 ? .done : .damaged
   }
@@ -118,11 +119,13 @@ extension RepositoryStatistics.BlobTotals {
 }
 
 extension SnapshotStatistics {
-  /// Files and bytes by owner and class, the largest of an owner first, and the total.
-  var table: Table {
+  /// Returns files and bytes by owner and class, the largest of an owner first, and the total; of
+  /// many rows the largest.
+  func lines(listsAll: Bool) -> [String] {
     var table = Table([("", .left), ("class", .left), ("files", .right), ("size", .right)])
+    let excerpt = ListExcerpt(rows, all: listsAll, size: \.bytes)
     var last: ByteString?
-    for row in rows {
+    for row in excerpt.shown {
       table.add([
         row.owner == last ? "" : row.owner.description, row.dataClass, Sizes.count(row.files),
         Sizes.text(row.bytes),
@@ -133,7 +136,9 @@ extension SnapshotStatistics {
       "total", "", Sizes.count(rows.reduce(0) { $0 + $1.files }),
       Sizes.text(rows.lazy.map(\.bytes).clampedSum),
     ])
-    return table
+    var lines = table.lines
+    if let remainder = excerpt.remainder { lines.insert(remainder, at: lines.count - 1) }
+    return lines
   }
 
   /// Returns the statistics as `stats SNAP --json` prints them.

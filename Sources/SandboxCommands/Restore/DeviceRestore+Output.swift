@@ -69,11 +69,14 @@ extension RestoreCommand {
     }
 
     private func tellParts(_ console: Console) throws {
-      let excerpt = ListExcerpt(plan.parts, all: listsAll) { part in
+      let bytes = { (part: PlannedPart) in
         [part.plan.creates.bytes, part.plan.replaces.bytes, part.plan.leaves.bytes].clampedSum
       }
-      for part in excerpt.shown { try console.result(Self.line(part)) }
-      if let remainder = excerpt.remainder { try console.result(remainder) }
+      // A part of which something is deleted is never empty.
+      let excerpt = ListExcerpt(
+        plan.parts, all: listsAll, isEmpty: { bytes($0) == 0 && $0.plan.deletes.entries == 0 },
+        size: bytes)
+      try console.list(excerpt, line: Self.line)
     }
 
     private static func line(_ part: PlannedPart) -> String {
@@ -87,20 +90,17 @@ extension RestoreCommand {
     }
 
     private func tellRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
-      for remark in damaged { console.warning("damaged: \(places.text(remark))") }
-      for remark in failed { console.warning("not restored: \(places.text(remark))") }
+      console.remarks(damaged, as: .warning("damaged: "), all: listsAll, text: places.text)
+      console.remarks(failed, as: .warning("not restored: "), all: listsAll, text: places.text)
     }
 
     private func tellNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
-      for remark in spared { console.note("not deleted: \(places.text(remark))") }
-      for remark in plan.left { console.note("skipped: \(remark.path): \(remark.remark)") }
-      for group in plan.leftGroups {
-        console.note(
-          "skipped: \(group.path): \(group.reason); '--with-groups' includes it")
-      }
-      for remark in plan.remarks(\.relinked) { console.note("\(remark.path): \(remark.remark)") }
-      for remark in plan.remarks(\.foreignLinks) {
-        console.note("\(remark.path): \(remark.remark), outside the snapshot's containers")
+      console.remarks(spared, as: .note("not deleted: "), all: listsAll, text: places.text)
+      console.remarks(plan.left, as: .note("skipped: "), all: listsAll)
+      console.note(leftGroups: plan.leftGroups, all: listsAll)
+      console.remarks(plan.remarks(\.relinked), as: .note(""), all: listsAll)
+      console.remarks(plan.remarks(\.foreignLinks), as: .note(""), all: listsAll) {
+        "\($0.path): \($0.remark), outside the snapshot's containers"
       }
       console.note(excludedData: plan.excludedData)
     }
@@ -150,24 +150,28 @@ extension DeviceRestorePlan {
 
   /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
   /// volume.
-  func json(_ needs: [VolumeNeed]) -> JSON {
-    .object(
+  func json(_ needs: [VolumeNeed]) -> JSONStream {
+    var stream = JSONStream(
       head + [
         JSON.Member("restores", total(\.creates).json),
         JSON.Member("replaces", total(\.replaces).json),
         JSON.Member("leaves", total(\.leaves).json),
         JSON.Member("deletes", total(\.deletes).json),
-        JSON.Member(
-          "replaced", .array(parts.flatMap(\.replacedPaths).map { .object(JSON.path($0)) })),
-        JSON.Member(
-          "deleted", .array(parts.flatMap(\.deletedPaths).map { .object(JSON.path($0)) })),
-        JSON.Member("damaged", RealPaths(self).json(damaged)),
-        JSON.Member("failed", RealPaths(self).json(remarks(\.blocked))),
-        JSON.Member("not_deleted", RealPaths(self).json(remarks(\.spared))),
-        JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
-        JSON.Member("running", .array(runningProcesses().map(\.json))),
-        JSON.Member("space", .array(needs.map(\.json))),
       ])
+    let (replaced, deleted) = (
+      parts.lazy.flatMap(\.replacedPaths), parts.lazy.flatMap(\.deletedPaths)
+    )
+    stream.add("replaced", .elements(replaced.map { .object(JSON.path($0)) }))
+    stream.add("deleted", .elements(deleted.map { .object(JSON.path($0)) }))
+    stream.add([
+      JSON.Member("damaged", RealPaths(self).json(damaged)),
+      JSON.Member("failed", RealPaths(self).json(remarks(\.blocked))),
+      JSON.Member("not_deleted", RealPaths(self).json(remarks(\.spared))),
+      JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
+      JSON.Member("running", .array(runningProcesses().map(\.json))),
+      JSON.Member("space", .array(needs.map(\.json))),
+    ])
+    return stream
   }
 }
 

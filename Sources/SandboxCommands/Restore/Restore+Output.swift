@@ -9,9 +9,9 @@ extension RestorePlan {
     try console.list("replace  ", replacedPaths, all: listsAll)
     try console.list("delete   ", deletedPaths, all: listsAll)
     try console.list("rename   ", displaced.map(\.path), all: listsAll)
-    for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
-    for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
-    for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
+    console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
+    console.remarks(blocked, as: .warning("not restored: "), all: listsAll)
+    console.remarks(spared, as: .note("not deleted: "), all: listsAll)
     console.note(excludedData: excludedData)
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
@@ -23,13 +23,13 @@ extension RestorePlan {
 
 extension RestoreReport {
   /// Prints the result and the problems.
-  func tell(_ plan: RestorePlan, _ console: Console, quiet: Bool) throws {
-    for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
-    for remark in failed { console.warning("not restored: \(remark.path): \(remark.remark)") }
+  func tell(_ plan: RestorePlan, _ console: Console, quiet: Bool, listsAll: Bool) throws {
+    console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
+    console.remarks(failed, as: .warning("not restored: "), all: listsAll)
     tellLosses(plan, console)
     if quiet { return }
-    for remark in spared { console.note("not deleted: \(remark.path): \(remark.remark)") }
-    for remark in displaced { console.note("renamed: \(remark.path): \(remark.remark)") }
+    console.remarks(spared, as: .note("not deleted: "), all: listsAll)
+    console.remarks(displaced, as: .note("renamed: "), all: listsAll)
     let id = plan.snapshot.id.hex.prefix(8)
     try console.result(
       "restored \(restored.text) from snapshot \(id) to \(plan.request.target) "
@@ -76,19 +76,22 @@ extension RestorePlan {
 
   /// Returns the plan as `restore --dry-run --json` prints it, with the space that it needs on each
   /// volume.
-  func json(_ needs: [VolumeNeed]) -> JSON {
-    .object(
+  func json(_ needs: [VolumeNeed]) -> JSONStream {
+    var stream = JSONStream(
       head + [
         JSON.Member("restores", creates.json), JSON.Member("replaces", replaces.json),
         JSON.Member("leaves", leaves.json), JSON.Member("deletes", deletes.json),
-        JSON.Member("replaced", .array(replacedPaths.map { .object(JSON.path($0)) })),
-        JSON.Member("deleted", .array(deletedPaths.map { .object(JSON.path($0)) })),
-        JSON.Member("displaced", .array(displaced.map(\.json))),
-        JSON.Member("damaged", .array(damaged.map(\.json))),
-        JSON.Member("failed", .array(blocked.map(\.json))),
-        JSON.Member("not_deleted", .array(spared.map(\.json))),
-        JSON.Member("space", .array(needs.map(\.json))),
       ])
+    stream.add("replaced", .elements(replacedPaths.lazy.map { .object(JSON.path($0)) }))
+    stream.add("deleted", .elements(deletedPaths.lazy.map { .object(JSON.path($0)) }))
+    stream.add([
+      JSON.Member("displaced", .array(displaced.map(\.json))),
+      JSON.Member("damaged", .array(damaged.map(\.json))),
+      JSON.Member("failed", .array(blocked.map(\.json))),
+      JSON.Member("not_deleted", .array(spared.map(\.json))),
+      JSON.Member("space", .array(needs.map(\.json))),
+    ])
+    return stream
   }
 }
 

@@ -106,7 +106,10 @@ struct RestoreCommand: SandboxCommand {
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
     request.deletesExcluded = place.deleteExcluded
-    let plan = try RestorePlan.make(stored, request, from: reader)
+    let plan = try progress.plan(output) { isStopping in
+      request.isStopping = isStopping
+      return try RestorePlan.make(stored, request, from: reader)
+    }
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
@@ -121,7 +124,7 @@ struct RestoreCommand: SandboxCommand {
     if output.json {
       try console.result(report.json(plan))
     } else {
-      try report.tell(plan, console, quiet: output.quiet)
+      try report.tell(plan, console, quiet: output.quiet, listsAll: list.all)
     }
     return Self.status(damaged: report.damaged, failed: report.failed)
   }
@@ -149,13 +152,19 @@ extension RestoreCommand {
       of: stored, to: place.toDevice, from: reader, protecting: [try storage.identity()],
       isPreview: dryRun)
     return try preparation.withRoot {
-      let (plan, recovery) = try preparation.plan(
-        isForced: place.force,
-        compile: { device in
-          try policy.compile(
-            for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
-            orElse: stored.snapshot.policy.name)
-        }, tell: console.tell, adapt: { try adapt(&$0, to: path, of: stored.snapshot) })
+      let (plan, recovery) = try progress.plan(output) { isStopping in
+        try preparation.plan(
+          isForced: place.force,
+          compile: { device in
+            try policy.compile(
+              for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
+              orElse: stored.snapshot.policy.name)
+          }, tell: console.tell,
+          adapt: { request in
+            try adapt(&request, to: path, of: stored.snapshot)
+            request.isStopping = isStopping
+          })
+      }
       let needs = plan.volumeNeeds(from: reader)
       console.warn(ofPerhapsTooMuch: needs)
       if dryRun {
@@ -210,7 +219,8 @@ extension RestoreCommand {
     } else {
       try DeviceText(plan, listsAll: list.all).tell(report, console, quiet: output.quiet)
     }
-    for remark in unset { console.warning("not restored: \(RealPaths(plan).text(remark))") }
+    console.remarks(
+      unset, as: .warning("not restored: "), all: list.all, text: RealPaths(plan).text)
     return Self.status(damaged: report.damaged, failed: failed + unset)
   }
 }

@@ -38,9 +38,11 @@ public enum Processes {
   /// - Parameters:
   ///   - proc: the mount point of the proc file system.
   ///   - isMeantGroup: whether a control group, by its path, matches; nil if none does.
+  ///   - directories: absolute paths, below which every file matches by the path that the kernel
+  ///     reports.
   public static func using(
     in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
-    _ isMeant: (FileIdentity) -> Bool
+    below directories: [ByteString] = [], _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> Found {
     let all = try Directory.open(path: proc)
     let own = ancestors(all)
@@ -52,7 +54,7 @@ public enum Processes {
       if let isMeantGroup, let group = groups(directory).first(where: isMeantGroup) {
         found.members.append(process(number, directory, in: group))
       }
-      look(at: number, in: directory, for: isMeant, into: &found)
+      look(at: number, in: directory, for: isMeant, below: directories, into: &found)
     }
     return found
   }
@@ -91,12 +93,12 @@ public enum Processes {
   /// Examines one process. A process that exits in the meantime uses no files.
   private static func look(
     at number: Int32, in directory: borrowing Directory, for isMeant: (FileIdentity) -> Bool,
-    into found: inout Found
+    below directories: [ByteString], into found: inout Found
   ) {
     let name = line(of: "comm", in: directory)
     do throws(SystemError) {
-      var file = try openFile(directory, isMeant)
-      if file == nil { file = try mapping(directory, isMeant) }
+      var file = try openFile(directory, below: directories, isMeant)
+      if file == nil { file = try mapping(directory, below: directories, isMeant) }
       guard let file else { return }
       found.uses.append(Use(process: number, name: name, file: file))
     } catch {
@@ -109,22 +111,28 @@ public enum Processes {
   private static let noSuchProcess: Int32 = 3
 
   private static func openFile(
-    _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
+    _ directory: borrowing Directory, below directories: [ByteString],
+    _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     for link in ["cwd", "root", "exe"] as [ByteString] {
-      if let file = try file(link, in: directory, isMeant) { return file }
+      if let file = try file(link, in: directory, below: directories, isMeant) { return file }
     }
     let descriptors = try directory.directory("fd")
     for name in try descriptors.names() {
-      if let file = try file(name, in: descriptors, isMeant) { return file }
+      if let file = try file(name, in: descriptors, below: directories, isMeant) { return file }
     }
     return nil
   }
 
   private static func file(
-    _ link: ByteString, in directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
+    _ link: ByteString, in directory: borrowing Directory, below directories: [ByteString],
+    _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     do throws(SystemError) {
+      if !directories.isEmpty {
+        let path = try directory.target(of: link)
+        if directories.contains(where: path.isWithin) { return path }
+      }
       guard isMeant(try directory.statusFollowing(link).identity) else { return nil }
       return (try? directory.target(of: link)) ?? link
     } catch {
@@ -137,7 +145,8 @@ public enum Processes {
   /// Returns a mapped file, by its path: on some file systems the device numbers in `maps` differ
   /// from those of `stat(2)`.
   private static func mapping(
-    _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
+    _ directory: borrowing Directory, below directories: [ByteString],
+    _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     let maps = try read(directory.file("maps"), limit: 16 << 20)
     var last: ArraySlice<UInt8> = []
@@ -146,9 +155,12 @@ public enum Processes {
       let path = line[start...]
       if path == last { continue }
       last = path
-      guard let target = try? directory.statusFollowing(ByteString(path)), isMeant(target.identity)
-      else { continue }
-      return ByteString(path)
+      let name = ByteString(path)
+      if directories.contains(where: name.isWithin) { return name }
+      guard let target = try? directory.statusFollowing(name), isMeant(target.identity) else {
+        continue
+      }
+      return name
     }
     return nil
   }
