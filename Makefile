@@ -52,7 +52,8 @@ run: build ## run the tour on the sample device
 
 test: deps ## run all tests, with a sample of the fault and crash points
 	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
-	Tools/test.sh "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
+	$(PYTHON) Tools/run-tests.py \
+	  "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
 
 test-all: ## run all tests, with every fault and crash point
 	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
@@ -61,7 +62,10 @@ scale: build ## run every command on a device with a container of ENTRIES files 
 	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
 
 scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 40 GB of disk)
-	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  --limit 150
+	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  1000000 --flat 1 --limit 150
 	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
 tsan: ## run the threaded suites under the thread sanitizer (half an hour)
@@ -79,8 +83,9 @@ soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) 
 	  $(SOAK_MINUTES)
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
-	SANDBOXCTL_TEST_ALL=1 SANDBOXCTL_STRESS=1 $(SWIFT) test \
+	SANDBOXCTL_TEST_ALL=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|RollbackCrashTests" \
+	  --filter "DeviceFaultTests|InterruptedRestoreTests" \
 	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|LifecycleTests.UpdateTests"
 
 soak-databases: build ## back up a database of DATABASE_MB (3000) during writes, restore and check it

@@ -59,10 +59,9 @@ let package = Package(
       name: "RecoverScript", path: "Tools",
       exclude: [
         "check-imports.py", "check-labels.py", "check-man.sh", "check-sizes.py", "check-words.py",
-        "deps.sh", "make-man.py", "readme-tour.py", "scale.py", "scale_growth.py",
+        "deps.sh", "make-man.py", "readme-tour.py", "run-tests.py", "scale.py", "scale_growth.py",
         "scale_memory.py", "soak.py", "soak_databases.py", "soak_prune.py", "soak_trees.py",
-        "structure.py",
-        "test.sh", "tour.sh",
+        "structure.py", "tour.sh",
       ],
       resources: [.embedInCode("recover.py")], swiftSettings: optimized + common),
     .target(

@@ -15,6 +15,7 @@ class Line:
     quotient: str = ""
     must: str = ""
     kept: bool | None = None  # None without a budget
+    has_failed: bool = False  # there is no measurement
 
     @classmethod
     def ratio(cls, operation, ours, peer, theirs, must, least=0.0, unit="s"):
@@ -47,6 +48,7 @@ class Line:
 
     def failing(self, why):
         self.ours = "failed: " + (why if len(why) <= 60 else why[:59] + "…")
+        self.has_failed = True
         return self
 
     def cells(self):

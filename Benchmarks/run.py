@@ -6,8 +6,8 @@ usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 
 
 Makes a release build of the program. Measures single parts first (the walk, the classifier,
 startup, a purge, an update), then for each profile restic, tar+zstd, find, cp -a and sandboxctl, in
-one run on one corpus. With --check the exit status is 1 if a budget is missed. See README.md in this
-directory.
+one run on one corpus. The exit status is 1 if a step failed, and with --check if a budget is missed.
+See README.md in this directory.
 """
 
 import argparse
@@ -42,10 +42,19 @@ def profile_lines(profile, program, options):
 
 
 def show(title, lines):
-    """Prints a table. Returns whether all of its budgets are met."""
+    """Prints a table. Returns its lines."""
     lines = list(lines)
     print(f"\n{title}\n\n{budgets.table(lines)}", flush=True)
-    return all(line.kept is not False for line in lines)
+    return lines
+
+
+def status(lines, checks):
+    """Returns the exit status: 1 if a step failed, and with `checks` if a budget is missed."""
+    failed = [line.operation for line in lines if line.has_failed]
+    if failed:
+        print(f"run: error: failed: {', '.join(failed)}", file=sys.stderr)
+    missed = checks and any(line.kept is False for line in lines)
+    return 1 if failed or missed else 0
 
 
 def main():
@@ -65,9 +74,9 @@ def main():
     parser.add_argument("--check", action="store_true", help="fail if a budget is missed")
     options = parser.parse_args()
 
-    kept = True
+    lines = []
     if options.parts:
-        kept = show("parts", parts.lines(5 * options.reps, options.parts_scale)) and kept
+        lines += show("parts", parts.lines(5 * options.reps, options.parts_scale))
     if options.profiles and not peers.harness():
         print("run: error: no bench/run_peers.py in ../shared, which provides the corpora\n"
               "run: hint: set SANDBOXCTL_SHARED, or use --profiles without a name",
@@ -77,8 +86,8 @@ def main():
     for profile in options.profiles:
         title = f"{profile}, scale {options.scale:g}, seed {options.seed}, {options.reps} " \
                 f"repetitions, {len(os.sched_getaffinity(0))} processors"
-        kept = show(title, profile_lines(profile, program, options)) and kept
-    return 1 if options.check and not kept else 0
+        lines += show(title, profile_lines(profile, program, options))
+    return status(lines, options.check)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ UUID = "0A0A0A0A-0000-4000-8000-{:012X}"
 SMALL_APPS = 30
 LEAST_SECONDS = 3.0
 # Anonymous memory (RssAnon) in bytes: a fixed part, and a part for each entry.
-BASE_MEMORY, ENTRY_MEMORY = 150e6, 600
+BASE_MEMORY, ENTRY_MEMORY = 150e6, 25
 # The minimum processor time for a comparison, in seconds, and the factor allowed over n log n.
 LEAST_COMPARED, TOLERANCE = 0.5, 3.0
 # The maximum time of the suite in seconds, for devices of up to MOST_ENTRIES entries.
@@ -421,10 +421,15 @@ def run_all(program, entries):
     return scale.rows
 
 
+def allowed_growth(least, most):
+    """Returns the factor by which a time may grow from `least` to `most` entries."""
+    return TOLERANCE * most * math.log(most) / (least * math.log(least))
+
+
 def compare_growth(small, large, sizes):
     """Fails if a step's processor time grows faster than n log n."""
     least, most = sizes
-    allowed = TOLERANCE * most * math.log(most) / (least * math.log(least))
+    allowed = allowed_growth(least, most)
     worst = (0.0, "no step takes long enough for a comparison")
     for before, after in zip(small, large, strict=True):
         if after.used < LEAST_COMPARED:

@@ -10,7 +10,6 @@ MB. Fails if a step takes more than three times as long as n log n allows, from 
 the third.
 """
 
-import math
 import os
 import pathlib
 import shutil
@@ -19,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from scale import Scale
+from scale import Scale, allowed_growth
 
 POLICY = """\
 policy: alternating
@@ -123,8 +122,7 @@ def table(title, found):
                                             for taken, memory in rows) + " |", flush=True)
         before, after = rows[-2][0], rows[-1][0]
         least, most = sizes[-2:]
-        allowed = 3 * most * math.log(most) / (least * math.log(least))
-        if after > 1 and after / max(before, 0.02) > allowed:
+        if after > 1 and after / max(before, 0.02) > allowed_growth(least, most):
             sys.exit(f"scale_growth: error: {step}: {before:.2f} s for {least}, {after:.2f} s for "
                      f"{most}: more than n log n")
     print()

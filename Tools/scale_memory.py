@@ -6,9 +6,10 @@ usage: scale_memory.py PROGRAM [ENTRIES…]
 Creates a directory of each size (100000 1000000 3000000): nine tenths of the files in directories
 of 100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry
 and prints a Markdown table: processor seconds, peak anonymous memory (RssAnon) and peak size of the
-unnamed temporary file, both in MB. `--limit MB` fails if a command exceeds that memory at the
-largest size. The files are created in the directory for temporary files; the default sizes need
-40 GB and an hour.
+unnamed temporary file, both in MB. `--limit MB` fails if a command exceeds that memory at up to
+1,000,000 entries. Fails as well if the processor time of a command grows by more than three times n
+log n from the second largest size to the largest. The files are created in the directory for
+temporary files; the default sizes need 40 GB and an hour.
 """
 
 import argparse
@@ -22,7 +23,10 @@ import sys
 import tempfile
 import time
 
-from scale import ANONYMOUS
+from scale import ANONYMOUS, LEAST_COMPARED, allowed_growth
+
+# The largest number of entries at which the limit of memory holds.
+LIMITED_ENTRIES = 1_000_000
 
 SUITE = (
     ("first backup", "backup --root {tree} --layout folder --quiet"),
@@ -128,11 +132,27 @@ def run(program, words, directory, environment):
     return seconds, memory, disk
 
 
+def faults(found, sizes, limit):
+    """Yields the commands that need too much memory or whose processor time grows too fast. `found`
+    has a row of seconds, memory and disk for each size, by command."""
+    for step, rows in found.items():
+        for size, (_, memory, _) in zip(sizes, rows, strict=True):
+            if limit and size <= LIMITED_ENTRIES and memory > limit * 1e6:
+                yield f"{step}: {memory / 1e6:.0f} MB for {size} entries, more than {limit:g} MB"
+        if len(rows) < 2:
+            continue
+        (before, after), (least, most) = (row[0] for row in rows[-2:]), sizes[-2:]
+        if after > LEAST_COMPARED and after / max(before, 0.01) > allowed_growth(least, most):
+            yield (f"{step}: {before:.2f} s of processor time for {least} entries, {after:.2f} s "
+                   f"for {most}: more than n log n")
+
+
 def main():
     parser = argparse.ArgumentParser(usage="scale_memory.py PROGRAM [ENTRIES…] [--limit MB]")
     parser.add_argument("program")
     parser.add_argument("entries", nargs="*", type=int, default=[100_000, 1_000_000, 3_000_000])
-    parser.add_argument("--limit", type=float, help="the maximum anonymous memory in MB")
+    parser.add_argument("--limit", type=float,
+                        help="the maximum anonymous memory in MB at up to 1,000,000 entries")
     parser.add_argument("--flat", type=float, default=0.1,
                         help="the share of files in one directory")
     parser.add_argument("--only", action="append", help="run only this step")
@@ -149,10 +169,9 @@ def main():
     for step, rows in found.items():
         print(f"| {step} | " + " | ".join(
             f"{row[0]:.2f} | {row[1] / 1e6:.0f} | {row[2] / 1e6:.0f}" for row in rows) + " |")
-    if options.limit:
-        over = [step for step, rows in found.items() if rows[-1][1] > options.limit * 1e6]
-        if over:
-            sys.exit(f"scale_memory: error: more than {options.limit:g} MB: {', '.join(over)}")
+    over = list(faults(found, options.entries, options.limit))
+    if over:
+        sys.exit("\n".join(f"scale_memory: error: {fault}" for fault in over))
 
 
 if __name__ == "__main__":

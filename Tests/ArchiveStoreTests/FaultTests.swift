@@ -56,7 +56,8 @@ import Testing
   }
 
   /// Each storage call of a second backup fails in turn: an error is reported, the repository can
-  /// be opened, has the first snapshot and its content, and accepts the next backup.
+  /// be opened, has the first snapshot and its content, and accepts the next backup. `make test`
+  /// tests a sample of the calls, here and below.
   @Test(arguments: [false, true]) func backupSurvivesEveryFailedStorageCall(staysBroken: Bool)
     throws
   {
@@ -67,12 +68,12 @@ import Testing
     try counted.back(up: files, sequence: 2)
     let count = counting.calls
     var failures = 0
-    for number in 1...(count + 1) {
+    for number in Sampling.steps(3, upTo: count + 1, "storage") {
       if try isFailure(number, staysBroken) { failures += 1 }
     }
     // Only operations after the snapshot may fail without an error: merging the index and removing
     // the lease.
-    #expect(failures >= 25)
+    #expect(failures >= 25 / Sampling.stride(3))
   }
 
   private func isFailure(_ number: Int, _ staysBroken: Bool) throws -> Bool {
@@ -124,7 +125,7 @@ import Testing
       try repository.back(up: [("a", [1, 2]), ("b", [3])], sequence: 2)
     }
     var failures = 0
-    for number in 1...(counting.count + 1) {
+    for number in Sampling.steps(4, upTo: counting.count + 1, "system calls") {
       let plan = Faults.Plan(at: number, number: 28, staysBroken: staysBroken)
       let files = [("a", [1, 2]), ("b", [UInt8]("\(number)".utf8))] as [(String, [UInt8])]
       let error = Faults.inject(plan) {
@@ -133,16 +134,18 @@ import Testing
       if error != nil { failures += 1 }
       try check(repository, path, first: first, error)
     }
-    #expect(failures > 60)
+    #expect(failures > 60 / Sampling.stride(4))
   }
 
   /// After permanent failures from any call on, no snapshot of the failed run is listed, or the
   /// error names it and says that it was written.
   @Test func failedRunNamesItsListedSnapshot() throws {
-    var (number, named) = (0, 0)
+    var (last, named) = (0, 0)
     var isDone = false
-    while !isDone, number < 500 {
-      number += 1
+    // The calls after the snapshot has its name are few: a longer stride could omit them.
+    for number in Sampling.steps(2, "the name") {
+      guard !isDone, number < 500 else { break }
+      last = number
       let directory = TemporaryDirectory()
       let storage = try LocalStorage.create(path: ByteString(directory("repo")))
       let repository = try Repository.create(in: storage, program: "test")
@@ -159,6 +162,6 @@ import Testing
       if isNamed { named += 1 }
       for id in listed { #expect(words.contains("'snapshot \(id.hex.prefix(8))'"), "\(words)") }
     }
-    #expect(isDone && named > 0, "\(number) calls, \(named) of them after the name")
+    #expect(isDone && named > 0, "\(last) calls, \(named) of them after the name")
   }
 }

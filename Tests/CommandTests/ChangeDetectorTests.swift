@@ -18,7 +18,7 @@ import Testing
     #expect(try OddTree.listing(directory, "one") == OddTree.listing(directory, "two"))
   }
 
-  @Test(arguments: [
+  private static let changes = [
     "rm two/empty", "touch two/more", "chmod 600 two/empty", "touch -d @7 two/link -h",
     "touch -d @1000000000.123456788 two/folder",
     "printf X | dd of=two/media/large.bin conv=notrunc",
@@ -26,7 +26,10 @@ import Testing
     "setfattr -n user.note -v other two/large", "setfattr -x system.posix_acl_access two/large",
     "ln -sfn folder/inner two/link", "rm two/fifo && touch two/fifo", "rmdir 'two/nothing in it'",
     "cp --sparse=never two/sparse two/full && mv two/full two/sparse && touch -r one/sparse two/sparse",
-  ])
+  ]
+
+  /// In `make test` a sample of the changes.
+  @Test(arguments: Sampling.some(of: changes, 4, "changes"))
   func changedTreesDiffer(_ change: String) throws {
     let directory = try Self.twoTrees()
     let outcome = try Program.run("/bin/bash", ["-ec", change], in: directory.url)

@@ -2,14 +2,23 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Corpora of the benchmarks with everything that backups tend to lose: one of apps with 660 MB,
-/// and small ones of many files, of databases and of media. The benchmarks' `verify_tree.py`
-/// compares the results.
+/// Corpora of the benchmarks with everything that backups tend to lose: one of apps with 66 MB (660
+/// MB in complete runs), and small ones of many files, of databases and of media. The benchmarks'
+/// `verify_tree.py` compares the results.
 @Suite(.serialized, .enabled(if: Shared.has("bench/make_corpus.py")))
 struct CorpusTests {
+  /// A directory with the corpus of apps, made once.
+  private static let apps = Result {
+    let directory = try TemporaryDirectory.shared("corpus")
+    try makeCorpus(
+      in: directory, at: "apps", profile: "apps", scale: Sampling.isWhole ? 0.2 : 0.02,
+      seed: Seeded.fresh("the corpus of apps").seed)
+    return directory
+  }
+
   @Test func deviceIsRestoredExceptExcludedData() throws {
     let cli = try CommandLine()
-    try Self.makeCorpus(cli, at: "device", seed: Seeded.fresh().seed)
+    try cli.directory.copy("apps", of: Self.apps.get(), to: "device")
     _ = try cli.succeed("init repo --plain")
     let report = try cli.json("backup --root device --repo repo --json")
     #expect((report["unreadable"] as? [Any])?.isEmpty == true)
@@ -21,7 +30,7 @@ struct CorpusTests {
 
   @Test func directoryIsRestoredCompletely() throws {
     let cli = try CommandLine()
-    try Self.makeCorpus(cli, at: "corpus", seed: Seeded.fresh().seed)
+    try cli.directory.copy("apps", of: Self.apps.get(), to: "corpus")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root corpus --repo repo")
     for pack in try cli.packs() { try Archive.check(pack) }
@@ -41,7 +50,8 @@ struct CorpusTests {
   func smallCorpusIsRestoredEachDay(_ profile: String, _ scale: Double) throws {
     let cli = try CommandLine(inMemory: true)
     let seed = Seeded.fresh().seed
-    try Self.makeCorpus(cli, at: "corpus", profile: profile, scale: scale, seed: seed)
+    try Self.makeCorpus(
+      in: cli.directory, at: "corpus", profile: profile, scale: scale, seed: seed)
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root corpus --repo repo")
     _ = try cli.succeed("restore latest:folders/corpus --to back --repo repo")
@@ -84,14 +94,13 @@ struct CorpusTests {
   }
 
   private static func makeCorpus(
-    _ cli: CommandLine, at name: String, profile: String = "apps", scale: Double = 0.2,
-    seed: UInt64
+    in directory: TemporaryDirectory, at name: String, profile: String, scale: Double, seed: UInt64
   ) throws {
     let script = Shared.path("bench/make_corpus.py")
     let outcome = try Program.run(
       "python3",
       ["-B", script, name, "--profile", profile, "--seed", "\(seed)", "--scale", "\(scale)"],
-      in: cli.directory.url)
+      in: directory.url)
     #expect(outcome.code == 0, "make_corpus.py: \(outcome.errors)")
   }
 }

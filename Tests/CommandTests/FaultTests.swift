@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Failing system calls: strace makes the n-th call of a kind fail, for n = 1, 2, 3 … until the
-/// program makes no more of them.
+/// program makes no more of them. `make test` tests a sample of the calls.
 @Suite(.serialized, .enabled(if: Strace.isPermitted))
 struct FaultTests {
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"

@@ -5,7 +5,8 @@ import Testing
 
 /// A restore in place that is killed at each of the calls that move entries into place: nothing is
 /// lost or torn, a database is never beside another database's log, read-only commands report the
-/// interruption, and `recover` or the same restore completes it.
+/// interruption, and `recover` or the same restore completes it. `make test` tests a sample of the
+/// calls.
 @Suite(.serialized, .enabled(if: Strace.isPermitted))
 struct InterruptedRestoreTests {
   private static let restore =
@@ -33,11 +34,8 @@ struct InterruptedRestoreTests {
 
   @Test func restoreKilledAtEachMoveIsRecovered() throws {
     let cli = try Self.prepare()
-    var random = Seeded.fresh()
-    let isThorough = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
     var outcomes: Set<String> = []
-    var call = isThorough ? 1 : Int.random(in: 1...3, using: &random)
-    while true {
+    for call in Sampling.steps(3, "restore in place") {
       try Directory.open(path: cli.directory.path).removeTree("tree")
       try cli.copy("now", to: "tree")
       let strace = try Strace("rename,renameat,renameat2,linkat,unlinkat", killingAt: call)
@@ -48,7 +46,6 @@ struct InterruptedRestoreTests {
       try Self.expectWhole(cli, "recovered after call \(call)")
       _ = try cli.succeed(Self.restore)
       #expect(try Self.files(cli, "tree") == Self.stored, "call \(call)")
-      call += isThorough ? 1 : 3
       #expect(call < 300)
       if call >= 300 { break }
     }

@@ -1,5 +1,4 @@
 import BuiltinPolicies
-import Foundation
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -37,7 +36,7 @@ struct KillLoop {
     }
   }
 
-  static let kills = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 200 : 20
+  static let kills = Sampling.count(20, of: 200)
 
   let before: DeviceContent
   let after: DeviceContent

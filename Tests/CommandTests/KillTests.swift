@@ -4,11 +4,10 @@ import TestSupport
 import Testing
 
 /// Operations that are killed at any moment: existing data stays intact, and the next run completes
-/// the work.
-///
-/// `make soak` does the same for longer.
+/// the work. `make test` has a few kills of each kind, `make test-all` more, and `make soak` does the
+/// same for longer.
 @Suite(.serialized) struct KillTests {
-  private static let kills = 20
+  private static let kills = Sampling.count(5, of: 20)
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
 
   @Test func killedBackupDamagesNothing() throws {
@@ -49,7 +48,8 @@ import Testing
     let cli = try Self.prepared(&random)
     let wanted = try cli.records("tree")
     let restore = "restore latest:folders/tree --repo repo --quiet --to "
-    var moments = Moments(10)
+    let kills = Sampling.count(3, of: 10)
+    var moments = Moments(kills)
     try moments.measure { _ = try cli.succeed(restore + "whole") }
     while let moment = moments.next(using: &random) {
       let name = ByteString("back-\(moments.round)")
@@ -61,7 +61,7 @@ import Testing
       #expect(try cli.records(name) == wanted, "round \(moments.round), \(moment) s")
       try cli.directory.directory.removeTree(name)
     }
-    #expect(moments.count == 10, "in \(moments.round) rounds")
+    #expect(moments.count == kills, "in \(moments.round) rounds")
     // The last kill may be after the target was moved into place and before the staging directory
     // was removed: the next restore removes it.
     _ = try cli.succeed(restore + "last")
@@ -96,7 +96,7 @@ import Testing
     let cli = try Self.prepared(&random, count: 6)
     let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
     var kills = 0
-    for number in 1...200 {
+    for number in Sampling.steps(4, "kills").prefix(while: { $0 <= 200 }) {
       try cli.copy("original", to: "into")
       let strace = try Strace("renameat,renameat2,unlinkat", killingAt: number)
       let outcome = try cli.run(Self.merge, under: strace.command)
@@ -109,7 +109,7 @@ import Testing
       try cli.directory.directory.removeTree("into")
       if outcome.code == 0 { break }
     }
-    #expect((8..<200).contains(kills), "\(kills)")
+    #expect((8 / Sampling.stride(4)..<200).contains(kills), "\(kills)")
   }
 
   // MARK: - Preparation

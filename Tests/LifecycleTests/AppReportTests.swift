@@ -3,7 +3,6 @@ import ArchiveStore
 import Backup
 import DeviceScan
 import DeviceTransaction
-import Foundation
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -29,9 +28,7 @@ import Testing
     }
   }
 
-  private static var rounds: Int {
-    ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 40 : 2
-  }
+  private static let rounds = Sampling.count(2, of: 40)
 
   private static let package = MemoryPackage(files: ["Example": "new program"])
 

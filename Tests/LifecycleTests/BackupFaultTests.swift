@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 /// Every system call and every storage operation of a backup fails in turn until the backup
-/// succeeds. Several threads run, so the n-th call may differ from run to run. `make test` tests
-/// every eighth call.
+/// succeeds. Several threads run, so the n-th call may differ from run to run. `make test` tests a
+/// sample of the calls.
 @Suite(.spreadScans) struct BackupFaultTests {
   @Test(arguments: FaultKind.all) func eachCallOfAFirstBackupFails(_ kind: FaultKind) throws {
     try run(kind, isFirst: true)
@@ -19,7 +19,7 @@ import Testing
   private func run(_ kind: FaultKind, isFirst: Bool) throws {
     var (failures, parts, last) = (0, 0, 0)
     var isThere = true
-    for call in Sampling.steps(8, "\(kind)") {
+    for call in Sampling.steps(kind.sample, "\(kind)") {
       guard isThere, call < 2000 else { break }
       last = call
       let faulty = try FaultFixture()
@@ -43,7 +43,7 @@ import Testing
       if outcome.report?.isComplete == false { parts += 1 }
       try check(faulty, outcome, wanted, what)
     }
-    let fewest = max(1, kind.fewest / Sampling.stride(8))
+    let fewest = max(1, kind.fewest / Sampling.stride(kind.sample))
     #expect(!isThere && failures >= fewest, "\(kind): \(failures) failures of \(last) calls")
     // A failed call on the source alone affects only the entry that it reads.
     if Sampling.isWhole, kind.number == 5 || kind.number == 13 {

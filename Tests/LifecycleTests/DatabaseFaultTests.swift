@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A merge into a directory with databases, while every call fails in turn: each database is either
-/// unchanged with its log or restored with its log.
+/// unchanged with its log or restored with its log. `make test` tests a sample of the calls.
 @Suite(.spreadScans) struct DatabaseFaultTests {
   /// The stored databases: one with a log, one without, one that differs from the target only in
   /// its journal, and one that the target does not have.
@@ -83,7 +83,8 @@ import Testing
       deletes: deletes)
     try write(Self.there, in: faulty, "into")
     let new = units(Self.stored)
-    let failures = try faulty.eachRestore(kind, snapshot, request) { outcome, what in
+    let fewest = kind.number == nil ? 3 : 20
+    try faulty.eachRestore(kind, snapshot, request, fewest: fewest) { outcome, what in
       let files = try found(fixture)
       for database in ["a", "b", "c", "d"] as [ByteString] {
         let isOfOneState = isOfOneState(database, units(files), outcome)
@@ -104,6 +105,5 @@ import Testing
       try fixture.directory.directory.removeTree("into")
       try write(Self.there, in: faulty, "into")
     }
-    #expect(failures >= (kind.number == nil ? 3 : 20), "\(kind): \(failures)")
   }
 }

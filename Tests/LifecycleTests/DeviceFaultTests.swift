@@ -2,7 +2,6 @@ import ArchiveStore
 import Backup
 import DeviceDiscovery
 import DeviceTransaction
-import Foundation
 import PolicyEngine
 import Restore
 import SandboxModel
@@ -12,7 +11,8 @@ import Testing
 
 /// A restore into a device in which every call fails in turn, once or from then on, as in a crash:
 /// each file is either unchanged or restored, replaced files are in the trash, `Recovery` recovers
-/// the interrupted operation, and the next restore completes it.
+/// the interrupted operation, and the next restore completes it. `make test` tests a sample of the
+/// calls.
 @Suite(.spreadScans) struct DeviceFaultTests {
   private struct Outcome {
     var report: DeviceRestoreOperation.Report?
@@ -43,11 +43,8 @@ import Testing
     let snapshot = try #require(try fixture.backup().snapshot)
     let wanted = try fixture.records("tree")
     var (finished, rolledBack) = (0, 0)
-    // CI tests some of the calls, other ones in each run; SANDBOXCTL_STRESS tests all.
     var random = Seeded.fresh("DeviceFaultTests")
-    let stride =
-      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
-      ? 1 : kind.staysBroken && kind.number == 5 ? 11 : 41
+    let stride = Sampling.stride(kind.staysBroken && kind.number == 5 ? 11 : 41)
     var call = 0
     while call < 3000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride

@@ -19,14 +19,14 @@ extension FaultFixture {
     #expect(report.isComplete, "\(report.failed) \(report.damaged)")
   }
 
-  /// Restores once for each failing call, and has each result checked. Returns the number of
-  /// failures that ended the restore or were reported.
+  /// Restores once for each failing call, or for a sample of them, and has each result checked.
+  /// Expects a minimum of failures that end the restore or are reported: `fewest` of all calls.
   func eachRestore(
     _ kind: FaultKind, _ snapshot: StoredSnapshot, _ request: RestoreRequest,
-    _ check: (RestoreOutcome, String) throws -> Void
-  ) throws -> Int {
+    fewest: Int, _ check: (RestoreOutcome, String) throws -> Void
+  ) throws {
     var failures = 0
-    for call in 1...2000 {
+    for call in Sampling.steps(kind.sample, "\(kind)").prefix(while: { $0 <= 2000 }) {
       var outcome = RestoreOutcome()
       let isThere = try kind.inject(at: call, storage) {
         do {
@@ -43,10 +43,11 @@ extension FaultFixture {
       try check(outcome, "\(what), \(outcome.error.map { "\($0)" } ?? "reported")")
       if !isThere {
         #expect(outcome.report?.isComplete == true, "\(what)")
-        return failures
+        let least = max(1, fewest / Sampling.stride(kind.sample))
+        #expect(failures >= least, "\(kind): \(failures) in \(call) calls")
+        return
       }
     }
     Issue.record("\(kind) does not end")
-    return failures
   }
 }

@@ -95,6 +95,9 @@ struct FaultKind: CustomStringConvertible, Sendable {
   /// The minimum number of calls whose failure is not handled: few for the storage.
   var fewest: Int { number == nil ? 5 : 20 }
 
+  /// The distance between two failing calls in a sample: there are few calls of the storage.
+  var sample: Int { number == nil ? 3 : 16 }
+
   var description: String {
     "\(number.map { "error \($0)" } ?? "storage")\(staysBroken ? " from then on" : "")"
   }

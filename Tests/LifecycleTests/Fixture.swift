@@ -5,6 +5,7 @@ import DeviceDiscovery
 import PolicyEngine
 import Restore
 import SandboxModel
+import Synchronization
 import SystemIO
 import TestSupport
 
@@ -25,10 +26,21 @@ struct Fixture {
   static let library = PolicyLibrary(
     BuiltinPolicies.files.map { PolicySource(name: $0.name, bytes: $0.bytes, origin: .builtin) })
 
+  /// The policies of layouts, compiled once for all tests.
+  private static let policies = Mutex<[Layout: CompiledPolicy]>([:])
+
   static func policy(
     _ layout: Layout, _ patterns: [CommandLinePattern] = []
   ) throws -> CompiledPolicy {
-    try library.compile(PolicyRequest(layout: layout, patterns: patterns))
+    guard patterns.isEmpty else {
+      return try library.compile(PolicyRequest(layout: layout, patterns: patterns))
+    }
+    return try policies.withLock { policies in
+      if let known = policies[layout] { return known }
+      let compiled = try library.compile(PolicyRequest(layout: layout))
+      policies[layout] = compiled
+      return compiled
+    }
   }
 
   /// Scans the tree as a plain directory.

@@ -6,7 +6,7 @@ import Testing
 @testable import Purge
 
 /// The freed bytes that a purge reports match the free space of the volume.
-@Suite(.serialized) struct PurgeBytesTests {
+@Suite(.serialized, .spreadScans) struct PurgeBytesTests {
   @Test(.enabled(if: try Mount.isPermitted())) func freedBytesAreRightInMemory() throws {
     let directory = try TemporaryDirectory("purge")
     let mount = try Mount(on: directory.directory, at: directory.path, "volume")

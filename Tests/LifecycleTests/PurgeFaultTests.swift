@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Each call of a purge fails once: units are deleted completely or not at all, databases keep
-/// their logs, and no failure is omitted from the report.
+/// their logs, and no failure is omitted from the report. `make test` tests a sample of the calls.
 @Suite(.spreadScans) struct PurgeFaultTests {
   private static let caches: [ByteString] = [
     "Library/Caches/img.db", "Library/Caches/img.db-wal", "Library/Caches/img.db-shm",
@@ -16,9 +16,9 @@ import Testing
   func eachCallFails(number: Int32, staysBroken: Bool) throws {
     let fixture = try PurgeFixture()
     for path in Self.kept { try fixture.put(path, kib: 1) }
-    var call = 0
-    while true {
-      call += 1
+    var last = 0
+    for call in Sampling.steps(5, "purge, error \(number)") {
+      last = call
       for path in Self.caches { try fixture.put(path, kib: 1) }
       let plan = try fixture.plan()
       #expect(plan.volumes[0].chosen.count == 3)
@@ -43,7 +43,7 @@ import Testing
         return
       }
     }
-    #expect(call > 20)
+    #expect(last > 20)
   }
 
   private func expectWhole(_ left: Set<ByteString>, _ what: String) {

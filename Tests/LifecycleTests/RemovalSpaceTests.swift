@@ -11,7 +11,7 @@ import Testing
 /// Offload, reinstall, uninstall and rollback on a volume that is full, or fills up during the
 /// operation, in bytes or in files: after the recovery, with free space again, every path of the
 /// device has its old or its new state.
-@Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
+@Suite(.serialized, .spreadScans, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct RemovalSpaceTests {
   private static let update = MemoryPackage(
     extensions: [("\(UpdateFixture.app).share", "20")], files: ["Example": "new program"])

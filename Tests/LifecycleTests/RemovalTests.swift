@@ -251,9 +251,7 @@ import Testing
     let before = try files(fixture, [.bundle, .data, .extension, .group])
     let kept = before.filter { change == .offload && !$0.key.components.contains("bundle") }
     var outcomes: Set<Bool> = []
-    let stride =
-      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
-      ? 1 : kind.staysBroken ? 9 : 17
+    let stride = Sampling.stride(kind.staysBroken ? 9 : 17)
     var random = Seeded.fresh("RemovalTests")
     var call = Int.random(in: 1...stride, using: &random)
     while call < 2000 {

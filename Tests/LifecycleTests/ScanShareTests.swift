@@ -28,16 +28,78 @@ import Testing
     }
   }
 
-  @Test func aPurgeDoesNotDependOnTheDivision() throws {
-    var left: Set<Set<ByteString>> = []
-    for variant in [ScanVariant.usual, ScanVariant(share: 1, workers: 5)] {
-      let fixture = try PurgeFixture()
-      try fill(fixture, 17)
-      let report = PurgeOperation(try purgePlan(fixture, variant, at: Host.now())).run()
-      #expect(report.failed.isEmpty && report.changed.isEmpty)
-      left.insert(try fixture.files(0).union(fixture.files(1)))
+  @Test(arguments: [17, 18] as [UInt64]) func purgesDoNotDependOnTheDivision(seed: UInt64) throws {
+    let fixture = try PurgeFixture(below: "device")
+    try fill(fixture, seed)
+    let now = Host.now()
+    let before = try fixture.files(0).union(fixture.files(1))
+    var left: [ByteString: TreeRecord]?
+    for (number, variant) in ScanVariant.all.enumerated() {
+      let name = "copy \(number)"
+      try fixture.directory.copy("device", of: fixture.directory, to: name)
+      let copy = try PurgeFixture(fixture.directory, below: ByteString(name))
+      let report = try variant.run {
+        PurgeOperation(
+          try purgePlan(copy, variant, at: now), PurgeOptions(sign: { _, _ in nil })
+        ).run()
+      }
+      #expect(report.failed.isEmpty && report.changed.isEmpty, "\(variant)")
+      let files = try copy.files(0).union(copy.files(1))
+      #expect(files.count > 10 && files.count < before.count - 10, "\(variant)")
+      let found = try records(below: copy.root, in: fixture.directory)
+      #expect(Self.differences(left ?? found, found).isEmpty, "\(variant)")
+      left = left ?? found
     }
-    #expect(left.count == 1)
+  }
+
+  /// Into a device without the containers: they are created under other names.
+  @Test(arguments: [31, 32] as [UInt64])
+  func restoresIntoADeviceDoNotDependOnTheDivision(seed: UInt64) throws {
+    let fixture = try Fixture(inMemory: true)
+    try fill(fixture, seed)
+    let stored = try #require(try backup(fixture, .usual).snapshot)
+    var first: [ByteString: TreeRecord]?
+    for (number, variant) in ScanVariant.all.enumerated() {
+      let root = ByteString("other \(number)")
+      _ = try Directory.make(
+        path: fixture.directory.path(root).appending("Containers/Data/Application"))
+      try restore(fixture, stored, variant, to: root, isInPlace: false)
+      let found = try contents(of: root, in: fixture)
+      #expect(found.count { $0.value.kind == .file } > 20, "\(variant)")
+      #expect(Self.differences(first ?? found, found).isEmpty, "\(variant)")
+      first = first ?? found
+    }
+    // What the snapshot has is as in the device that was backed up.
+    let source = try contents(of: "tree", in: fixture)
+    let restored = try #require(first).filter { $0.value.kind == .file }
+    #expect(restored.allSatisfy { source[$0.key] == $0.value })
+  }
+
+  /// In place, over files that were changed, removed and added.
+  @Test(arguments: [41, 42] as [UInt64])
+  func restoresInPlaceDoNotDependOnTheDivision(seed: UInt64) throws {
+    let fixture = try Fixture(inMemory: true)
+    try fill(fixture, seed)
+    let stored = try #require(try backup(fixture, .usual).snapshot)
+    let original = try fixture.records("tree")
+    try change(fixture, original, seed)
+    try fixture.copy("tree", to: "changed")
+    let changed = try fixture.records("changed")
+    var first: [ByteString: TreeRecord]?
+    for variant in ScanVariant.all {
+      try fixture.directory.directory.removeTree("tree")
+      try fixture.copy("changed", to: "tree")
+      try restore(fixture, stored, variant, to: "tree", isInPlace: true)
+      let found = try records(below: "tree", in: fixture.directory)
+      #expect(Self.differences(first ?? found, found).isEmpty, "\(variant)")
+      first = first ?? found
+    }
+    let found = try #require(first)
+    #expect(Self.differences(changed, found).count > 10)
+    // The content of excluded directories stays as it is now.
+    for path in Self.differences(original, found) {
+      #expect(found[path] == changed[path], "\(path)")
+    }
   }
 
   @Test(arguments: [21, 22] as [UInt64])
@@ -62,18 +124,94 @@ import Testing
     _ fixture: Fixture, _ stored: StoredSnapshot, _ variant: ScanVariant
   ) throws -> DeviceRestorePlan {
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
-    return try ScanOptions.$usualShare.withValue(variant.share) {
-      try ScanOptions.$usualWorkers.withValue(variant.workers) {
-        try DeviceRestorePlan.make(
-          stored,
-          DeviceRestoreRequest(
-            device, isInPlace: true, policy: Fixture.policy(.coreSimulator), time: Host.now()),
-          from: fixture.repository.beginReading())
-      }
+    return try variant.run {
+      try DeviceRestorePlan.make(
+        stored,
+        DeviceRestoreRequest(
+          device, isInPlace: true, policy: Fixture.policy(.coreSimulator), time: Host.now()),
+        from: fixture.repository.beginReading())
     }
   }
 
+  /// Restores a whole snapshot into a device.
+  private func restore(
+    _ fixture: Fixture, _ stored: StoredSnapshot, _ variant: ScanVariant, to root: ByteString,
+    isInPlace: Bool
+  ) throws {
+    let report = try variant.run {
+      let device = try Device.find(root: fixture.directory.path(root), layout: .coreSimulator)
+      let reader = try fixture.repository.beginReading()
+      var request = DeviceRestoreRequest(
+        device, isInPlace: isInPlace, policy: try Fixture.policy(.coreSimulator))
+      (request.deletes, request.savesFirst, request.isForced) = (true, false, true)
+      let plan = try DeviceRestorePlan.make(stored, request, from: reader)
+      return try DeviceRestoreOperation(
+        plan, from: reader,
+        saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository)
+      ).run()
+    }
+    #expect(report.parts.allSatisfy { $0.report.isComplete }, "\(variant)")
+  }
+
+  // MARK: - Comparing
+
+  /// The entries below a directory without the program's own, and without the times of directories
+  /// that the operation changes.
+  private func records(
+    below path: ByteString, in directory: TemporaryDirectory
+  ) throws -> [ByteString: TreeRecord] {
+    try TreeRecord.all(in: directory, path).filter { !$0.key.isWithin(OwnNames.directory) }
+      .mapValues { record in
+        var record = record
+        if record.kind == .directory { record.modified = Timestamp(seconds: 0) }
+        return record
+      }
+  }
+
+  /// The entries of all containers of a device by their logical paths.
+  private func contents(
+    of root: ByteString, in fixture: Fixture
+  ) throws -> [ByteString: TreeRecord] {
+    let device = try Device.find(root: fixture.directory.path(root), layout: .coreSimulator)
+    var found: [ByteString: TreeRecord] = [:]
+    for container in device.containers {
+      let inner = ByteString(
+        container.absolutePath.bytes.dropFirst(fixture.directory.path.count + 1))
+      for (path, record) in try fixture.records(inner) {
+        found[container.logicalPrefix.appending(path)] = record
+      }
+    }
+    return found
+  }
+
+  private static func differences(
+    _ one: [ByteString: TreeRecord], _ other: [ByteString: TreeRecord]
+  ) -> [ByteString] {
+    Set(one.keys).union(other.keys).filter { path in
+      guard let first = one[path], let second = other[path] else { return true }
+      return first.kind == .directory ? second.kind != .directory : first != second
+    }.sorted()
+  }
+
   // MARK: - Random devices
+
+  /// Changes a third of the files of a device, removes some, and adds others.
+  private func change(
+    _ fixture: Fixture, _ original: [ByteString: TreeRecord], _ seed: UInt64
+  ) throws {
+    var random = Seeded(seed)
+    for (path, record) in original.sorted(by: { $0.key < $1.key }) where record.kind == .file {
+      let place = ByteString("tree").appending(path)
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0, 1: try fixture.directory.write("changed since", at: place)
+      case 2:
+        let above = place.components.dropLast().reduce(fixture.directory.path) { $0.appending($1) }
+        try Directory.open(path: above).remove(place.lastComponent ?? "")
+      case 3: try fixture.directory.write("new", at: ByteString("\(place) new"))
+      default: break
+      }
+    }
+  }
 
   private func purgePlan(
     _ fixture: PurgeFixture, _ variant: ScanVariant, at now: Timestamp

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import DeviceScan
@@ -9,9 +10,13 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
   let workers: Int
 
   static let usual = ScanVariant(share: 2048, workers: 1)
-  static let all = [1, 7, usual.share].flatMap { share in
-    [1, 2, 5].map { ScanVariant(share: share, workers: $0) }
-  }
+  /// A single thread, which makes no jobs, and several with shares of one entry, of a part of a
+  /// directory, of a few directories, and of more than a container has.
+  static let all =
+    [usual]
+    + [1, 7, 50, usual.share].flatMap { share in
+      [2, 5].map { ScanVariant(share: share, workers: $0) }
+    }
 
   var testDescription: String { "share \(share), \(workers) workers" }
 
@@ -21,19 +26,32 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
     (options.share, options.workers) = (share, workers)
     return options
   }
+
+  /// Runs operations whose scans have this share and number of workers.
+  func run<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try ScanOptions.$usualShare.withValue(share) {
+      try ScanOptions.$usualWorkers.withValue(workers, operation: body)
+    }
+  }
 }
 
 /// Runs each test with a share and a number of threads that depend on the test's name, so that a
-/// failure can be repeated.
+/// failure can be repeated; in complete runs also on a seed, which is printed.
 struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
+
+  private static let offset: UInt32 = {
+    guard Sampling.isWhole else { return 0 }
+    var random = Seeded.fresh("the division of scans among threads")
+    return UInt32(truncatingIfNeeded: random.next())
+  }()
 
   @concurrent func provideScope(
     for test: Test, testCase: Test.Case?,
     performing body: @Sendable @concurrent () async throws -> Void
   ) async throws {
     let sum = "\(test.id)".utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
-    let variant = ScanVariant.all[Int(sum) % ScanVariant.all.count]
+    let variant = ScanVariant.all[Int(sum &+ Self.offset) % ScanVariant.all.count]
     try await ScanOptions.$usualShare.withValue(variant.share) {
       try await ScanOptions.$usualWorkers.withValue(variant.workers) { try await body() }
     }

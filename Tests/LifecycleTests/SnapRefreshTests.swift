@@ -121,7 +121,9 @@ struct SnapFixture {
 
 /// A refresh reads no unchanged file again, and no changed file is mistaken for an old one
 /// (docs/decisions/0007-copied-revisions.md).
-@Suite(.enabled(if: SnapFixture.hasBirths, "the file system records no birth times"))
+@Suite(
+  .spreadScans,
+  .enabled(if: SnapFixture.hasBirths, "the file system records no birth times"))
 struct SnapRefreshTests {
   let snap: SnapFixture
   init() throws { snap = try SnapFixture() }

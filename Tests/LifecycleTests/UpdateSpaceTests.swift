@@ -10,7 +10,7 @@ import Testing
 
 /// An update and an installation on a volume that has no space, or loses it during the operation:
 /// in bytes, and in files.
-@Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
+@Suite(.serialized, .spreadScans, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct UpdateSpaceTests {
   private static let package = MemoryPackage(
     files: ["Example": "new program", "data/table": String(repeating: "t", count: 9000)])

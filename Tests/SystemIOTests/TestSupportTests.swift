@@ -44,6 +44,29 @@ import Testing
     #expect(again.fileName() == same.fileName())
   }
 
+  @Test func sweepHasItsFirstStepAndOneOfEachStride() {
+    var random = Seeded.fresh()
+    #expect(Array(SweepSteps(width: 1, using: &random).prefix(5)) == [1, 2, 3, 4, 5])
+    var starts: Set<Int> = []
+    for _ in 0..<100 {
+      let steps = Array(SweepSteps(width: 4, using: &random).prefix(5))
+      #expect(steps[0] == 1 && (2...5).contains(steps[1]), "\(steps)")
+      #expect(zip(steps.dropFirst(), steps.dropFirst(2)).allSatisfy { $1 == $0 + 4 }, "\(steps)")
+      starts.insert(steps[1])
+    }
+    #expect(starts == [2, 3, 4, 5])
+  }
+
+  @Test func sampleHasOneOfEachStride() {
+    #expect(Sampling.some(of: [Int](), 3, "nothing").isEmpty)
+    #expect(Sampling.some(of: [1, 2], 1, "everything") == [1, 2])
+    let all = Array(0..<20)
+    let some = Sampling.some(of: all, 6, "some")
+    #expect(Sampling.isWhole ? some == all : (3...4).contains(some.count), "\(some)")
+    #expect(Sampling.some(of: [7], 6, "one") == [7])
+    #expect(Sampling.steps(3, upTo: 1, "one step") == [1])
+  }
+
   @Test func growthDistinguishesQuadraticTimeFromSorting() throws {
     let square = try Growth(counts: [300, 3000]) { count in
       let numbers = Array(0..<count)

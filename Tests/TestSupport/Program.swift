@@ -38,7 +38,7 @@ package enum Program {
     cleanEnvironment: Bool = false, in directory: URL? = nil, input: [UInt8] = [],
     timeout: Double = 1800
   ) throws -> Outcome {
-    let scratch = try TemporaryDirectory("program")
+    let scratch = try TemporaryDirectory("program", inMemory: true)
     let process = Process()
     process.executableURL = try locate("env")
     process.arguments = ["--default-signal", try locate(name).path] + arguments

@@ -17,6 +17,24 @@ package enum RealDevicePaths {
     return lines.dropFirst().filter { !$0.isEmpty }.map { ByteString(firstField(of: $0)) }
   }
 
+  /// The distance between two paths of a sample.
+  package static let stride = Sampling.stride(10)
+
+  /// Returns the paths that name containers and apps, and a sample of the others; all in complete
+  /// runs.
+  package static func sample(of paths: [ByteString]) -> [ByteString] {
+    let chosen = Set(Sampling.some(of: paths, stride, "files of the real device"))
+    return paths.filter { path in
+      let parts = path.components.suffix(2)
+      return chosen.contains(path) || parts.last.map { naming.contains($0) } == true
+        || parts.first == "Preferences"
+    }
+  }
+
+  private static let naming: Set<ByteString> = [
+    ".com.apple.mobile_container_manager.metadata.plist", "Info.plist",
+  ]
+
   /// Creates a directory with an empty file at each path.
   package static func makeTree(of paths: [ByteString], at root: ByteString) throws {
     let slash = UInt8(ascii: "/")

@@ -1,7 +1,8 @@
 import Foundation
 
-/// How much of a sweep runs: a sweep lets each call fail in turn, or kills a program at each
-/// moment. `make test` runs a sample with a seed that is printed; `make test-all` runs everything.
+/// How much of a sweep runs: a sweep lets each call fail in turn, kills a program at each moment,
+/// or draws many values. `make test` runs a sample with a seed that is printed; `make test-all` runs
+/// everything.
 package enum Sampling {
   /// Whether complete sweeps run.
   package static let isWhole = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"] == "1"
@@ -9,22 +10,47 @@ package enum Sampling {
   /// The distance between two steps of a sweep: `sample`, or 1 for complete sweeps.
   package static func stride(_ sample: Int) -> Int { isWhole ? 1 : sample }
 
-  /// The steps of a sweep of unknown length: all from 1 on, or every n-th from a random one on.
+  /// The number of repetitions of something random: `sample`, or `whole` for complete sweeps.
+  package static func count(_ sample: Int, of whole: Int) -> Int { isWhole ? whole : sample }
+
+  /// The steps of a sweep of unknown length: all from 1 on, or 1 and every n-th from a random one
+  /// on.
   package static func steps(_ sample: Int, _ label: String) -> SweepSteps {
-    let width = stride(sample)
     var random = Seeded.fresh(label)
-    return SweepSteps(
-      upcoming: width == 1 ? 1 : Int.random(in: 1...width, using: &random), width: width)
+    return SweepSteps(width: stride(sample), using: &random)
+  }
+
+  /// The steps of a sweep that is known to have `count` steps.
+  package static func steps(_ sample: Int, upTo count: Int, _ label: String) -> [Int] {
+    Array(steps(sample, label).prefix { $0 <= count })
+  }
+
+  /// All elements, or every n-th from a random one on: at least one of them.
+  package static func some<Element>(
+    of all: [Element], _ sample: Int, _ label: String
+  ) -> [Element] {
+    let width = Swift.min(stride(sample), all.count)
+    guard width > 1 else { return all }
+    var random = Seeded.fresh(label)
+    let first = Int.random(in: 0..<width, using: &random)
+    return Swift.stride(from: first, to: all.count, by: width).map { all[$0] }
   }
 }
 
-/// An endless sequence of numbers with a fixed stride.
+/// An endless sequence of numbers: 1, and then every n-th from a random one on.
 package struct SweepSteps: Sequence, IteratorProtocol {
-  var upcoming: Int
-  let width: Int
+  private var upcoming = 1
+  private var afterwards: Int
+  private let width: Int
+
+  /// Steps at a distance of `width`.
+  package init(width: Int, using random: inout Seeded) {
+    self.width = width
+    afterwards = 1 + Int.random(in: 1...width, using: &random)
+  }
 
   package mutating func next() -> Int? {
-    defer { upcoming += width }
+    defer { (upcoming, afterwards) = (afterwards, afterwards + width) }
     return upcoming
   }
 }

@@ -1,4 +1,5 @@
 package import Foundation
+import Synchronization
 package import SystemIO
 
 /// A new directory below the system's temporary one, removed with its contents when this value is
@@ -29,7 +30,9 @@ package final class TemporaryDirectory: Sendable {
   private static let onDisk: ByteString =
     (try? Directory.open(path: "/tmp").volumeTimes()) == .loose ? "/var/tmp" : "/tmp"
 
-  deinit {
+  deinit { remove() }
+
+  private func remove() {
     if Host.environment("SANDBOXCTL_KEEP_TEMPORARY") != nil {
       print("kept: \(path)")
       return
@@ -39,6 +42,34 @@ package final class TemporaryDirectory: Sendable {
     } catch {
       print("warning: a temporary directory stays: \(error)")
     }
+  }
+
+  private static let shared = Mutex<[TemporaryDirectory]>([])
+
+  /// Creates a directory that several tests use, which is removed when the process ends.
+  package static func shared(
+    _ label: String, inMemory: Bool = false
+  ) throws -> TemporaryDirectory {
+    let made = try TemporaryDirectory(label, inMemory: inMemory)
+    shared.withLock { all in
+      // A value of a static property is never released.
+      if all.isEmpty { atexit { TemporaryDirectory.removeShared() } }
+      all.append(made)
+    }
+    return made
+  }
+
+  private static func removeShared() {
+    shared.withLock { all in for directory in all { directory.remove() } }
+  }
+
+  /// Copies an entry of another directory here with all its metadata, under a path here.
+  package func copy(
+    _ name: String, of other: TemporaryDirectory, to path: String
+  ) throws {
+    let words = ["-a", "--reflink=auto", other.string + "/" + name, path]
+    let outcome = try Program.run("cp", words, in: url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
   /// The path as a string.

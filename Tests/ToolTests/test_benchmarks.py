@@ -1,5 +1,6 @@
 """The evaluation of benchmark results, without measurements."""
 
+import io
 import pathlib
 import sys
 import tempfile
@@ -12,6 +13,7 @@ sys.path.insert(0, str(PACKAGE / "Benchmarks"))
 import budgets  # noqa: E402
 import peers  # noqa: E402
 import programs  # noqa: E402
+import run  # noqa: E402
 from budgets import Line  # noqa: E402
 
 
@@ -40,6 +42,15 @@ class Lines(unittest.TestCase):
             self.assertIn(missing, line.ours)
         self.assertFalse(Line.failed("x", "why").kept)
         self.assertEqual(Line.failed("x", "why").ours, "failed: why")
+
+    def test_a_failed_step_fails_the_run_without_check(self):
+        fine, missed = Line.absolute("x", 0.1, 0.1), Line.absolute("x", 0.2, 0.1)
+        self.assertEqual([run.status([fine, missed], checks) for checks in (False, True)], [0, 1])
+        self.assertEqual(run.status([fine], True), 0)
+        for failed in (Line.failed("x", "why"), Line.ratio("y", [], "peer", [1], None)):
+            with unittest.mock.patch("sys.stderr", io.StringIO()) as errors:
+                self.assertEqual(run.status([fine, failed], False), 1)
+            self.assertIn(f"failed: {failed.operation}", errors.getvalue())
 
     def test_a_peer_time_of_zero_violates_the_budget(self):
         self.assertFalse(Line.ratio("x", [1], "peer", [0], 1).kept)

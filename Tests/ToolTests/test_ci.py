@@ -1,0 +1,72 @@
+"""The stages and the time limit of .ci/run, with a `make` that does nothing."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / ".ci/run"
+
+MAKE = """#!/bin/sh
+for word in "$@"; do
+  if [ "$word" = "$FAILING" ]; then echo "make: $word fails"; exit 2; fi
+done
+"""
+
+
+class Stages(unittest.TestCase):
+    def run_ci(self, failing="none", seconds=0, **environment):
+        with tempfile.TemporaryDirectory() as directory:
+            place = pathlib.Path(directory)
+            (place / "project/.ci").mkdir(parents=True)
+            shutil.copy(SCRIPT, place / "project/.ci/run")
+            (place / "bin").mkdir()
+            for name, text in (("make", MAKE), ("apt-get", "#!/bin/sh\n"),
+                               ("sudo", '#!/bin/sh\nexec "$@"\n')):
+                (place / "bin" / name).write_text(text)
+                (place / "bin" / name).chmod(0o755)
+            return subprocess.run(
+                [place / "project/.ci/run"], check=False, capture_output=True, text=True,
+                env={"PATH": f"{place}/bin:{os.environ['PATH']}", "FAILING": failing,
+                     "SECONDS": str(seconds), **environment})
+
+    @staticmethod
+    def stages(outcome):
+        table = outcome.stdout.partition("== the seconds of each stage\n")[2]
+        return re.findall(r"^ *\d+ s  (.*)$", table, re.M)
+
+    def test_each_stage_has_its_time(self):
+        outcome = self.run_ci()
+        self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
+        names = ["packages", "lint", "tests", "release build and fuzzers, after the tests",
+                 "scale", "bench-small", "soak-databases", "in total"]
+        self.assertEqual(self.stages(outcome), names)
+        names.insert(-1, "tsan")
+        self.assertEqual(self.stages(self.run_ci(SANDBOXCTL_TSAN="1")), names)
+
+    def test_a_failing_stage_fails_and_the_others_run(self):
+        for target in ("test-all", "fuzz", "scale", "bench-small", "soak-databases"):
+            outcome = self.run_ci(target)
+            self.assertEqual(outcome.returncode, 1, target)
+            self.assertEqual(len(self.stages(outcome)), 8, target)
+            self.assertIn(f"make: {target} fails", outcome.stdout)
+        for target in ("deps", "lint"):
+            outcome = self.run_ci(target)
+            self.assertNotEqual(outcome.returncode, 0, target)
+            self.assertEqual(self.stages(outcome), [])
+
+    def test_the_time_is_limited(self):
+        self.assertEqual(self.run_ci(seconds=44 * 60).stderr, "")
+        slow = self.run_ci(seconds=46 * 60)
+        self.assertEqual(slow.returncode, 0)
+        self.assertIn("ci: WARNING: 46 minutes, more than 45", slow.stderr)
+        slower = self.run_ci(seconds=61 * 60)
+        self.assertEqual(slower.returncode, 1)
+        self.assertIn("ci: error: 61 minutes, more than 60", slower.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,106 @@
+"""Tools/run-tests.py, with a program in the place of a test bundle."""
+
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "Tools" / "run-tests.py"
+spec = importlib.util.spec_from_file_location("run_tests", TOOL)
+run_tests = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(run_tests)
+
+TESTS = [f"{module}.Suite{number}/test{case}()" for module in ("AModuleTests", "CommandTests")
+         for number in range(20) for case in range(2)] + ["AModuleTests.alone()"]
+
+# Prints its tests, or runs those that match: each takes a second, those of a Suite3 nine.
+BUNDLE = """#!{python}
+import json, re, sys
+tests = {tests}
+words = sys.argv[1:]
+if "--list-tests" in words:
+    print("\\n".join(tests))
+    sys.exit()
+assert "--no-parallel" in words, words
+chosen = [test for test in tests if re.search(words[words.index("--filter") + 1], test)]
+with open(words[words.index("--event-stream-output-path") + 1], "w") as events:
+    chosen = [test for test in chosen if test not in {lost}]
+    def note(kind, test, now):
+        print(json.dumps({{"kind": "event", "version": 0, "payload": {{
+            "kind": kind, "testID": test, "instant": {{"absolute": now}}}}}}), file=events)
+    note("testStarted", "CommandTests.Suite0", 1)
+    note("testSkipped", "CommandTests.Suite9", 1)
+    for number, test in enumerate(chosen):
+        place = test if test.endswith("alone()") else test + "/File.swift:1:2"
+        note("testStarted", place, number)
+        if test in {crashing}:
+            events.flush()
+            sys.exit(5)
+        note("testEnded", place, number + (9 if "Suite3/" in test else 1))
+        print("ran " + test)
+"""
+
+
+class Runs(unittest.TestCase):
+    def run_bundle(self, tests, crashing=(), lost=()):
+        with tempfile.TemporaryDirectory() as directory:
+            bundle = pathlib.Path(directory) / "bundle"
+            bundle.write_text(BUNDLE.format(python=sys.executable, tests=tests,
+                                            crashing=list(crashing), lost=list(lost)))
+            bundle.chmod(0o755)
+            outcome = subprocess.run([sys.executable, TOOL, bundle, "--count", "3"], check=False,
+                                     capture_output=True, text=True)
+        self.assertEqual(outcome.stderr, "")
+        return outcome
+
+    def test_each_test_runs_once(self):
+        outcome = self.run_bundle(TESTS)
+        self.assertEqual(outcome.returncode, 0, outcome.stdout)
+        ran = re.findall("^ran (.*)", outcome.stdout, re.M)
+        self.assertEqual(sorted(ran), sorted(TESTS))
+        self.assertIn(f"== {len(TESTS)} tests, ", outcome.stdout)
+
+    def test_the_slowest_come_first(self):
+        table = self.run_bundle(TESTS).stdout.partition("\n== the 3 slowest of 81 tests\n")[2]
+        rows = [row.split("  ")[-1] for row in table.splitlines()[:3]]
+        self.assertTrue(all("Suite3/" in row for row in rows), rows)
+        suites = table.partition("of 41 suites\n")[2].splitlines()[:2]
+        self.assertEqual({row.strip() for row in suites},
+                         {"18.0 s  AModuleTests.Suite3", "18.0 s  CommandTests.Suite3"})
+
+    def test_a_crash_fails_and_is_named(self):
+        crashing = "CommandTests.Suite7/test1()"
+        outcome = self.run_bundle(TESTS, [crashing])
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn(f"run-tests: error: {crashing} did not end", outcome.stdout)
+        self.assertIn("run-tests: error: status 5 of the tests of", outcome.stdout)
+        self.assertIn("ran CommandTests.Suite19/test1()", outcome.stdout)
+
+    def test_a_test_that_did_not_run_is_a_failure(self):
+        lost = "AModuleTests.Suite7/test1()"
+        outcome = self.run_bundle(TESTS, lost=[lost])
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn(f"run-tests: error: {lost} did not run", outcome.stdout)
+        skipped = ["CommandTests.Suite9/test0()", "CommandTests.Suite9/test1()"]
+        self.assertEqual(self.run_bundle(TESTS, lost=skipped).returncode, 0)
+
+    def test_no_tests_are_a_failure(self):
+        self.assertEqual(self.run_bundle([]).returncode, 1)
+
+
+class Groups(unittest.TestCase):
+    def test_each_suite_is_in_one_group_and_slow_modules_come_first(self):
+        groups = run_tests.groups(TESTS)
+        names = [name for group in groups for name in group]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(names[0].startswith("CommandTests."))
+        for test in TESTS:
+            matching = [group for group in groups if re.search(run_tests.pattern(group), test)]
+            self.assertEqual(len(matching), 1, test)
+
+
+if __name__ == "__main__":
+    unittest.main()

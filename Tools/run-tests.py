@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Runs the tests of a bundle in several processes, and prints the slowest tests and suites.
+
+usage: run-tests.py BUNDLE [--processes N] [--count 20]
+
+Each process runs some of the suites, one test after the other: so the time of a test is its own,
+and static fixtures are made once for all of its suites. More processes than processors run at once,
+because many tests wait for a program, a lock or a clock. Prints the output of each process when it
+ends. The exit status is 1 if a test failed or a process ended without its summary.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+# Suites in one process: enough to share static fixtures, few enough to occupy all processors.
+SUITES_IN_A_PROCESS = 14
+EVENT = re.compile(r'"kind":\s?"test(?:Started|Ended|Skipped)"')
+# These modules have the tests that take longest: they are started first.
+SLOW_MODULES = ("CommandTests.", "LifecycleTests.")
+
+
+def suite(test):
+    """Returns the suite of a test: the part of its ID before the first slash."""
+    return test.split("/", 1)[0]
+
+
+def groups(tests):
+    """Divides tests by suite: each suite is in one group, the slow modules' first."""
+    suites = sorted({suite(test) for test in tests},
+                    key=lambda name: (not name.startswith(SLOW_MODULES), name))
+    return [suites[first:first + SUITES_IN_A_PROCESS]
+            for first in range(0, len(suites), SUITES_IN_A_PROCESS)]
+
+
+def pattern(suites):
+    """Returns a regular expression for the IDs of the tests of some suites."""
+    return "^(" + "|".join(map(re.escape, suites)) + ")(/|$)"
+
+
+class Times:
+    """The seconds of tests and suites, read from the files of --event-stream-output-path."""
+
+    def __init__(self):
+        self.tests = collections.Counter()
+        self.suites = collections.Counter()
+        # Tests that have begun and not ended: the process crashed or was killed.
+        self.unfinished = []
+        # Tests and suites that were skipped because of a condition.
+        self.skipped = set()
+
+    def add(self, lines):
+        """Adds the tests of a process."""
+        begun = {}
+        for line in lines:
+            if not EVENT.search(line):
+                continue
+            payload = json.loads(line)["payload"]
+            test, now = self.title(payload["testID"]), payload["instant"]["absolute"]
+            if payload["kind"] == "testSkipped":
+                self.skipped.add(test)
+            # Suites have IDs without a function.
+            elif "(" not in test:
+                continue
+            elif payload["kind"] == "testStarted":
+                begun[test] = now
+            elif test in begun:
+                seconds = now - begun.pop(test)
+                self.tests[test] += seconds
+                self.suites[suite(test)] += seconds
+        self.unfinished += begun
+
+    def missing(self, listed):
+        """Returns the tests that neither ran nor were skipped."""
+        return [test for test in listed if test not in self.tests and test not in self.unfinished
+                and not self.skipped & {test, suite(test)}]
+
+    @staticmethod
+    def title(test):
+        """Returns the ID of a test without the position in the source."""
+        parts = test.split("/")
+        return "/".join(parts[:-1] if ".swift:" in parts[-1] else parts)
+
+    def table(self, count):
+        """Yields the lines of the report."""
+        for name, found in (("tests", self.tests), ("suites", self.suites)):
+            yield f"\n== the {count} slowest of {len(found)} {name}"
+            for title, seconds in found.most_common(count):
+                yield f"{seconds:8.1f} s  {title}"
+        yield f"{sum(self.tests.values()):8.1f} s  in total"
+        for title in self.unfinished:
+            yield f"run-tests: error: {title} did not end"
+
+
+class Runner:
+    """Runs groups of suites in several processes."""
+
+    def __init__(self, bundle, processes):
+        self.command = [bundle, "--testing-library", "swift-testing"]
+        self.processes = processes
+        self.running = set()
+        self.lock = threading.Lock()
+        self.times = Times()
+        self.passed = True
+
+    def list(self):
+        """Returns the IDs of all tests."""
+        listed = subprocess.run([*self.command, "--list-tests"], check=True, capture_output=True,
+                                text=True)
+        return [line for line in listed.stdout.splitlines() if "." in line]
+
+    def run(self, directory):
+        """Runs all tests. Returns whether all have passed."""
+        waiting, listed = queue.SimpleQueue(), self.list()
+        for number, suites in enumerate(groups(listed)):
+            waiting.put((pathlib.Path(directory) / f"{number}", suites))
+        lanes = [threading.Thread(target=self.work, args=(waiting,), daemon=True)
+                 for _ in range(self.processes)]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+        missing = self.times.missing(listed)
+        for test in missing:
+            print(f"run-tests: error: {test} did not run")
+        return self.passed and bool(listed) and not missing
+
+    def work(self, waiting):
+        while True:
+            try:
+                place, suites = waiting.get_nowait()
+            except queue.Empty:
+                return
+            self.run_group(place, suites)
+
+    def run_group(self, place, suites):
+        events = place.with_suffix(".events")
+        with open(place, "wb") as output:
+            process = subprocess.Popen(
+                [*self.command, "--no-parallel", "--event-stream-version", "0",
+                 "--event-stream-output-path", events, "--filter", pattern(suites)],
+                stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            self.running.add(process)
+            begun = time.monotonic()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = status = os.waitstatus_to_exitcode(status)
+            self.running.discard(process)
+        with self.lock:
+            with open(place, "rb") as output:
+                sys.stdout.flush()
+                while part := output.read(1 << 20):
+                    sys.stdout.buffer.write(part)
+            if events.exists():
+                with open(events, encoding="utf-8", errors="replace") as lines:
+                    self.times.add(lines)
+            if status != 0:
+                self.passed = False
+                print(f"run-tests: error: status {status} of the tests of {', '.join(suites)}")
+            print(f"== {suites[0]} to {suites[-1]}: {time.monotonic() - begun:.0f} s, processor "
+                  f"{usage.ru_utime:.0f} s and {usage.ru_stime:.0f} s in the system")
+            sys.stdout.flush()
+
+    def end(self):
+        """Ends all processes."""
+        for process in list(self.running):
+            process.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("bundle")
+    parser.add_argument("--processes", type=int, default=3 * len(os.sched_getaffinity(0)),
+                        help="the number of processes at once (default: three for each processor)")
+    parser.add_argument("--count", type=int, default=20,
+                        help="the length of the lists of slow tests and suites (default: 20)")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    runner, begun = Runner(options.bundle, options.processes), time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            passed = runner.run(directory)
+    finally:
+        runner.end()
+    print("\n".join(runner.times.table(options.count)))
+    print(f"== {len(runner.times.tests)} tests, {time.monotonic() - begun:.0f} s: "
+          f"{'all passed' if passed else 'some failed'}")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
