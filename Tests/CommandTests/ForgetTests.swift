@@ -287,7 +287,7 @@ import Testing
   @Test func readOnlyStoreIsReported() throws {
     let ids = try january(3)
     _ = try cli.succeed("snapshots --repo repo")
-    guard Mount.isPermitted() else { return }
+    guard try Mount.isPermitted() else { return }
     let path = cli.directory.path("repo")
     let mount = try Mount(binding: path, on: path)
     _ = try Program.run("mount", ["-o", "remount,ro,bind", directory])

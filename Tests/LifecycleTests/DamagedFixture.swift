@@ -1,4 +1,6 @@
 import ArchiveStore
+import Backup
+import Codecs
 import SystemIO
 import TestSupport
 

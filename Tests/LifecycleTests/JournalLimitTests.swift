@@ -1,5 +1,8 @@
 import ArchiveStore
+import Backup
 import DeviceDiscovery
+import PolicyEngine
+import SandboxModel
 import SystemIO
 import TestSupport
 import Testing

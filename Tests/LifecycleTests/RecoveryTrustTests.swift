@@ -219,12 +219,18 @@ import Testing
     let lines = record.bytes.split(separator: UInt8(ascii: "\n"))
     let spaces = { (count: Int) in [UInt8](repeating: UInt8(ascii: " "), count: count) }
     for (count, isRead) in [(100, true), (JournalRecord.lineLimit, false), (40 << 20, false)] {
-      let text = lines[0] + [UInt8(ascii: "\n")] + spaces(count) + lines[1]
-      #expect((JournalRecord(reading: Array(text)) != nil) == isRead, "\(count)")
+      var text = Array(lines[0])
+      text += [UInt8(ascii: "\n")]
+      text += spaces(count)
+      text += lines[1]
+      #expect((JournalRecord(reading: text) != nil) == isRead, "\(count)")
     }
     // The rest of such a file is not read.
     let directory = try TemporaryDirectory("journal", inMemory: true)
-    try directory.write(Array(lines[0]) + [10] + spaces(40 << 20), at: "journal.json")
+    var endless = Array(lines[0])
+    endless += [UInt8(ascii: "\n")]
+    endless += spaces(40 << 20)
+    try directory.write(endless, at: "journal.json")
     let counting = Faults.Plan(failing: [.read], at: .max, number: 5)
     let read = try Faults.inject(counting) {
       try JournalRecord.read(try directory.directory.file("journal.json"))

@@ -1,4 +1,6 @@
 import ArchiveStore
+import Glibc
+import PolicyEngine
 import Synchronization
 import SystemIO
 import TestSupport
@@ -153,7 +155,7 @@ import Testing
     let identity = scan.containers[0].entries[index].status.identity
     scan.containers[0].vanished = [VanishedEntry(path: "note.tmp", identity: identity)]
     var plan = BackupPlan.make(scan)
-    plan.rescan = { _ in
+    plan.rescan = { [scan] _ in
       Issue.record("the source was scanned again")
       return scan
     }

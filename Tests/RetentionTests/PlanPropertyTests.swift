@@ -15,7 +15,7 @@ import Testing
 
   @Test func planEqualsThePlainReference() throws {
     var random = Seeded.fresh()
-    for round in 0..<(Sampling.isWhole ? 20_000 : 1500) {
+    for round in 0..<(Sampling.isWhole ? 10_000 : 500) {
       let scene = try Scene(using: &random)
       let plan = RetentionPlan(scene.heads, pins: scene.pins, scene.terms)
       let entries = plan.entries

@@ -55,7 +55,7 @@ import Testing
     let within = try plan(heads, "within 20d")
     #expect(within.removed.count <= 40)
     let daily = try plan(heads, "daily 10")
-    #expect(daily.entries[heads[59].id]?.isKept == true)
+    #expect(daily.entries[heads[58].id]?.isKept == true)
   }
 
   /// A clock that was ahead by a year when a snapshot was made, long ago: its time is past now.
