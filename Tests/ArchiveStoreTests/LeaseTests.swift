@@ -28,7 +28,7 @@ import Testing
     let session = try repository.beginWriting()
     let lease = try onlyLease()
     #expect(lease.name.count == 32)
-    #expect(try storage.list(lease) == ["alive"])
+    #expect(try storage.list(lease) == ["alive", LeaseStatus.Owner.sign])
     session.abandon()
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
@@ -38,7 +38,7 @@ import Testing
     let clock = Atomic<Int>(1_000)
     let watched = WatchedStorage(storage)
     let lease = try Lease(watched, clock: { Double(clock.load(ordering: .relaxed)) })
-    let touches = { watched.state.withLock { $0.events.count { $0.hasPrefix("touch") } } }
+    let touches = { watched.state.withLock { $0.events.count { $0 == "touch alive" } } }
     #expect(touches() == 1)
     for second in 1_001...1_200 {
       clock.store(second, ordering: .relaxed)

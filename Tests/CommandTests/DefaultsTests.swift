@@ -115,7 +115,7 @@ import Testing
     // The suggested commands work.
     _ = try cli.succeed("restore latest --app browser --to restored")
     _ = try cli.succeed("ls latest")
-    #expect(try cli.directory.read("look/data/data/bookmarks").count == 300)
+    #expect(try cli.directory.read("restored/data/data/bookmarks").count == 300)
   }
 
   @Test func suggestedCommandsNameTheRepository() throws {

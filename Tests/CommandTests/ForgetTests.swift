@@ -143,7 +143,7 @@ import Testing
     ([], "no rule says which snapshots to keep"),
     (["--keep-last", "0"], "no rule says which snapshots to keep"),
     (["--keep-oldest"], "no rule says which snapshots to keep"),
-    (["--keep-daily", "-1"], "'-1'"), (["--keep-daily", "many"], "'many' is invalid"),
+    (["--keep-daily=-1"], "'-1'"), (["--keep-daily", "many"], "'many' is invalid"),
     (["--keep-within", "1w"], "'1w' is invalid"), (["--keep-tag", "a,,b"], "'a,,b' is invalid"),
     (["--keep-last", "1", "--group-by", "colour"], "'colour' is invalid"),
     (["yesterday"], "'yesterday' does not name a snapshot"),
@@ -182,7 +182,7 @@ import Testing
     #expect(try present() == Set(new + [regular[1]]), "\(old) \(unknown)")
     // The user's policies apply.
     try cli.directory.write(
-      "overlay: mine\nschema: 1\nlayout: flatpak\nretain: {pre-restore-snapshot: 1h}\n",
+      "overlay: all\nschema: 1\nretain: {pre-restore-snapshot: 1h}\n",
       at: "home/.config/sandboxctl/policies/mine.yaml")
     _ = try cli.succeed("forget --keep-last unlimited --repo repo")
     #expect(try present() == Set(new + [regular[1]]).subtracting([new[1]]))

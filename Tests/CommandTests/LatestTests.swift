@@ -48,7 +48,7 @@ import Testing
     let few = try cli.run("ls latest~2 --repo repo")
     #expect(few.code == 1)
     #expect(
-      few.errors.contains("there are only 2 of the device '\(cli.directory.string)/one'"),
+      few.errors.contains("only 2 snapshots exist of the device '\(cli.directory.string)/one'"),
       "\(few.errors)")
   }
 

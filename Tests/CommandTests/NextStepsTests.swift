@@ -18,7 +18,7 @@ import Testing
     #expect(
       advice == ["restore latest --app podcast --to restored --repo repo", "ls latest --repo repo"])
     for line in advice { _ = try fixture.cli.succeed(line) }
-    #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Show notes.md")))
+    #expect(fixture.isThere(fixture.cli.directory.path("restored/data/Documents/Show notes.md")))
   }
 
   @Test func suggestionUsesTheIdentifierOfAnAmbiguousApp() throws {
@@ -27,7 +27,7 @@ import Testing
     let advice = try Self.advice(fixture, "backup --root device --repo repo")
     #expect(advice[0] == "restore latest --app com.example.podcast --to restored --repo repo")
     _ = try fixture.cli.succeed(advice[0])
-    #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Show notes.md")))
+    #expect(fixture.isThere(fixture.cli.directory.path("restored/data/Documents/Show notes.md")))
   }
 
   /// A display name may be shorter than the last part of the identifier; 'latest' is another
@@ -48,7 +48,7 @@ import Testing
     #expect(
       advice == ["restore \(id) --app pad --to restored --repo repo", "ls \(id) --repo repo"])
     _ = try fixture.cli.succeed(advice[0])
-    #expect(fixture.isThere(fixture.cli.directory.path("look/data/Documents/Latest.md")))
+    #expect(fixture.isThere(fixture.cli.directory.path("restored/data/Documents/Latest.md")))
     #expect(try fixture.cli.succeed(advice[1]).contains("apps"))
   }
 }

@@ -364,6 +364,8 @@ import Testing
 
   @Test(arguments: ["--cron", "--systemd"])
   func rulesAddARemovalAfterTheBackup(scheduler: String) throws {
+    try cli.directory.write(
+      "profiles: {home: {backup: {tag: stick}}}\n", at: "home/.config/sandboxctl/config.yaml")
     let plain = try run("schedule", "install", scheduler, "--dry-run").output
     #expect(!plain.contains("forget"))
     let outcome = try run(

@@ -113,7 +113,7 @@ import Testing
     let error = #expect(throws: OperationError.self) {
       try RestorePlan.make(endless, request, from: reader)
     }
-    #expect("\(try #require(error))".contains("there is room for"))
+    #expect("\(try #require(error))".contains(" more fit"))
     #expect(try fixture.names("").contains("back") == false)
     let plan = try RestorePlan.make(
       small, path: "folders/tree", to: fixture.directory.path("back"), from: reader)

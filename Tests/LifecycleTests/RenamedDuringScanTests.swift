@@ -126,10 +126,15 @@ import Testing
   /// The status of each entry in turn is missing, as if it were renamed between the listing of its
   /// name and its examination.
   @Test func anEntryRenamedBeforeItIsExaminedIsStored() throws {
-    for call in 2...200 {
+    for call in 1...200 {
       let plan = Faults.Plan(failing: [.status], at: call, number: ENOENT)
-      let scan = try Faults.inject(plan) {
-        try fixture.scan(options: ScanVariant.usual.applied(to: ScanOptions()))
+      let found = Faults.inject(plan) {
+        try? fixture.scan(options: ScanVariant.usual.applied(to: ScanOptions()))
+      }
+      // The first calls examine the container itself.
+      guard let scan = found else {
+        #expect(call < 5)
+        continue
       }
       guard plan.hasFired else {
         #expect(call > 23)

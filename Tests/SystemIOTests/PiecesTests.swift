@@ -120,13 +120,13 @@ import Testing
     try temporary.write("x", at: "f")
     let file = try temporary.directory.file("f")
     let copy = try temporary.directory.createUnnamed()
-    for number in [EXDEV, EOPNOTSUPP, EINVAL, ENOTTY] {
+    for number in [EXDEV, EOPNOTSUPP, EINVAL, ENOTTY, EAGAIN, ENOSPC] {
       let plan = Faults.Plan(failing: [.clone], at: 1, number: number)
       #expect(
         try Faults.inject(plan) { () throws(SystemError) in try copy.clone(of: file) } == false)
     }
-    let plan = Faults.Plan(failing: [.clone], at: 1, number: ENOSPC)
-    #expect(Faults.inject(plan) { failure { _ = try copy.clone(of: file) } }?.number == ENOSPC)
+    let plan = Faults.Plan(failing: [.clone], at: 1, number: EIO)
+    #expect(Faults.inject(plan) { failure { _ = try copy.clone(of: file) } }?.number == EIO)
   }
 
   @Test func aPauseLastsAtLeastItsDuration() {
