@@ -22,6 +22,11 @@ struct SchemaFixture {
     if isEmpty { return }
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
+    // The lease of a program on another host.
+    for name: ByteString in ["alive", "by-1-host"] {
+      try cli.directory.write(
+        [], at: ByteString("repo/leases/00000000000000000000000000000001").appending(name))
+    }
     try OddTree.make(in: cli.directory, at: "odd")
     try makeLayouts()
     for (name, app) in [("New.app", "notebook"), ("Other.app", "other")] {

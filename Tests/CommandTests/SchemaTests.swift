@@ -165,7 +165,8 @@ import Testing
       [
         ("forget --keep-daily 2 --keep-within 1y --dry-run --json --repo repo", 0),
         ("forget --keep-tag none --json --repo repo", 3),
-        ("forget {device} --dry-run --json --repo repo", 0), ("forget --json --repo repo", 2),
+        ("forget {device} --allow-last --dry-run --json --repo repo", 0),
+        ("forget --json --repo repo", 2),
         ("forget --keep-last 1 --group-by device --json --repo other", 0),
       ]
     ),

@@ -83,7 +83,7 @@ import Testing
         let outcome = try cli.run(command)
         #expect(outcome.code == 0 && !outcome.errors.contains("warning"), "\(outcome.errors)")
       }
-      try cli.directory.directory.removeTree("look")
+      try cli.directory.directory.removeTree("restored")
     }
     // Two snapshots were made.
     let last = try #require(try cli.succeed("backup").split(separator: "\n").last)
