@@ -72,7 +72,8 @@ struct FlatpakTests {
       "\(outcome.errors)")
     _ = try cli.succeed("restore latest --app hello --to restored")
     let settings: ByteString = "home/.var/app/org.example.Hello/config/settings.ini"
-    #expect(try cli.directory.read("restored/data/config/settings.ini") == cli.directory.read(settings))
+    #expect(
+      try cli.directory.read("restored/data/config/settings.ini") == cli.directory.read(settings))
   }
 
   @Test func overridesBelongToTheAppsSettings() throws {

@@ -63,9 +63,9 @@ class Stages(unittest.TestCase):
         slow = self.run_ci(seconds=46 * 60)
         self.assertEqual(slow.returncode, 0)
         self.assertIn("ci: WARNING: 46 minutes, more than 45", slow.stderr)
-        slower = self.run_ci(seconds=61 * 60)
+        slower = self.run_ci(seconds=86 * 60)
         self.assertEqual(slower.returncode, 1)
-        self.assertIn("ci: error: 61 minutes, more than 60", slower.stderr)
+        self.assertIn("ci: error: 86 minutes, more than 85", slower.stderr)
 
 
 if __name__ == "__main__":
