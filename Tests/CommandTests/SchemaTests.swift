@@ -192,6 +192,14 @@ import Testing
         ("repair packs --json --repo nowhere", 10),
       ]
     ),
+    (
+      "repair-snapshots",
+      [
+        ("repair snapshots --json --repo repo", 0),
+        ("repair snapshots --dry-run --json --repo repo", 0),
+        ("repair snapshots --json --repo nowhere", 10),
+      ]
+    ),
     // `ScheduleTests` tests the effects on a user's timers.
     ("schedule-install", [("schedule install --json --frobnicate", 2)]),
     ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),
