@@ -40,7 +40,12 @@ import Testing
     let left = try fixture.entries(of: fixture.stored)
     #expect(left.count < fixture.entries.count)
     #expect(storeError { try RepositoryPrune(fixture.repository).run() } != nil || damage == .data)
-    if packsFirst { try repairPacks(fixture) }
+    if packsFirst {
+      try repairPacks(fixture)
+      let error = storeError { try RepositoryPrune(fixture.repository).run() }
+      let needsTrees = [.trees, .missingTrees, .short].contains(damage)
+      #expect((error?.hint?.contains("repair snapshots --forget") ?? false) == needsTrees)
+    }
     let (report, repaired) = try fixture.repair(forget: true)
     #expect(report.repaired == 1 && report.removed == 1)
     let new = try #require(repaired.first?.new)

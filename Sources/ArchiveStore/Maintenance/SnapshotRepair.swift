@@ -3,9 +3,9 @@ internal import SystemIO
 
 /// Writes snapshots again without what is lost (docs/repository-format.md, "Repairing snapshots").
 ///
-/// What is lost is what `RepositoryCheck` reports without reading packs: content that no intact pack
-/// holds, according to the index, to the packs that a check recorded as damaged, which are read, and
-/// to the trees. The old snapshots stay, unless they are to be removed.
+/// Content is lost if no intact pack holds it, according to the index, to the packs that a check
+/// recorded as damaged, which are read, and to the trees: `RepositoryCheck` decides. The old
+/// snapshots stay, unless they are to be removed.
 public struct SnapshotRepair {
   private let repository: Repository
   private let ids: Set<SnapshotID>?
