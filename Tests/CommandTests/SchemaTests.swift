@@ -231,6 +231,13 @@ import Testing
     ("diff", [("diff {device} latest --json --repo repo", 13)]),
     ("find", [("find *.md --json --repo repo", 13)]),
     ("stats", [("stats latest --json --repo repo", 13)]),
+    (
+      "repair-snapshots",
+      [
+        ("repair snapshots --dry-run --json --repo repo", 13),
+        ("repair snapshots --forget --json --repo repo", 13),
+      ]
+    ),
   ]
 
   @Test func everyAnswerMatchesItsSchema() throws {
