@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `repair index` and `repair packs` on the command line.
+/// `repair index`, `repair packs` and `repair snapshots` on the command line.
 @Suite struct RepairTests {
   @Test func damagedIndexIsRebuilt() throws {
     let cli = try CommandLine(inMemory: true)
@@ -115,6 +115,10 @@ import Testing
     try cli.flip(byte: 1_000_000, of: try cli.largestPack())
     #expect(try cli.run("check --read-data --repo repo").code == 13)
     #expect(try cli.run("repair packs --repo repo --quiet").code == 13)
+    let check = try cli.run("check --repo repo")
+    #expect(
+      check.code == 13 && check.errors.contains("'sandboxctl repair snapshots --repo repo'"),
+      "\(check.errors)")
     let old = try #require(try cli.snapshots().first)
     let before = try cli.json("snapshots show latest --json --repo repo")
     let dry = try cli.run("repair snapshots latest --repo repo --dry-run")
