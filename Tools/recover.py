@@ -1296,7 +1296,7 @@ def find_name(trees, digest, name):
 # -- Snapshots ------------------------------------------------------------------------------------
 
 WANTED = {"format", "version", "repository", "source", "sequence", "time", "host", "tree",
-          "totals"}
+          "totals", "original"}
 TOKEN = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrtu])*"|[\[\]{}:,]|[-+.0-9A-Za-z]+')
 SPACE = re.compile(rb"[ \t\r]*")
 
@@ -1430,14 +1430,15 @@ def read_snapshots(repository, damage):
 
 def by_age(snapshots):
     """Sorts snapshots, the oldest first: by time, but those of one source by sequence, even if its
-    clock was set back."""
+    clock was set back. A repaired snapshot comes after its original."""
     aged, latest = [], {}
     for snapshot in sorted(snapshots, key=lambda one: (one.sequence, one.moment, one.id)):
         source, moment = snapshot.text("source"), snapshot.moment
         if snapshot.sequence > 0:
             moment = latest[source] = max(moment, latest.get(source, moment))
-        aged.append((moment, snapshot.sequence, snapshot.id, snapshot))
-    return [snapshot for _, _, _, snapshot in sorted(aged, key=lambda one: one[:3])]
+        is_copy = "original" in snapshot.members
+        aged.append((moment, snapshot.sequence, is_copy, snapshot.id, snapshot))
+    return [entry[-1] for entry in sorted(aged, key=lambda one: one[:-1])]
 
 
 def find_snapshot(repository, name, damage):

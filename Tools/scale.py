@@ -323,6 +323,7 @@ def store(scale):
     scale.run("check", "--read-data", "--quiet", times=40)
     scale.run("repair", "index", times=20)
     scale.run("repair", "packs", times=20)
+    scale.run("repair", "snapshots", times=20)
     scale.run("snapshots", "pin", "latest")
     scale.run("snapshots", "unpin", "latest")
     kept = lines(scale.run("forget", "--keep-last", 9, "--json"))

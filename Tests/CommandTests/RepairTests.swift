@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `repair index` and `repair packs` on the command line.
+/// `repair index`, `repair packs` and `repair snapshots` on the command line.
 @Suite struct RepairTests {
   @Test func damagedIndexIsRebuilt() throws {
     let cli = try CommandLine(inMemory: true)
@@ -96,5 +96,69 @@ import Testing
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
+  }
+
+  /// From lost data to a repository that prune accepts, and to a complete backup.
+  @Test func damagedSnapshotsAreWrittenAgain() throws {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(23)
+    for number in 0..<12 {
+      try cli.directory.write(random.bytes(200_000), at: ByteString("tree/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain")
+    let backup = "backup --layout folder --root tree --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    let idle = try cli.run("repair snapshots --repo repo")
+    #expect(idle.code == 0, "\(idle.errors)")
+    #expect(idle.output == "1 snapshot checked, nothing is lost: nothing to repair\n")
+    #expect(idle.errors.contains("hint: 'sandboxctl check --read-data --repo repo'"))
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    #expect(try cli.run("check --read-data --repo repo").code == 13)
+    #expect(try cli.run("repair packs --repo repo --quiet").code == 13)
+    let check = try cli.run("check --repo repo")
+    #expect(
+      check.code == 13 && check.errors.contains("'sandboxctl repair snapshots --repo repo'"),
+      "\(check.errors)")
+    let old = try #require(try cli.snapshots().first)
+    let before = try cli.json("snapshots show latest --json --repo repo")
+    let dry = try cli.run("repair snapshots latest --repo repo --dry-run")
+    #expect(dry.code == 13 && dry.output.contains(": its content is lost"), "\(dry.output)")
+    #expect(dry.output.hasPrefix("snapshot \(old.prefix(8)): 1 lost path\n"), "\(dry.output)")
+    #expect(dry.output.hasSuffix("would repair 1 of 1 snapshot\n"), "\(dry.output)")
+    #expect(try cli.snapshots() == [old])
+    let repair = try cli.run("repair snapshots --forget --json --repo repo")
+    #expect(repair.code == 13 && repair.errors.contains("backup"), "\(repair.errors)")
+    let lines = try repair.output.split(separator: "\n").map { try CommandLine.object($0) }
+    #expect(lines.count == 2 && lines[0]["id"] as? String == old)
+    #expect(lines[0]["removed"] as? Bool == true && lines[0]["losses"] as? Int == 1)
+    let new = try cli.snapshots()
+    #expect(new == [lines[0]["new"] as? String])
+    try expectTotals(of: cli, before, lost: 200_000)
+    #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+    _ = try cli.succeed("prune --repo repo --quiet")
+    _ = try cli.succeed("restore latest:folders/tree --to part --repo repo --quiet")
+    #expect(try cli.names(in: "part").count == 11)
+    // The source has the lost data.
+    _ = try cli.succeed(backup)
+    #expect(try cli.snapshots().count == 2 && cli.snapshots().first == new.first)
+    #expect(try cli.json("snapshots show latest --json --repo repo")["sequence"] as? Int == 2)
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
+    #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+  }
+
+  /// Expects the totals of a backup without one lost file.
+  private func expectTotals(of cli: CommandLine, _ before: [String: Any], lost: Int) throws {
+    let now = try cli.json("snapshots show latest --json --repo repo")
+    let old = try #require(before["totals"] as? [String: Any])
+    let new = try #require(now["totals"] as? [String: Any])
+    for (name, difference) in [("entries", 1), ("files", 1), ("bytes", lost), ("stored", 0)] {
+      let count = try #require(old[name] as? Int)
+      #expect(new[name] as? Int == count - difference, "\(name)")
+    }
+    let classes = try #require(new["classes"] as? [[String: Any]])
+    #expect(classes.compactMap { $0["bytes"] as? Int }.reduce(0, +) == new["bytes"] as? Int)
+    #expect(now["sequence"] as? Int == 1 && now["time"] as? String == before["time"] as? String)
+    #expect(now["original"] is [String: Any])
   }
 }

@@ -193,6 +193,14 @@ import Testing
         ("repair packs --json --repo nowhere", 10),
       ]
     ),
+    (
+      "repair-snapshots",
+      [
+        ("repair snapshots --json --repo repo", 0),
+        ("repair snapshots --dry-run --json --repo repo", 0),
+        ("repair snapshots --json --repo nowhere", 10),
+      ]
+    ),
     // `ScheduleTests` tests the effects on a user's timers.
     ("schedule-install", [("schedule install --json --frobnicate", 2)]),
     ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),
@@ -224,6 +232,13 @@ import Testing
     ("diff", [("diff {device} latest --json --repo repo", 13)]),
     ("find", [("find *.md --json --repo repo", 13)]),
     ("stats", [("stats latest --json --repo repo", 13)]),
+    (
+      "repair-snapshots",
+      [
+        ("repair snapshots --dry-run --json --repo repo", 13),
+        ("repair snapshots --forget --json --repo repo", 13),
+      ]
+    ),
   ]
 
   @Test func everyAnswerMatchesItsSchema() throws {

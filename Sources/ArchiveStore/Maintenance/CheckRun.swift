@@ -10,14 +10,18 @@ extension RepositoryCheck {
     let storage: any Storage
     private(set) var damage: [Finding] = []
     private(set) var snapshots: [StoredSnapshot] = []
+    /// The errors of snapshots that cannot be read.
+    private(set) var unreadableSnapshots: [StoreError] = []
     private(set) var index = CheckedIndex([])
     private(set) var condemnedPacks = 0
     /// The records of earlier checks.
-    private let recorded: DamageRecords
+    let recorded: DamageRecords
     /// Existing packs that cannot be relied on.
     private(set) var damagedPacks: [Digest: DamageRecords.Record.Pack] = [:]
     /// Packs that were read and are intact.
     private(set) var soundPacks: Set<Digest> = []
+    /// The first pack that cannot be read for another reason than damage: its content may be intact.
+    private(set) var unread: (pack: Digest, reason: String)?
     /// Packs with a damaged tree.
     private var suspects: Set<Digest> = []
     /// Missing directories that nothing needs.
@@ -91,7 +95,10 @@ extension RepositoryCheck {
               "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
                 + "has the id \(check.repository.id.hex.prefix(8))")
           }
-        } catch { try note(RepositoryLayout.snapshot(id), error) }
+        } catch {
+          try note(RepositoryLayout.snapshot(id), error)
+          if error.code != .missing { unreadableSnapshots.append(error) }
+        }
       }
       snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
       report.snapshots = snapshots.count
@@ -190,7 +197,10 @@ extension RepositoryCheck {
       if unnamed.isEmpty { return }
       let rescue = try PackRescue(
         of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
-      for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
+      for (pack, error) in rescue.faults {
+        note("\(RepositoryLayout.pack(pack))", error.reason)
+        if error.kind != .damaged { unread = unread ?? (pack, error.reason) }
+      }
       index.rescued = rescue.objects
       try readTrees()
       if index.isRescueNeeded, report.indexes == inventory.indexes.count {
@@ -204,7 +214,11 @@ extension RepositoryCheck {
       report.blobsRead += verdict.blobs
       if !verdict.faults.isEmpty {
         note("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
-        if verdict.isComplete { noteDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0) }
+        if verdict.isComplete {
+          noteDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0)
+        } else {
+          unread = unread ?? (verdict.pack, verdict.faults[0])
+        }
       } else if damagedPacks[verdict.pack] == nil {
         soundPacks.insert(verdict.pack)
       }

@@ -89,13 +89,24 @@ extension RepositoryCheck {
       of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
     ) throws -> String? {
       for attribute in entry.attributes {
-        if case .blob(let digest, let length) = attribute.value,
-          let fault = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
-        {
+        if let fault = fault(of: attribute, index) {
           return "attribute \(attribute.name): \(fault)"
         }
       }
       guard case .file(let content) = entry.node else { return nil }
+      return try fault(of: content, reader, index)
+    }
+
+    /// Returns the reason the value of an attribute is lost, or nil if it is not.
+    static func fault(of attribute: Attribute, _ index: CheckedIndex) -> String? {
+      guard case .blob(let digest, let length) = attribute.value else { return nil }
+      return index.fault(of: BlobID(kind: .data, digest: digest), length: length)
+    }
+
+    /// Returns the reason some content of a file is lost, or nil if it is all there.
+    static func fault(
+      of content: Content, _ reader: RepositoryReader, _ index: CheckedIndex
+    ) throws -> String? {
       var first: String?
       do {
         try reader.forEachPiece(of: content) { _, piece in

@@ -220,7 +220,7 @@ extension RepositoryPrune {
   }
 
   /// Keeps the right to remove objects alive during long work on any thread.
-  private final class Heartbeat: Sendable {
+  final class Heartbeat: Sendable {
     private let right: PruneLease
     private let last = Mutex(Host.monotonicSeconds())
 

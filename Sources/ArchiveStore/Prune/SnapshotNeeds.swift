@@ -52,7 +52,13 @@ struct SnapshotNeeds {
     try addIndexObjects()
     let heads = listing.heads.filter { !removed.contains($0.id) }
     let added = Set(heads.map(\.tree)).subtracting(trees)
-    try search.mark(added)
+    do {
+      try search.mark(added)
+    } catch let error as StoreError where error.kind == .damaged {
+      throw error.hinting(
+        "it is unknown what a snapshot needs: run 'sandboxctl repair packs', then 'sandboxctl "
+          + "repair snapshots --forget'")
+    }
     trees.formUnion(added)
     snapshots = heads.count
   }

@@ -15,6 +15,7 @@ public struct SnapshotHead: Hashable, Sendable {
   private static let names: Set<String> = [
     "format", "version", "repository", "source", "sequence", "time", "host", "user", "scope",
     "reason", "policy", "tree", "parent", "tags", "totals", "device", "apps",
+    "original",
   ]
 
   /// Creates the head of a snapshot.
@@ -29,6 +30,7 @@ public struct SnapshotHead: Hashable, Sendable {
     members.apps = stored.snapshot.apps
     members.parent = stored.snapshot.parent
     members.tags = stored.snapshot.tags
+    members.original = stored.snapshot.original
     members.totals = stored.snapshot.totals
     members.totals.classes = []
     (id, self.members) = (stored.id, members)
@@ -75,6 +77,7 @@ extension SnapshotHead: SnapshotListing.Dated {
   public var tree: TreeReference { members.tree }
   public var parent: SnapshotID? { members.parent }
   public var tags: [String] { members.tags }
+  public var original: Snapshot.Original? { members.original }
   /// The totals without those of the classes.
   public var totals: Totals { members.totals }
   /// The device without its containers.

@@ -31,7 +31,7 @@ extension Repository {
 
   /// Sorts snapshots, the oldest first. After a clock was set back, a source's last snapshot must
   /// not precede its earlier ones, so each counts as no older than its predecessors in the
-  /// sequence.
+  /// sequence. A repaired snapshot comes after its original, which has the same time and sequence.
   static func sort(_ snapshots: inout [some SnapshotListing.Dated]) {
     snapshots.sort { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
     var latest: [Digest: Timestamp] = [:]
@@ -42,8 +42,8 @@ extension Repository {
       return (time: time, snapshot: snapshot)
     }
     aged.sort {
-      ($0.time, $0.snapshot.sequence, $0.snapshot.id)
-        < ($1.time, $1.snapshot.sequence, $1.snapshot.id)
+      ($0.time, $0.snapshot.sequence, $0.snapshot.rank, $0.snapshot.id)
+        < ($1.time, $1.snapshot.sequence, $1.snapshot.rank, $1.snapshot.id)
     }
     snapshots = aged.map(\.snapshot)
   }
@@ -131,13 +131,20 @@ extension SnapshotListing {
     var source: Digest { get }
     var sequence: UInt64 { get }
     var time: Timestamp { get }
+    var original: Snapshot.Original? { get }
   }
+}
+
+extension SnapshotListing.Dated {
+  /// 1 for a snapshot that was made from another one, 0 for any other.
+  fileprivate var rank: Int { original == nil ? 0 : 1 }
 }
 
 extension StoredSnapshot: SnapshotListing.Dated {
   var source: Digest { snapshot.source }
   var sequence: UInt64 { snapshot.sequence }
   var time: Timestamp { snapshot.time }
+  var original: Snapshot.Original? { snapshot.original }
 }
 
 extension Repository {

@@ -237,14 +237,20 @@ extension WritingSession {
         }
         var snapshot = snapshot
         snapshot.totals.stored = packs.counts.bytes
-        let bytes = snapshot.encode()
-        let id = Blake2b.hash(bytes)
-        try requireReadable(bytes, id)
-        try save(bytes, id)
+        let stored = try save(snapshot)
         mergeIndexes()
-        return StoredSnapshot(id: id, snapshot: snapshot)
+        return stored
       }
     }
+  }
+
+  /// Saves a snapshot whose content is durable.
+  func save(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
+    let bytes = snapshot.encode()
+    let id = Blake2b.hash(bytes)
+    try requireReadable(bytes, id)
+    try save(bytes, id)
+    return StoredSnapshot(id: id, snapshot: snapshot)
   }
 
   /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor

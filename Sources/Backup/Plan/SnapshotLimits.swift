@@ -67,26 +67,13 @@ extension ContainerScan {
 /// unreadable or excluded.
 enum NoteLimit {
   /// The approximate number of bytes of JSON for each kind of note.
-  static let bytes = 4 << 20
+  static let bytes = LimitedNotes.bytes
 
   /// Returns the notes that a snapshot records.
   static func keep(_ remarks: [PathRemark]) -> [PathNote] {
-    var notes: [PathNote] = []
-    var others: [ByteString: Int] = [:]
-    var room = bytes
-    for remark in remarks {
-      // A path that is not UTF-8 is stored twice, escaped and in base64.
-      room -= 5 * remark.path.count + remark.remark.utf8.count + 40
-      if room >= 0 {
-        notes.append(PathNote(path: remark.path, note: remark.remark))
-      } else {
-        others[remark.path.subject, default: 0] += 1
-      }
-    }
-    notes += others.sorted { $0.key < $1.key }.map { owner, count in
-      PathNote(path: owner, note: "\(count) more in it are not listed: there are too many")
-    }
-    return notes
+    var notes = LimitedNotes()
+    for remark in remarks { notes.add(PathNote(path: remark.path, note: remark.remark)) }
+    return notes.notes
   }
 
   /// Returns the database records that a snapshot stores.

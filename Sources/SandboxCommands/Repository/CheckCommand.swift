@@ -77,6 +77,10 @@ struct CheckCommand: SandboxCommand {
       console.hint(
         "back up again to store the content of damaged packs that the source still has; then "
           + "'sandboxctl repair packs\(repository.suffix)' saves their intact data")
+    } else if report.costs > 0, !report.isIndexDamaged, !output.json {
+      console.hint(
+        "'sandboxctl repair snapshots\(repository.suffix)' writes the affected snapshots again "
+          + "without what is lost")
     }
   }
 

@@ -15,9 +15,10 @@ struct RepairCommand: ParsableCommand {
 
         \(Examples.text([
           "sandboxctl repair index --repo repo", "sandboxctl repair packs --repo repo",
+          "sandboxctl repair snapshots --repo repo --dry-run",
         ]))
         """,
-      subcommands: [Index.self, Packs.self])
+      subcommands: [Index.self, Packs.self, Snapshots.self])
   }
 }
 
