@@ -1,4 +1,4 @@
-package import SystemIO
+internal import SystemIO
 
 /// Collects notes on paths. Above about 4 MiB of JSON they are summarized as one for each app, group
 /// or directory, so that the snapshot stays small enough to be read.
