@@ -56,23 +56,24 @@ package final class StepRunner {
     guard let staged = try staged(step, source) else { return false }
     let target = try cursor(step.root)
     try target.withDirectory(above) { parent throws(SystemError) in
-      try place(step, from: source, in: parent, as: staged.kind)
+      try preservePresent(step, parent, for: staged.kind)
+      try fill(step, from: source, in: parent)
     }
     return true
   }
 
-  /// Preserves the present entry and moves the staged one to its place. Repeats this if another
-  /// entry has appeared there since.
-  private func place(
-    _ step: JournalStep, from source: Int, in parent: borrowing Directory, as kind: FileKind
+  /// Preserves the present entry. Repeats this if another entry has appeared since, which the
+  /// rename that follows would replace.
+  private func preservePresent(
+    _ step: JournalStep, _ parent: borrowing Directory, for kind: FileKind
   ) throws(SystemError) {
-    for _ in 0..<Directory.placings {
-      var kept: KeptEntry?
-      if let present = try parent.statusIfPresent(step.name) {
-        let leaving = (present.kind == .directory) != (kind == .directory)
-        kept = try preserve(step, parent, leaving: leaving)
+    var kept: FileIdentity?
+    for _ in 0..<3 {
+      guard let present = try parent.statusIfPresent(step.name), present.identity != kept else {
+        return
       }
-      if try fill(step, from: source, in: parent, over: kept) { return }
+      try preserve(step, parent, leaving: (present.kind == .directory) != (kind == .directory))
+      kept = present.identity
     }
     throw SystemError.replaced(parent.path.appending(step.name))
   }
@@ -83,30 +84,10 @@ package final class StepRunner {
     return try staged(step, source) != nil
   }
 
-  /// Returns the status of the staged entry of a step, or nil if it was moved to its place. An
-  /// interruption can leave the replaced entry under the staged name, to which it came by an
-  /// exchange: if it is kept, this name is removed.
   private func staged(_ step: JournalStep, _ source: Int) throws(SystemError) -> FileStatus? {
-    let name = step.sourceName ?? step.name
-    let found = try within(source, at: step.directory) { from throws(SystemError) in
-      try from.statusIfPresent(name)
-    }
-    guard let status = found ?? nil else { return nil }
-    guard status.kind != .directory, status.links > 1, try isKept(step, status.identity) else {
-      return status
-    }
-    _ = try within(source, at: step.directory) { from throws(SystemError) in try from.remove(name) }
-    return nil
-  }
-
-  /// Whether an entry is kept by a step.
-  private func isKept(
-    _ step: JournalStep, _ identity: FileIdentity
-  ) throws(SystemError) -> Bool {
-    guard let kept = step.kept else { return false }
-    return try within(kept, at: step.directory) { directory throws(SystemError) in
-      try KeptEntry.isKept(identity, as: step.keptName ?? step.name, in: directory)
-    } ?? false
+    try within(source, at: step.directory) { from throws(SystemError) in
+      try from.statusIfPresent(step.sourceName ?? step.name)
+    } ?? nil
   }
 
   /// Whether the entry that a step replaced is kept.
@@ -118,82 +99,44 @@ package final class StepRunner {
     return (status ?? nil) != nil
   }
 
-  /// Moves the staged entry to its place. Returns whether it is there: false if another entry has
-  /// appeared in its place.
   private func fill(
-    _ step: JournalStep, from source: Int, in parent: borrowing Directory, over kept: KeptEntry?
-  ) throws(SystemError) -> Bool {
+    _ step: JournalStep, from source: Int, in parent: borrowing Directory
+  ) throws(SystemError) {
     // It is renamed within the same directory, which is open already.
-    if source == step.root { return try move(step, from: parent, to: parent, over: kept) }
-    return try cursor(source).withDirectory(step.directory) { from throws(SystemError) in
-      try move(step, from: from, to: parent, over: kept)
+    if source == step.root { return try move(step, from: parent, to: parent) }
+    try cursor(source).withDirectory(step.directory) { from throws(SystemError) in
+      try move(step, from: from, to: parent)
     }
   }
 
   private func move(
-    _ step: JournalStep, from: borrowing Directory, to parent: borrowing Directory,
-    over kept: KeptEntry?
-  ) throws(SystemError) -> Bool {
-    let staged = step.sourceName ?? step.name
-    switch try from.place(staged, in: parent, as: step.name, over: kept, note) {
-    case .placed: return true
-    case .occupied: return false
-    case .exchanged:
-      do throws(SystemError) {
-        try preserve(step, exchanged: staged, of: from, beside: parent)
-      } catch {
-        from.exchangeBack(staged, with: step.name, in: parent)
-        throw error
-      }
-      return true
-    }
-  }
-
-  /// Preserves the entry that an exchange brought to the staging directory.
-  private func preserve(
-    _ step: JournalStep, exchanged name: ByteString, of from: borrowing Directory,
-    beside parent: borrowing Directory
+    _ step: JournalStep, from: borrowing Directory, to parent: borrowing Directory
   ) throws(SystemError) {
-    guard let root = step.kept else { throw SystemError.replaced(from.path.appending(name)) }
-    if root == step.root {
-      try preserve(step, name, of: from, in: parent, leaving: true)
-    } else if root == step.source {
-      try preserve(step, name, of: from, in: from, leaving: true)
-    } else {
-      try cursor(root).withDirectory(step.directory, making: true) {
-        directory throws(SystemError) in
-        _ = try preserve(step, name, of: from, in: directory, leaving: true)
-      }
+    let (name, staged) = (step.name, step.sourceName ?? step.name)
+    if let present = try parent.statusIfPresent(name), present.kind != .directory {
+      return try from.rename(staged, to: name, in: parent)
     }
+    try from.addOpened(staged, to: parent, as: name, note)
   }
 
   /// Preserves the present entry.
-  @discardableResult
   private func preserve(
     _ step: JournalStep, _ parent: borrowing Directory, leaving: Bool = true
-  ) throws(SystemError) -> KeptEntry? {
+  ) throws(SystemError) {
     guard let kept = step.kept else {
       throw SystemError.replaced(parent.path.appending(step.name))
     }
-    if kept == step.root {
-      return try preserve(step, step.name, of: parent, in: parent, leaving: leaving)
-    }
-    return try cursor(kept).withDirectory(step.directory, making: true) {
-      directory throws(SystemError) in
-      try preserve(step, step.name, of: parent, in: directory, leaving: leaving)
-    }
-  }
-
-  /// Preserves an entry of a directory for a step.
-  @discardableResult
-  private func preserve(
-    _ step: JournalStep, _ name: ByteString, of parent: borrowing Directory,
-    in directory: borrowing Directory, leaving: Bool
-  ) throws(SystemError) -> KeptEntry? {
-    let keptName = step.keptName ?? step.name
-    let used = try parent.preserve(name, in: directory, as: keptName, leaving: leaving, note)
-    if let used, used.name != keptName || step.item != nil { keptNames[step] = used.name }
-    return used
+    let (name, keptName) = (step.name, step.keptName ?? step.name)
+    let used =
+      if kept == step.root {
+        try parent.preserve(name, in: parent, as: keptName, leaving: leaving, note)
+      } else {
+        try cursor(kept).withDirectory(step.directory, making: true) {
+          directory throws(SystemError) in
+          try parent.preserve(name, in: directory, as: keptName, leaving: leaving, note)
+        }
+      }
+    if let used, used != keptName || step.item != nil { keptNames[step] = used }
   }
 
   /// Calls `body` with a directory below a root, or returns nil if the directory no longer exists.

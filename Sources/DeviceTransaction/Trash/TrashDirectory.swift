@@ -48,14 +48,13 @@ package final class TrashDirectory {
   /// process may have written into them.
   static let rolledBack: ByteString = "taken-back"
 
-  /// Preserves a child of a directory at a path below the container's directory, under another name
-  /// if one is given; see `Directory.preserve`.
-  @discardableResult
+  /// Moves a child of a directory to a path below the container's directory, under another name if
+  /// one is given.
   package func preserve(
     _ name: ByteString, of directory: borrowing Directory, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
-  ) throws(SystemError) -> KeptEntry? {
-    try ladder.withDirectory(at: path, making: true) { target throws(SystemError) in
+  ) throws(SystemError) {
+    _ = try ladder.withDirectory(at: path, making: true) { target throws(SystemError) in
       try directory.preserve(name, in: target, as: newName ?? name, leaving: leaving, note)
     }
   }

@@ -78,21 +78,40 @@ package struct Placement: ~Copyable {
 
   private mutating func place(_ number: Int) throws(SystemError) {
     let (entry, name) = (plan.tree.entries[number], plan.tree.name(number))
-    let (mover, note) = (Mover(tree: plan.tree, trash: trash, note: note), note)
+    let (tree, trash, note) = (plan.tree, trash, note)
     try staged.withDirectory(of: number) { from throws(SystemError) in
       try target.withDirectory(of: number) { to throws(SystemError) in
         do throws(SystemError) {
-          try mover.move(number, from: from, to: to)
+          try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
         } catch {
           guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
             throw error
           }
           // The existing entry has been replaced by now, or this call replaces it.
           try from.whileOpen(name, to: to, as: name, note: note) { () throws(SystemError) in
-            try mover.move(number, from: from, to: to)
+            try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
           }
         }
       }
+    }
+  }
+
+  private static func move(
+    _ number: Int, of tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
+    keepingIn trash: TrashDirectory?
+  ) throws(SystemError) {
+    let (entry, name) = (tree.entries[number], tree.name(number))
+    if entry.isMovedAside {
+      try to.linkAside(name, as: tree.asideName(number))
+    } else if entry.action == .replace, let trash {
+      let directory = tree.path(Int(entry.parent), from: 0).components
+      try trash.preserve(name, of: to, at: directory, leaving: entry.changesKind)
+    }
+    switch (entry.action, entry.changesKind) {
+    case (.replace, true):
+      if trash == nil { try from.swap(name, in: to) } else { try from.add(name, to: to) }
+    case (.replace, false): try from.rename(name, to: name, in: to)
+    default: try from.add(name, to: to)
     }
   }
 
