@@ -16,6 +16,8 @@ public enum Faults {
     let slowness: (bytes: Int, pause: Double)?
     /// The magic number of the simulated file system (statfs(2)).
     let fileSystem: UInt?
+    /// Called before call number `first`, which does not fail then.
+    private let action: (@Sendable () -> Void)?
     private let calls = Atomic<Int>(0)
 
     /// Creates a plan: call number `first` (from 1) of the given operations (nil: all) fails with
@@ -28,21 +30,34 @@ public enum Faults {
       self.first = first
       self.number = number
       self.staysBroken = staysBroken
-      (slowness, fileSystem) = (nil, nil)
+      (slowness, fileSystem, action) = (nil, nil, nil)
+    }
+
+    /// Creates a plan under which no call fails: `action` is called before call number `first` (from
+    /// 1) of the given operations (nil: all), on the thread that makes the call, to change files
+    /// between two calls of an operation.
+    public init(
+      before operations: Set<SystemError.Operation>? = nil, at first: Int,
+      run action: @escaping @Sendable () -> Void
+    ) {
+      self.operations = operations
+      self.first = first
+      (staysBroken, number) = (false, 0)
+      (slowness, fileSystem, self.action) = (nil, nil, action)
     }
 
     /// Creates a plan under which no call fails and positioned reads return at most `bytes` bytes,
     /// with a pause in seconds after each: time to change a file while it is read.
     public init(pausing pause: Double, afterReading bytes: Int) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
-      (slowness, fileSystem) = ((bytes, pause), nil)
+      (slowness, fileSystem, action) = ((bytes, pause), nil, nil)
     }
 
     /// Creates a plan under which no call fails and holes are trusted as on the file system with
     /// this magic number (statfs(2)).
     public init(onFileSystem magic: UInt) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
-      (slowness, fileSystem) = (nil, magic)
+      (slowness, fileSystem, action) = (nil, magic, nil)
     }
 
     /// The number of calls that have passed this plan's fault points.
@@ -54,6 +69,10 @@ public enum Faults {
     func next(_ operation: SystemError.Operation) -> Int32? {
       if let operations, !operations.contains(operation) { return nil }
       let call = calls.add(1, ordering: .relaxed).newValue
+      if let action {
+        if call == first { Faults.disarmed(action) }
+        return nil
+      }
       return call == first || (staysBroken && call > first) ? number : nil
     }
   }
@@ -66,6 +85,14 @@ public enum Faults {
     current = plan
     defer { current = before }
     return try withExtendedLifetime(plan) { () throws(Failure) -> Result in try body() }
+  }
+
+  /// Runs `body` without a plan on this thread.
+  fileprivate static func disarmed(_ body: () -> Void) {
+    let before = current
+    current = nil
+    defer { current = before }
+    body()
   }
 
   /// The current thread's plan. Callers keep it alive while it is set.
