@@ -138,4 +138,33 @@ import Testing
     #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
+
+  /// A prune that sleeps while it writes an index object loses the right to remove objects, which is
+  /// no damage.
+  @Test func aRightLostDuringTheSweepIsReported() throws {
+    var fixture = try PruneFixture()
+    for number in 0..<4 { try fixture.backUp(PruneFixture.files(number..<(number + 2))) }
+    #expect(try RepositoryListing.indexes(fixture.memory).count < 4)
+    try fixture.forget(0)
+    let packs = try fixture.packs()
+    let isCondemned = Mutex(false)
+    fixture.storage.state.withLock { state in
+      state.action = { [memory = fixture.memory] event in
+        if event.hasPrefix("commit condemned/") { isCondemned.withLock { $0 = true } }
+        guard event == "start", isCondemned.withLock({ $0 }) else { return }
+        let owners = (try? memory.list(PruneLease.path)) ?? []
+        for name in owners where name.bytes.starts(with: "of-".utf8) {
+          try? memory.remove(PruneLease.path.appending(name))
+        }
+      }
+    }
+    #expect(storeError { try fixture.prune() }?.code == .leaseLost)
+    #expect(try fixture.packs().isSuperset(of: packs))
+    fixture.storage.state.withLock { $0.action = nil }
+    #expect(try fixture.lost().isEmpty && fixture.findings().allSatisfy { !$0.isDamage })
+  }
+}
+
+extension RepositoryCheck.Finding {
+  fileprivate var isDamage: Bool { if case .remark = self { false } else { true } }
 }

@@ -70,10 +70,11 @@ extension WritingSession {
     if !packs.isSuperset(of: object.packIDs) {
       let rest = try IndexMerge([object], without: packs) { _ in true }
       guard let rest, try write(rest, right) != nil else {
+        guard try right.isHeld() else { throw PruneLease.lost(repository.place) }
         throw .damaged("\(RepositoryLayout.index(object.id))", "its entries contradict each other")
       }
     }
-    guard try right.isHeld() else { return }
+    guard try right.isHeld() else { throw PruneLease.lost(repository.place) }
     try lease.remove(index: object.id)
   }
 
