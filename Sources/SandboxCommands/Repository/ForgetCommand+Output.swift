@@ -68,6 +68,7 @@ struct GroupText {
   /// The text, which ends with an empty line.
   var lines: [String] {
     let count = "keep \(Sizes.count(group.kept)), remove \(Sizes.count(group.removed))"
+    let columns = self.columns
     var table = Table(columns.map { ($0.title, .left) })
     for entry in entries { table.add(columns.map { $0.cell(entry) }) }
     return ["\(title): \(count)"] + table.lines.map { "  " + $0 } + [""]

@@ -120,6 +120,7 @@ extension SnapshotsCommand.List {
     }
 
     var lines: [String] {
+      let columns = self.columns
       var table = Table(columns.map { ($0.title, $0.alignment) })
       for stored in snapshots { table.add(columns.map { $0.cell(stored) }) }
       return table.lines
