@@ -6,7 +6,8 @@ usage: run-tests.py BUNDLE [--processes N] [--count 20]
 Each process runs some of the suites, one test after the other: so the time of a test is its own,
 and static fixtures are made once for all of its suites. More processes than processors run at once,
 because many tests wait for a program, a lock or a clock. Prints the output of each process when it
-ends. The exit status is 1 if a test failed or a process ended without its summary.
+ends, and each failed test with its messages once more at the end. The exit status is 1 if a test
+failed or a process ended without its summary.
 """
 
 import argparse
@@ -25,7 +26,10 @@ import time
 
 # Suites in one process: enough to share static fixtures, few enough to occupy all processors.
 SUITES_IN_A_PROCESS = 14
-EVENT = re.compile(r'"kind":\s?"test(?:Started|Ended|Skipped)"')
+EVENT = re.compile(r'"kind":\s?"(?:test(?:Started|Ended|Skipped)|issueRecorded)"')
+# The characters of a failure's messages that are repeated at the end, and the failures.
+MESSAGE_LIMIT = 500
+FAILURE_LIMIT = 20
 # These modules have the tests that take longest: they are started first.
 SLOW_MODULES = ("CommandTests.", "LifecycleTests.")
 
@@ -58,6 +62,8 @@ class Times:
         self.unfinished = []
         # Tests and suites that were skipped because of a condition.
         self.skipped = set()
+        # The messages of each failed test.
+        self.failures = collections.defaultdict(list)
 
     def add(self, lines):
         """Adds the tests of a process."""
@@ -66,8 +72,13 @@ class Times:
             if not EVENT.search(line):
                 continue
             payload = json.loads(line)["payload"]
-            test, now = self.title(payload["testID"]), payload["instant"]["absolute"]
-            if payload["kind"] == "testSkipped":
+            # An issue outside of any test has no ID.
+            test = self.title(payload.get("testID", "outside of the tests"))
+            now = payload["instant"]["absolute"]
+            if payload["kind"] == "issueRecorded":
+                if not payload.get("issue", {}).get("isKnown"):
+                    self.failures[test].append(self.message(payload))
+            elif payload["kind"] == "testSkipped":
                 self.skipped.add(test)
             # Suites have IDs without a function.
             elif "(" not in test:
@@ -91,6 +102,24 @@ class Times:
         parts = test.split("/")
         return "/".join(parts[:-1] if ".swift:" in parts[-1] else parts)
 
+    @staticmethod
+    def message(payload):
+        """Returns the place and the messages of a recorded issue as one shortened line."""
+        place = payload.get("issue", {}).get("sourceLocation", {})
+        texts = [" ".join(message["text"].split()) for message in payload.get("messages", [])]
+        line = f"{place.get('fileID', '?')}:{place.get('line', '?')}: {'; '.join(texts)}"
+        return line if len(line) <= MESSAGE_LIMIT else line[:MESSAGE_LIMIT] + " …"
+
+    def failed(self):
+        """Yields the lines about failed tests."""
+        failures = list(self.failures.items())
+        for test, messages in failures[:FAILURE_LIMIT]:
+            yield f"run-tests: error: {test} failed: {messages[0]}"
+            if len(messages) > 1:
+                yield f"  and {len(messages) - 1} more messages"
+        if len(failures) > FAILURE_LIMIT:
+            yield f"run-tests: error: {len(failures) - FAILURE_LIMIT} more tests failed"
+
     def table(self, count):
         """Yields the lines of the report."""
         for name, found in (("tests", self.tests), ("suites", self.suites)):
@@ -100,6 +129,7 @@ class Times:
         yield f"{sum(self.tests.values()):8.1f} s  in total"
         for title in self.unfinished:
             yield f"run-tests: error: {title} did not end"
+        yield from self.failed()
 
 
 class Runner:

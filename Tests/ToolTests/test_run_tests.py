@@ -28,9 +28,9 @@ assert "--no-parallel" in words, words
 chosen = [test for test in tests if re.search(words[words.index("--filter") + 1], test)]
 with open(words[words.index("--event-stream-output-path") + 1], "w") as events:
     chosen = [test for test in chosen if test not in {lost}]
-    def note(kind, test, now):
+    def note(kind, test, now, **more):
         print(json.dumps({{"kind": "event", "version": 0, "payload": {{
-            "kind": kind, "testID": test, "instant": {{"absolute": now}}}}}}), file=events)
+            "kind": kind, "testID": test, "instant": {{"absolute": now}}, **more}}}}), file=events)
     note("testStarted", "CommandTests.Suite0", 1)
     note("testSkipped", "CommandTests.Suite9", 1)
     for number, test in enumerate(chosen):
@@ -39,17 +39,23 @@ with open(words[words.index("--event-stream-output-path") + 1], "w") as events:
         if test in {crashing}:
             events.flush()
             sys.exit(5)
+        if test in {failing}:
+            note("issueRecorded", place, number,
+                 messages=[{{"text": "expected\\n 3"}}, {{"text": "saw 4"}}],
+                 issue={{"isKnown": False, "sourceLocation": {{"fileID": "A/B.swift", "line": 7}}}})
         note("testEnded", place, number + (9 if "Suite3/" in test else 1))
         print("ran " + test)
+    sys.exit(bool(set(chosen) & set({failing})))
 """
 
 
 class Runs(unittest.TestCase):
-    def run_bundle(self, tests, crashing=(), lost=()):
+    def run_bundle(self, tests, crashing=(), lost=(), failing=()):
         with tempfile.TemporaryDirectory() as directory:
             bundle = pathlib.Path(directory) / "bundle"
             bundle.write_text(BUNDLE.format(python=sys.executable, tests=tests,
-                                            crashing=list(crashing), lost=list(lost)))
+                                            crashing=list(crashing), lost=list(lost),
+                                            failing=list(failing)))
             bundle.chmod(0o755)
             outcome = subprocess.run([sys.executable, TOOL, bundle, "--count", "3"], check=False,
                                      capture_output=True, text=True)
@@ -86,6 +92,13 @@ class Runs(unittest.TestCase):
         self.assertIn(f"run-tests: error: {lost} did not run", outcome.stdout)
         skipped = ["CommandTests.Suite9/test0()", "CommandTests.Suite9/test1()"]
         self.assertEqual(self.run_bundle(TESTS, lost=skipped).returncode, 0)
+
+    def test_failed_tests_are_named_with_their_messages_at_the_end(self):
+        failing = "AModuleTests.Suite7/test1()"
+        outcome = self.run_bundle(TESTS, failing=[failing])
+        self.assertEqual(outcome.returncode, 1)
+        line = f"run-tests: error: {failing} failed: A/B.swift:7: expected 3; saw 4"
+        self.assertEqual(outcome.stdout.splitlines()[-2], line)
 
     def test_no_tests_are_a_failure(self):
         self.assertEqual(self.run_bundle([]).returncode, 1)
