@@ -1,4 +1,5 @@
 package import ArchiveStore
+package import SystemIO
 
 /// A repository that is open for queries of its snapshots.
 package struct SnapshotQuery {
@@ -39,6 +40,16 @@ package struct SnapshotQuery {
   /// Begins reading through this host's copies of the index.
   package func beginReading() throws -> RepositoryReader {
     try repository.beginReading(cache: indexCache(), watch: watch)
+  }
+
+  /// Returns the growth of the repository over all snapshots.
+  ///
+  /// - Parameter tell: receives each tree or list that cannot be read, with a path that leads to it.
+  package func growth(
+    unreadable tell: (ByteString, StoreError) -> Void
+  ) throws -> RepositoryGrowth {
+    try repository.growth(
+      of: finder.all(), cache: indexCache(), watch: watch, unreadable: tell)
   }
 
   /// Returns the statistics of the whole repository.
