@@ -1,15 +1,25 @@
 #!/usr/bin/env python3
 """Measures the cost of many snapshots and of many changes of the data class.
 
-usage: scale_growth.py PROGRAM
+usage: scale_growth.py PROGRAM [PART…]
 
-Prints two Markdown tables: the commands that list or search snapshots, with 10, 100 and 1,000
-snapshots of a small directory; and backup, ls and restore of a snapshot with 3,000, 30,000 and
-300,000 changes of the data class. Each cell contains seconds and peak anonymous memory (RssAnon) in
-MB. Fails if a step takes more than three times as long as n log n allows, from the second size to
-the third.
+Prints a Markdown table for each part (default: all):
+
+- `snapshots`: the commands that list or search snapshots, with 10, 100 and 1,000 snapshots of a
+  small directory;
+- `device`: the same for a device of 20,000 entries on which a few files change before each backup,
+  with a prune after each seventh, and the numbers of index objects and packs;
+- `heads`: the commands that list and choose snapshots, with 100, 1,000 and 10,000 of them;
+- `classes`: backup, ls and restore of a snapshot with 3,000, 30,000 and 300,000 changes of the data
+  class.
+
+Each cell contains seconds and peak anonymous memory (RssAnon) in MB. Fails if a step takes more than
+three times as long as n log n allows, from the second size to the third, or exceeds a limit of
+LIMITS.
 """
 
+import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -18,7 +28,22 @@ import sys
 import tempfile
 import time
 
-from scale import Scale, allowed_growth
+from scale import Scale, allowed_growth, processor_seconds
+
+# The limits for many snapshots, in seconds or as a ratio of another step (docs/scale.md).
+LIMITS = (
+    ("device", "snapshots list", 0.1, None),
+    ("device", "unchanged backup, processor", 1.3, "unchanged backup, processor, at first"),
+    ("device", "find", 3.0, "find in one by distinct entries"),
+    ("device", "index objects", 12, None),
+    ("device", "packs below 16 MiB", 96, None),
+    ("heads", "forget --dry-run", 1.0, None),
+    ("heads", "forget --dry-run --json", 1.0, None),
+    ("heads", "snapshots list", 1.0, None),
+)
+ENTRIES, TIMES = 20_000, 5
+FAILED = []
+SMALL_PACK = 16 << 20
 
 POLICY = """\
 policy: alternating
@@ -61,6 +86,14 @@ class Place:
                      f"{process.returncode}\n" + (self.root / "errors").read_text()[-2000:])
         return taken, memory
 
+    def best(self, *words):
+        """Runs a command several times and returns its shortest time and that run's memory."""
+        return min(self.run(*words) for _ in range(TIMES))
+
+    def output(self, *words):
+        return subprocess.run([self.program, *map(str, words)], env=self.environment, check=True,
+                              capture_output=True).stdout
+
     def backup(self, *words):
         return self.run("backup", "--root", self.tree, "--layout", "folder", "--quiet", *words)
 
@@ -91,6 +124,110 @@ def snapshots(program, sizes):
     place.remove()
 
 
+def device(program, sizes):
+    place, made, first = Place(program), 0, {}
+    for number in range(0, ENTRIES, 100):
+        directory = place.tree / f"group-{number // 2000}" / f"directory-{number:05}"
+        directory.mkdir(parents=True)
+        for file in range(number, number + 100):
+            (directory / f"file-{file:05}.txt").write_text(f"{file}\n" * 20)
+    changed = place.tree / "group-3/directory-06700/file-06742.txt"
+    for size in sizes:
+        while made < size:
+            for number in (6742, 6743, 100 * (made % 200)):
+                group = place.tree / f"group-{number // 2000}"
+                name = f"directory-{number // 100 * 100:05}/file-{number:05}.txt"
+                (group / name).write_text(f"{made} {number}\n" * 20)
+            place.backup()
+            made += 1
+            if made % 7 == 0:
+                place.run("prune", "--quiet")
+        used, backups = processor_seconds(), [place.backup() for _ in range(TIMES)]
+        used = (processor_seconds() - used) / TIMES
+        rows = {
+            "unchanged backup": min(backups),
+            "unchanged backup, processor": (used, 0),
+            "snapshots list": place.best("snapshots", "list"),
+            "ls latest": place.best("ls", "latest"),
+            "find in one": place.best("find", "file-06742.txt", "--snapshot", "latest"),
+            "find": place.best("find", "file-06742.txt"),
+            "versions": place.best("versions", changed),
+            "stats": place.best("stats"),
+            "stats --growth": place.best("stats", "--growth"),
+            "check": place.best("check", "--quiet"),
+            "forget --dry-run": place.best("forget", "--keep-daily", "7", "--dry-run"),
+            "forget --dry-run --sizes": place.best(
+                "forget", "--keep-last", "5", "--dry-run", "--sizes"),
+            "prune --dry-run": place.best("prune", "--dry-run"),
+        }
+        made += TIMES
+        first = first or rows
+        rows.update(objects(place.root / "repo"))
+        # A search reads each distinct directory once: its cost is that of one snapshot by entries.
+        entries = json.loads(place.output("check", "--json"))["summary"]["entries"]
+        rows["distinct entries"] = (entries, 0)
+        references = {
+            "unchanged backup, processor, at first": first["unchanged backup, processor"],
+            "find in one by distinct entries": (rows["find in one"][0] * entries / ENTRIES, 0),
+        }
+        check_limits("device", size, rows | references, sizes)
+        yield size, rows
+    place.remove()
+
+
+def objects(repository):
+    """Returns the numbers of index objects, of packs and of small packs, and their bytes."""
+    packs = [pack.stat().st_size for pack in (repository / "packs").glob("*/*")]
+    return {
+        "index objects": (len(list((repository / "index").iterdir())), 0),
+        "packs": (len(packs), sum(packs)),
+        "packs below 16 MiB": (sum(size < SMALL_PACK for size in packs), 0),
+    }
+
+
+def heads(program, sizes):
+    place = Place(program)
+    for number in range(20):
+        (place.tree / f"file-{number}").write_text(f"{number}\n")
+    place.backup()
+    directory = place.root / "repo/snapshots"
+    head = json.loads(next(directory.iterdir()).read_bytes().split(b"\n")[0])
+    made = 1
+    for size in sizes:
+        while made < size:
+            made += 1
+            head["sequence"] = made
+            head["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.2e9 + made * 25_000))
+            line = json.dumps(head, separators=(",", ":")).encode() + b"\n"
+            name = hashlib.blake2b(line, digest_size=32).hexdigest()
+            (directory / f"{name}.json").write_bytes(line)
+        rules = ("--keep-daily", 30, "--keep-monthly", 12)
+        rows = {
+            "first list": place.run("snapshots", "list"),
+            "snapshots list": place.best("snapshots", "list"),
+            "snapshots list --json": place.best("snapshots", "list", "--json"),
+            "forget --dry-run": place.best("forget", *rules, "--dry-run"),
+            "forget --dry-run --json": place.best("forget", *rules, "--dry-run", "--json"),
+            "ls latest": place.best("ls", "latest"),
+        }
+        check_limits("heads", size, rows, sizes)
+        yield size, rows
+    place.remove()
+
+
+def check_limits(part, size, rows, sizes):
+    """Fails if the largest size exceeds a limit."""
+    for name, step, most, reference in LIMITS:
+        if name != part or size != sizes[-1]:
+            continue
+        found = rows[step][0] / (rows[reference][0] if reference else 1)
+        of = f" times '{reference}'" if reference else ""
+        if found > most:
+            print(f"scale_growth: error: {step} with {size} snapshots: {found:.2f}{of}, at most "
+                  f"{most} allowed", file=sys.stderr)
+            FAILED.append(step)
+
+
 def classes(program, sizes):
     for size in sizes:
         place = Place(program)
@@ -118,23 +255,36 @@ def table(title, found):
     print("| --- |" + " ---: | ---: |" * len(sizes))
     for step in found[0][1]:
         rows = [rows[step] for _, rows in found]
-        print(f"| {step} | " + " | ".join(f"{taken:.2f} | {memory / 1e6:.0f}"
-                                            for taken, memory in rows) + " |", flush=True)
+        cells = [f"{row[0]} | {row[1] / 1e6:.0f}" if isinstance(row[0], int)
+                 else f"{row[0]:.3f} | {row[1] / 1e6:.0f}" for row in rows]
+        print(f"| {step} | " + " | ".join(cells) + " |", flush=True)
         before, after = rows[-2][0], rows[-1][0]
         least, most = sizes[-2:]
         if after > 1 and after / max(before, 0.02) > allowed_growth(least, most):
-            sys.exit(f"scale_growth: error: {step}: {before:.2f} s for {least}, {after:.2f} s for "
-                     f"{most}: more than n log n")
+            if not isinstance(after, int):
+                sys.exit(f"scale_growth: error: {step}: {before:.2f} s for {least}, {after:.2f} s "
+                         f"for {most}: more than n log n")
     print()
 
 
+PARTS = {
+    "snapshots": ("snapshots", snapshots, (10, 100, 1000)),
+    "device": ("snapshots of a device", device, (10, 100, 1000)),
+    "heads": ("snapshots", heads, (100, 1000, 10_000)),
+    "classes": ("changes of class", classes, (3_000, 30_000, 300_000)),
+}
+
+
 def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: scale_growth.py PROGRAM")
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(PARTS):
+        sys.exit(f"usage: scale_growth.py PROGRAM [{'|'.join(PARTS)} ...]")
     program = str(pathlib.Path(sys.argv[1]).resolve())
     os.umask(0o022)
-    table("snapshots", list(snapshots(program, (10, 100, 1000))))
-    table("changes of class", list(classes(program, (3_000, 30_000, 300_000))))
+    for part in sys.argv[2:] or PARTS:
+        title, measure, sizes = PARTS[part]
+        table(title, list(measure(program, sizes)))
+    if FAILED:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

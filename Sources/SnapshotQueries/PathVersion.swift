@@ -9,7 +9,7 @@ package struct PathVersion: Sendable, Hashable {
   /// The entry at the path.
   package let entry: TreeEntry
   /// The snapshots with exactly this version, in the given order.
-  package fileprivate(set) var snapshots: [StoredSnapshot]
+  package fileprivate(set) var snapshots: [SnapshotHead]
 }
 
 /// The versions of a path over a list of snapshots.
@@ -17,37 +17,64 @@ package struct PathHistory: Sendable {
   /// Each distinct version, in order of first appearance.
   package private(set) var versions: [PathVersion] = []
   /// The snapshots in which a directory above the path is damaged.
-  package private(set) var damaged: [(snapshot: StoredSnapshot, error: StoreError)] = []
+  package private(set) var damaged: [(snapshot: SnapshotHead, error: StoreError)] = []
 
-  /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and snapshots
-  /// with the same tree are read once.
+  /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and each distinct
+  /// directory above the path is read once.
   package init(
-    of path: (Snapshot) throws -> ByteString?, in snapshots: [StoredSnapshot],
+    of path: (SnapshotHead) throws -> ByteString?, in snapshots: [SnapshotHead],
     from reader: RepositoryReader
   ) throws {
-    var known: [Location: TreeEntry?] = [:]
+    var lookup = Lookup(reader)
     var places: [Form: Int] = [:]
     reader.watch?.counters.expect(files: snapshots.count, bytes: 0)
-    for stored in snapshots {
+    for head in snapshots {
       try reader.watch?.checkCancellation()
       defer { reader.watch?.counters.didHandle(files: 1) }
-      guard let path = try path(stored.snapshot) else { continue }
-      let place = Location(tree: stored.snapshot.tree, path: path)
-      do {
-        let entry = try known[place] ?? reader.entry(at: place.path, in: place.tree)
-        known[place] = entry
-        guard let entry else { continue }
-        add(Form(path: path, entry: entry), in: stored, to: &places)
-      } catch let error as StoreError where error.kind == .damaged {
+      guard let path = try path(head) else { continue }
+      do throws(StoreError) {
+        guard let entry = try lookup.entry(at: path.components[...], in: head.tree) else {
+          continue
+        }
+        add(Form(path: path, entry: entry), in: head, to: &places)
+      } catch {
+        guard error.kind == .damaged else { throw error }
         reader.watch?.counters.didFail()
-        damaged.append((stored, error))
+        damaged.append((head, error))
       }
     }
   }
 
-  private struct Location: Hashable {
-    let tree: TreeReference
-    let path: ByteString
+  /// Finds entries in trees, and keeps the result for each directory on the way.
+  private struct Lookup {
+    private let reader: RepositoryReader
+    private var known: [Location: TreeEntry?] = [:]
+
+    private struct Location: Hashable {
+      let tree: TreeReference
+      let path: ArraySlice<ByteString>
+    }
+
+    init(_ reader: RepositoryReader) { self.reader = reader }
+
+    mutating func entry(
+      at path: ArraySlice<ByteString>, in tree: TreeReference
+    ) throws(StoreError) -> TreeEntry? {
+      guard let name = path.first else { return nil }
+      let place = Location(tree: tree, path: path)
+      if let entry = known[place] { return entry }
+      var found = try reader.entry(at: name, in: tree)
+      let rest = path.dropFirst()
+      if !rest.isEmpty {
+        if case .directory(let below)? = found?.node {
+          found = try entry(at: rest, in: below)
+        } else {
+          found = nil
+        }
+      }
+      known[place] = .some(found)
+      return found
+    }
   }
 
   private struct Form: Hashable {
@@ -56,13 +83,13 @@ package struct PathHistory: Sendable {
   }
 
   private mutating func add(
-    _ form: Form, in stored: StoredSnapshot, to places: inout [Form: Int]
+    _ form: Form, in head: SnapshotHead, to places: inout [Form: Int]
   ) {
     if let place = places[form] {
-      versions[place].snapshots.append(stored)
+      versions[place].snapshots.append(head)
     } else {
       places[form] = versions.count
-      versions.append(PathVersion(path: form.path, entry: form.entry, snapshots: [stored]))
+      versions.append(PathVersion(path: form.path, entry: form.entry, snapshots: [head]))
     }
   }
 }

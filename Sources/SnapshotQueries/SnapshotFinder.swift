@@ -23,7 +23,7 @@ package final class SnapshotFinder {
     /// Other devices have a matching snapshot, too: the newest of each.
     case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
     /// A snapshot that was chosen, by its name or as one of all.
-    case found(StoredSnapshot)
+    case found(SnapshotHead)
   }
 
   private let repository: Repository
@@ -53,12 +53,21 @@ package final class SnapshotFinder {
     _ name: SnapshotName, holding apps: [String] = []
   ) throws -> StoredSnapshot {
     let found = try choose(name, holding: apps)
-    tell(.found(found))
+    tell(.found(SnapshotHead(found)))
     return found
   }
 
-  /// Reports a snapshot that was chosen without a name.
-  func report(_ found: StoredSnapshot) { tell(.found(found)) }
+  /// Returns the heads of all snapshots. One of each device in one state is reported, the newest.
+  func all() throws(StoreError) -> SnapshotHeads {
+    let all = try repository.heads(cache: cache)
+    var last: SnapshotHead?
+    for head in all.heads.reversed() {
+      if let last, last.sharesMembers(with: head) || last.device == head.device { continue }
+      tell(.found(head))
+      last = head
+    }
+    return all
+  }
 
   /// Returns the newest snapshot that has an entry, and the logical path of the entry, or nil if no
   /// readable one has it. Searches from the newest snapshot on. Snapshots that cannot be read are

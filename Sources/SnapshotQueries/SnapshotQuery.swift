@@ -1,4 +1,5 @@
 package import ArchiveStore
+package import SystemIO
 
 /// A repository that is open for queries of its snapshots.
 package struct SnapshotQuery {
@@ -26,16 +27,14 @@ package struct SnapshotQuery {
   /// Returns the named snapshot.
   package func find(_ name: SnapshotName) throws -> StoredSnapshot { try finder.find(name) }
 
-  /// Returns the named snapshots, or all if none is named. All are reported to the finder.
-  package func snapshots(named names: [SnapshotName] = []) throws -> SnapshotListing {
-    if names.isEmpty { return try allSnapshots() }
-    return SnapshotListing(try names.map { try finder.find($0) })
-  }
+  /// The heads of the snapshots to search, and the errors of those that cannot be read.
+  package typealias Found = (heads: [SnapshotHead], damaged: [StoreError])
 
-  private func allSnapshots() throws(StoreError) -> SnapshotListing {
-    let listing = try repository.snapshots()
-    for stored in listing.snapshots.reversed() { finder.report(stored) }
-    return listing
+  /// Returns the heads of the named snapshots, or of all if none is named.
+  package func heads(named names: [SnapshotName] = []) throws -> Found {
+    guard names.isEmpty else { return (try names.map { SnapshotHead(try finder.find($0)) }, []) }
+    let all = try finder.all()
+    return (all.heads, all.damaged)
   }
 
   /// Begins reading through this host's copies of the index.
@@ -43,9 +42,18 @@ package struct SnapshotQuery {
     try repository.beginReading(cache: indexCache(), watch: watch)
   }
 
+  /// Returns the growth of the repository over all snapshots.
+  ///
+  /// - Parameter tell: receives each tree or list that cannot be read, with a path that leads to it.
+  package func growth(
+    unreadable tell: (ByteString, StoreError) -> Void
+  ) throws -> RepositoryGrowth {
+    try repository.growth(
+      of: finder.all(), cache: indexCache(), watch: watch, unreadable: tell)
+  }
+
   /// Returns the statistics of the whole repository.
   package func statistics() throws -> RepositoryStatistics {
-    _ = try allSnapshots()
-    return try repository.statistics(cache: indexCache(), watch: watch)
+    try repository.statistics(of: finder.all(), cache: indexCache(), watch: watch)
   }
 }

@@ -9,11 +9,11 @@ package import SystemIO
 /// snapshots have is reported once. Directories in which the pattern cannot match are not read.
 package struct SnapshotSearch {
   private let pattern: Pattern
-  private let snapshots: [StoredSnapshot]
+  private let snapshots: [SnapshotHead]
   private let reader: RepositoryReader
 
   /// Prepares a search of snapshots.
-  package init(_ pattern: Pattern, in snapshots: [StoredSnapshot], from reader: RepositoryReader) {
+  package init(_ pattern: Pattern, in snapshots: [SnapshotHead], from reader: RepositoryReader) {
     self.pattern = pattern
     self.snapshots = snapshots
     self.reader = reader
@@ -22,16 +22,16 @@ package struct SnapshotSearch {
   /// A finding of a search.
   package enum Finding: Sendable {
     /// An entry, with all snapshots that have exactly this entry at this path.
-    case found(ByteString, TreeEntry, [StoredSnapshot])
+    case found(ByteString, TreeEntry, [SnapshotHead])
     /// A directory that cannot be read, completely or in part, in these snapshots.
-    case damage(ByteString, StoreError, [StoredSnapshot])
+    case damage(ByteString, StoreError, [SnapshotHead])
   }
 
   /// Reports the findings in path order.
   package func run(_ body: (Finding) throws -> Void) throws {
     // The progress of the pattern at each directory on the current path.
     var way = [pattern.start]
-    try reader.walkTogether(snapshots.map(\.snapshot.tree)) { path, found in
+    try reader.walkTogether(snapshots.map(\.tree)) { path, found in
       switch found {
       case .damage(let error, let trees):
         try body(.damage(path, error, trees.map { snapshots[$0] }))

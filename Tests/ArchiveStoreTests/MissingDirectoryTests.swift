@@ -67,7 +67,7 @@ import Testing
     #expect("\(found.findings)".contains("\(packs) of the 256 directories"))
     try expectReadable(first)
     #expect(try repository.snapshots().snapshots == [first])
-    #expect(try repository.statistics().packs == 2)
+    #expect(try repository.statistics(of: repository.heads()).packs == 2)
     let second = try repository.back(up: files + [("c", [9])], sequence: 2)
     try expectAllDirectories()
     try expectReadable(second)
@@ -133,7 +133,7 @@ import Testing
     try removeWithContents(RepositoryLayout.indexes)
     let found = try Checked(repository, .everything)
     #expect(found.damaged.contains("index") && found.report.isIndexDamaged)
-    #expect(try repository.statistics().packs == 2)
+    #expect(try repository.statistics(of: repository.heads()).packs == 2)
     let error = storeError { try repository.beginWriting() }
     #expect(error?.code == .missing && error?.hint?.contains("repair index") == true)
     #expect(try IndexRepair(repository, isDry: true).run().packs == 2)

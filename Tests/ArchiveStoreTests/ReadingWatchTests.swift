@@ -69,7 +69,7 @@ import Testing
 
   @Test func statisticsCountBlobs() throws {
     let watch = ReadingWatch(repository, of: "blob") { false }
-    let statistics = try repository.statistics(watch: watch)
+    let statistics = try repository.statistics(of: repository.heads(), watch: watch)
     let blobs = statistics.data.count + statistics.trees.count + statistics.lists.count
     let progress = watch.counters.progress
     #expect(blobs == Self.files + 4 && progress.noun == "blob")
@@ -78,7 +78,9 @@ import Testing
 
   @Test func statisticsEndOnRequest() throws {
     let watch = ReadingWatch(repository) { true }
-    let error = #expect(throws: StoreError.self) { try repository.statistics(watch: watch) }
+    let error = #expect(throws: StoreError.self) {
+      try repository.statistics(of: repository.heads(), watch: watch)
+    }
     #expect(error == watch.interruption)
   }
 }

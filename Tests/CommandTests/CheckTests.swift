@@ -31,6 +31,42 @@ import Testing
     try transcript.expectSnapshot("check")
   }
 
+  /// Runs of a percentage read other packs each time, and together each once; groups, too.
+  @Test func partialRunsTogetherReadAll() throws {
+    let cli = try Self.make()
+    var random = Seeded(9)
+    for size in [1_000_000, 2_000_000, 1_500_000] {
+      try cli.directory.write(random.bytes(size), at: "tree/c-third")
+      try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
+    }
+    func read(_ part: String) throws -> [Int] {
+      let line = "check --read-data-subset \(part) --json --repo repo"
+      let summary = try cli.jsonLines(line).last?["summary"] as? [String: Any]
+      return ["packs_read", "bytes_read", "packs", "stored_bytes"].map {
+        summary?[$0] as? Int ?? -1
+      }
+    }
+    var (packs, bytes) = (0, 0)
+    var wholes = 0
+    for run in 1...8 {
+      let found = try read("25%")
+      packs += found[0]
+      bytes += found[1]
+      #expect(found[0] > 0 && found[0] < found[2])
+      guard packs == found[2], bytes == found[3] else { continue }
+      // A round is complete, within four runs.
+      wholes += 1
+      (packs, bytes) = (0, 0)
+      #expect(run <= 4 * wholes)
+    }
+    #expect(wholes >= 2)
+    let groups = try (1...3).map { try read("\($0)/3") }
+    #expect(groups.map { $0[0] }.reduce(0, +) == groups[0][2])
+    #expect(groups.map { $0[1] }.reduce(0, +) == groups[0][3])
+    let all = try read("100%")
+    #expect(all[0] == all[2] && all[1] == all[3])
+  }
+
   @Test func jsonOutputNamesDamageAndCost() throws {
     let cli = try Self.make()
     let whole = try cli.jsonLines("check --read-data --json --repo repo")

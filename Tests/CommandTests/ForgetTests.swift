@@ -188,6 +188,59 @@ import Testing
     #expect(try present() == Set(new + [regular[1]]).subtracting([new[1]]))
   }
 
+  /// Without the policy it is unknown which automatic snapshots may be removed.
+  @Test func mistakeInAPolicyIsAnError() throws {
+    try make("2026-01-01T00:00:00Z", reason: .preUpdate, apps: ["a"])
+    let regular = try january(3)
+    try cli.directory.write(
+      "overlay: all\nschema: 1\nretain: {pre-restore-snapshot: 1 fortnight}\n",
+      at: "home/.config/sandboxctl/policies/mine.yaml")
+    let before = try present()
+    for options in ["", " --dry-run", " --json"] {
+      let outcome = try cli.run("forget --keep-last 1 --repo repo" + options)
+      #expect(outcome.code == 1 && outcome.output.isEmpty, "\(outcome)")
+      #expect(outcome.errors.contains("mine.yaml:3:"), "\(outcome.errors)")
+    }
+    #expect(try present() == before && before.count == 4)
+    // Only automatic snapshots need a policy.
+    _ = try cli.succeed("forget --keep-last 1 --host host-b --repo repo")
+    _ = try cli.succeed("forget \(short(regular[0])) --repo repo")
+    #expect(try present().count == 3)
+  }
+
+  @Test func helpNamesTheDefaultGrouping() throws {
+    let help = try cli.succeed("forget --help")
+    #expect(help.contains("(default: device,scope)") && !help.contains("SnapshotGrouping"))
+  }
+
+  // MARK: - Sizes
+
+  /// The bytes that a removal frees are those that only the removed snapshots need.
+  @Test func sizesAreThoseOfTheRemovedSnapshots() throws {
+    var random = Seeded(8)
+    try cli.directory.write(random.bytes(300_000), at: "tree/kept")
+    for size in [100_000, 200_000, 50_000] {
+      try cli.directory.write(random.bytes(size), at: "tree/changed")
+      try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
+    }
+    let line = "forget --keep-last 1 --sizes --dry-run --repo repo"
+    let summary = try cli.jsonLines(line + " --json").last?["summary"] as? [String: Any]
+    let freed = try #require(summary?["freed"] as? [String: Int])
+    let bytes = try #require(freed["bytes"])
+    #expect((300_000...303_000).contains(bytes), "two versions of the file and of directories")
+    let growth = try cli.jsonLines("stats --growth --json --repo repo")
+    let alone = growth.dropLast().compactMap { ($0["alone"] as? [String: Int])?["bytes"] }
+    #expect(alone.count == 3 && alone[0] + alone[1] == bytes)
+    let text = try cli.succeed(line)
+    #expect(
+      text.contains("would remove 2 of 3 snapshots\nonly the removed snapshots need "), "\(text)")
+    // The prune frees what was predicted.
+    let stored = try #require(freed["stored_bytes"])
+    _ = try cli.succeed("forget --keep-last 1 --repo repo")
+    let plan = try cli.jsonLines("prune --dry-run --json --repo repo").last
+    #expect(plan?["unused_bytes"] as? Int == stored)
+  }
+
   // MARK: - Names
 
   @Test func namedSnapshotsAreRemoved() throws {

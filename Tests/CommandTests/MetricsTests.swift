@@ -81,6 +81,47 @@ import Testing
     #expect(try cli.snapshots().count == 2)
   }
 
+  /// The other commands that a schedule runs.
+  @Test func checkForgetAndPruneAreReported() throws {
+    try make("out")
+    for word in ["a", "b", "c"] {
+      try cli.directory.write(word, at: "a \"tree\"\\n/kept")
+      _ = try backUp("--repo", "repo", "--quiet")
+    }
+    func run(_ words: String, _ operation: String, exits code: Int32 = 0) throws -> ExpositionText {
+      let outcome = try cli.run("\(words) --repo repo --quiet --metrics out/\(operation).prom")
+      #expect(outcome.code == code, "\(words): \(outcome)")
+      if code == 0 { #expect(outcome.output.isEmpty && outcome.errors.isEmpty, "\(outcome)") }
+      var text = try ExpositionText(
+        String(decoding: cli.directory.read(ByteString("out/\(operation).prom")), as: UTF8.self))
+      text.operation = operation
+      #expect(text.value("last_exit_code") == Double(code))
+      return text
+    }
+    let check = try run("check --read-data-subset 50%", "check")
+    #expect(check.value("snapshots") == 3 && check.value("damaged_objects") == 0)
+    #expect(try #require(check.value("packs_read")) >= 1)
+    #expect(check.value("last_success_timestamp_seconds") != nil)
+    let forget = try run("forget --keep-last 1 --prune", "forget")
+    #expect(forget.value("removed_snapshots") == 2 && forget.value("kept_snapshots") == 1)
+    #expect(try #require(forget.value("prune_removed_packs")) > 0)
+    let prune = try run("prune", "prune")
+    #expect(prune.value("snapshots") == 1 && prune.value("removed_packs") == 0)
+    // A failure keeps the time of the last success, and damage is none.
+    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
+    let damaged = try run("check", "check", exits: 13)
+    #expect(damaged.value("damaged_objects") == 1)
+    #expect(
+      damaged.value("last_success_timestamp_seconds")
+        == check.value("last_success_timestamp_seconds"))
+    #expect(try run("forget", "forget", exits: 2).value("removed_snapshots") == nil)
+    // The file of another command is not replaced, and a dry run writes none.
+    let outcome = try cli.run("prune --repo repo --quiet --metrics out/check.prom")
+    #expect(outcome.errors.contains("is not a file of these metrics"), "\(outcome)")
+    _ = try cli.run("prune --dry-run --repo repo --quiet --metrics out/dry.prom")
+    #expect(try !Directory.open(path: cli.directory.path("out")).names().contains("dry.prom"))
+  }
+
   @Test func readerIsStrict() {
     for text in [
       "a 1", "# TYPE a gauge\na 1\n", "# HELP a x\n# TYPE a gauge\na one\n",
@@ -104,6 +145,8 @@ struct ExpositionText {
 
   struct Mistake: Error { let line: String }
 
+  /// The command whose metrics these are.
+  var operation = "backup"
   private(set) var types: [String: String] = [:]
   private(set) var samples: [Sample] = []
   private var helps: Set<String> = []
@@ -118,7 +161,7 @@ struct ExpositionText {
 
   /// Returns the value of the only sample of one of our metrics.
   func value(_ name: String) -> Double? {
-    let found = samples.filter { $0.name == "sandboxctl_backup_" + name }
+    let found = samples.filter { $0.name == "sandboxctl_\(operation)_\(name)" }
     return found.count == 1 ? found[0].value : nil
   }
 

@@ -145,7 +145,13 @@ import Testing
       ]
     ),
     ("diff", [("diff {device} latest --metadata --json --repo repo", 0)]),
-    ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
+    (
+      "stats",
+      [
+        ("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0),
+        ("stats --growth --json --repo repo", 0),
+      ]
+    ),
     (
       "snapshots-pin",
       [
@@ -164,6 +170,7 @@ import Testing
       "forget",
       [
         ("forget --keep-daily 2 --keep-within 1y --dry-run --json --repo repo", 0),
+        ("forget --keep-last 1 --sizes --dry-run --json --repo repo", 0),
         ("forget --keep-tag none --json --repo repo", 3),
         ("forget {device} --allow-last --dry-run --json --repo repo", 0),
         ("forget --json --repo repo", 2),
@@ -231,7 +238,10 @@ import Testing
     ("ls", [("ls latest --recursive --json --repo repo", 13)]),
     ("diff", [("diff {device} latest --json --repo repo", 13)]),
     ("find", [("find *.md --json --repo repo", 13)]),
-    ("stats", [("stats latest --json --repo repo", 13)]),
+    (
+      "stats",
+      [("stats latest --json --repo repo", 13), ("stats --growth --json --repo repo", 13)]
+    ),
     (
       "repair-snapshots",
       [

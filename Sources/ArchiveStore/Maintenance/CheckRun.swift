@@ -28,6 +28,8 @@ extension RepositoryCheck {
     private(set) var emptyDirectories: [ObjectPath] = []
     /// Whether everything that snapshots need can be restored.
     private(set) var isWhole = true
+    /// The progress of partial checks after this one; nil if it is not recorded.
+    private(set) var round: CheckRound?
 
     var hasDamage: Bool { !damage.isEmpty || !isWhole }
 
@@ -164,7 +166,7 @@ extension RepositoryCheck {
     /// Reads trees on this thread and pack data on others: the requested packs and those that an
     /// earlier check found damaged. Then it reads the packs with damaged trees.
     private mutating func readContents() throws {
-      var packs = PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
+      var packs = chosenPacks()
       for pack in recorded.packs.keys where damagedPacks[pack] == nil {
         packs[pack] = inventory.packs[pack]
       }
@@ -181,6 +183,14 @@ extension RepositoryCheck {
       try check.checkNotStopped()
       for verdict in verdicts { take(verdict) }
       if !isWhole { try rescue() }
+    }
+
+    private mutating func chosenPacks() -> [Digest: UInt64] {
+      guard case .fraction(let fraction) = check.reading, var round = check.rounds?.load() else {
+        return PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
+      }
+      defer { self.round = round }
+      return round.take(fraction, of: inventory.packs)
     }
 
     private mutating func readTrees() throws {

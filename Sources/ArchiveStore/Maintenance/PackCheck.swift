@@ -174,7 +174,7 @@ extension PackCheck {
       }
     }
 
-    /// Returns the packs that a check reads.
+    /// Returns the packs that a check reads; of a fraction, random ones.
     static func chosen(
       of all: [Digest: UInt64], by reading: RepositoryCheck.Reading
     ) -> [Digest: UInt64] {

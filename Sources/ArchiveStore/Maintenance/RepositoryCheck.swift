@@ -10,19 +10,24 @@ public import SystemIO
 public struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: Reading
+  let rounds: CheckRoundFile?
   let workers: Int
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
 
   /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
   /// thread; if it returns true, the check throws `interrupted`.
+  ///
+  /// - Parameter rounds: the progress of earlier checks of a fraction; nil for random packs.
   public init(
-    _ repository: Repository, reading: Reading = .trees, workers: Int,
+    _ repository: Repository, reading: Reading = .trees, rounds: CheckRoundFile? = nil,
+    workers: Int,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.repository = repository
     self.reading = reading
+    self.rounds = rounds
     self.workers = max(1, workers)
     self.counters = counters
     self.isStopping = isStopping
@@ -79,7 +84,8 @@ extension RepositoryCheck {
     case trees
     /// Every pack completely.
     case everything
-    /// Randomly chosen packs with this fraction of the stored bytes, above 0 and at most 1.
+    /// Packs with this fraction of the stored bytes, above 0 and at most 1: the next ones of a
+    /// round (`CheckRound`), or random ones.
     case fraction(Double)
     /// The packs of one of `count` groups, which together cover all packs; `group` is 1 to `count`.
     case group(Int, count: Int)
@@ -138,6 +144,11 @@ extension RepositoryCheck {
 }
 
 extension RepositoryCheck.Result {
+  /// Records that the packs of a partial check were read, so that the next one reads others.
+  public func recordRound() {
+    if let round = run.round { run.check.rounds?.save(round) }
+  }
+
   /// Records the damaged packs in the repository, so that no writer relies on them, and removes
   /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
   ///

@@ -50,21 +50,19 @@ public struct RepositoryStatistics: Sendable {
 }
 
 extension Repository {
-  /// Counts the content of the snapshots and the stored objects. Reads the snapshots and the index,
-  /// the index through this host's copies if there is a cache. `watch` counts the index entries.
+  /// Counts the content of the snapshots and the stored objects. Reads the index, through this
+  /// host's copies if there is a cache. `watch` counts the index entries.
   public func statistics(
-    cache: IndexCache? = nil, watch: ReadingWatch? = nil
+    of snapshots: SnapshotHeads, cache: IndexCache? = nil, watch: ReadingWatch? = nil
   ) throws(StoreError) -> RepositoryStatistics {
     var statistics = RepositoryStatistics()
-    let listing = try snapshots()
-    statistics.unreadable = listing.damaged
-    statistics.count(listing.snapshots.map(\.snapshot))
+    statistics.unreadable = snapshots.damaged
+    statistics.count(snapshots.heads)
     let inventory = try RepositoryInventory(storage)
     statistics.packs = inventory.packs.count
     statistics.packBytes = inventory.packs.values.clampedSum
-    for id in inventory.snapshots {
-      statistics.snapshotBytes += try storage.status(RepositoryLayout.snapshot(id))?.size ?? 0
-    }
+    statistics.snapshotBytes =
+      try RepositoryListing.snapshotStatuses(storage).values.lazy.map(\.size).clampedSum
     for id in inventory.indexes {
       statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
     }
@@ -76,7 +74,7 @@ extension Repository {
 }
 
 extension RepositoryStatistics {
-  fileprivate mutating func count(_ all: [Snapshot]) {
+  fileprivate mutating func count(_ all: [SnapshotHead]) {
     snapshots = all.count
     (oldest, newest) = (all.first?.time, all.last?.time)
     for snapshot in all {

@@ -140,9 +140,9 @@ extension PruneRequest.UnusedLimit {
 }
 
 /// The used part of each frame, from which the stored bytes of packs follow.
-private struct PackUsage {
-  /// The decoded bytes of the blobs in a frame, of all and of the used ones.
-  private var total: [UInt32]
+struct PackUsage {
+  private var total: FrameTotals
+  /// The decoded bytes of the used blobs in each frame.
   private var used: [UInt32]
   private var blobs: [Int]
   private var usedBlobs: [Int]
@@ -162,21 +162,19 @@ private struct PackUsage {
   }
 
   private init(of object: IndexObject, number: Int, _ marks: UsedBlobs) {
-    let firstFrames = (0..<object.packs).map { object.pack($0).firstFrame }
-    total = [UInt32](repeating: 0, count: object.layout.frames)
-    used = total
+    total = FrameTotals(preparing: object)
+    used = total.bytes
     blobs = [Int](repeating: 0, count: object.packs)
     usedBlobs = blobs
     hasData = [Bool](repeating: false, count: object.packs)
     for entry in 0..<object.blobs {
       guard let record = object.record(entry) else { continue }
       let pack = Int(record.pack)
-      let frame = firstFrames[pack] + Int(record.frame)
-      total[frame] &+= record.length
+      total.add(record)
       blobs[pack] += 1
       if record.kind == .data { hasData[pack] = true }
       guard marks.contains(entry, of: number) else { continue }
-      used[frame] &+= record.length
+      used[total.frame(of: record)] &+= record.length
       usedBlobs[pack] += 1
     }
   }
@@ -184,11 +182,10 @@ private struct PackUsage {
   private func pack(_ number: Int, of object: IndexObject) -> PrunePlan.Pack {
     let pack = object.pack(number)
     var (usedBytes, unusedBytes) = (UInt64(0), UInt64(0))
-    for frame in pack.firstFrame..<(pack.firstFrame + pack.frames) where total[frame] > 0 {
-      let stored = UInt64(object.frame(frame).stored)
-      let ofUsed = stored * UInt64(used[frame]) / UInt64(total[frame])
+    for frame in pack.firstFrame..<(pack.firstFrame + pack.frames) where total.bytes[frame] > 0 {
+      let ofUsed = total.stored(used[frame], ofFrame: frame)
       usedBytes += ofUsed
-      unusedBytes += stored - ofUsed
+      unusedBytes += UInt64(object.frame(frame).stored) - ofUsed
     }
     return PrunePlan.Pack(
       id: pack.id, size: pack.size, used: usedBytes, unused: unusedBytes,

@@ -68,6 +68,30 @@ public struct RepositoryPrune {
     return report
   }
 
+  /// The data that only removed snapshots need.
+  public struct Freed: Sendable, Hashable {
+    public let blobs: Int
+    /// Their bytes before compression.
+    public let bytes: UInt64
+    /// Their stored bytes: what becomes unused in packs. A prune frees it as it removes and rewrites
+    /// these packs.
+    public let stored: UInt64
+  }
+
+  /// Returns the data that only some snapshots need. Each distinct tree is read once.
+  ///
+  /// - Throws: as `run`.
+  public func freed(byRemoving removed: Set<SnapshotID>) throws -> Freed {
+    try requireKnown([repository.settings.features.read])
+    var needs = try needs(isStopping, without: removed)
+    let kept = needs.search.usage
+    try needs.restoreRemoved()
+    let all = needs.search.usage
+    return Freed(
+      blobs: all.blobs - kept.blobs, bytes: all.bytes - kept.bytes, stored: all.stored - kept.stored
+    )
+  }
+
   /// Runs the prune.
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `damaged` or `missing`

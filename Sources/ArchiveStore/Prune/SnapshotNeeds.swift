@@ -7,7 +7,7 @@ struct SnapshotNeeds {
   private let cache: IndexCache?
   private let headCache: SnapshotHeadCache?
   /// The snapshots that count as removed.
-  private let removed: Set<SnapshotID>
+  private var removed: Set<SnapshotID>
   private(set) var packSizes: [Digest: UInt64]
   private let damagedPacks: Set<Digest>
   private var condemned: Set<Digest>
@@ -61,6 +61,12 @@ struct SnapshotNeeds {
     }
     trees.formUnion(added)
     snapshots = heads.count
+  }
+
+  /// Adds the needs of the snapshots that counted as removed.
+  mutating func restoreRemoved() throws {
+    removed = []
+    try update()
   }
 
   /// Checks that the directory `pending`, whose rules this version does not know, has no snapshot.

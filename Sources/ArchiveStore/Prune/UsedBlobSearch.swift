@@ -78,6 +78,18 @@ struct UsedBlobSearch {
     }
   }
 
+  /// The number of used blobs, their bytes, and their stored bytes in packs that exist and are not
+  /// condemned.
+  var usage: (blobs: Int, bytes: UInt64, stored: UInt64) {
+    var bytes: UInt64 = 0
+    for (number, object) in index.objects.enumerated() {
+      for entry in 0..<object.blobs where used.contains(entry, of: number) {
+        bytes += UInt64(object.record(entry)?.length ?? 0)
+      }
+    }
+    return (used.count, bytes, PackUsage.packs(of: self).reduce(0) { $0 + $1.used })
+  }
+
   /// Returns the packs among `condemned` that hold a needed blob of which no reliable pack has a
   /// copy.
   func stillNeeded(among condemned: Set<Digest>) -> Set<Digest> {

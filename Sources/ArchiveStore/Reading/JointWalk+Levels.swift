@@ -9,6 +9,8 @@ extension JointWalk {
     private let alike: Int
     /// The pages that all trees share, which are skipped; nil until all directories are open.
     private var common: Set<Digest>?
+    /// The last directory that read each page of a table.
+    private var readers: [Digest: Int] = [:]
 
     /// - Parameter alike: the number of trees if content that all share is skipped, otherwise 0.
     init(path: ByteString, directories: [Directory], alike: Int) {
@@ -21,6 +23,7 @@ extension JointWalk {
 
     mutating func forget() {
       common = nil
+      readers = [:]
       for number in directories.indices { directories[number].forget() }
     }
 
@@ -51,9 +54,11 @@ extension JointWalk {
           // A shared page is not lost.
           if lost != nil { return lost }
           directories[number].skipPage()
-        } else if let shared = directories.first(where: { $0.heldPage == digest }) {
-          directories[number].hold(shared)
+        } else if let other = readers[digest], directories[other].heldPage == digest {
+          directories[number].hold(directories[other])
         } else {
+          // Distinct directories of one page have no page in common.
+          if directories[number].hasTable { readers[digest] = number }
           try directories[number].readPage(reader, &lost)
         }
       }
@@ -69,7 +74,7 @@ extension JointWalk {
         least = name
       }
       guard let least else { return nil }
-      var found = Names(name: least, entries: [])
+      var found = Names(name: least)
       for number in directories.indices {
         if directories[number].name == least {
           if let entry = directories[number].take() {
@@ -79,6 +84,7 @@ extension JointWalk {
           found.unknown += directories[number].trees
         }
       }
+      found.finish()
       return found
     }
   }
@@ -153,6 +159,9 @@ extension JointWalk {
       }
     }
 
+    /// Whether the directory has a table of pages.
+    var hasTable: Bool { if case .table = directory?.blob { true } else { false } }
+
     /// The digest of the current page, or nil if none is held.
     var heldPage: Digest? { held == nil ? nil : pageDigest }
 
@@ -220,16 +229,48 @@ extension JointWalk {
   /// The entries that several trees have under one name.
   struct Names {
     let name: ByteString
-    var entries: [Entry]
+    private(set) var entries: [Entry] = []
     /// The trees that may also have the name.
     var unknown: [Int] = []
+    /// The position of each entry, of many.
+    private var places: [TreeEntry: Int] = [:]
+    /// The entry of the last directory: that of the next one is often equal.
+    private var last = 0
+    /// The entries of several directories.
+    private var merged: Set<Int> = []
 
+    /// The number of entries from which they are found by their hashes.
+    private static let manyEntries = 8
+
+    init(name: ByteString) { self.name = name }
+
+    /// Adds the entry of a directory. `finish` must be called after the last one.
     mutating func add(_ entry: TreeEntry, trees: [Int]) {
-      if let same = entries.firstIndex(where: { $0.entry == entry }) {
-        entries[same] = Entry(entry: entry, trees: (entries[same].trees + trees).sorted())
-      } else {
-        entries.append(Entry(entry: entry, trees: trees))
+      if let same = place(of: entry) {
+        last = same
+        entries[same].trees += trees
+        merged.insert(same)
+        return
       }
+      last = entries.count
+      entries.append(Entry(entry: entry, trees: trees))
+      if entries.count == Self.manyEntries {
+        for (place, found) in entries.enumerated() { places[found.entry] = place }
+      } else if entries.count > Self.manyEntries {
+        places[entry] = last
+      }
+    }
+
+    private func place(of entry: TreeEntry) -> Int? {
+      if last < entries.count, entries[last].entry == entry { return last }
+      if entries.count >= Self.manyEntries { return places[entry] }
+      return entries.firstIndex { $0.entry == entry }
+    }
+
+    /// Orders the trees of each entry.
+    mutating func finish() {
+      for number in merged { entries[number].trees.sort() }
+      places = [:]
     }
 
     /// The trees that have an entry of this name.

@@ -99,6 +99,6 @@ extension JointWalk {
   public struct Entry: Sendable, Hashable {
     public let entry: TreeEntry
     /// The trees that have the entry, as ascending indices into the list passed to the walk.
-    public let trees: [Int]
+    public internal(set) var trees: [Int]
   }
 }

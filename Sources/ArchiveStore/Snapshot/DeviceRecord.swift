@@ -184,10 +184,16 @@ extension DeviceRecord {
       layout: try fields.string("layout", default: ""), root: try fields.path("root", default: ""),
       osVersion: fields.json["os_version"]?.string,
       containers: try fields.elements("containers") { field throws(StoreError) in
-        Container(
-          path: try field.path("path"), uuid: field.json["uuid"]?.string,
-          revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
+        try Container(field)
       })
+  }
+}
+
+extension DeviceRecord.Container {
+  init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      path: try fields.path("path"), uuid: fields.json["uuid"]?.string,
+      revision: fields.json["revision"]?.string, realPath: try fields.path("real_path"))
   }
 }
 

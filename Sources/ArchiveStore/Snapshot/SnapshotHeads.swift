@@ -1,90 +1,4 @@
-public import Codecs
 public import SystemIO
-
-/// The members by which a snapshot is listed and selected, without its tables. Commands that handle
-/// many snapshots read only heads.
-///
-/// It reflects the object when it was read. Whether the object is still intact is known only after
-/// reading it again.
-public struct SnapshotHead: Hashable, Sendable {
-  public let id: SnapshotID
-  /// The snapshot without tables, containers and class totals.
-  private(set) var members: Snapshot
-
-  /// The members of line 1 that a head includes.
-  private static let names: Set<String> = [
-    "format", "version", "repository", "source", "sequence", "time", "host", "user", "scope",
-    "reason", "policy", "tree", "parent", "tags", "totals", "device", "apps",
-    "original",
-  ]
-
-  /// Creates the head of a snapshot.
-  public init(_ stored: StoredSnapshot) {
-    var members = Snapshot(
-      repository: stored.snapshot.repository, source: stored.snapshot.source,
-      sequence: stored.snapshot.sequence, time: stored.snapshot.time, host: stored.snapshot.host,
-      user: stored.snapshot.user, device: stored.snapshot.device, scope: stored.snapshot.scope,
-      reason: stored.snapshot.reason, policy: stored.snapshot.policy, tree: stored.snapshot.tree,
-      program: "")
-    members.device.containers = []
-    members.apps = stored.snapshot.apps
-    members.parent = stored.snapshot.parent
-    members.tags = stored.snapshot.tags
-    members.original = stored.snapshot.original
-    members.totals = stored.snapshot.totals
-    members.totals.classes = []
-    (id, self.members) = (stored.id, members)
-  }
-
-  /// Reads the head of a stored snapshot after verifying its bytes against its id. Of the tables
-  /// only the JSON syntax is checked.
-  init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
-    try self.init(id: id, line: StoredSnapshot.line(of: bytes, id: id))
-  }
-
-  /// Reads the head from line 1.
-  init(id: SnapshotID, line: [UInt8]) throws(StoreError) {
-    let members = try Snapshot(
-      line: line, object: "snapshots/\(id.hex).json", keeping: Self.names)
-    self.init(StoredSnapshot(id: id, snapshot: members))
-  }
-
-  /// The head as line 1 of a snapshot without tables and apps.
-  var lineWithoutApps: [UInt8] {
-    var members = members
-    members.apps = []
-    return members.encode().dropLast()
-  }
-
-  /// Returns the head with a list of apps: an equal one in shared memory, or the list omitted by
-  /// `lineWithoutApps`.
-  func with(apps: [AppRecord]) -> SnapshotHead {
-    var head = self
-    head.members.apps = apps
-    return head
-  }
-}
-
-extension SnapshotHead: SnapshotListing.Dated {
-  public var source: Digest { members.source }
-  public var sequence: UInt64 { members.sequence }
-  public var time: Timestamp { members.time }
-  public var host: String { members.host }
-  public var user: String { members.user }
-  public var scope: Scope { members.scope }
-  public var reason: Reason { members.reason }
-  public var policy: PolicyRecord { members.policy }
-  public var tree: TreeReference { members.tree }
-  public var parent: SnapshotID? { members.parent }
-  public var tags: [String] { members.tags }
-  public var original: Snapshot.Original? { members.original }
-  /// The totals without those of the classes.
-  public var totals: Totals { members.totals }
-  /// The device without its containers.
-  public var device: DeviceRecord { members.device }
-  public var apps: [AppRecord] { members.apps }
-  var repository: Digest { members.repository }
-}
 
 extension [SnapshotHead] {
   /// Returns the heads ordered by age, the oldest first (docs/repository-format.md, "Snapshot").
@@ -165,30 +79,30 @@ extension Repository {
   /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
   /// snapshot does not affect the others.
   public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
-    let known = cache?.load() ?? [:]
+    let known = cache?.load() ?? SnapshotHeadCache.Content()
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
-    var records: [SnapshotID: SnapshotHeadCache.Record] = [:]
+    var current = SnapshotHeadCache.Content(sharing: known)
     var heads: [SnapshotHead] = []
-    var lists: Set<[AppRecord]> = []
     var damaged: [StoreError] = []
+    var isChanged = false
     for id in try RepositoryListing.snapshots(storage) {
       let status = statuses[id]
       do throws(StoreError) {
         var head: SnapshotHead
-        if let record = known[id], record.status == status {
+        if let record = known.records[id], record.status == status {
           head = record.head
         } else {
-          head = try self.head(id)
+          head = current.interned(try self.head(id))
+          isChanged = true
         }
-        head = head.with(apps: lists.insert(head.apps).memberAfterInsert)
         heads.append(head)
-        if let status { records[id] = SnapshotHeadCache.Record(head: head, status: status) }
+        if let status { current.records[id] = SnapshotHeadCache.Record(head: head, status: status) }
       } catch {
         // A snapshot that no longer exists was removed after the listing.
         if error.code != .missing { damaged.append(error) }
       }
     }
-    if records != known { cache?.save(records.values) }
+    if isChanged || current.records.count != known.records.count { cache?.save(current) }
     return SnapshotHeads(heads, damaged: damaged)
   }
 

@@ -101,4 +101,11 @@ extension Repository {
   package func headCache(in cache: ByteString) -> SnapshotHeadCache {
     SnapshotHeadCache(directory: StateKey.directory(of: id, in: cache))
   }
+
+  /// Returns this host's file with the progress of partial checks of the repository.
+  ///
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
+  package func checkRounds(in cache: ByteString) -> CheckRoundFile {
+    CheckRoundFile(directory: StateKey.directory(of: id, in: cache))
+  }
 }

@@ -115,13 +115,13 @@ struct ContainerTargets {
   }
 }
 
-extension Snapshot {
+extension DeviceRecord {
   /// The containers that no device can have, by their logical paths, with the reason: their names
   /// would be paths to other locations (SECURITY.md). A restore into a device refuses them; their
   /// contents can be restored to a plain directory.
   package var unusableContainers: [(path: ByteString, reason: String)] {
-    device.containers.compactMap { record in
-      record.fault(in: device.layout).map { (record.path, $0) }
+    containers.compactMap { record in
+      record.fault(in: layout).map { (record.path, $0) }
     }
   }
 }

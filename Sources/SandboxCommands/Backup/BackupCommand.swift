@@ -80,12 +80,7 @@ struct BackupCommand: SandboxCommand {
       valueName: "number"))
   var jobs: Int?
 
-  @Option(
-    help: ArgumentHelp(
-      "A file to write metrics of the run to, for Prometheus' textfile collector.",
-      valueName: "file"),
-    completion: .file(extensions: ["prom"]))
-  var metrics: ByteString?
+  @OptionGroup var metrics: MetricsOptions
 
   @Option(
     help: ArgumentHelp(
@@ -119,15 +114,10 @@ struct BackupCommand: SandboxCommand {
       if !output.quiet { console.note("backup skipped: the machine is on battery power") }
       return .done
     }
-    guard let metrics, !dryRun else { return try backUp(console).status }
-    let record = BackupMetrics(file: metrics)
-    do {
+    if dryRun { return try backUp(console).status }
+    return try metrics.record(of: "backup", console) {
       let (results, status) = try backUp(console)
-      record.write(results, status: status, console)
-      return status
-    } catch {
-      record.write([], status: Failure(error).status, console)
-      throw error
+      return (status, { $0.add(results) })
     }
   }
 

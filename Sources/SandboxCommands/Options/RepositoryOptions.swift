@@ -88,6 +88,10 @@ extension Repository {
   /// This host's cache of snapshot heads; nil if there is no cache directory.
   var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
 
+  /// This host's record of the packs that partial checks have read; nil if there is no cache
+  /// directory.
+  var hostCheckRounds: CheckRoundFile? { Host.cacheDirectory.map { checkRounds(in: $0) } }
+
   /// Begins reading for a restore, with each copy of the index verified against its id again. In a
   /// repository that can be written to, a lease keeps the packs that the restore may need.
   func beginCarefulReading() throws -> RepositoryReader {

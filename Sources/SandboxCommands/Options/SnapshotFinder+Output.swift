@@ -31,7 +31,7 @@ extension SnapshotFinder.Remark {
           + names.joined(separator: ", ") + more)
       console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
     case .found(let found):
-      for (path, reason) in found.snapshot.unusableContainers where told.insert(path).inserted {
+      for (path, reason) in found.device.unusableContainers where told.insert(path).inserted {
         console.warning(
           "the snapshot \(found.id.hex.prefix(8)) has an invalid container: '\(path)': \(reason)")
       }

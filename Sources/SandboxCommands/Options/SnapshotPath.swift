@@ -102,7 +102,16 @@ extension SnapshotName {
   }
 }
 
-extension Snapshot {
+/// A snapshot, or the head of one, as far as the paths of arguments depend on it.
+protocol SnapshotPlaces {
+  var device: DeviceRecord { get }
+  var apps: [AppRecord] { get }
+}
+
+extension Snapshot: SnapshotPlaces {}
+extension SnapshotHead: SnapshotPlaces {}
+
+extension SnapshotPlaces {
   /// Returns the logical path of an argument: a logical path, a path in an app's data, or a path of
   /// the device, which is absolute, begins with a dot, or exists in the working directory. Empty
   /// for the whole snapshot.

@@ -33,22 +33,32 @@ struct CheckCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Read and verify part of the data: 10% for a random sample, or 2/7 for the second "
-        + "of seven groups, which together are all data.", valueName: "part"))
+      "Read and verify part of the data: 10% for the next tenth, so that ten runs read all, or "
+        + "2/7 for the second of seven groups, which together are all data.", valueName: "part"))
   var readDataSubset: String?
 
+  @OptionGroup var metrics: MetricsOptions
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
+    try metrics.record(of: "check", console) {
+      let (status, report) = try check(console)
+      return (status, { $0.add(report) })
+    }
+  }
+
+  private func check(
+    _ console: Console
+  ) throws -> (status: ExitStatus, report: RepositoryCheck.Report) {
     let reading = try reading()
     let checked = try repository.open().repository
     let counters = ProgressCounters()
     let result = try progress.run(counters, output) { isStopping in
       try RepositoryCheck(
-        checked, reading: reading, workers: Host.processors, counters: counters,
-        isStopping: isStopping
+        checked, reading: reading, rounds: checked.hostCheckRounds, workers: Host.processors,
+        counters: counters, isStopping: isStopping
       ).run()
     }
     let report = try result.tell { finding in
@@ -64,8 +74,9 @@ struct CheckCommand: SandboxCommand {
       for line in report.lines(reading) { try console.result(line) }
     }
     record(result, console)
+    result.recordRound()
     hint(report, console)
-    return report.damaged == 0 && report.costs == 0 ? .done : .damaged
+    return (report.damaged == 0 && report.costs == 0 ? .done : .damaged, report)
   }
 
   private func hint(_ report: RepositoryCheck.Report, _ console: Console) {
@@ -113,6 +124,20 @@ struct CheckCommand: SandboxCommand {
     throw UsageError(
       .invalidValue, "'\(ByteString(part))' is not a part of the data",
       hint: "write '10%', or '2/7' for the second of seven groups")
+  }
+}
+
+extension MetricsText {
+  /// Adds the metrics of a check.
+  fileprivate mutating func add(_ report: RepositoryCheck.Report) {
+    add("snapshots", help: "Snapshots in the repository.", value: report.snapshots)
+    add("packs", help: "Packs in the repository.", value: report.packs)
+    add("stored_bytes", help: "Bytes of the packs.", value: report.storedBytes)
+    add("packs_read", help: "Packs whose data was read and verified.", value: report.packsRead)
+    add("bytes_read", help: "Bytes of these packs.", value: report.bytesRead)
+    add("damaged_objects", help: "Objects that are damaged or missing.", value: report.damaged)
+    add("lost_paths", help: "Paths that cannot be restored completely.", value: report.costs)
+    add("remarks", help: "Remarks that affect no snapshot.", value: report.remarks)
   }
 }
 

@@ -49,15 +49,15 @@ struct FindCommand: SandboxCommand {
     let pattern = try parsedPattern()
     let names = try chosen.map(SnapshotName.init)
     let query = try progress.open(repository, console, isQuiet: output.quiet)
-    let listing = try query.snapshots(named: names)
+    let listing = try query.heads(named: names)
     for error in listing.damaged { console.warning(error.description) }
     var damaged = listing.damaged.count
     var found = 0
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
-    let search = SnapshotSearch(pattern, in: listing.snapshots, from: reader)
+    let search = SnapshotSearch(pattern, in: listing.heads, from: reader)
     var line = ListingLine()
-    let devices = SnapshotDevices(listing.snapshots)
+    let devices = SnapshotDevices(listing.heads)
     try search.run { finding in
       switch finding {
       case .found(let path, let entry, let snapshots):
@@ -90,7 +90,7 @@ struct FindCommand: SandboxCommand {
 
 extension TreeEntry {
   /// Returns the entry as a line of `find --json`.
-  func json(at path: ByteString, in snapshots: [StoredSnapshot]) -> JSON {
+  func json(at path: ByteString, in snapshots: [SnapshotHead]) -> JSON {
     .object(
       JSON.path(path) + jsonMembers + [
         JSON.Member("snapshots", snapshots.map(\.id).json),

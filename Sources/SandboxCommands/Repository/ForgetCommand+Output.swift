@@ -24,7 +24,9 @@ extension ForgetCommand {
   }
 
   /// Prints the number of snapshots that were removed or, in a dry run, would be.
-  func summarize(_ plan: RetentionPlan, removed: Int, _ console: Console) throws {
+  func summarize(
+    _ plan: RetentionPlan, removed: Int, freed: RepositoryPrune.Freed?, _ console: Console
+  ) throws {
     let count = plan.groups.reduce(plan.damaged.count) { $0 + $1.entries.count }
     if output.json {
       try console.result([
@@ -32,13 +34,41 @@ extension ForgetCommand {
           "dry_run": .bool(dryRun), "groups": .integer(Int64(plan.groups.count)),
           "refused_groups": .integer(Int64(plan.groups.count(where: \.isRefused))),
           "kept": .integer(Int64(count - removed)), "removed": .integer(Int64(removed)),
+          "freed": freed?.json ?? .null,
         ]
       ])
     } else if !output.quiet {
       let verb = dryRun ? "would remove" : "removed"
       try console.result(
         "\(verb) \(Sizes.count(removed)) of \(Sizes.count(count, "snapshot"))")
+      if let freed {
+        try console.result(
+          "only the removed snapshots need \(Sizes.count(freed.blobs, "blob")): "
+            + "\(Sizes.text(freed.bytes)), stored in \(Sizes.text(freed.stored))")
+      }
     }
+  }
+}
+
+extension RepositoryPrune.Freed {
+  fileprivate var json: JSON {
+    [
+      "blobs": .integer(Int64(blobs)), "bytes": .integer(Int64(clamping: bytes)),
+      "stored_bytes": .integer(Int64(clamping: stored)),
+    ]
+  }
+}
+
+extension MetricsText {
+  /// Adds the metrics of a removal of snapshots and of the prune after it.
+  mutating func add(_ done: ForgetCommand.Done) {
+    let count = done.plan.groups.reduce(done.plan.damaged.count) { $0 + $1.entries.count }
+    add("kept_snapshots", help: "Snapshots that were kept.", value: count - done.removed)
+    add("removed_snapshots", help: "Snapshots that were removed.", value: done.removed)
+    add(
+      "refused_groups", help: "Groups of which the rules keep no snapshot, and all stay.",
+      value: done.plan.groups.count(where: \.isRefused))
+    if let pruned = done.pruned { add(pruned, prefix: "prune_") }
   }
 }
 

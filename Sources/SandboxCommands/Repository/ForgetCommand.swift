@@ -39,7 +39,7 @@ struct ForgetCommand: SandboxCommand {
     help: ArgumentHelp(
       "Apply the rules to each group of snapshots with the same device, scope or tags; '' for one "
         + "group (default: device,scope).", valueName: "names"))
-  var groupBy: GroupBy = .standard
+  var groupBy: GroupBy?
 
   @OptionGroup var filter: FilterOptions
 
@@ -54,27 +54,64 @@ struct ForgetCommand: SandboxCommand {
 
   @OptionGroup var limits: PruneOptions
 
+  @Flag(
+    help: "Also show the bytes that only the removed snapshots need; reads all directories.")
+  var sizes = false
+
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
+
+  @OptionGroup var metrics: MetricsOptions
 
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
+    if dryRun { return try forget(console).status }
+    return try metrics.record(of: "forget", console) {
+      let done = try forget(console)
+      return (done.status, { $0.add(done) })
+    }
+  }
+
+  /// The result of a run.
+  struct Done {
+    var status: ExitStatus
+    let plan: RetentionPlan
+    let removed: Int
+    var pruned: RepositoryPrune.Report?
+  }
+
+  private func forget(_ console: Console) throws -> Done {
     if snapshots.isEmpty { try requireRules() }
     let opened = try repository.open().repository
     let operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
     let plan = try snapshots.isEmpty ? planByRules(operation) : planByName(operation, console)
+    let freed = try sizes ? freed(by: plan, opened) : nil
     try show(plan, pins: operation.pins, console)
     let removed = try remove(plan, by: operation, console)
-    try summarize(plan, removed: removed, console)
+    try summarize(plan, removed: removed, freed: freed, console)
     let status = snapshots.isEmpty ? warn(of: plan, operation, console) : .done
-    guard prune else { return status }
+    var done = Done(status: status, plan: plan, removed: removed)
+    guard prune else { return done }
     let pruned = try limits.run(
       opened, without: dryRun ? Set(plan.removed) : nil, progress: progress, output: output, console
     )
-    return ExitStatus.together([status, pruned])
+    done.status = ExitStatus.together([status, pruned.status])
+    done.pruned = pruned.report
+    return done
+  }
+
+  private func freed(
+    by plan: RetentionPlan, _ opened: Repository
+  ) throws -> RepositoryPrune.Freed {
+    try progress.run(ProgressCounters(of: "pack"), output) { isStopping in
+      try RepositoryPrune(
+        opened, indexCache: opened.hostIndexCache, headCache: opened.hostHeadCache,
+        workers: Host.processors, isStopping: isStopping
+      ).freed(byRemoving: Set(plan.removed))
+    }
   }
 
   private func requireRules() throws {
@@ -88,13 +125,17 @@ struct ForgetCommand: SandboxCommand {
       hint: "give a rule, for example '--keep-daily 7', or name the snapshots to remove")
   }
 
-  private func planByRules(_ operation: ForgetOperation) -> RetentionPlan {
+  private func planByRules(_ operation: ForgetOperation) throws -> RetentionPlan {
     let policies = RetainTimes()
     var terms = RetentionTerms(
-      keep.rules, grouping: groupBy.grouping, now: Host.now(), retain: policies.seconds)
+      keep.rules, grouping: grouping, now: Host.now(), retain: policies.seconds)
     terms.mayEmptyGroups = allowLast
-    return operation.plan(terms, of: filter.isMeant)
+    let plan = operation.plan(terms, of: filter.isMeant)
+    if let mistake = policies.mistake { throw mistake }
+    return plan
   }
+
+  private var grouping: SnapshotGrouping { groupBy?.grouping ?? [.device, .scope] }
 
   private func planByName(
     _ operation: ForgetOperation, _ console: Console
@@ -110,7 +151,7 @@ struct ForgetCommand: SandboxCommand {
       return ForgetOperation.Named(id, isForced: force && isFull)
     }
     return try operation.plan(
-      removing: named, grouping: groupBy.grouping, mayEmptyGroups: allowLast)
+      removing: named, grouping: grouping, mayEmptyGroups: allowLast)
   }
 
   /// Removes the snapshots and returns their number; in a dry run the number that would be removed.
@@ -201,10 +242,6 @@ extension ForgetCommand {
   struct GroupBy: ExpressibleByArgument {
     let grouping: SnapshotGrouping
 
-    static let standard = GroupBy(grouping: [.device, .scope])
-
-    private init(grouping: SnapshotGrouping) { self.grouping = grouping }
-
     init?(argument: String) {
       guard let grouping = SnapshotGrouping(argument) else { return nil }
       self.grouping = grouping
@@ -220,6 +257,8 @@ private final class RetainTimes {
   }
 
   private var known: [Key: [RetainedItem: Int64]] = [:]
+  /// The first mistake in a policy: without the policy it is unknown how long it keeps snapshots.
+  private(set) var mistake: (any Error)?
 
   /// Returns the seconds for which the policy of a snapshot, or the default one of its layout, keeps
   /// it; nil if neither says so.
@@ -233,17 +272,21 @@ private final class RetainTimes {
       default: nil
       }
     let key = Key(policy: head.policy.name, layout: head.device.layout)
-    let times = known[key] ?? Self.times(key)
+    let times = known[key] ?? times(key)
     known[key] = times
     return item.flatMap { times[$0] }
   }
 
-  private static func times(_ key: Key) -> [RetainedItem: Int64] {
-    guard let layout = Layout(rawValue: key.layout),
-      let library = try? PolicyFiles.library(policy: key.policy, layout: layout, extra: [])
-    else { return [:] }
-    let name = library.policy(key.policy) == nil ? nil : key.policy
-    let request = PolicyRequest(policy: name, layout: layout)
-    return (try? library.compile(request))?.retain ?? [:]
+  private func times(_ key: Key) -> [RetainedItem: Int64] {
+    // A layout of a later version has no policy.
+    guard let layout = Layout(rawValue: key.layout) else { return [:] }
+    do {
+      let library = try PolicyFiles.library(policy: key.policy, layout: layout, extra: [])
+      let name = library.policy(key.policy) == nil ? nil : key.policy
+      return try library.compile(PolicyRequest(policy: name, layout: layout)).retain
+    } catch {
+      mistake = mistake ?? error
+      return [:]
+    }
   }
 }

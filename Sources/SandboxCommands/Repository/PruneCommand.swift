@@ -31,11 +31,22 @@ struct PruneCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
+  @OptionGroup var metrics: MetricsOptions
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
+    if dryRun { return try prune(console).status }
+    return try metrics.record(of: "prune", console) {
+      let (status, report) = try prune(console)
+      return (status, { $0.add(report) })
+    }
+  }
+
+  private func prune(
+    _ console: Console
+  ) throws -> (status: ExitStatus, report: RepositoryPrune.Report) {
     try limits.run(
       try repository.open().repository, without: dryRun ? [] : nil, progress: progress,
       output: output, console)
@@ -84,7 +95,7 @@ struct PruneOptions: ParsableArguments {
   func run(
     _ repository: Repository, without removed: Set<SnapshotID>?, progress: ProgressOptions,
     output: OutputOptions, _ console: Console
-  ) throws -> ExitStatus {
+  ) throws -> (status: ExitStatus, report: RepositoryPrune.Report) {
     let isDry = removed != nil
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
@@ -104,7 +115,30 @@ struct PruneOptions: ParsableArguments {
       console.warning("snapshots need \(Sizes.count(report.lostBlobs, "blob")) that no pack has")
       console.hint("'sandboxctl check' lists the affected files")
     }
-    return report.status
+    return (report.status, report)
+  }
+}
+
+extension MetricsText {
+  /// Adds the metrics of a prune, with `prefix` before their names.
+  mutating func add(_ report: RepositoryPrune.Report, prefix: String = "") {
+    let packs = report.plan.packs
+    let used = packs.map(\.used).clampedSum
+    let unused = packs.map(\.unused).clampedSum
+    let rows: [(name: String, help: String, value: UInt64)] = [
+      ("snapshots", "Snapshots in the repository.", UInt64(report.snapshots)),
+      ("packs", "Packs before the prune.", UInt64(packs.count)),
+      ("used_bytes", "Stored bytes that snapshots needed before the prune.", used),
+      ("unused_bytes", "Stored bytes that no snapshot needed before the prune.", unused),
+      ("removed_packs", "Packs that were removed.", UInt64(report.removedPacks)),
+      ("removed_bytes", "Bytes of these packs.", report.removedBytes),
+      ("new_packs", "Packs that were written.", UInt64(report.newPacks)),
+      ("new_bytes", "Bytes of these packs.", report.newBytes),
+      ("waiting_packs", "Packs that a later prune removes.", UInt64(report.waitingPacks)),
+      ("damaged_packs", "Packs that are damaged and stay.", UInt64(report.damaged.count)),
+      ("lost_blobs", "Blobs that snapshots need and no pack has.", UInt64(report.lostBlobs)),
+    ]
+    for row in rows { add(prefix + row.name, help: row.help, value: row.value) }
   }
 }
 

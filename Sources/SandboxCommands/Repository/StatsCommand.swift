@@ -10,16 +10,19 @@ struct StatsCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "stats",
       abstract: "Show the size of the snapshots and of the repository",
-      usage: "sandboxctl stats [<snap>] [<options>]",
+      usage: "sandboxctl stats [<snap> | --growth] [<options>]",
       discussion: """
         For the whole repository: the size of all snapshots together, of the distinct data in \
         them, and of the stored data, with the ratios of deduplication and compression. For one \
-        snapshot: files and bytes of each app (or group or directory) and data class.
+        snapshot: files and bytes of each app (or group or directory) and data class. With \
+        --growth: the data that each snapshot added, and what it alone holds, which forgetting it \
+        frees.
 
-        With --json prints one object; for a snapshot with rows of owner, class, files and bytes.
+        See sandboxctl-stats(1) for the definitions and the JSON output.
 
         \(Examples.text([
           "sandboxctl stats --repo repo", "sandboxctl stats latest --repo repo",
+          "sandboxctl stats --growth --repo repo",
         ]))
         """)
   }
@@ -28,6 +31,9 @@ struct StatsCommand: SandboxCommand {
     help: ArgumentHelp("The snapshot to show (default: the whole repository).", valueName: "snap"))
   var snapshot: String?
 
+  @Flag(help: "Show what each snapshot added and what it alone holds.")
+  var growth = false
+
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var list: ListOptions
   @OptionGroup var progress: ReadingOptions
@@ -35,8 +41,14 @@ struct StatsCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let name = try snapshot.map(SnapshotName.init)
-    let query = try progress.open(
-      repository, console, of: name == nil ? "blob" : "file", isQuiet: output.quiet)
+    if growth, name != nil {
+      throw UsageError(
+        .optionsConflict, "'--growth' compares all snapshots and cannot be used with one",
+        hint: "omit the snapshot")
+    }
+    let noun = growth ? "snapshot" : name == nil ? "blob" : "file"
+    let query = try progress.open(repository, console, of: noun, isQuiet: output.quiet)
+    if growth { return try showGrowth(of: query, console) }
     if let name { return try count(query.find(name), in: query, console) }
     let statistics = try query.statistics()
     console.warn(of: statistics.damagedIndexes)

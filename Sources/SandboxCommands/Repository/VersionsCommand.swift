@@ -39,15 +39,21 @@ struct VersionsCommand: SandboxCommand {
         hint: "give a logical path, for example 'apps/com.example.app/data/Documents'")
     }
     let query = try progress.open(repository, console, of: "snapshot", isQuiet: output.quiet)
-    let listing = try query.snapshots()
+    let listing = try query.heads()
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     var unclear: OperationError?
+    var last: (head: SnapshotHead, path: ByteString?)?
     let history = try PathHistory(
-      of: { Self.logicalPath(path, in: $0, &unclear) }, in: listing.snapshots, from: reader)
+      of: { head in
+        if let last, last.head.sharesMembers(with: head) { return last.path }
+        let logical = Self.logicalPath(path, in: head, &unclear)
+        last = (head, logical)
+        return logical
+      }, in: listing.heads, from: reader)
     for error in listing.damaged { console.warning(error.description) }
-    for (stored, error) in history.damaged {
-      console.warning("damaged: \(path)\([stored.id].shortNames): \(error.reason)")
+    for (head, error) in history.damaged {
+      console.warning("damaged: \(path)\([head.id].shortNames): \(error.reason)")
     }
     let isWhole = listing.damaged.isEmpty && history.damaged.isEmpty
     if history.versions.isEmpty, isWhole { throw unclear ?? Self.notFound(path) }
@@ -66,7 +72,7 @@ struct VersionsCommand: SandboxCommand {
   /// Returns the path in a snapshot that has its app. If the name matches several apps, the
   /// snapshot may have the path: the first such error is kept.
   private static func logicalPath(
-    _ path: ByteString, in snapshot: Snapshot, _ unclear: inout OperationError?
+    _ path: ByteString, in snapshot: SnapshotHead, _ unclear: inout OperationError?
   ) -> ByteString? {
     do {
       return try snapshot.logicalPath(path)
@@ -95,7 +101,7 @@ struct VersionsCommand: SandboxCommand {
       for snapshots in devices.grouped(version.snapshots) {
         let first = snapshots[0]
         table.add(
-          [String(first.id.hex.prefix(8)), Times.text(first.snapshot.time)]
+          [String(first.id.hex.prefix(8)), Times.text(first.time)]
             + (devices.areSeveral ? [devices.name(first)] : []) + [
               Sizes.count(snapshots.count), version.entry.contentSize.map(Sizes.text) ?? "",
               Times.text(version.entry.modified),
@@ -117,8 +123,8 @@ extension PathVersion {
     members.append(JSON.Member("snapshots", snapshots.map(\.id).json))
     members.append(JSON.Member("devices", snapshots.deviceIdentities))
     if let first = snapshots.first, let last = snapshots.last {
-      members.append(JSON.Member("first_time", .string(first.snapshot.time.rfc3339)))
-      members.append(JSON.Member("last_time", .string(last.snapshot.time.rfc3339)))
+      members.append(JSON.Member("first_time", .string(first.time.rfc3339)))
+      members.append(JSON.Member("last_time", .string(last.time.rfc3339)))
     }
     return .object(members)
   }

@@ -1,0 +1,207 @@
+internal import SystemIO
+
+/// Walks snapshots, the oldest first, and assigns each blob to the first snapshot that needs it.
+struct GrowthWalk {
+  private let reader: RepositoryReader
+  private let index: PruneIndex
+  private let frames: [FrameTotals]
+  private var graph: GrowthGraph
+  /// 1 for each entry of a blob that was found.
+  private var found: EntryNumbers
+  /// The trees of the snapshots in the growth.
+  private var roots: [PruneIndex.Entry?] = []
+  /// The trees and lists to read.
+  private var pending: [Pending] = []
+  /// The data of the current snapshot by owner and class.
+  private var amounts: [RepositoryGrowth.PartKey: RepositoryGrowth.Amount] = [:]
+  private var lostBlobs = 0
+
+  /// A tree or a list to read.
+  private struct Pending {
+    let entry: PruneIndex.Entry
+    let blob: BlobID
+    let place: Place
+    /// The level of a list; nil for a tree.
+    var level: UInt8?
+    /// The bytes of the file that a list covers.
+    var length: UInt64 = 0
+  }
+
+  /// A path with its owner and class.
+  private struct Place {
+    let path: ByteString
+    let depth: Int
+    let owner: ByteString
+    /// Nil above the first path with a class.
+    let dataClass: String?
+
+    init() { (path, depth, owner, dataClass) = ("", 0, "", nil) }
+
+    /// The place of an entry in a directory.
+    init(_ name: ByteString, in directory: Place, classes: [ByteString: String]) {
+      path = directory.path.appending(name)
+      depth = directory.depth + 1
+      owner = depth <= 2 ? path : directory.owner
+      dataClass = classes[path] ?? directory.dataClass
+    }
+  }
+
+  /// Prepares a walk.
+  init(_ reader: RepositoryReader, _ index: PruneIndex) {
+    (self.reader, self.index) = (reader, index)
+    frames = index.objects.map { FrameTotals(of: $0) }
+    graph = GrowthGraph(index.objects)
+    found = EntryNumbers(index.objects)
+  }
+
+  /// Adds a snapshot and what it needs beyond the ones before it. The snapshot itself is read only
+  /// if its tree is new.
+  mutating func add(
+    _ head: SnapshotHead, to growth: inout RepositoryGrowth, watch: ReadingWatch?,
+    unreadable tell: (ByteString, StoreError) -> Void
+  ) throws {
+    let root = BlobID(kind: .tree, digest: head.tree.digest)
+    var row = RepositoryGrowth.Row(head: head)
+    var classes: [ByteString: String] = [:]
+    if index.find(root).map({ !graph.contains($0.entry) }) ?? true {
+      guard
+        let stored = reader.repository.snapshot(
+          ifReadable: head.id, skip: { growth.damaged.append($0) })
+      else { return }
+      classes = Dictionary(
+        stored.snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
+    }
+    (amounts, lostBlobs) = ([:], 0)
+    var references: [PruneIndex.Entry] = []
+    refer(Reference(root, at: Place(), as: RepositoryGrowth.directories), &references)
+    roots.append(references.first)
+    while let next = pending.popLast() {
+      try watch?.checkCancellation()
+      do throws(StoreError) {
+        try read(next, classes)
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        growth.unreadable += 1
+        tell(next.place.path, error)
+      }
+    }
+    row.parts = RepositoryGrowth.parts(amounts)
+    for part in row.parts { row.added.add(part.amount) }
+    growth.lostBlobs += lostBlobs
+    growth.rows.append(row)
+  }
+
+  /// Sets the data that each snapshot alone needs.
+  func findAlone(_ growth: inout RepositoryGrowth) {
+    graph.owners(of: roots, index.objects).forEachNumber { entry, owner in
+      guard owner != GrowthGraph.shared, let amount = amount(of: entry) else { return }
+      growth.rows[Int(owner) - 1].alone.add(amount)
+    }
+  }
+
+  private func amount(of entry: PruneIndex.Entry) -> RepositoryGrowth.Amount? {
+    guard let record = index.objects[Int(entry.object)].record(Int(entry.number)) else {
+      return nil
+    }
+    var amount = RepositoryGrowth.Amount()
+    amount.blobs = 1
+    amount.bytes = UInt64(record.length)
+    amount.stored = frames[Int(entry.object)].stored(record)
+    return amount
+  }
+}
+
+// MARK: - References
+
+extension GrowthWalk {
+  /// A reference to a blob, with its place and the class that it counts for.
+  private struct Reference {
+    let blob: BlobID
+    let place: Place
+    let dataClass: String
+    var level: UInt8?
+    var length: UInt64 = 0
+
+    init(_ blob: BlobID, at place: Place, as dataClass: String) {
+      (self.blob, self.place, self.dataClass) = (blob, place, dataClass)
+    }
+  }
+
+  /// Counts a blob that is found for the first time, and notes a new tree or list to be read.
+  private mutating func refer(_ reference: Reference, _ references: inout [PruneIndex.Entry]) {
+    guard let entry = index.find(reference.blob)?.entry else {
+      lostBlobs += 1
+      return
+    }
+    references.append(entry)
+    if found[entry] == 0, let amount = amount(of: entry) {
+      found[entry] = 1
+      let key = RepositoryGrowth.PartKey(
+        owner: reference.place.owner, dataClass: reference.dataClass)
+      amounts[key, default: RepositoryGrowth.Amount()].add(amount)
+    }
+    guard reference.blob.kind != .data, graph.insert(entry) else { return }
+    pending.append(
+      Pending(
+        entry: entry, blob: reference.blob, place: reference.place, level: reference.level,
+        length: reference.length))
+  }
+
+  private mutating func read(
+    _ next: Pending, _ classes: [ByteString: String]
+  ) throws(StoreError) {
+    var references: [PruneIndex.Entry] = []
+    let first = pending.count
+    if let level = next.level {
+      let pieces = try reader.pieces(
+        ofList: next.blob.digest, level: level, length: next.length)
+      refer(pieces, level: level, at: next.place, &references)
+    } else {
+      let tree = TreeReference(next.blob.digest)
+      switch try reader.openDirectory(tree).blob {
+      case .table(let pages):
+        for page in pages {
+          let id = BlobID(kind: .tree, digest: page.digest)
+          refer(Reference(id, at: next.place, as: RepositoryGrowth.directories), &references)
+        }
+      case .page(let entries):
+        for entry in entries {
+          refer(entry, at: Place(entry.name, in: next.place, classes: classes), &references)
+        }
+      }
+    }
+    graph.set(references, of: next.entry)
+    // In the order of the names.
+    pending[first...].reverse()
+  }
+
+  private mutating func refer(
+    _ entry: TreeEntry, at place: Place, _ references: inout [PruneIndex.Entry]
+  ) {
+    let dataClass = place.dataClass ?? "unknown"
+    for attribute in entry.attributes {
+      guard case .blob(let digest, _) = attribute.value else { continue }
+      refer(Reference(BlobID(kind: .data, digest: digest), at: place, as: dataClass), &references)
+    }
+    switch entry.node {
+    case .directory(let tree):
+      let id = BlobID(kind: .tree, digest: tree.digest)
+      refer(Reference(id, at: place, as: RepositoryGrowth.directories), &references)
+    case .file(let content): refer(content.pieces, level: content.level, at: place, &references)
+    default: break
+    }
+  }
+
+  /// Adds the pieces of a file or of a list. Those of a level above 0 are lists themselves.
+  private mutating func refer(
+    _ pieces: [Piece], level: UInt8, at place: Place, _ references: inout [PruneIndex.Entry]
+  ) {
+    for piece in pieces {
+      guard case .blob(let digest, let length) = piece else { continue }
+      let id = BlobID(kind: level == 0 ? .data : .list, digest: digest)
+      var reference = Reference(id, at: place, as: place.dataClass ?? "unknown")
+      if level > 0 { (reference.level, reference.length) = (level - 1, length) }
+      refer(reference, &references)
+    }
+  }
+}

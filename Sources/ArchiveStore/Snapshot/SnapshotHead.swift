@@ -1,0 +1,146 @@
+public import Codecs
+public import SystemIO
+
+/// The members by which a snapshot is listed, selected and searched, without its tables. Commands
+/// that handle many snapshots read only heads.
+///
+/// It reflects the object when it was read. Whether the object is still intact is known only after
+/// reading it again.
+public struct SnapshotHead: Sendable {
+  public let id: SnapshotID
+  public let sequence: UInt64
+  public let time: Timestamp
+  public let tree: TreeReference
+  public let parent: SnapshotID?
+  public let original: Snapshot.Original?
+  public let tags: [String]
+  let counts: Counts
+  /// The other members, in one object for all heads in which they are equal.
+  private(set) var common: Common
+
+  /// The members of line 1 that a head includes.
+  private static let names: Set<String> = [
+    "format", "version", "repository", "source", "sequence", "time", "host", "user", "scope",
+    "reason", "policy", "tree", "parent", "tags", "totals", "device", "apps",
+    "original",
+  ]
+
+  /// Creates the head of a snapshot.
+  public init(_ stored: StoredSnapshot) {
+    self.init(id: stored.id, stored.snapshot, common: Common(of: stored.snapshot))
+  }
+
+  /// Creates a head from the members of `snapshot` that differ between snapshots, and the others.
+  init(id: SnapshotID, _ snapshot: Snapshot, common: Common) {
+    self.id = id
+    (sequence, time, tree) = (snapshot.sequence, snapshot.time, snapshot.tree)
+    (parent, original, tags) = (snapshot.parent, snapshot.original, snapshot.tags)
+    counts = Counts(snapshot.totals)
+    self.common = common
+  }
+
+  /// Creates a head from its members.
+  init(
+    id: SnapshotID, sequence: UInt64, time: Timestamp, tree: TreeReference, parent: SnapshotID?,
+    original: Snapshot.Original?, tags: [String], counts: Counts, common: Common
+  ) {
+    self.id = id
+    (self.sequence, self.time, self.tree) = (sequence, time, tree)
+    (self.parent, self.original, self.tags) = (parent, original, tags)
+    (self.counts, self.common) = (counts, common)
+  }
+
+  /// Reads the head of a stored snapshot after verifying its bytes against its id. Of the tables
+  /// only the JSON syntax is checked.
+  init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
+    let members = try Self.members(
+      StoredSnapshot.line(of: bytes, id: id), object: "snapshots/\(id.hex).json")
+    self.init(StoredSnapshot(id: id, snapshot: members))
+  }
+
+  /// Reads the members of a head from line 1 of a snapshot.
+  static func members(_ line: [UInt8], object: String) throws(StoreError) -> Snapshot {
+    try Snapshot(line: line, object: object, keeping: names)
+  }
+
+  /// Uses an equal object with the common members.
+  mutating func share(_ common: Common) { self.common = common }
+}
+
+extension SnapshotHead: Hashable {
+  public static func == (left: Self, right: Self) -> Bool {
+    left.id == right.id && left.sequence == right.sequence && left.time == right.time
+      && left.tree == right.tree && left.parent == right.parent && left.original == right.original
+      && left.tags == right.tags && left.counts == right.counts && left.common == right.common
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}
+
+extension SnapshotHead: SnapshotListing.Dated {
+  public var source: Digest { common.members.source }
+  public var host: String { common.members.host }
+  public var user: String { common.members.user }
+  public var scope: Scope { common.members.scope }
+  public var reason: Reason { common.members.reason }
+  public var policy: PolicyRecord { common.members.policy }
+  /// The device with its containers.
+  public var device: DeviceRecord { common.members.device }
+  public var apps: [AppRecord] { common.members.apps }
+  /// The totals without those of the classes.
+  public var totals: Totals { counts.totals }
+  var repository: Digest { common.members.repository }
+
+  /// Whether both heads share the members that do not change from run to run, such as the device
+  /// and the apps. False does not mean that they differ.
+  public func sharesMembers(with other: SnapshotHead) -> Bool { common === other.common }
+}
+
+extension SnapshotHead {
+  /// The members that most snapshots of a device have in common: host, user, device, scope, reason,
+  /// policy and apps.
+  final class Common: Hashable, Sendable {
+    /// A snapshot that has no members but these.
+    let members: Snapshot
+
+    /// Takes the common members of a snapshot.
+    init(of snapshot: Snapshot) {
+      var members = Snapshot(
+        repository: snapshot.repository, source: snapshot.source, sequence: 0,
+        time: Timestamp(seconds: 0), host: snapshot.host, user: snapshot.user,
+        device: snapshot.device, scope: snapshot.scope, reason: snapshot.reason,
+        policy: snapshot.policy, tree: TreeReference(.missing), program: "")
+      members.apps = snapshot.apps
+      self.members = members
+    }
+
+    static func == (left: Common, right: Common) -> Bool {
+      left === right || left.members == right.members
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(members) }
+  }
+
+  /// The totals of a snapshot without those of the classes.
+  struct Counts: Hashable, Sendable {
+    var entries: UInt64
+    var files: UInt64
+    var bytes: UInt64
+    var stored: UInt64
+
+    init(entries: UInt64, files: UInt64, bytes: UInt64, stored: UInt64) {
+      (self.entries, self.files, self.bytes, self.stored) = (entries, files, bytes, stored)
+    }
+
+    init(_ totals: Totals) {
+      self.init(
+        entries: totals.entries, files: totals.files, bytes: totals.bytes, stored: totals.stored)
+    }
+
+    var totals: Totals {
+      var totals = Totals()
+      (totals.entries, totals.files, totals.bytes, totals.stored) = (entries, files, bytes, stored)
+      return totals
+    }
+  }
+}
