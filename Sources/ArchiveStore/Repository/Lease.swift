@@ -46,7 +46,9 @@ final class Lease: Sendable {
       try storage.makeDirectories([name], in: RepositoryLayout.leases)
     }
     try touchAlive()
-    try storage.touch(path.appending(LeaseStatus.Owner.sign))
+    try explained { () throws(StoreError) in
+      try storage.touch(path.appending(LeaseStatus.Owner.sign))
+    }
   }
 
   deinit { release() }

@@ -28,10 +28,22 @@ struct PruneLease {
     do throws(StoreError) {
       try storage.touch(Self.alive)
       try storage.touch(owner)
+      guard try isAlone() else { return nil }
     } catch {
+      // Another program took the directory away, after this one slept for an hour.
+      if error.code == .missing { return nil }
       Lease.remove(Self.path, storage)
       throw error
     }
+  }
+
+  /// Whether no other program has created the directory again and put its file into it, after this
+  /// one slept for an hour. If so, this one's file is removed.
+  private func isAlone() throws(StoreError) -> Bool {
+    let owners = try storage.list(Self.path).filter { $0.bytes.starts(with: "of-".utf8) }
+    if owners == [owner.name] { return true }
+    try? storage.remove(owner)
+    return false
   }
 
   private static func make(_ storage: any Storage) throws(StoreError) -> Bool {
