@@ -97,7 +97,8 @@ class Retention:
             self.backup(aged)
             self.run(aged, "forget", "--keep-last", str(KEPT), "--prune")
         fresh.mkdir()
-        self.run(fresh, "init", str(fresh / "repo"), "--plain")
+        programs.seconds([self.program, "init", str(fresh / "repo"), "--plain"],
+                         os.environ | peers.environment(str(fresh / "state")))
         self.backup(fresh)
         taken = {aged: [], fresh: []}
         for _ in range(max(self.options.reps, 2)):
