@@ -7,6 +7,7 @@ DESTDIR ?=
 PROFILES ?= apps many bigdb media
 SCALE ?= 1
 REPS ?= 3
+DAYS ?= 10
 # An import of a module that is no declared dependency is an error.
 STRICT = --explicit-target-dependency-import-check error
 # The build directory of release builds. A separate one allows building in parallel with the tests.
@@ -33,10 +34,11 @@ TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000
 DATABASE_MB ?= 3000
+PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -60,6 +62,8 @@ test-all: ## run all tests, with every fault and crash point
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)
 	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
+	$(PYTHON) Tools/scale_index.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" 100000 \
+	  --limit 150
 
 scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 40 GB of disk)
 	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
@@ -67,6 +71,7 @@ scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 
 	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  1000000 --flat 1 --limit 150
 	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+	$(PYTHON) Tools/scale_index.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
 tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 	$(SWIFT) build --build-tests $(TSAN)
@@ -87,6 +92,10 @@ soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) 
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|RollbackCrashTests" \
 	  --filter "DeviceFaultTests|InterruptedRestoreTests" \
 	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|LifecycleTests.UpdateTests"
+
+soak-prune: build ## back up, forget and prune at once with kills, for PRUNE_MINUTES (1)
+	$(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  $(PRUNE_MINUTES)
 
 soak-databases: build ## back up a database of DATABASE_MB (3000) during writes, restore and check it
 	$(PYTHON) Tools/soak_databases.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
@@ -125,15 +134,15 @@ install: build ## install the program, its man pages and completions below PREFI
 	$$script fish > "$$share/fish/vendor_completions.d/sandboxctl.fish"
 	@echo "installed below $(DESTDIR)$(PREFIX)"
 
-bench: ## run the benchmarks against other programs (PROFILES="apps many" SCALE=0.2 REPS=3 CHECK=1)
+bench: ## run the benchmarks against other programs (PROFILES="apps many" SCALE=0.2 REPS=3 DAYS=10 CHECK=1)
 	@Tools/deps.sh $(BENCH_PACKAGES)
 	$(PYTHON) Benchmarks/run.py --profiles $(PROFILES) --scale $(SCALE) --reps $(REPS) \
-	  $(if $(CHECK),--check)
+	  --days $(DAYS) $(if $(CHECK),--check)
 
 bench-small: ## run the benchmarks at one percent of the size, without budgets
 	@Tools/deps.sh $(BENCH_PACKAGES)
 	RELEASE_SCRATCH=$(RELEASE_SCRATCH) $(PYTHON) Benchmarks/run.py --parts-scale 0.02 --reps 1 \
-	  --scale 0.01 --profiles $$(test ! -d "$${SANDBOXCTL_SHARED:-../shared}/bench" || echo apps)
+	  --scale 0.01 --days 3 --profiles $$(test ! -d "$${SANDBOXCTL_SHARED:-../shared}/bench" || echo apps)
 
 readme: ## regenerate the tour in the README
 	$(SWIFT) build --product sandboxctl

@@ -60,8 +60,8 @@ let package = Package(
       exclude: [
         "check-imports.py", "check-labels.py", "check-man.sh", "check-sizes.py", "check-words.py",
         "deps.sh", "make-man.py", "readme-tour.py", "run-tests.py", "scale.py", "scale_growth.py",
-        "scale_memory.py", "soak.py", "soak_databases.py", "soak_prune.py", "soak_trees.py",
-        "structure.py", "tour.sh",
+        "scale_index.py", "scale_memory.py", "soak.py", "soak_databases.py", "soak_prune.py",
+        "soak_trees.py", "structure.py", "tour.sh",
       ],
       resources: [.embedInCode("recover.py")], swiftSettings: optimized + common),
     .target(

@@ -87,6 +87,8 @@ FIRST_OF_TAR = {"media": 1.4}
 RESTORE_OF_COPY = {"apps": 2, "many": 2}
 SIZE_OF_RESTIC = {"media": 1.01}
 DAY_OF_RESTIC = {"bigdb": 0.2}
+PRUNE_OF_RESTIC = 0.25
+AGED_OF_FRESH = 1.5
 MEMORY = 150e6
 ONE_FILE = {"many": 0.1}
 

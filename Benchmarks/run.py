@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the program with its peers and reports which budgets are met.
 
-usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 1] [--folder DIR]
-              [--no-parts] [--parts-scale 1] [--keep] [--check]
+usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 1] [--days 10]
+              [--folder DIR] [--no-parts] [--parts-scale 1] [--keep] [--check]
 
 Makes a release build of the program. Measures single parts first (the walk, the classifier,
 startup, a purge, an update), then for each profile restic, tar+zstd, find, cp -a and sandboxctl, in
@@ -22,8 +22,11 @@ import parts
 import peers
 import programs
 import repeats
+import retention
 
 PROFILES = ["apps", "many", "bigdb", "media"]
+# The profiles whose files change from day to day.
+RETENTION_PROFILES = ["apps", "many", "bigdb"]
 
 
 def profile_lines(profile, program, options):
@@ -36,6 +39,8 @@ def profile_lines(profile, program, options):
         runs.rows += repeats.rows(work, profile, program, options.reps - 1)
         yield from budgets.of_runs(profile, runs)
         yield from extras.Extras(work, profile, program, options.reps).lines()
+        if profile in RETENTION_PROFILES:
+            yield from retention.Retention(work, profile, program, options).lines()
     finally:
         if not options.keep:
             shutil.rmtree(work, ignore_errors=True)
@@ -70,6 +75,9 @@ def main():
                         help="skip the single parts")
     parser.add_argument("--parts-scale", type=float, default=1.0,
                         help="the scale of the single parts (default: 1)")
+    parser.add_argument("--days", type=int, default=10,
+                        help="the days of changes before the prune; three times as many precede the "
+                             "last restore (default: 10)")
     parser.add_argument("--keep", action="store_true", help="keep the working files")
     parser.add_argument("--check", action="store_true", help="fail if a budget is missed")
     options = parser.parse_args()

@@ -48,6 +48,23 @@ import Testing
     lease.release()
   }
 
+  /// A prune that finds no heartbeat, because the program removes its lease at this moment, writes
+  /// one. The directory is removed nevertheless.
+  @Test func leaseIsRemovedWhileAPruneLooksAtIt() throws {
+    let watched = WatchedStorage(storage)
+    let lease = try Lease(watched)
+    let once = Once<Void>()
+    watched.state.withLock {
+      $0.action = { [storage] event in
+        guard event == "remove \(lease.path.name)" else { return }
+        once.run { try storage.touch(lease.path.appending("alive")) }
+      }
+    }
+    lease.release()
+    try once.value()
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
   @Test func discardedSessionReleasesItsLease() throws {
     do { _ = try repository.beginWriting() }
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)

@@ -139,6 +139,28 @@ import Testing
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
+  /// A program sleeps before it puts its file into the directory of the right. Another one removes the
+  /// directory and creates its own: only that one has the right.
+  @Test func onlyOneProgramHasTheRight() throws {
+    let fixture = try fixture()
+    let other = try fixture.repository.beginWriting()
+    let once = Once<PruneLease?>()
+    fixture.storage.state.withLock { state in
+      state.action = { [memory = fixture.memory, lease = other.lease] event in
+        guard event.hasPrefix("touch of-") else { return }
+        once.run {
+          try memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("aside"))
+          return try PruneLease(lease)
+        }
+      }
+    }
+    #expect(storeError { try fixture.prune() }?.code == .busy)
+    fixture.storage.state.withLock { $0.action = nil }
+    let right = try #require(try once.value())
+    #expect(try right.isHeld())
+    right.release()
+  }
+
   /// A prune that sleeps while it writes an index object loses the right to remove objects, which is
   /// no damage.
   @Test func aRightLostDuringTheSweepIsReported() throws {

@@ -31,25 +31,12 @@ import Testing
       fixture.storage.fail(at: nil)
       #expect(try fixture.lost().isEmpty, "call \(number), \(error?.description ?? "no error")")
       let next = try fixture.pruneLater()
-      #expect(next?.waitingPacks == 0, "call \(number)")
+      #expect(next.waitingPacks == 0, "call \(number)")
       #expect(try fixture.lost().isEmpty, "call \(number), after the next prune")
       let findings = try fixture.findings()
       #expect(findings.isEmpty, "call \(number): \(findings)")
       #expect(try fixture.prune().plan.isIdle, "call \(number)")
       if !hasFailed { return }
     }
-  }
-}
-
-extension PruneFixture {
-  /// Prunes an hour later, and again an hour after that, because a lease without a heartbeat is
-  /// given an hour.
-  fileprivate func pruneLater() throws -> RepositoryPrune.Report? {
-    for _ in 0..<2 {
-      clock.advance(by: 3700)
-      if let error = storeError({ try prune() }), error.code != .busy { throw error }
-    }
-    clock.advance(by: 3700)
-    return try prune()
   }
 }

@@ -143,6 +143,35 @@ import Testing
     #expect(outcomes.isSuperset(of: ["pinned", "removed"]), "\(outcomes)")
   }
 
+  /// A prune that lists the snapshots while one is moved away does not see it. A removal that moves
+  /// it back leaves its lease, so the prune removes no pack.
+  @Test(arguments: [false, true]) func snapshotThatIsMovedBackDelaysARunningPrune(
+    isPruning: Bool
+  ) throws {
+    let ids = try make(2)
+    let other = try Repository.open(memory)
+    let prune = try other.beginWriting()
+    let right = isPruning ? try PruneLease(prune.lease) : nil
+    #expect((right != nil) == isPruning)
+    let once = Once<Void>()
+    watched.state.withLock {
+      $0.action = { event in
+        // Between the first look for the pin and the second.
+        guard event.hasPrefix("rename leases/") else { return }
+        once.run { _ = try other.pin([ids[0]]) }
+      }
+    }
+    #expect(try remove([ids[0]]).pinned == [ids[0]])
+    watched.state.withLock { $0.action = nil }
+    try once.value()
+    #expect(try present() == Set(ids))
+    let left = try repository.leases().filter { $0.name != prune.lease.path.name }
+    #expect(left.count == (isPruning ? 1 : 0))
+    right?.release()
+    prune.abandon()
+    try expectIntact()
+  }
+
   // MARK: - Failures
 
   @Test func everyFailingCallLeavesOnlyIntactSnapshots() throws {

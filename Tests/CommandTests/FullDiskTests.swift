@@ -62,6 +62,33 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
+  /// On a full volume a prune uses the reserve to remove packs, and then creates it again.
+  @Test func fullVolumeIsPruned() throws {
+    let cli = try CommandLine()
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=80m")
+    defer { volume.unmount() }
+    var random = Seeded(9)
+    _ = try cli.succeed("init small/repo --plain")
+    for number in 0..<3 {
+      try cli.directory.write(random.bytes(15_000_000), at: "tree/file")
+      try cli.directory.write(random.bytes(1000), at: ByteString("tree/\(number)"))
+      _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")
+    }
+    _ = try cli.succeed("forget --keep-last 1 --repo small/repo --quiet")
+    let filling = ["if=/dev/zero", "of=small/filling", "bs=64k"]
+    _ = try Program.run("dd", filling, in: cli.directory.url)
+    #expect(try Directory.open(path: cli.directory.path("small")).space().available == 0)
+    let packs = try cli.packs("small/repo").count
+    let told = try cli.succeed("prune --repo small/repo")
+    #expect(told.hasSuffix(" freed\n"), "\(told)")
+    #expect(try cli.packs("small/repo").count < packs)
+    #expect(try cli.directory.read("small/repo/reserve").count == 4 << 20)
+    #expect(try cli.names(in: "small/repo/leases").isEmpty)
+    #expect(try cli.succeed("check --read-data --repo small/repo").hasSuffix("no damage found\n"))
+    _ = try cli.succeed("restore latest:folders/tree --to whole --repo small/repo --quiet")
+    try ChangeDetector.expectSame(cli.directory, "tree", "whole")
+  }
+
   @Test func restoreThatDoesNotFitIsNotStarted() throws {
     let cli = try CommandLine()
     var random = Seeded(4)

@@ -20,6 +20,9 @@ package final class WatchedStorage: Storage {
     package var staysBroken = false
     /// The reported space of the volume, or nil for the real one.
     package var space: VolumeSpace?
+    /// Returns the error with which an operation fails, or nil if it does not fail. Called with its
+    /// text, before the operation.
+    package var failure: (@Sendable (String) -> StoreError?)?
     /// Called before each operation with its text.
     package var action: (@Sendable (String) -> Void)?
   }
@@ -73,6 +76,7 @@ package final class WatchedStorage: Storage {
     if isDue || fails() {
       throw StoreError(.system, "do", subject: event, reason: "the test says so")
     }
+    if let error = state.withLock(\.failure)?(event) { throw error }
     return try body()
   }
 

@@ -42,16 +42,16 @@ class Stages(unittest.TestCase):
         outcome = self.run_ci()
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
         names = ["packages", "lint", "tests", "release build and fuzzers, after the tests",
-                 "scale", "bench-small", "soak-databases", "in total"]
+                 "scale", "bench-small", "soak-databases", "soak-prune", "in total"]
         self.assertEqual(self.stages(outcome), names)
         names.insert(-1, "tsan")
         self.assertEqual(self.stages(self.run_ci(SANDBOXCTL_TSAN="1")), names)
 
     def test_a_failing_stage_fails_and_the_others_run(self):
-        for target in ("test-all", "fuzz", "scale", "bench-small", "soak-databases"):
+        for target in ("test-all", "fuzz", "scale", "bench-small", "soak-databases", "soak-prune"):
             outcome = self.run_ci(target)
             self.assertEqual(outcome.returncode, 1, target)
-            self.assertEqual(len(self.stages(outcome)), 8, target)
+            self.assertEqual(len(self.stages(outcome)), 9, target)
             self.assertIn(f"make: {target} fails", outcome.stdout)
         for target in ("deps", "lint"):
             outcome = self.run_ci(target)

@@ -99,11 +99,11 @@ struct IndexObject: Sendable {
     return found
   }
 
-  /// Returns the indices of a blob's entries in the table, at most 16.
+  /// Returns the indices of all entries of a blob in the table.
   func entries(of blob: BlobID) -> Range<Int> {
     guard let first = firstEntry(of: blob) else { return 0..<0 }
     var end = first
-    while end < min(first + Self.maximumPlaces, blobs), record(end)?.id == blob { end += 1 }
+    while end < blobs, record(end)?.id == blob { end += 1 }
     return first..<end
   }
 

@@ -13,7 +13,7 @@ extension RepositoryCheck {
     /// The errors of snapshots that cannot be read.
     private(set) var unreadableSnapshots: [StoreError] = []
     private(set) var index = CheckedIndex([])
-    private(set) var condemnedPacks = 0
+    private(set) var condemnedPacks: Set<Digest> = []
     /// The records of earlier checks.
     let recorded: DamageRecords
     /// Existing packs that cannot be relied on.
@@ -124,19 +124,20 @@ extension RepositoryCheck {
       for name in inventory.condemned {
         do {
           let object = try CondemnedObject.load(name, from: storage)
-          condemnedPacks += object?.packs.count ?? 0
+          condemnedPacks.formUnion(object?.packs ?? [])
         } catch { try note(RepositoryLayout.condemned.appending(name), error) }
       }
     }
 
-    /// Checks that each pack in the index exists and has the recorded size.
+    /// Checks that each pack in the index exists and has the recorded size. A condemned pack may be
+    /// missing: the prune that removed it was interrupted before it changed the index.
     private mutating func checkPacksAgainstIndex() {
       for pack in index.packIDs.sorted() {
         let path = "\(RepositoryLayout.pack(pack))"
         let tables = index.tables(of: pack)
         guard let size = inventory.packs[pack] else {
           index.lostPacks.insert(pack)
-          note(path, "it is missing")
+          if !condemnedPacks.contains(pack) { note(path, "it is missing") }
           continue
         }
         if tables.count > 1 { note(path, "index objects disagree about its frames") }
@@ -284,8 +285,8 @@ extension RepositoryCheck.Run {
             + "interrupted backup"
         ))
     }
-    if condemnedPacks > 0 {
-      remarks.append(("condemned", "\(condemnedPacks) packs are about to be removed"))
+    if !condemnedPacks.isEmpty {
+      remarks.append(("condemned", "\(condemnedPacks.count) packs are about to be removed"))
     }
     remarks += missingDirectories()
     for name in inventory.leases { remarks += try lease(name) }

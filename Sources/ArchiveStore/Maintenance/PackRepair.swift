@@ -83,7 +83,12 @@ public struct PackRepair {
       throw PruneLease.taken("repair the packs of", place)
     }
     defer { right.release() }
-    return try repair(session, right)
+    let heartbeat = RepositoryPrune.Heartbeat(right)
+    let repair = PackRepair(repository, counters: counters) { [isStopping] in
+      heartbeat.beat()
+      return isStopping()
+    }
+    return try repair.repair(session, right)
   }
 
   private func repair(

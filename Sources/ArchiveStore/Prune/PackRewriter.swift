@@ -42,9 +42,9 @@ final class PackRewriter: Sendable {
   }
 
   /// Rewrites all packs on `threads` threads and makes the new ones durable, with an index object.
-  /// After an interruption the packs that are done are in the result.
+  /// After an interruption the packs that are done are in the result. The session must not rely on
+  /// any pack that is rewritten or removed (`exclude`).
   func run(threads: Int) throws -> Result {
-    session.exclude(Set(queue.withLock { $0.map(\.id) }))
     let workers = try StoreError.wrap { () throws(SystemError) in
       try Workers(count: threads, capacity: threads, name: "rewrite")
     }

@@ -8,6 +8,7 @@ internal import SystemIO
 struct PruneSweep {
   private let session: WritingSession
   private let right: PruneLease
+  private let reserve: SpaceReserve
   private var storage: any Storage { session.repository.storage }
 
   /// The result of a sweep.
@@ -20,8 +21,8 @@ struct PruneSweep {
     var waiting: [String: [ByteString]] = [:]
   }
 
-  init(_ session: WritingSession, _ right: PruneLease) {
-    (self.session, self.right) = (session, right)
+  init(_ session: WritingSession, _ right: PruneLease, reserve: SpaceReserve) {
+    (self.session, self.right, self.reserve) = (session, right, reserve)
   }
 
   /// Sweeps the condemned objects that nobody may rely on. `search` knows what the snapshots
@@ -37,11 +38,8 @@ struct PruneSweep {
     let due = try due(condemned, &result)
     guard !due.isEmpty else { return result }
     let packs = Set(due.values.flatMap(\.packs))
-    needs.search.set(.condemned, of: packs)
-    result.kept = needs.search.stillNeeded(among: packs)
-    let removable = packs.subtracting(result.kept)
-    try rewriteIndex(without: removable, needs.search.index)
-    result.removed = try remove(removable, needs.packSizes)
+    result.kept = needs.takeNeeded(among: packs)
+    try clear(packs.subtracting(result.kept), needs, into: &result)
     for id in due.keys {
       try require()
       try session.lease.remove(CondemnedObject.path(id))
@@ -62,6 +60,22 @@ struct PruneSweep {
     return due
   }
 
+  /// Removes packs from the index and then from the storage. On a full volume the packs are removed
+  /// first: while the condemned object names them, it is no damage that the index does as well.
+  private func clear(
+    _ packs: Set<Digest>, _ needs: SnapshotNeeds, into result: inout Result
+  ) throws(StoreError) {
+    do {
+      try rewriteIndex(without: packs, needs.search.index)
+      try remove(packs, needs.packSizes, into: &result)
+    } catch {
+      guard error.cause?.isFull == true else { throw error }
+      try reserve.free()
+      try remove(packs, needs.packSizes, into: &result)
+      try rewriteIndex(without: packs, needs.search.index)
+    }
+  }
+
   /// Writes the index objects that name any of the packs again without these.
   private func rewriteIndex(without packs: Set<Digest>, _ index: PruneIndex) throws(StoreError) {
     for object in index.objects where !packs.isDisjoint(with: object.packIDs) {
@@ -73,15 +87,13 @@ struct PruneSweep {
   }
 
   private func remove(
-    _ packs: Set<Digest>, _ sizes: [Digest: UInt64]
-  ) throws(StoreError) -> [Digest: UInt64] {
-    var removed: [Digest: UInt64] = [:]
-    for pack in packs.sorted() {
+    _ packs: Set<Digest>, _ sizes: [Digest: UInt64], into result: inout Result
+  ) throws(StoreError) {
+    for pack in packs.sorted() where result.removed[pack] == nil {
       try require()
       try session.lease.remove(RepositoryLayout.pack(pack))
-      removed[pack] = sizes[pack] ?? 0
+      result.removed[pack] = sizes[pack] ?? 0
     }
-    return removed
   }
 
   private func require() throws(StoreError) {
@@ -95,17 +107,10 @@ struct PruneSweep {
   /// Removes leases without a heartbeat for an hour of the storage's clock. A lease is renamed
   /// first: its program can then commit nothing more, even if it continues at this moment.
   func removeExpiredLeases() throws(StoreError) {
-    try session.lease.touchAlive()
-    let alive = session.lease.path.appending("alive")
-    guard let now = try storage.status(alive)?.modified else { return }
+    guard let now = try session.lease.now() else { return }
     for lease in try otherLeases() {
       let path = RepositoryLayout.leases.appending(lease.name)
-      guard let heartbeat = lease.heartbeat else {
-        // Its program ended before its first heartbeat, or is about to write it.
-        try? storage.touch(path.appending("alive"))
-        continue
-      }
-      guard now.since(heartbeat) > Lease.patience else { continue }
+      guard try Lease.isExpired(path, at: now, storage) else { continue }
       let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
       do {
         try storage.rename(path, to: aside)
@@ -113,8 +118,7 @@ struct PruneSweep {
         guard error.code == .missing else { throw error }
         continue
       }
-      for name in (try? storage.list(aside)) ?? [] { try? storage.remove(aside.appending(name)) }
-      try? storage.remove(aside)
+      Lease.remove(aside, storage)
     }
   }
 }

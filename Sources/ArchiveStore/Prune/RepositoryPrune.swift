@@ -52,6 +52,8 @@ public struct RepositoryPrune {
     public internal(set) var damaged: [StoreError] = []
     /// The number of data blobs that snapshots need and no pack has.
     public internal(set) var lostBlobs = 0
+    /// The number of packs that no index object names and that stay because of lost blobs.
+    public internal(set) var unindexedPacks = 0
     /// Whether the prune was interrupted before it was complete.
     public internal(set) var isInterrupted = false
   }
@@ -64,7 +66,7 @@ public struct RepositoryPrune {
     let needs = try needs(isStopping, without: removed)
     var report = Report(plan: plan(for: needs))
     report.snapshots = needs.snapshots
-    report.lostBlobs = needs.lostBlobs
+    report.take(needs)
     return report
   }
 
@@ -104,9 +106,8 @@ public struct RepositoryPrune {
       try repository.beginWriting(workers: workers, cache: indexCache)
     }
     defer { session.abandon() }
-    guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.taken("prune", repository.place)
-    }
+    let taken = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }
+    guard let right = taken else { throw PruneLease.taken("prune", repository.place) }
     defer { right.release() }
     var run = Run(self, session, right: right, reserve: reserve)
     defer { reserve.restore(by: session.lease) }
@@ -128,10 +129,20 @@ public struct RepositoryPrune {
   }
 
   /// Returns the plan. Packs that no index object names may belong to a program that has not
-  /// written its index yet, so they stay while any has a lease.
+  /// written its index yet, so they stay while any has a lease. They also stay while blobs are lost:
+  /// the object that named them may be lost as well.
   private func plan(for needs: SnapshotNeeds, besides own: ByteString? = nil) -> PrunePlan {
     let hasWriters = needs.leases.contains { !$0.isReader && $0.name != own }
-    return PrunePlan(needs.search, orphans: hasWriters ? [:] : needs.unindexedPacks, request)
+    let mayRemove = !hasWriters && needs.lostBlobs == 0
+    return PrunePlan(needs.search, orphans: mayRemove ? needs.unindexedPacks : [:], request)
+  }
+}
+
+extension RepositoryPrune.Report {
+  /// Records what is lost.
+  fileprivate mutating func take(_ needs: SnapshotNeeds) {
+    lostBlobs = needs.lostBlobs
+    unindexedPacks = needs.lostBlobs > 0 ? needs.unindexedPacks.count : 0
   }
 }
 
@@ -156,7 +167,9 @@ extension RepositoryPrune {
     private var storage: any Storage { prune.repository.storage }
 
     mutating func report() throws -> Report {
-      try PruneSweep(session, right).removeExpiredLeases()
+      try reserve.whenFull { () throws(StoreError) in
+        try PruneSweep(session, right, reserve: reserve).removeExpiredLeases()
+      }
       var needs = try prune.needs { [heartbeat, isStopping = prune.isStopping] in
         heartbeat.beat()
         return isStopping()
@@ -164,28 +177,54 @@ extension RepositoryPrune {
       result.snapshots = needs.snapshots
       try sweep(&needs)
       result.plan = prune.plan(for: needs, besides: session.lease.path.name)
-      result.lostBlobs = needs.lostBlobs
-      if hasRoomToRewrite {
-        try condemn(removed.union(try rewrite(needs)), &needs)
+      result.take(needs)
+      let packs = result.plan.packs(.rewrite)
+      session.exclude(removed.union(packs.map(\.id)))
+      if room(for: packs, besides: Self.margin) == packs.count {
+        try condemn(removed.union(try rewrite(packs, needs)), &needs)
       } else {
         try condemn(removed, &needs)
-        guard hasRoomToRewrite else { throw Self.noRoom(prune.repository.place, rewrittenBytes) }
-        try condemn(try rewrite(needs), &needs)
+        try rewriteInParts(packs, &needs)
       }
       return result
     }
 
     private var removed: Set<Digest> { Set(result.plan.packs(.remove).map(\.id)) }
-    private var rewrittenBytes: UInt64 { result.plan.bytes(.rewrite, \.used) }
 
-    /// Whether the new packs and an index of them fit on the volume.
-    private var hasRoomToRewrite: Bool {
-      guard rewrittenBytes > 0, let space = (try? storage.space()) ?? nil else { return true }
-      return space.available > rewrittenBytes + rewrittenBytes / 16 + Self.margin
+    /// Rewrites packs on a volume without room for all of them: first those with the least used
+    /// data, as many as fit at a time. The reserve is used as well.
+    private mutating func rewriteInParts(
+      _ packs: [PrunePlan.Pack], _ needs: inout SnapshotNeeds
+    ) throws {
+      var rest = packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) }[...]
+      while !rest.isEmpty, !result.isInterrupted {
+        var count = room(for: Array(rest), besides: Self.leastMargin)
+        if count == 0, try reserve.free() {
+          count = room(for: Array(rest), besides: Self.leastMargin)
+        }
+        guard count > 0 else {
+          throw Self.noRoom(prune.repository.place, rest.reduce(0) { $0 + $1.used })
+        }
+        try condemn(try rewrite(Array(rest.prefix(count)), needs), &needs)
+        rest = rest.dropFirst(count)
+      }
     }
 
-    /// The space for index objects and snapshots of running programs, in bytes.
+    /// Returns how many of the packs can be rewritten in this order: their used data and an index of
+    /// it fit on the volume.
+    private func room(for packs: [PrunePlan.Pack], besides margin: UInt64) -> Int {
+      guard let space = (try? storage.space()) ?? nil else { return packs.count }
+      var bytes: UInt64 = 0
+      return packs.prefix { pack in
+        bytes += pack.used + pack.used / 16
+        return bytes == 0 || space.available > bytes + margin
+      }.count
+    }
+
+    /// The space in bytes for index objects and snapshots of running programs, and what must be left
+    /// of it on a volume that is nearly full.
     private static let margin: UInt64 = 16 << 20
+    private static let leastMargin: UInt64 = 1 << 20
 
     private static func noRoom(_ place: String, _ bytes: UInt64) -> StoreError {
       StoreError(
@@ -195,8 +234,9 @@ extension RepositoryPrune {
           + "with '--max-unused'")
     }
 
-    private mutating func rewrite(_ needs: SnapshotNeeds) throws -> Set<Digest> {
-      let packs = result.plan.packs(.rewrite)
+    private mutating func rewrite(
+      _ packs: [PrunePlan.Pack], _ needs: SnapshotNeeds
+    ) throws -> Set<Digest> {
       guard !packs.isEmpty else { return [] }
       let before = session.statistics
       let rewriter = PackRewriter(
@@ -204,9 +244,9 @@ extension RepositoryPrune {
         isStopping: prune.isStopping)
       let rewritten = try rewriter.run(threads: prune.workers)
       let after = session.statistics
-      result.newPacks = after.packs - before.packs
-      result.newBytes = after.storedBytes - before.storedBytes
-      result.damaged = rewritten.damaged
+      result.newPacks += after.packs - before.packs
+      result.newBytes += after.storedBytes - before.storedBytes
+      result.damaged += rewritten.damaged
       result.isInterrupted = rewritten.isInterrupted
       return rewritten.rewritten
     }
@@ -218,10 +258,13 @@ extension RepositoryPrune {
       for start in stride(from: 0, to: all.count, by: CondemnedObject.maximumPacks) {
         let part = Set(all[start..<min(start + CondemnedObject.maximumPacks, all.count)])
         let id = Host.randomHex(bytes: 32)
-        // This program's own lease does not delay the sweep by a later one.
-        try session.lease.noteSeen(id)
-        guard try right.isHeld() else { throw PruneLease.lost(prune.repository.place) }
-        try session.lease.save(CondemnedObject(packs: part).encode(), as: CondemnedObject.path(id))
+        try reserve.whenFull { () throws(StoreError) in
+          // This program's own lease does not delay the sweep by a later one.
+          try session.lease.noteSeen(id)
+          guard try right.isHeld() else { throw PruneLease.lost(prune.repository.place) }
+          try session.lease.save(
+            CondemnedObject(packs: part).encode(), as: CondemnedObject.path(id))
+        }
       }
       needs.condemn(packs)
       try sweep(&needs)
@@ -231,7 +274,7 @@ extension RepositoryPrune {
     private mutating func sweep(_ needs: inout SnapshotNeeds) throws {
       let condemned = try CondemnedObject.all(storage)
       guard !condemned.isEmpty else { return }
-      let swept = try PruneSweep(session, right).run(condemned, &needs)
+      let swept = try PruneSweep(session, right, reserve: reserve).run(condemned, &needs)
       needs.take(swept)
       result.removedPacks += swept.removed.count
       result.removedBytes += swept.removed.values.reduce(0, +)

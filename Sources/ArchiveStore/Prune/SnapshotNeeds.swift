@@ -50,14 +50,13 @@ struct SnapshotNeeds {
           + "snapshot with 'sandboxctl forget --force ID'")
     }
     try addIndexObjects()
+    search.markFound()
     let heads = listing.heads.filter { !removed.contains($0.id) }
     let added = Set(heads.map(\.tree)).subtracting(trees)
     do {
       try search.mark(added)
     } catch let error as StoreError where error.kind == .damaged {
-      throw error.hinting(
-        "it is unknown what a snapshot needs: run 'sandboxctl repair packs', then 'sandboxctl "
-          + "repair snapshots --forget'")
+      throw error.hinting(treeHint)
     }
     trees.formUnion(added)
     snapshots = heads.count
@@ -67,6 +66,16 @@ struct SnapshotNeeds {
   mutating func restoreRemoved() throws {
     removed = []
     try update()
+  }
+
+  /// The hint for a tree or a list that cannot be read.
+  private var treeHint: String {
+    let repairs = "'sandboxctl repair packs', then 'sandboxctl repair snapshots --forget'"
+    return unindexedPacks.isEmpty
+      ? "it is unknown what a snapshot needs: run \(repairs)"
+      : "it is unknown what a snapshot needs, and the index lacks "
+        + "\(unindexedPacks.count) packs: run 'sandboxctl repair index'; if that does not help, "
+        + repairs
   }
 
   /// Checks that the directory `pending`, whose rules this version does not know, has no snapshot.
@@ -127,6 +136,16 @@ struct SnapshotNeeds {
 
   /// The data blobs that snapshots need and no pack has.
   var lostBlobs: Int { search.lost.count }
+
+  /// Returns the condemned packs among `packs` that have to stay: those with a needed blob of which
+  /// no reliable pack has a copy. While blobs are lost, packs that no index object names stay as
+  /// well, because they may hold them.
+  mutating func takeNeeded(among packs: Set<Digest>) -> Set<Digest> {
+    search.set(.condemned, of: packs)
+    let needed = search.takeNeeded(among: packs)
+    guard lostBlobs > 0 else { return needed }
+    return needed.union(packs.filter { packSizes[$0] != nil && !search.index.names($0) })
+  }
 
   /// The packs that no index object names, with their sizes.
   var unindexedPacks: [Digest: UInt64] {

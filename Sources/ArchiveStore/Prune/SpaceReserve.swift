@@ -15,12 +15,17 @@ struct SpaceReserve {
     do {
       return try step()
     } catch {
-      guard error.cause?.isFull == true, try storage.status(RepositoryLayout.reserve) != nil else {
-        throw error
-      }
-      try storage.remove(RepositoryLayout.reserve)
+      guard error.cause?.isFull == true, try free() else { throw error }
       return try step()
     }
+  }
+
+  /// Frees the reserve. Returns false if it does not exist.
+  @discardableResult
+  func free() throws(StoreError) -> Bool {
+    guard try storage.status(RepositoryLayout.reserve) != nil else { return false }
+    try storage.remove(RepositoryLayout.reserve)
+    return true
   }
 
   /// Creates the reserve again if it is missing. If the volume has no room, the next prune tries

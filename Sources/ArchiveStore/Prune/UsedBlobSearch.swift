@@ -72,7 +72,7 @@ struct UsedBlobSearch {
       try reader.deliver(uses, of: kind, threads: threads, isStopping: isStopping) { sink }
       if isStopping() {
         throw StoreError.interrupted(
-          "prune", repository.place, hint: "run it again: nothing was removed")
+          "prune", repository.place, hint: "run it again to continue")
       }
       try sink.readMissed(reader)
     }
@@ -91,8 +91,9 @@ struct UsedBlobSearch {
   }
 
   /// Returns the packs among `condemned` that hold a needed blob of which no reliable pack has a
-  /// copy.
-  func stillNeeded(among condemned: Set<Digest>) -> Set<Digest> {
+  /// copy. The copies of the other needed blobs in these packs are marked: after the packs were
+  /// removed, they are the ones that are needed.
+  mutating func takeNeeded(among condemned: Set<Digest>) -> Set<Digest> {
     var needed: Set<Digest> = []
     for (number, object) in index.objects.enumerated() {
       let packs = (0..<object.packs).map { pack in
@@ -101,11 +102,23 @@ struct UsedBlobSearch {
       guard packs.contains(true) else { continue }
       for entry in 0..<object.blobs where used.contains(entry, of: number) {
         guard let record = object.record(entry), packs[Int(record.pack)] else { continue }
-        let hasCopy = index.find(record.id).map { $0.state == .reliable } ?? false
-        if !hasCopy { needed.insert(object.pack(Int(record.pack)).id) }
+        if let copy = index.find(record.id), copy.state == .reliable {
+          used.insert(copy.entry)
+        } else {
+          needed.insert(object.pack(Int(record.pack)).id)
+        }
       }
     }
     return needed
+  }
+
+  /// Marks blobs that were lost and that an index object added since then has.
+  mutating func markFound() {
+    for digest in lost {
+      guard let found = index.find(BlobID(kind: .data, digest: digest)) else { continue }
+      used.insert(found.entry)
+      lost.remove(digest)
+    }
   }
 }
 

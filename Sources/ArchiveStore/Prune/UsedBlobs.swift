@@ -16,6 +16,7 @@ struct UsedBlobs: Sendable {
   }
 
   /// Marks an entry. Returns false if it was marked before.
+  @discardableResult
   mutating func insert(_ entry: PruneIndex.Entry) -> Bool {
     let mask = UInt64(1) << UInt64(entry.number % 64)
     let word = Int(entry.number / 64)

@@ -17,6 +17,8 @@ final class Lease: Sendable {
     var isHeld = true
     /// Whether a thread found that another program removed the lease.
     var isLost = false
+    /// Whether the directory stays after the release.
+    var isLeft = false
   }
 
   /// The interval in seconds at which `alive` is touched, and the age in seconds at which prune
@@ -44,7 +46,9 @@ final class Lease: Sendable {
       try storage.makeDirectories([name], in: RepositoryLayout.leases)
     }
     try touchAlive()
-    try storage.touch(path.appending(LeaseStatus.Owner.sign))
+    try explained { () throws(StoreError) in
+      try storage.touch(path.appending(LeaseStatus.Owner.sign))
+    }
   }
 
   deinit { release() }
@@ -96,7 +100,8 @@ final class Lease: Sendable {
   /// Removes an object through the lease. An object that is already gone is ignored.
   func remove(_ object: ObjectPath) throws(StoreError) {
     let aside = ByteString("removed-\(object.name)")
-    if let path = try take(object, as: aside) { try storage.remove(path) }
+    guard let path = try take(object, as: aside) else { return }
+    try explained { () throws(StoreError) in try storage.remove(path) }
   }
 
   /// Moves an object into the lease's directory, from where it is removed at the latest with the
@@ -140,12 +145,57 @@ final class Lease: Sendable {
   /// Removes the directory with all unfinished objects. Anything that cannot be removed is left to
   /// prune.
   func release() {
-    let wasHeld = state.withLock { state in
+    let isRemoved = state.withLock { state in
       defer { state.isHeld = false }
-      return state.isHeld
+      return state.isHeld && !state.isLeft
     }
-    guard wasHeld else { return }
-    for name in (try? storage.list(path)) ?? [] { try? storage.remove(path.appending(name)) }
-    try? storage.remove(path)
+    if isRemoved { Self.remove(path, storage) }
+  }
+
+  /// Lets the directory stay after the release, so that no prune removes packs until it expires.
+  func leave(_ isLeft: Bool = true) { state.withLock { $0.isLeft = isLeft } }
+}
+
+// MARK: - Directories of other programs
+
+extension Lease {
+  /// Removes the directory of a lease, or that of the right to remove objects, as far as possible.
+  ///
+  /// A program that looks for dead leases creates `alive` in a directory without one
+  /// (`isExpired`), so the directory may not be empty when it is removed. Then only `alive` is
+  /// removed again, because any other file belongs to another program.
+  static func remove(_ directory: ObjectPath, _ storage: any Storage) {
+    for name in (try? storage.list(directory)) ?? [] {
+      try? storage.remove(directory.appending(name))
+    }
+    for _ in 1...attempts {
+      if (try? storage.remove(directory)) != nil { return }
+      if (try? storage.remove(directory.appending("alive"))) == nil { return }
+    }
+  }
+
+  /// The number of attempts: more than the programs that look at the same time, but bounded if the
+  /// storage is faulty.
+  private static let attempts = 16
+
+  /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If there
+  /// is no heartbeat, because the program ended before its first one, or if it is more than an hour
+  /// later, because the clock was set back, the hour starts now.
+  static func isExpired(
+    _ directory: ObjectPath, at now: Timestamp, _ storage: any Storage
+  ) throws(StoreError) -> Bool {
+    let alive = directory.appending("alive")
+    guard let last = try storage.status(alive)?.modified, last.since(now) <= patience else {
+      try? storage.touch(alive)
+      return false
+    }
+    return now.since(last) > patience
+  }
+
+  /// The current time by the storage's clock: that of a heartbeat that is written now. Returns nil
+  /// if the lease was removed meanwhile.
+  func now() throws(StoreError) -> Timestamp? {
+    try touchAlive()
+    return try storage.status(path.appending("alive"))?.modified
   }
 }

@@ -28,10 +28,22 @@ struct PruneLease {
     do throws(StoreError) {
       try storage.touch(Self.alive)
       try storage.touch(owner)
+      guard try isAlone() else { return nil }
     } catch {
-      Self.remove(Self.path, storage)
+      // Another program took the directory away, after this one slept for an hour.
+      if error.code == .missing { return nil }
+      Lease.remove(Self.path, storage)
       throw error
     }
+  }
+
+  /// Whether no other program has created the directory again and put its file into it, after this
+  /// one slept for an hour. If so, this one's file is removed.
+  private func isAlone() throws(StoreError) -> Bool {
+    let owners = try storage.list(Self.path).filter { $0.bytes.starts(with: "of-".utf8) }
+    if owners == [owner.name] { return true }
+    try? storage.remove(owner)
+    return false
   }
 
   private static func make(_ storage: any Storage) throws(StoreError) -> Bool {
@@ -49,11 +61,9 @@ struct PruneLease {
   /// and checked again, because another program may have taken the right in between.
   private static func removeStale(for lease: Lease) throws(StoreError) -> Bool {
     let storage = lease.storage
-    try lease.touchAlive()
-    guard let now = try storage.status(lease.path.appending("alive"))?.modified else {
+    guard let now = try lease.now(), try Lease.isExpired(path, at: now, storage) else {
       return false
     }
-    guard try isStill(path, at: now, storage) else { return false }
     let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
     do {
       try storage.rename(path, to: aside)
@@ -61,22 +71,9 @@ struct PruneLease {
       guard error.code == .missing else { throw error }
       return false
     }
-    let wasStill = try isStill(aside, at: now, storage)
-    remove(aside, storage)
-    return wasStill
-  }
-
-  /// Whether a holder wrote no heartbeat for an hour. If there is no heartbeat file, because the
-  /// holder ended before it wrote one, the hour starts now.
-  private static func isStill(
-    _ directory: ObjectPath, at now: Timestamp, _ storage: any Storage
-  ) throws(StoreError) -> Bool {
-    let alive = directory.appending("alive")
-    guard let last = try storage.status(alive)?.modified else {
-      try? storage.touch(alive)
-      return false
-    }
-    return now.since(last) > Lease.patience
+    let wasExpired = try Lease.isExpired(aside, at: now, storage)
+    Lease.remove(aside, storage)
+    return wasExpired
   }
 
   /// Updates the heartbeat if it is a minute old. Returns whether the right is still held, as far
@@ -87,8 +84,14 @@ struct PruneLease {
   func isHeld() throws(StoreError) -> Bool {
     try lease.keepAlive()
     guard try storage.status(owner) != nil else { return false }
-    try storage.touch(Self.alive)
-    return true
+    do {
+      try storage.touch(Self.alive)
+      return true
+    } catch {
+      // Another program took the directory away at this moment.
+      guard error.code == .missing else { throw error }
+      return false
+    }
   }
 
   /// Returns the error for a right that another program took over.
@@ -111,23 +114,6 @@ struct PruneLease {
   /// later.
   func release() {
     let isOwn = try? storage.status(owner) != nil
-    if isOwn == true { Self.remove(Self.path, storage) }
+    if isOwn == true { Lease.remove(Self.path, storage) }
   }
-
-  /// Removes the directory. A program that looks for the right creates `alive` in a directory
-  /// without one (`isStill`), so the directory may not be empty when it is removed. Then only
-  /// `alive` is removed again, because any other file belongs to another program.
-  private static func remove(_ directory: ObjectPath, _ storage: any Storage) {
-    for name in (try? storage.list(directory)) ?? [] {
-      try? storage.remove(directory.appending(name))
-    }
-    for _ in 1...attempts {
-      if (try? storage.remove(directory)) != nil { return }
-      if (try? storage.remove(directory.appending("alive"))) == nil { return }
-    }
-  }
-
-  /// The number of attempts: more than the programs that look at the same time, but bounded if the
-  /// storage is faulty.
-  private static let attempts = 16
 }

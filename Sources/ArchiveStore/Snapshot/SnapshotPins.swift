@@ -57,6 +57,7 @@ extension Lease {
   /// Removes the pin of a snapshot through the lease. One that is already gone is ignored.
   func remove(pinOf id: SnapshotID) throws(StoreError) {
     let aside = ByteString("unpinned-\(id.hex)")
-    if let path = try take(RepositoryLayout.pin(id), as: aside) { try storage.remove(path) }
+    guard let path = try take(RepositoryLayout.pin(id), as: aside) else { return }
+    try explained { () throws(StoreError) in try storage.remove(path) }
   }
 }

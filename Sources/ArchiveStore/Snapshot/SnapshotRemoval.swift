@@ -106,11 +106,22 @@ public struct SnapshotRemoval {
         return .removed
       }
     } catch {
-      try? storage.rename(aside, to: path)
+      try? putBack(aside, to: path, lease)
       throw error
     }
-    try storage.rename(aside, to: path)
+    try putBack(aside, to: path, lease)
     return .pinned
+  }
+
+  /// Moves a snapshot out of the lease again. A prune that has listed the snapshots meanwhile has
+  /// not seen it. While one is running the lease therefore stays until it expires: so long no prune
+  /// removes packs. It also stays with the snapshot in it if this cannot be moved.
+  private func putBack(
+    _ aside: ObjectPath, to path: ObjectPath, _ lease: Lease
+  ) throws(StoreError) {
+    lease.leave()
+    try storage.rename(aside, to: path)
+    if try storage.status(PruneLease.path) == nil { lease.leave(false) }
   }
 
   /// Removes the pins of snapshots that no longer exist, and returns their number. The pins are

@@ -113,7 +113,10 @@ struct PruneOptions: ParsableArguments {
     for error in report.damaged { console.warning("\(error); the pack was not rewritten") }
     if report.lostBlobs > 0 {
       console.warning("snapshots need \(Sizes.count(report.lostBlobs, "blob")) that no pack has")
-      console.hint("'sandboxctl check' lists the affected files")
+      console.hint(
+        report.unindexedPacks > 0
+          ? "\(Sizes.count(report.unindexedPacks, "pack")) may hold them and stay: run 'sandboxctl "
+            + "repair index'" : "'sandboxctl check' lists the affected files")
     }
     return (report.status, report)
   }

@@ -1,0 +1,252 @@
+// The programs beside the prune.
+extension PruneModel {
+  func stepsOfRemoval(in state: State) -> [State] {
+    func step(_ change: (inout State) -> Void) -> State {
+      var changed = state
+      change(&changed)
+      return changed
+    }
+    switch state.removal.step {
+    case .idle: return removals == 0 ? [] : [step { $0.removal.step = .leased }]
+    case .leased:
+      return targets(in: state).map { target in
+        step { state in
+          (state.removal.step, state.removal.target) = (.away, target)
+          Self.set(.away, of: target, in: &state)
+        }
+      }
+    case .away:
+      // The snapshot is removed, or was pinned and is moved back; a crash is like a removal.
+      return [WriterStep.dead, .committed].map { outcome in
+        step { state in
+          Self.set(outcome, of: state.removal.target, in: &state)
+          state.removal.target = nil
+          if outcome == .dead { end(&state.removal) } else { state.removal.step = .back }
+        }
+      }
+    case .back:
+      return [
+        step { state in
+          let isPruning = ![.idle, .done, .dead].contains(state.prune.step)
+          state.removal.hasLeft =
+            state.removal.hasLeft || (isPruning && rule != .removalThatMovesBackLeavesItsLease)
+          end(&state.removal)
+        }
+      ]
+    case .done: return []
+    }
+  }
+
+  private func end(_ removal: inout Removal) {
+    removal.runs += 1
+    removal.step = removal.runs < removals ? .idle : .done
+  }
+
+  /// The snapshots that a removal can move: those of writers by their numbers, nil for the old one.
+  private func targets(in state: State) -> [UInt8?] {
+    let old: [UInt8?] = state.hasOldSnapshot ? [nil] : []
+    return old + Writers.indices.filter { state.writers[$0].step == .committed }.map { UInt8($0) }
+  }
+
+  private static func set(_ step: WriterStep, of target: UInt8?, in state: inout State) {
+    if let target {
+      state.writers[Int(target)].step = step
+    } else {
+      state.hasOldSnapshot = step == .committed
+    }
+  }
+
+  func steps(ofWriter number: Int, in state: State) -> [State] {
+    var next: [State] = []
+    func step(_ change: (inout State, inout Writer) -> Void) {
+      var (changed, writer) = (state, state.writers[number])
+      change(&changed, &writer)
+      changed.writers[number] = writer
+      next.append(changed)
+    }
+    let writer = state.writers[number]
+    let own = UInt8(2) << UInt8(number)
+    switch writer.step {
+    case .idle: step { ($1.step, $1.hasLease) = (.leased, true) }
+    case .leased:
+      step { state, writer in
+        writer.step = .listedCondemned
+        writer.seen = state.condemned == 0 ? 0 : state.number
+        writer.avoids = rule != .writersSkipCondemned ? state.condemned : 0
+      }
+    case .listedCondemned:
+      step { state, writer in
+        writer.step = .listedPacks
+        let usable = state.packs & state.indexed & ~writer.avoids
+        writer.reliesOn = usable == 0 ? nil : UInt8(usable.trailingZeroBitCount)
+        writer.avoids = 0
+      }
+    case .listedPacks:
+      step { state, writer in
+        writer.step = .stored
+        if writer.reliesOn == nil { state.packs |= own }
+      }
+    case .stored:
+      step { state, writer in
+        writer.step = .indexed
+        if writer.reliesOn == nil { state.indexed |= own }
+      }
+    case .indexed:
+      step { _, writer in
+        let mayCommit = writer.hasLease || rule == .commitNeedsTheLease
+        writer = Writer(step: mayCommit ? .committed : .refused)
+      }
+    case .committed, .refused, .dead, .away: break
+    }
+    if ![.idle, .committed, .refused, .dead, .away].contains(writer.step) {
+      // It is killed; its lease stays until it expires.
+      step { $1 = Writer(step: .dead, hasLease: $1.hasLease, seen: $1.seen) }
+    }
+    return next
+  }
+
+  /// A reader of the old snapshot takes a lease while the snapshot exists, opens the index, and
+  /// ends. Packs in the index at that time must stay until then.
+  func stepsOfReader(in state: State) -> [State] {
+    guard hasReader else { return [] }
+    var changed = state
+    switch state.reader {
+    case .idle where state.hasOldSnapshot: changed.reader = .leased
+    case .leased where state.hasOldSnapshot: changed.reader = .opened
+    case .leased, .opened: changed.reader = .done
+    default: return []
+    }
+    return [changed]
+  }
+}
+
+// The prune.
+extension PruneModel {
+  func stepsOfPrune(in state: State) -> [State] {
+    var next: [State] = []
+    func step(_ change: (inout State) -> Void) {
+      var changed = state
+      change(&changed)
+      next.append(changed)
+    }
+    switch state.prune.step {
+    case .idle:
+      // The clock may have let any lease expire before, in any combination.
+      for gone in 0..<8 {
+        step { state in
+          for number in 0..<2 where gone >> number & 1 == 1 {
+            state.writers[number].hasLease = false
+          }
+          if gone >> 2 == 1 { state.removal.hasLeft = false }
+          state.prune.isNeeded = state.isListed
+          state.prune.step = .listed
+        }
+      }
+    case .listed:
+      step { state in
+        state.prune.view = state.indexed
+        Self.mark(&state)
+        state.prune.step = state.condemned != 0 ? .condemned : .marked
+      }
+    case .marked: next += plans(in: state)
+    case .planned, .copied: condemn(&next, state)
+    case .condemned:
+      step { $0.prune.step = isBlocked($0) ? ended($0) : .leasesChecked }
+    case .leasesChecked:
+      step { state in
+        if rule != .sweepListsSnapshotsAfterLeases, state.isListed, !state.prune.isNeeded {
+          (state.prune.isNeeded, state.prune.isLost) = (true, true)
+        }
+        state.prune.step = .listedAgain
+      }
+    case .listedAgain:
+      step { state in
+        state.prune.view |= state.indexed
+        if state.prune.isLost { Self.mark(&state) }
+        let isBlocked = rule != .sweepListsLeasesAgain && isBlocked(state)
+        state.prune.step = isBlocked ? ended(state) : .checkedAgain
+      }
+    case .checkedAgain: step { decide(&$0) }
+    case .indexWritten:
+      step { state in
+        state.packs &= ~(state.condemned & ~state.indexed)
+        state.condemned = 0
+        state.prune.marks &= state.packs
+        state.prune.step = state.prune.hasPlanned ? .done : .marked
+      }
+    case .done, .dead:
+      if state.prune.runs < 1 { step { $0.prune = Prune(runs: $0.prune.runs + 1) } }
+    }
+    if ![.idle, .done, .dead].contains(state.prune.step) {
+      step { $0.prune = Prune(step: .dead, runs: $0.prune.runs) }
+    }
+    return next
+  }
+
+  /// Marks one copy of the blob if it is needed: in a pack that is not condemned if there is one.
+  private static func mark(_ state: inout State) {
+    guard state.prune.isNeeded else { return }
+    let existing = state.prune.view & state.packs
+    let best = existing & ~state.condemned != 0 ? existing & ~state.condemned : existing
+    state.prune.isLost = best == 0
+    if best != 0 { state.prune.marks |= 1 << UInt8(best.trailingZeroBitCount) }
+  }
+
+  /// The step after a sweep that has to wait.
+  private func ended(_ state: State) -> PruneStep { state.prune.hasPlanned ? .done : .marked }
+
+  private func isBlocked(_ state: State) -> Bool {
+    let isEarlier =
+      state.writers.contains { $0.hasLease && $0.seen != state.number }
+      && rule != .sweepWaitsForEarlierLeases
+    return isEarlier || state.removal.hasLease
+      || ([.leased, .opened].contains(state.reader) && rule != .readersHaveLeases)
+  }
+
+  /// Either removes packs without a mark only, or copies the blob of one with a mark as well. While
+  /// condemned packs wait, the model condemns no others, because it has one number.
+  private func plans(in state: State) -> [State] {
+    var planned = state
+    planned.prune.hasPlanned = true
+    guard state.condemned == 0 else {
+      planned.prune.step = .done
+      return [planned]
+    }
+    planned.prune.step = .planned
+    var copying = planned
+    guard state.prune.marks & state.packs != 0, state.packs & 8 == 0 else { return [planned] }
+    copying.packs |= 8
+    copying.indexed |= 8
+    copying.prune.step = .copied
+    return [planned, copying]
+  }
+
+  private func condemn(_ next: inout [State], _ state: State) {
+    var changed = state
+    let known = state.prune.view & state.packs & state.indexed
+    changed.condemned = state.prune.step == .copied ? known : known & ~state.prune.marks
+    if changed.condemned == 0 {
+      changed.prune.step = .done
+    } else {
+      changed.number += 1
+      changed.prune.step = .condemned
+    }
+    next.append(changed)
+  }
+
+  /// A condemned pack stays if it has a mark and no other usable pack has the blob. Otherwise the
+  /// copy is marked, and the index is written without the pack.
+  private func decide(_ state: inout State) {
+    let others = state.prune.view & state.packs & ~state.condemned
+    let marked = state.condemned & state.prune.marks
+    if marked != 0 {
+      if others == 0 {
+        state.condemned &= ~marked
+      } else if rule != .neededCopiesAreMarked {
+        state.prune.marks |= 1 << UInt8(others.trailingZeroBitCount)
+      }
+    }
+    state.indexed &= ~state.condemned
+    state.prune.step = .indexWritten
+  }
+}

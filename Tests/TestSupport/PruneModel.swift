@@ -1,0 +1,170 @@
+/// The rules by which prune removes packs beside running programs (docs/repository-format.md,
+/// "Prune"), as a model whose states are all visited: every interleaving of the steps of two writers,
+/// a prune that runs twice, a program that removes snapshots or moves them back twice, and a reader.
+/// Any of them may end at any step, and any lease may expire whenever a prune looks.
+///
+/// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
+/// it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have the same
+/// tree, so a prune that knows what one needs does not search the others.
+package struct PruneModel {
+  /// The rules of the format; a test drops one.
+  package enum Rule: CaseIterable, Sendable {
+    case writersSkipCondemned, sweepWaitsForEarlierLeases, sweepListsSnapshotsAfterLeases
+    case commitNeedsTheLease, readersHaveLeases, neededCopiesAreMarked
+    case sweepListsLeasesAgain, removalThatMovesBackLeavesItsLease
+  }
+
+  /// The dropped rule.
+  let rule: Rule?
+  /// The number of writers, whether there is a reader, and how many snapshots are removed or moved
+  /// back at most.
+  let writers: Int
+  package let hasReader: Bool
+  let removals: UInt8
+
+  /// Makes a model, of some programs only, in which one rule is dropped.
+  package init(
+    writers: Int = 2, hasReader: Bool = true, removals: UInt8 = 2, without rule: Rule? = nil
+  ) {
+    (self.writers, self.hasReader, self.removals) = (writers, hasReader, removals)
+    self.rule = rule
+  }
+
+  /// The result of an exploration.
+  package struct Result {
+    /// The number of states.
+    package var states = 0
+    /// Descriptions of states in which something is lost.
+    package var violations: [String] = []
+    /// The states in which a writer has committed, a pack was removed, a writer was refused because
+    /// its lease was gone, a reader reads a snapshot that was forgotten, a prune has copied the
+    /// blob, and a removal has moved the snapshot back.
+    package var committed = 0
+    package var removed = 0
+    package var fenced = 0
+    package var read = 0
+    package var copied = 0
+    package var returned = 0
+  }
+
+  /// The steps of a writer.
+  enum WriterStep: UInt8 {
+    case idle, leased, listedCondemned, listedPacks, stored, indexed, committed, refused, dead
+    /// Its snapshot was moved into the lease of a removal.
+    case away
+  }
+
+  struct Writer: Hashable {
+    var step = WriterStep.idle
+    var hasLease = false
+    /// The number of the condemned object that it saw before it listed packs; 0 for none.
+    var seen: UInt8 = 0
+    /// The packs that were condemned then.
+    var avoids: UInt8 = 0
+    /// The pack that it relies on, or nil if it stores the blob itself.
+    var reliesOn: UInt8?
+  }
+
+  /// The two writers, without an array, so that states are compared quickly.
+  struct Writers: Hashable {
+    private var first = Writer()
+    private var second = Writer()
+
+    static let indices = 0..<2
+
+    subscript(number: Int) -> Writer {
+      get { number == 0 ? first : second }
+      set { if number == 0 { first = newValue } else { second = newValue } }
+    }
+
+    func contains(where isMeant: (Writer) -> Bool) -> Bool { isMeant(first) || isMeant(second) }
+  }
+
+  enum PruneStep: UInt8 {
+    case idle, listed, marked, planned, copied, condemned, leasesChecked, listedAgain, checkedAgain
+    case indexWritten, done, dead
+  }
+
+  struct Prune: Hashable {
+    var step = PruneStep.idle
+    /// Whether a snapshot that it has listed needs the blob, and whether no pack had it then.
+    var isNeeded = false
+    var isLost = false
+    /// The packs in the index objects that it has read, and those with a mark.
+    var view: UInt8 = 0
+    var marks: UInt8 = 0
+    /// Whether it has planned, and so condemned packs itself.
+    var hasPlanned = false
+    var runs: UInt8 = 0
+  }
+
+  /// The steps of a program that removes a snapshot, which is pinned at the right moment, or not.
+  enum RemovalStep: UInt8 { case idle, leased, away, back, done }
+
+  struct Removal: Hashable {
+    var step = RemovalStep.idle
+    var runs: UInt8 = 0
+    /// The number of the writer whose snapshot it moves, or nil for the old one.
+    var target: UInt8?
+    /// Whether it has left a lease.
+    var hasLeft = false
+
+    var hasLease: Bool { [.leased, .away, .back].contains(step) || hasLeft }
+  }
+
+  enum ReaderStep: UInt8 { case idle, leased, opened, done }
+
+  struct State: Hashable {
+    /// The packs that exist, that an index names, and that are condemned: a bit for each.
+    var packs: UInt8 = 1
+    var indexed: UInt8 = 1
+    var condemned: UInt8 = 0
+    /// The number of the last condemned object.
+    var number: UInt8 = 0
+    var hasOldSnapshot = true
+    var writers = Writers()
+    var prune = Prune()
+    var removal = Removal()
+    var reader = ReaderStep.idle
+
+    /// Whether a listing of snapshots finds one.
+    var isListed: Bool { hasOldSnapshot || writers.contains { $0.step == .committed } }
+  }
+
+  /// Visits all states that the rules allow, and checks each.
+  package func explore() -> Result {
+    var result = Result()
+    var seen: Set<State> = [State()]
+    var pending = [State()]
+    while let state = pending.popLast() {
+      result.states += 1
+      check(state, &result)
+      if !result.violations.isEmpty { return result }
+      for next in successors(of: state) where seen.insert(next).inserted { pending.append(next) }
+    }
+    return result
+  }
+
+  private func check(_ state: State, _ result: inout Result) {
+    // A blob is found if any existing pack that an index names has it; all packs have the blob.
+    let isThere = state.packs & state.indexed != 0
+    let isCommitted = state.writers.contains { $0.step == .committed }
+    if state.isListed, !isThere {
+      result.violations.append("a snapshot lacks its blob: \(state)")
+    }
+    if state.reader == .opened, !isThere {
+      result.violations.append("a reader with a lease lost its blob: \(state)")
+    }
+    if isCommitted { result.committed += 1 }
+    if state.packs & 1 == 0 { result.removed += 1 }
+    if state.packs & 8 != 0 { result.copied += 1 }
+    if state.writers.contains(where: { $0.step == .refused }) { result.fenced += 1 }
+    if state.reader == .opened, !state.hasOldSnapshot { result.read += 1 }
+    if state.removal.step == .back { result.returned += 1 }
+  }
+
+  private func successors(of state: State) -> [State] {
+    (0..<writers).flatMap { steps(ofWriter: $0, in: state) } + stepsOfRemoval(in: state)
+      + stepsOfPrune(in: state) + stepsOfReader(in: state)
+  }
+}
