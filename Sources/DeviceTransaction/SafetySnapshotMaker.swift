@@ -24,7 +24,8 @@ package struct SafetySnapshotMaker {
   ///
   /// - Parameters:
   ///   - repository: the repository of the snapshot.
-  ///   - make: makes the snapshot, and returns it with the first entry that could not be read.
+  ///   - make: makes the snapshot, and returns it with the first entry that it lacks or that may be
+  ///     inconsistent in it.
   package init(
     in repository: Repository,
     _ make: @escaping (Request) throws -> (snapshot: StoredSnapshot?, missing: PathRemark?)
@@ -39,7 +40,8 @@ package struct SafetySnapshotMaker {
   /// - Parameters:
   ///   - hint: how to run the operation without a snapshot.
   ///   - room: the number of bytes that the operation writes on a volume, by its device number.
-  /// - Throws: `OperationError`, also if an entry that the policy includes could not be read.
+  /// - Throws: `OperationError`, also if an entry that the policy includes could not be read, or a
+  ///   database could only be read without its locks.
   package func save(
     _ scan: DeviceScan, reason: Reason, scope: Scope, hint: String, room: (UInt64) -> UInt64
   ) throws -> StoredSnapshot? {

@@ -1,5 +1,4 @@
 import ArchiveStore
-import Foundation
 import PolicyEngine
 import Restore
 import SystemIO
@@ -130,8 +129,8 @@ import Testing
       try fixture.directory.write("\(number)", at: ByteString("tree/b\(number)"))
     }
     // Another program holds an exclusive lock on the database and keeps writing.
-    let writer = try BusyWriter(fixture.directory.path("tree/a busy one"))
-    defer { writer.stop() }
+    let writer = try DatabaseHolder(fixture.directory.path("tree/a busy one"), writes: true)
+    defer { writer.end() }
     // Reading takes a third of a second, so on most machines the writer runs in the meantime.
     let slowly = Faults.Plan(pausing: 0.005, afterReading: 64 << 10)
     func backup() throws -> BackupReport {
@@ -151,39 +150,8 @@ import Testing
     #expect(
       !report.isComplete && report.files == 302,
       "a backup with a possibly torn file is not complete")
-    writer.stop()
+    writer.end()
     let next = try fixture.backup(keeping: "cache")
     #expect(how(next) == ["folders/tree/a busy one": "watching"])
-  }
-}
-
-/// A program that locks a database as SQLite does in exclusive mode, and writes to it continuously.
-private final class BusyWriter {
-  private let process = Process()
-  private let input = Pipe()
-  private let output = Pipe()
-
-  private static let program = """
-    import fcntl, os, select, sys
-    file = os.open(sys.argv[1], os.O_RDWR)
-    fcntl.lockf(file, fcntl.LOCK_EX, 512, 0x40000000)
-    print("ready", flush=True)
-    while not select.select([0], [], [], 0)[0]: os.pwrite(file, os.urandom(8), 16)
-    """
-
-  init(_ path: ByteString) throws {
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "python3", "-c", Self.program, String(decoding: path.bytes, as: UTF8.self),
-    ]
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
-    _ = output.fileHandleForReading.readData(ofLength: 1)
-  }
-
-  func stop() {
-    try? input.fileHandleForWriting.close()
-    process.waitUntilExit()
   }
 }

@@ -237,7 +237,7 @@ extension SafetySnapshotMaker {
       request.neededAfterwards = wanted.neededAfterwards
       let plan = BackupPlan.make(wanted.scan)
       let report = try BackupOperation(plan, to: repository, request).run()
-      return (report.snapshot, report.unreadable.first)
+      return (report.snapshot, report.firstGap)
     }
   }
 }

@@ -49,6 +49,14 @@ package struct BackupReport: Sendable {
     databases.filter { $0.how == CaptureResult.Method.unlocked.rawValue }
   }
 
+  /// The first reason for which the snapshot is not complete, or nil if it is.
+  var firstGap: PathRemark? {
+    if let missing = unreadable.first { return missing }
+    guard let database = databasesUnlocked.first else { return nil }
+    return warnings.first { $0.path == database.path }
+      ?? PathRemark(path: database.path, remark: "the database was read without a lock")
+  }
+
   /// Adds the findings of a run.
   mutating func add(_ findings: BackupRun.Findings) {
     unreadable += findings.unreadable
