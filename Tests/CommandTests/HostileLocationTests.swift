@@ -57,10 +57,10 @@ import Testing
   }
 
   /// Makes a repository with a snapshot of one container with a file that contains "hostile";
-  /// `device` is the text of its device record.
-  private static func forge(_ container: [String], device: (CommandLine) -> String) throws
-    -> CommandLine
-  {
+  /// `device` is the text of its device record, `members` that of further members.
+  static func forge(
+    _ container: [String], members: String = "", device: (CommandLine) -> String
+  ) throws -> CommandLine {
     let cli = try CommandLine()
     var forged = ForgedRepository()
     let content = Array("hostile".utf8)
@@ -73,6 +73,7 @@ import Testing
     forged.addSnapshot(tree) { text in
       text.replacingOccurrences(of: old, with: device(cli))
         .replacingOccurrences(of: #""identity":"device""#, with: #""identity":"udid:\#(udid)""#)
+        .replacingOccurrences(of: #""policy":{"#, with: members + #""policy":{"#)
     }
     try forged.write(to: cli.directory.url.appendingPathComponent("repo"))
     try cli.directory.write("mine", at: "outside/mine")

@@ -1,7 +1,6 @@
 internal import ArchiveStore
 internal import DeviceScan
 internal import PolicyEngine
-internal import Restore
 internal import SandboxModel
 internal import SystemIO
 
@@ -174,9 +173,11 @@ extension AppChangePlanner {
 // MARK: - The platform's own program
 
 extension AppChangePlanner {
-  /// The commands to run if the platform's own program installs and removes apps.
+  /// The commands to run if the platform's own program installs and removes apps. There are
+  /// none for an app whose identifier would not show what a command does.
   var platformCommands: [String] {
-    let app = FlatpakInstalls.quoted(request.app.description)
+    guard ShellWord.isPlainArgument(request.app.bytes) else { return [] }
+    let app = ShellWord.text(request.app.bytes)
     switch device.layout {
     case .flatpak: return flatpak(request.change, of: app, on: device, identifier: request.app)
     case .snap: return snap(request.change, app)
@@ -193,9 +194,9 @@ extension AppChangePlanner {
     case .install, .reinstall: return ["flatpak install \(scope) \(app)"]
     case .update: return ["flatpak update \(scope) \(app)"]
     case .rollback:
-      let remote = FlatpakInstalls.quoted(installation?.origin?.description ?? "<remote>")
+      let origin = installation?.origin.flatMap { ShellWord.isPlainArgument($0) ? $0 : nil }
       return [
-        "flatpak remote-info --log \(remote) \(app)",
+        "flatpak remote-info --log \(ShellWord.text(origin ?? "<remote>")) \(app)",
         "flatpak update \(scope) --commit=<commit> \(app)",
       ]
     case .offload, .uninstall: return ["flatpak uninstall \(scope) \(app)"]

@@ -27,6 +27,9 @@ package struct DeviceRestorePlan: Sendable {
   /// The commands that install the apps whose data is restored and that are not installed, if the
   /// platform has such commands.
   package internal(set) var installCommands: [String] = []
+  /// Apps for which the platform has such a command, but whose record in the snapshot cannot be
+  /// trusted with one.
+  package internal(set) var withoutCommand: [PathRemark] = []
   /// The requested paths that the snapshot's policy excluded.
   package internal(set) var excludedData: [Exclusion] = []
   /// The present contents of the affected apps' containers; if one path is restored, only what is

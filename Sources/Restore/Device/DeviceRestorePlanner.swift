@@ -69,8 +69,9 @@ struct DeviceRestorePlanner {
         plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
       }
     }
-    plan.installCommands = FlatpakInstalls.commands(
+    let installs = FlatpakInstalls(
       for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
+    (plan.installCommands, plan.withoutCommand) = (installs.commands, installs.remarks)
     plan.excludedData = snapshot.excluded.filter { left in
       wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
     }

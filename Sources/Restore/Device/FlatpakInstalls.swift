@@ -3,41 +3,50 @@ internal import SandboxModel
 internal import SystemIO
 
 /// The commands that reinstall apps whose data is restored to a device without them.
-package enum FlatpakInstalls {
-  /// Returns commands for the apps that are installed in the snapshot and missing on the device:
-  /// first those that add remotes, then one to install each app.
-  static func commands(
-    for apps: [ByteString], _ snapshot: Snapshot, _ device: Device
-  ) -> [String] {
+///
+/// Users paste these commands into a shell, and their words are from the snapshot: an app whose
+/// record has words that do not show what they do has a remark and no command.
+struct FlatpakInstalls {
+  /// The commands: first those that add remotes, then one to install each app.
+  var commands: [String] { remotes + installs }
+  /// The apps without a command, by their logical paths.
+  private(set) var remarks: [PathRemark] = []
+  private var remotes: [String] = []
+  private var installs: [String] = []
+
+  /// Collects the commands for the apps that are installed in the snapshot and missing on the
+  /// device.
+  init(for apps: [ByteString], _ snapshot: Snapshot, _ device: Device) {
     let installed = Set(device.apps.filter(\.isInstalled).map(\.identifier.bytes))
-    var remotes: [String] = []
-    var installs: [String] = []
     for app in snapshot.apps {
       let identifier = ByteString(app.identifier)
       guard let flatpak = app.flatpak, apps.contains(identifier), !installed.contains(identifier)
       else { continue }
-      let scope = flatpak.scope == "system" ? "--system" : "--user"
-      if let origin = flatpak.origin, let url = flatpak.url {
-        let line =
-          "flatpak remote-add --if-not-exists \(scope) \(quoted(origin)) \(quoted(url))"
-        if !remotes.contains(line) { remotes.append(line) }
-      }
-      let origin = flatpak.origin.map { quoted($0) + " " } ?? ""
-      let reference = "\(app.identifier)/\(flatpak.architecture)/\(flatpak.branch)"
-      installs.append("flatpak install \(scope) \(origin)\(quoted(reference))")
+      add(identifier, flatpak)
     }
-    return remotes + installs
   }
 
-  /// Returns a word for a shell, quoted unless it has only safe characters.
-  package static func quoted(_ word: String) -> String {
-    let harmless = word.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || "-_./:@%+=,".utf8.contains(byte)
+  private mutating func add(_ app: ByteString, _ flatpak: AppRecord.Flatpak) {
+    let (origin, url) = (flatpak.origin.map { ByteString($0) }, flatpak.url.map { ByteString($0) })
+    let (architecture, branch) = (ByteString(flatpak.architecture), ByteString(flatpak.branch))
+    let words = [app, architecture, branch] + [origin, url].compactMap(\.self)
+    guard words.allSatisfy(ShellWord.isPlainArgument) else {
+      remarks.append(
+        PathRemark(
+          path: ByteString("apps").appending(app),
+          remark: "no command to install it is shown: its record in the snapshot has a name that "
+            + "is empty, begins with '-' or contains unprintable characters"))
+      return
     }
-    if harmless, !word.isEmpty { return word }
-    return "'"
-      + word.split(separator: "'", omittingEmptySubsequences: false).joined(
-        separator: "'\\''") + "'"
+    let scope = flatpak.scope == "system" ? "--system" : "--user"
+    if let origin, let url {
+      let line =
+        "flatpak remote-add --if-not-exists \(scope) \(ShellWord.text(origin)) "
+        + ShellWord.text(url)
+      if !remotes.contains(line) { remotes.append(line) }
+    }
+    let remote = origin.map { ShellWord.text($0) + " " } ?? ""
+    let reference = app.appending(architecture).appending(branch)
+    installs.append("flatpak install \(scope) \(remote)\(ShellWord.text(reference))")
   }
 }

@@ -167,6 +167,7 @@ extension RestoreCommand {
       }
       let needs = plan.volumeNeeds(from: reader)
       console.warn(ofPerhapsTooMuch: needs)
+      console.remarks(plan.withoutCommand, as: .warning(""), all: list.all)
       if dryRun {
         try output.json
           ? console.result(plan.json(needs))
