@@ -51,4 +51,31 @@ import Testing
     let kept = keeps(try cli.json(run)["plan"])
     #expect(dry?["files"] == 1 && dry == kept)
   }
+
+  /// The content of a plain directory may include another device with its journal: as the root of a
+  /// target it would be this user's own journal.
+  @Test func journalOfASnapshotIsNotRestoredToTheRootOfATarget() throws {
+    try cli.directory.write("kept", at: "tree/dev/file")
+    try cli.directory.write("{}", at: "tree/dev/.sandboxctl/journal/20260101-00000000.json")
+    try cli.directory.write("x", at: "tree/dev/.sandboxctl-restore-1/x")
+    _ = try cli.succeed(backup + " --root tree")
+    let restore = "restore latest:folders/tree/dev --repo repo --to "
+    for (target, options) in [("new", ""), ("present", " --overwrite always --delete")] {
+      if target == "present" {
+        try cli.directory.write("own", at: "present/.sandboxctl/trash/item")
+        try cli.directory.write("stray", at: "present/stray")
+      }
+      let outcome = try cli.run(restore + target + options)
+      #expect(outcome.code == 3, "\(outcome.errors)")
+      for name in [".sandboxctl", ".sandboxctl-restore-1"] {
+        #expect(
+          outcome.errors.contains("not restored: \(name): its name is reserved for this program"),
+          "\(outcome.errors)")
+      }
+    }
+    #expect(try cli.names(in: "new") == ["file"])
+    #expect(try cli.names(in: "present").sorted() == [".sandboxctl", "file"])
+    #expect(try cli.directory.read("present/.sandboxctl/trash/item") == Array("own".utf8))
+    #expect(try cli.names(in: "present/.sandboxctl") == ["trash"])
+  }
 }

@@ -195,10 +195,11 @@ struct RestorePlanner: ~Copyable {
     return .enter
   }
 
-  /// Whether an entry has the name of one of the program's own directories at a container's root.
-  /// No backup has such an entry, and a journal or a trash from a snapshot would later be trusted.
+  /// Whether an entry has the name of one of the program's own directories at the root of a
+  /// container or of a plain target. A journal or a trash from a snapshot would be the user's own
+  /// there, and would be trusted if the target is later used as a device.
   private func isOwn(_ name: ByteString, at path: ByteString) -> Bool {
-    selector.rules != nil && path.count == name.count && OwnNames.has(name)
+    path.count == name.count && OwnNames.has(name)
   }
 
   private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> TreeWalk.Step {
