@@ -204,6 +204,49 @@ import Testing
     #expect(try cli.directory.read("back/db").count == cli.directory.read("tree/db").count)
   }
 
+  /// A copy that may be inconsistent is reported whenever it is restored, and only then.
+  @Test func restoreReportsACopyThatWasReadWithoutLocks() throws {
+    let cli = try CommandLine()
+    try cli.directory.write(
+      "SQLite format 3\0" + String(repeating: "page", count: 4000), at: "tree/a/db")
+    try cli.directory.write("a note", at: "tree/a/note")
+    let holder = try Holder(
+      """
+      import fcntl
+      file = os.open("tree/a/db", os.O_RDWR)
+      fcntl.lockf(file, fcntl.LOCK_EX, 512, 0x40000000)
+      """, connects: false, in: cli)
+    let stored = try Self.backup(cli, "--sqlite-timeout 1s")
+    #expect(stored.code == 3, "\(stored.errors)")
+    holder.end()
+    let words = ": it was in use during the backup and was read without its locks"
+    for (line, path) in [
+      ("restore latest:folders/tree --to whole --dry-run", "a/db"),
+      ("restore latest:folders/tree --to whole", "a/db"),
+      ("restore latest --to all", "folders/tree/a/db"),
+      ("restore latest:folders/tree --to whole --overwrite always", "a/db"),
+      ("restore latest:folders/tree/a/db --to single", "single"),
+      ("dump latest:folders/tree/a/db", "folders/tree/a/db"),
+      ("dump latest:folders/tree --quiet", "folders/tree/a/db"),
+    ] {
+      let outcome = try cli.run(line + " --repo repo")
+      #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("warning: \(path)\(words)"), "\(line): \(outcome.errors)")
+    }
+    // The present database is the stored one, so it stays.
+    for line in [
+      "restore latest:folders/tree/a/note --to note",
+      "restore latest:folders/tree --in-place --no-snapshot",
+    ] {
+      let outcome = try cli.run(line + " --repo repo")
+      #expect(outcome.code == 0 && !outcome.errors.contains(words), "\(line): \(outcome.errors)")
+    }
+    try cli.directory.write("SQLite format 3\0", at: "tree/a/db")
+    let outcome = try cli.run("restore latest:folders/tree --in-place --no-snapshot --repo repo")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.errors.contains("warning: folders/tree/a/db\(words)"), "\(outcome.errors)")
+  }
+
   /// A read-only directory, in which neither a lock file nor an index of the log can be created.
   @Test func databaseOnAReadOnlyFileSystemIsRead() throws {
     let cli = try CommandLine()

@@ -118,6 +118,8 @@ struct AppChangeRun {
   ) throws -> ExitStatus {
     let text = Text(plan, console, isQuiet: command.output.quiet, listsAll: command.list.all)
     console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))
+    let uncertain = plan.restore?.remarks(\.uncertainDatabases) ?? []
+    console.remarks(uncertain, as: .warning(""), all: command.list.all)
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
       let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])
       try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)

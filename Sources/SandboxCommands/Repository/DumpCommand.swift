@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import Restore
 internal import SnapshotQueries
 internal import SystemIO
 
@@ -63,6 +64,8 @@ struct DumpCommand: SandboxCommand {
     let excluded = { tell($1, as: $0, console) }
     let source = try reader.source(top, in: stored)
     query.watch.expect(source, at: top, of: stored)
+    console.remarks(
+      stored.snapshot.uncertainDatabases(in: top), as: .warning(""), all: false)
     switch source {
     case .single(let entry) where mergeLog:
       let content = try content(of: entry, at: top)

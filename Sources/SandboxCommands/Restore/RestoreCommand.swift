@@ -112,6 +112,7 @@ struct RestoreCommand: SandboxCommand {
     }
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)
+    console.remarks(plan.uncertainDatabases, as: .warning(""), all: list.all)
     if dryRun {
       try output.json
         ? console.result(plan.json(needs)) : plan.tell(console, needs, listsAll: list.all)
@@ -167,7 +168,8 @@ extension RestoreCommand {
       }
       let needs = plan.volumeNeeds(from: reader)
       console.warn(ofPerhapsTooMuch: needs)
-      console.remarks(plan.withoutCommand, as: .warning(""), all: list.all)
+      console.remarks(
+        plan.withoutCommand + plan.remarks(\.uncertainDatabases), as: .warning(""), all: list.all)
       if dryRun {
         try output.json
           ? console.result(plan.json(needs))
