@@ -1,8 +1,9 @@
-import DeviceDiscovery
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import DeviceDiscovery
 
 /// The locations of new containers: always inside the layout's own directories, whatever name an
 /// app, a snapshot or a package gives them.
@@ -171,5 +172,38 @@ import Testing
     #expect(error?.description.contains("a link of user 1000") == true)
     #expect(!mac.containerDirectories.contains(directory.path("elsewhere")))
     #expect(mac.containerDirectories.count == 2)
+  }
+
+  /// A user may replace a directory by a link at any moment after root has examined it.
+  @Test func rootFollowsNoLinkThatIsAddedMeanwhile() throws {
+    guard Host.userID == 0 else { return }
+    let mac = try device(
+      .macOS, "home", making: ["home/Library/Containers", "home/Library/Group Containers"])
+    let home = try Host.realPath(directory.path("home"))
+    let elsewhere = directory.path("elsewhere")
+    _ = try Directory.make(path: elsewhere)
+    let library = home.appending("Library")
+    let swap: @Sendable (ByteString) -> Void = { path in
+      guard path.lastComponent == "Group Containers",
+        let opened = try? Directory.open(path: library),
+        (try? opened.removeDirectory("Group Containers")) != nil
+      else { return }
+      try? opened.createLink("Group Containers", to: elsewhere)
+      try? opened.setOwner(user: 1000, group: 1000, of: "Group Containers")
+    }
+    let groups = library.appending("Group Containers")
+    let directories = ForeignLink.$didResolve.withValue(swap) { mac.containerDirectories }
+    #expect(directories.contains(groups), "\(directories)")
+    #expect(!directories.contains { $0.isWithin(elsewhere) }, "\(directories)")
+    #expect(throws: SystemError.self) { try Directory.open(resolved: groups) }
+    // The same for a container to create.
+    try Directory.open(path: library).remove("Group Containers")
+    try Directory.open(path: library).createDirectory("Group Containers", permissions: 0o755)
+    let location = try ForeignLink.$didResolve.withValue(swap) {
+      try mac.location(forNew: .group(LogicalName("group.a")))
+    }
+    #expect(location?.path == groups.appending("group.a"))
+    #expect(throws: SystemError.self) { try Directory.make(resolved: groups) }
+    #expect(try Directory.open(path: elsewhere).names().isEmpty)
   }
 }

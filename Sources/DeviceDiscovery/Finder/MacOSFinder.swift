@@ -60,7 +60,7 @@ struct MacOSFinder {
       let path = Self.groups.appending(name)
       guard var draft = survey.opened(.group, name, in: directory, as: path) else { continue }
       draft.named = Self.identifier(ofDirectory: name)
-      if let container = try? Directory.open(path: draft.absolutePath) {
+      if let container = try? Directory.open(resolved: draft.absolutePath) {
         let metadata = metadata(in: container, name, as: path, of: .group, &survey)
         // The apps of the group can write this file, but cannot choose the name of its directory.
         if draft.named == nil { draft.metadata = metadata }

@@ -29,13 +29,20 @@ package struct ContainerLocation: Hashable, Sendable {
           name, of: container, "it is the name of one of this program's own directories")
       }
     }
-    if let link = ForeignLink.first(in: directory) {
+    let resolution: ForeignLink.Resolution
+    do throws(SystemError) {
+      resolution = try ForeignLink.resolve(directory, allowsMissing: true)
+    } catch { throw ModelError(error, "use the container '\(container.prefix)' in") }
+    switch resolution {
+    case .path(let real):
+      (parent, name) = (
+        names.reduce(real) { $0.appending($1) }.parent, names.last ?? ""
+      )
+    case .foreign(let link):
       throw ModelError(
         .containerName, "use the container", on: container.prefix, reason: link.reason,
         hint: ForeignLink.hint)
     }
-    let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
-    (parent, name) = (path.parent, names.last ?? "")
   }
 }
 
@@ -98,7 +105,7 @@ extension Device {
   ) throws(ModelError) -> ContainerLocation? {
     guard name.isUUID else { throw .containerName(name, of: container, "it is not a UUID") }
     let kind = container.kind
-    guard let directory = try? Directory.open(path: root),
+    guard let directory = try? Directory.open(resolved: root),
       let place = DeviceFinder.simulatorLocation(of: directory)
     else { return nil }
     let base: ByteString =
@@ -180,10 +187,12 @@ extension Device {
       case .flatpak: [root, FlatpakFinder.overrides(ofAppsIn: root)]
       case .coreSimulator, .snap, .folder: [root]
       }
-    return directories.compactMap { $0 }.filter {
-      ForeignLink.first(in: $0) == nil
+    return directories.compactMap { directory in
+      guard let directory,
+        case .path(let real)? = try? ForeignLink.resolve(directory, allowsMissing: true)
+      else { return nil }
+      return real
     }
-    .map(Host.resolved)
   }
 }
 

@@ -14,13 +14,6 @@ struct ForeignLink: Equatable {
 
   static let hint = "run the command as the owner of the device"
 
-  /// Returns the first such link in an absolute path, or in the targets of its other links, if
-  /// `user` is root; otherwise nil.
-  static func first(in path: ByteString, for user: UInt32 = Host.userID) -> ForeignLink? {
-    guard user == 0, case .foreign(let link) = try? resolve(path, for: user) else { return nil }
-    return link
-  }
-
   /// A path without links, or the link at which resolving it ended.
   enum Resolution: Equatable {
     case path(ByteString)
@@ -30,15 +23,30 @@ struct ForeignLink: Equatable {
   /// The number of links that the kernel follows in one path.
   private static let linkLimit = 40
 
-  /// Resolves the links of a path, as far as `user` follows them. The result must be opened
-  /// with `Directory.open(resolved:)`, so that a link that is added later is not followed.
+  /// A call with each path after its resolution, for tests that change it at that moment.
+  @TaskLocal static var didResolve: @Sendable (ByteString) -> Void = { _ in }
+
+  /// Resolves the links of a path, as far as `user` follows them. The result must be used as it is
+  /// and opened with `Directory.open(resolved:)`: whoever resolves the path once more follows a link
+  /// that was added since.
   ///
-  /// - Throws: an error if an entry of the path does not exist or cannot be examined, and `ELOOP`
-  ///   for too many links.
+  /// - Parameter allowsMissing: whether the last components may be missing; they are appended.
+  /// - Throws: an error if another entry of the path does not exist or cannot be examined, and
+  ///   `ELOOP` for too many links.
   static func resolve(
-    _ path: ByteString, for user: UInt32 = Host.userID
+    _ path: ByteString, for user: UInt32 = Host.userID, allowsMissing: Bool = false
   ) throws(SystemError) -> Resolution {
-    guard user == 0 else { return .path(try Host.realPath(path)) }
+    let found = try search(path, for: user, allowsMissing: allowsMissing)
+    didResolve(path)
+    return found
+  }
+
+  private static func search(
+    _ path: ByteString, for user: UInt32, allowsMissing: Bool
+  ) throws(SystemError) -> Resolution {
+    guard user == 0 else {
+      return .path(allowsMissing ? Host.resolved(path) : try Host.realPath(path))
+    }
     let root = try Directory.open(path: "/")
     var (above, links): (ByteString, Int) = ("", 0)
     let start = path.isAbsolute ? path : (Host.workingDirectory() ?? "").appending(path)
@@ -50,7 +58,14 @@ struct ForeignLink: Equatable {
         continue
       }
       let here = above.appending(name)
-      let status = try root.status(here)
+      let status: FileStatus
+      do throws(SystemError) {
+        status = try root.status(here)
+      } catch {
+        guard allowsMissing, error.isMissing, !rest.contains("..") else { throw error }
+        let names = rest.reversed().filter { $0 != "." }
+        return .path(names.reduce(ByteString("/").appending(here)) { $0.appending($1) })
+      }
       guard status.kind == .symlink else {
         above = here
         continue

@@ -46,7 +46,7 @@ extension DeviceScan {
     var flags: UInt32 = 0
     // By handles from the container on, so that no link is followed.
     let root = scan.container.absolutePath
-    var cursor = try? DirectoryCursor(root: Directory.open(path: root))
+    var cursor = try? DirectoryCursor(root: Directory.open(resolved: root))
     try? cursor?.withDirectory(at: scan.path(index).components) { directory throws(SystemError) in
       attributes = try directory.attributes.all().filter {
         $0.name != Attribute.hostLabel && $0.value.count <= Attribute.inlineLimit
