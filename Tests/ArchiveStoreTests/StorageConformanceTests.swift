@@ -234,6 +234,22 @@ import Testing
     #expect(error?.hint != nil)
   }
 
+  /// The name of a new repository, and those of the directories created above it, are on the disk
+  /// before anything is written to it.
+  @Test(arguments: 1...3) func newNamesAreSyncedInTheirParents(call: Int) throws {
+    let top = ByteString(directory("created"))
+    _ = try Directory.make(path: top)
+    let parents = [top, top.appending("above"), top.appending("above/deeper")]
+    let plan = Faults.Plan(failing: [.sync], at: call, number: 5)
+    let error = storeError {
+      try Faults.inject(plan) {
+        _ = try LocalStorage.create(path: top.appending("above/deeper/repo"))
+      }
+    }
+    #expect(error?.code == .system && error?.cause?.operation == .sync)
+    #expect(error?.cause?.path == parents[call - 1])
+  }
+
   /// A disk that fails to sync a file once: the object is written again and is intact.
   @Test func failedSyncIsRetriedWithANewFile() throws {
     let storage = try make()
