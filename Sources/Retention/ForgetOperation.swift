@@ -5,10 +5,12 @@ internal import SystemIO
 /// Removes snapshots from a repository: those that no rule keeps, or those that are named.
 package struct ForgetOperation {
   package let repository: Repository
-  /// The heads of all snapshots.
-  package let heads: SnapshotHeads
+  /// The heads of all snapshots, without those that `verifiedPlan` found to be damaged or gone.
+  package private(set) var heads: SnapshotHeads
   /// The pinned snapshots.
   package let pins: Set<SnapshotID>
+  /// The snapshots that were read and are intact.
+  private var intact: Set<SnapshotID> = []
 
   /// Lists the snapshots of a repository.
   ///
@@ -17,6 +19,37 @@ package struct ForgetOperation {
     self.repository = repository
     heads = try repository.heads(cache: cache)
     pins = try repository.pins()
+  }
+
+  /// Returns the plan that `make` makes. If it removes a snapshot, those that it keeps are read
+  /// first: heads come from a cache, and a snapshot that turns out to be damaged must not be the
+  /// reason for the removal of an intact one. It then belongs to `heads.damaged`, and the plan is
+  /// made again without it.
+  ///
+  /// - Throws: the errors of `make`.
+  package mutating func verifiedPlan(
+    _ make: (ForgetOperation) throws -> RetentionPlan
+  ) throws -> RetentionPlan {
+    while true {
+      let plan = try make(self)
+      if plan.removed.isEmpty || areIntact(plan.kept) { return plan }
+    }
+  }
+
+  /// Reads snapshots. Removes those that are damaged or gone from the heads, and returns whether
+  /// there is none.
+  private mutating func areIntact(_ ids: [SnapshotID]) -> Bool {
+    var areIntact = true
+    for id in ids where !intact.contains(id) {
+      var failure: StoreError?
+      if repository.snapshot(ifReadable: id, skip: { failure = $0 }) != nil {
+        intact.insert(id)
+      } else {
+        heads.remove(id, because: failure)
+        areIntact = false
+      }
+    }
+    return areIntact
   }
 
   /// Returns the plan to remove the snapshots that no rule keeps.

@@ -4,8 +4,9 @@
 // and the calendar of a time zone (`RetentionPlan`), with the semantics of restic's forget. The
 // operation (`ForgetOperation`) carries out exactly such a plan.
 //
-// Not guaranteed: that a snapshot which is kept is intact, because heads are read from a cache. The
-// data of removed snapshots stays in the repository until a prune.
+// Heads are read from a cache, so the operation reads the snapshots that a plan keeps before it
+// removes others. Not guaranteed: that the data of a snapshot that is kept is intact, which only a
+// check knows. The data of removed snapshots stays in the repository until a prune.
 
 package import ArchiveStore
 package import SystemIO
@@ -64,6 +65,11 @@ package struct RetentionPlan {
   /// Damaged snapshots to remove, which belong to no group.
   package var damaged: [SnapshotID] = []
 
+  /// The snapshots to keep.
+  package var kept: [SnapshotID] {
+    groups.flatMap { $0.entries.filter(\.isKept).map(\.head.id) }
+  }
+
   /// The snapshots to remove, the oldest of each group first.
   package var removed: [SnapshotID] {
     groups.flatMap { $0.entries.filter { !$0.isKept }.map(\.head.id) } + damaged
@@ -101,16 +107,23 @@ extension RetentionPlan {
     return groups
   }
 
-  /// Returns the reasons to keep regular snapshots, for those that are kept.
+  /// Returns the reasons to keep regular snapshots, for those that are kept. A snapshot that was
+  /// written again without what is lost and its copy are one backup: they count once and have the
+  /// same reasons, so that a repair costs no other snapshot its place.
   fileprivate static func reasons(
     forRegular heads: [SnapshotHead], _ pins: Set<SnapshotID>, _ terms: RetentionTerms
   ) -> [SnapshotID: [KeepReason]] {
     let ordered = heads.sortedByAge()
     guard let newest = ordered.last, let oldest = ordered.first else { return [:] }
     var walk = RuleWalk(terms.rules, newest: newest.time, calendar: terms.calendar)
+    let backups = BackupIdentities(ordered)
+    var known: [SnapshotID: [KeepReason]] = [:]
     var reasons: [SnapshotID: [KeepReason]] = [:]
     for head in ordered.reversed() {
-      var found = walk.reasons(for: head, isOldest: head.id == oldest.id)
+      let backup = backups[head]
+      var found =
+        known[backup] ?? walk.reasons(for: head, isOldest: backup == backups[oldest])
+      known[backup] = found
       if pins.contains(head.id) { found.append(.pinned) }
       if !found.isEmpty { reasons[head.id] = found }
     }

@@ -292,6 +292,29 @@ import Testing
     #expect(try present() == [ids[2]])
   }
 
+  /// Heads come from a cache, which does not notice a change of content at the same size and time.
+  @Test func damageOfAKeptSnapshotIsFoundBeforeOthersAreRemoved() throws {
+    let ids = try january(3)
+    _ = try cli.succeed("snapshots --repo repo")
+    let path = "\(directory)/snapshots/\(ids[2]).json"
+    let damage = try Program.run(
+      "sh",
+      ["-c", "touch -r $0 ref && printf X | dd conv=notrunc of=$0 && touch -r ref $0", path],
+      in: cli.directory.url)
+    #expect(damage.status == 0)
+    for dryRun in [" --dry-run", ""] {
+      let outcome = try cli.run("forget --keep-last 1 --repo repo" + dryRun)
+      #expect(outcome.code == 13 && outcome.errors.contains("snapshots/\(ids[2]).json"))
+      #expect(outcome.output.contains("keep    \(short(ids[1]))"), "\(outcome.output)")
+    }
+    #expect(try present() == [ids[1], ids[2]])
+    // The damaged one does not count as the one that is left of the group, either.
+    let named = try cli.run("forget \(ids[1]) --repo repo")
+    #expect(named.code == 1 && named.errors.contains("no other snapshot of the same group"))
+    #expect(named.errors.contains("snapshots/\(ids[2]).json"))
+    #expect(try present() == [ids[1], ids[2]])
+  }
+
   // MARK: - Pins
 
   @Test func pinnedSnapshotStaysUntilItIsUnpinned() throws {

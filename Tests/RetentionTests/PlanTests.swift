@@ -153,6 +153,31 @@ import Testing
     #expect(try plan(heads, "last 2; oldest").entries[heads[0].id]?.reasons == [.oldest])
   }
 
+  /// `repair snapshots` leaves the original and adds a copy of the same time.
+  @Test func repairedSnapshotAndItsOriginalCountOnce() throws {
+    let heads = days(4)
+    let copy = SnapshotHead.made(10, at: heads[3].time, original: heads[3].id)
+    let second = SnapshotHead.made(11, at: heads[3].time, original: copy.id)
+    for rules in ["last 2", "daily 2", "hourly 2"] {
+      let plan = try plan(heads + [copy, second], rules)
+      #expect(Set(plan.removed) == [heads[0].id, heads[1].id], "\(rules)")
+      let reasons = try [heads[3], copy, second].map { try #require(plan.entries[$0.id]).reasons }
+      #expect(reasons[0] == reasons[1] && reasons[1] == reasons[2], "\(rules)")
+    }
+    // A pin keeps only the snapshot itself.
+    let old = SnapshotHead.made(12, at: heads[0].time, original: heads[0].id)
+    let pinned = try plan(heads + [old], "last 2", pins: [old.id])
+    #expect(Set(pinned.removed) == [heads[0].id, heads[1].id])
+    // An original elsewhere, or a circle, which only a hostile repository has, changes nothing.
+    let foreign = SnapshotHead.made(13, at: now + -day, original: copy.id)
+    #expect(try plan([heads[0], foreign], "last 2").removed.isEmpty)
+    let ring = [1, 2].map { number in
+      SnapshotHead.made(
+        number, at: now + -day, original: SnapshotHead.made(3 - number, at: now).id)
+    }
+    #expect(try plan(ring, "last 1").entries.values.filter(\.isKept).isEmpty == false)
+  }
+
   // MARK: - Values
 
   @Test(arguments: ["2y5m7d3h", "3h2y", "14d", "9999y", "0d", "1000000h"])

@@ -58,7 +58,8 @@ extension SnapshotHead {
   /// A head of a device's snapshot; its id follows from the number.
   static func made(
     _ number: Int, at time: Timestamp, sequence: UInt64? = nil, tags: [String] = [],
-    reason: Reason = .manual, scope: Scope = .device, device: String = "a"
+    reason: Reason = .manual, scope: Scope = .device, device: String = "a",
+    original: SnapshotID? = nil
   ) -> SnapshotHead {
     var snapshot = Snapshot(
       repository: Blake2b.hash([]), source: Blake2b.hash(Array(device.utf8)),
@@ -69,6 +70,7 @@ extension SnapshotHead {
       policy: PolicyRecord(name: "everything", digest: Blake2b.hash([])),
       tree: TreeReference(Blake2b.hash([])), program: "test")
     snapshot.tags = tags
+    snapshot.original = original.map { Snapshot.Original(repository: Blake2b.hash([]), id: $0) }
     return SnapshotHead(
       StoredSnapshot(id: Blake2b.hash(Array("\(number)".utf8)), snapshot: snapshot))
   }

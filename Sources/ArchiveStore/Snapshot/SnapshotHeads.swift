@@ -59,7 +59,7 @@ public struct SnapshotHeads: Sendable {
   }
 
   /// Removes a head whose snapshot is damaged or gone.
-  mutating func remove(_ id: SnapshotID, because error: StoreError?) {
+  public mutating func remove(_ id: SnapshotID, because error: StoreError?) {
     heads.removeAll { $0.id == id }
     if let error { damaged.append(error) }
   }

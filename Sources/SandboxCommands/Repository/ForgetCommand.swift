@@ -86,13 +86,17 @@ struct ForgetCommand: SandboxCommand {
   private func forget(_ console: Console) throws -> Done {
     if snapshots.isEmpty { try requireRules() }
     let opened = try repository.open().repository
-    let operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
-    let plan = try snapshots.isEmpty ? planByRules(operation) : planByName(operation, console)
+    var operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
+    let known = operation.heads.damaged.count
+    let plan = try makePlan(&operation, console)
     let freed = try sizes ? freed(by: plan, opened) : nil
     try show(plan, pins: operation.pins, console)
     let removed = try remove(plan, by: operation, console)
     try summarize(plan, removed: removed, freed: freed, console)
-    let status = snapshots.isEmpty ? warn(of: plan, operation, console) : .done
+    let status =
+      snapshots.isEmpty
+      ? warn(of: plan, operation, console)
+      : warn(of: operation.heads.damaged[known...], console)
     var done = Done(status: status, plan: plan, removed: removed)
     guard prune else { return done }
     let pruned = try limits.run(
@@ -123,6 +127,21 @@ struct ForgetCommand: SandboxCommand {
     UsageError(
       .optionRequired, "no rule says which snapshots to keep",
       hint: "give a rule, for example '--keep-daily 7', or name the snapshots to remove")
+  }
+
+  /// Returns the plan, and prints warnings about damaged snapshots, also if it is refused.
+  private func makePlan(
+    _ operation: inout ForgetOperation, _ console: Console
+  ) throws -> RetentionPlan {
+    let known = operation.heads.damaged.count
+    do {
+      return try operation.verifiedPlan { operation in
+        try snapshots.isEmpty ? planByRules(operation) : planByName(operation, console)
+      }
+    } catch {
+      _ = warn(of: operation.heads.damaged[known...], console)
+      throw error
+    }
   }
 
   private func planByRules(_ operation: ForgetOperation) throws -> RetentionPlan {
@@ -201,9 +220,14 @@ struct ForgetCommand: SandboxCommand {
     if !refused.isEmpty {
       console.hint("add a rule such as '--keep-last 1', or '--allow-last' to remove all of a group")
     }
-    for error in operation.heads.damaged { console.warning(error.description) }
-    if !operation.heads.damaged.isEmpty { return .damaged }
-    return refused.isEmpty ? .done : .doneInPart
+    let status = warn(of: operation.heads.damaged[...], console)
+    return status == .damaged || refused.isEmpty ? status : .doneInPart
+  }
+
+  /// Prints warnings about damaged snapshots, and returns the status.
+  private func warn(of damaged: ArraySlice<StoreError>, _ console: Console) -> ExitStatus {
+    for error in damaged { console.warning(error.description) }
+    return damaged.isEmpty ? .done : .damaged
   }
 }
 

@@ -92,9 +92,9 @@ extension RepairCommand {
     }
 
     private func hint(_ report: SnapshotRepair.Report, _ console: Console) {
-      if !report.unreadable.isEmpty {
+      if report.unreadable.contains(where: { $0.kind == .damaged }) {
         console.hint(
-          "restore unreadable snapshots from a copy, or remove them with "
+          "restore damaged snapshots from a copy, or remove them with "
             + "'sandboxctl forget --force ID\(repository.suffix)'")
       } else if report.isIdle, report.isUnchecked {
         console.hint("'sandboxctl check --read-data\(repository.suffix)' finds damaged data")
