@@ -190,4 +190,56 @@ import Testing
     #expect(damage.count == 1 && damage[0].reason.contains("4096"))
     #expect(entries == 4096)
   }
+
+  // MARK: - Many trees
+
+  /// Trees whose root differs in each, and has subdirectories that are the same in all: with and
+  /// without memory for the pages of the outer directories.
+  @Test(arguments: [0, TreeWalk.budget]) func directoriesOfManyTreesAreMerged(budget: Int) throws {
+    let session = try repository.beginWriting()
+    let below = try (0..<20).map { number in
+      try session.storeTree([TreeEntry(name: ByteString("file \(number)"), node: .fifo)])
+    }
+    let trees = try (0..<60).map { variant in
+      var entries = below.enumerated().map { number, tree in
+        TreeEntry(name: ByteString("d\(number)"), node: .directory(tree))
+      }
+      entries.append(TreeEntry(name: ByteString("e\(variant % 30)"), node: .fifo))
+      entries.append(
+        TreeEntry(name: "changed", node: .fifo, modified: Timestamp(seconds: Int64(variant / 2))))
+      return try session.storeTree(entries.sorted { $0.name < $1.name })
+    }
+    _ = try session.finish(repository.makeSnapshot(trees[0]))
+    let reader = try repository.beginReading()
+    var found: [ByteString: [JointWalk.Entry]] = [:]
+    var walk = JointWalk(reader, trees, differencesOnly: false, budget: budget)
+    try walk.run { path, finding in
+      guard case .entries(let entries, let unknown) = finding, unknown.isEmpty else {
+        Issue.record("damage at \(path)")
+        return .stop
+      }
+      #expect(found.updateValue(entries, forKey: path) == nil, "\(path)")
+      return .enter
+    }
+    #expect(found.count == 20 + 20 + 30 + 1)
+    #expect(found["d7"]?.map(\.trees) == [Array(0..<60)])
+    #expect(found["d7/file 7"]?.map(\.trees) == [Array(0..<60)])
+    #expect(found["e3"]?.map(\.trees) == [[3, 33]])
+    #expect(found["changed"]?.map(\.trees) == (0..<30).map { [2 * $0, 2 * $0 + 1] })
+  }
+
+  /// The memory depends on the distinct entries, so a thousand snapshots of a large directory need
+  /// not be read again after each of its subdirectories.
+  @Test func mergedDirectoriesCountDistinctEntriesOnly() {
+    let common = (0..<500).map { TreeEntry(name: ByteString("name \($0)"), node: .fifo) }
+    var merged = JointWalk.MergedDirectories()
+    for number in 0..<1000 {
+      let own = TreeEntry(name: "own", node: .fifo, modified: Timestamp(seconds: Int64(number)))
+      merged.add(common + [own], size: 50_100, of: number)
+    }
+    #expect(merged.size == 50_100 + 999 * 100)
+    #expect(merged.finish(after: "name 98") && !merged.finish(after: nil))
+    #expect(merged.name == "name 99" && merged.take("own") == nil)
+    #expect(merged.take("name 99") != nil && merged.name == "own")
+  }
 }

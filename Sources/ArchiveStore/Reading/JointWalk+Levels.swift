@@ -11,24 +11,44 @@ extension JointWalk {
     private var common: Set<Digest>?
     /// The last directory that read each page of a table.
     private var readers: [Digest: Int] = [:]
+    /// The entries of the directories of one page that remain.
+    private var merged = MergedDirectories()
+    /// The directories that are not merged.
+    private(set) var separate: [Int]
+    /// The name taken last.
+    private var last: ByteString?
 
     /// - Parameter alike: the number of trees if content that all share is skipped, otherwise 0.
     init(path: ByteString, directories: [Directory], alike: Int) {
       self.path = path
       self.directories = directories
       self.alike = alike
+      separate = Array(directories.indices)
     }
 
-    var size: Int { directories.reduce(0) { $0 + $1.size } }
+    var size: Int { separate.reduce(merged.size) { $0 + directories[$1].size } }
 
     mutating func forget() {
       common = nil
       readers = [:]
+      merged = MergedDirectories()
+      separate = Array(directories.indices)
       for number in directories.indices { directories[number].forget() }
     }
 
+    /// Opens a directory. Of several, those of one page are merged and released, unless pages are
+    /// compared.
     mutating func open(_ number: Int, _ reader: RepositoryReader) throws(StoreError) {
       try directories[number].open(reader)
+      guard alike == 0, directories.count > 1, let page = directories[number].takeOnlyPage()
+      else { return }
+      merged.add(page.entries, size: page.size, of: number)
+    }
+
+    /// Prepares the merged directories for reading after all directories were opened.
+    mutating func finishOpening() {
+      guard merged.finish(after: last) else { return }
+      separate.removeAll { merged.directories.contains($0) }
     }
 
     /// Finds the pages that need not be read because all trees share them.
@@ -67,24 +87,23 @@ extension JointWalk {
 
     /// Returns the smallest next name with all entries of that name, or nil at the end.
     mutating func takeNext() -> Names? {
-      var least: ByteString?
-      for directory in directories {
-        guard let name = directory.name else { continue }
+      var least = merged.name
+      for number in separate {
+        guard let name = directories[number].name else { continue }
         if let before = least, !(name < before) { continue }
         least = name
       }
       guard let least else { return nil }
-      var found = Names(name: least)
-      for number in directories.indices {
+      last = least
+      var found = merged.take(least) ?? Names(name: least)
+      for number in separate {
         if directories[number].name == least {
-          if let entry = directories[number].take() {
-            found.add(entry, trees: directories[number].trees)
-          }
+          if let entry = directories[number].take() { found.add(entry, of: number) }
         } else if directories[number].mayHave(least, besides: common) {
           found.unknown += directories[number].trees
         }
       }
-      found.finish()
+      found.finish(directories)
       return found
     }
   }
@@ -183,7 +202,16 @@ extension JointWalk {
       held = nil
     }
 
-    mutating func hold(_ other: Directory) { held = other.held }
+    /// Shares the page of another directory, which counts its size.
+    mutating func hold(_ other: Directory) { held = other.held.map { ($0.entries, 0) } }
+
+    /// Returns the entries and the encoded size of a directory of one page, and releases it; nil for
+    /// another directory.
+    mutating func takeOnlyPage() -> (entries: [TreeEntry], size: Int)? {
+      guard let opened = directory, case .page(let entries) = opened.blob else { return nil }
+      directory = nil
+      return (entries, opened.size)
+    }
 
     /// Reads the next page, or skips it if it is damaged.
     mutating func readPage(
@@ -223,66 +251,6 @@ extension JointWalk {
       // The entry follows the lost pages, so the other directories are past them as well.
       lostFrom = nil
       return held.entries[entry - 1]
-    }
-  }
-
-  /// The entries that several trees have under one name.
-  struct Names {
-    let name: ByteString
-    private(set) var entries: [Entry] = []
-    /// The trees that may also have the name.
-    var unknown: [Int] = []
-    /// The position of each entry, of many.
-    private var places: [TreeEntry: Int] = [:]
-    /// The entry of the last directory: that of the next one is often equal.
-    private var last = 0
-    /// The entries of several directories.
-    private var merged: Set<Int> = []
-
-    /// The number of entries from which they are found by their hashes.
-    private static let manyEntries = 8
-
-    init(name: ByteString) { self.name = name }
-
-    /// Adds the entry of a directory. `finish` must be called after the last one.
-    mutating func add(_ entry: TreeEntry, trees: [Int]) {
-      if let same = place(of: entry) {
-        last = same
-        entries[same].trees += trees
-        merged.insert(same)
-        return
-      }
-      last = entries.count
-      entries.append(Entry(entry: entry, trees: trees))
-      if entries.count == Self.manyEntries {
-        for (place, found) in entries.enumerated() { places[found.entry] = place }
-      } else if entries.count > Self.manyEntries {
-        places[entry] = last
-      }
-    }
-
-    private func place(of entry: TreeEntry) -> Int? {
-      if last < entries.count, entries[last].entry == entry { return last }
-      if entries.count >= Self.manyEntries { return places[entry] }
-      return entries.firstIndex { $0.entry == entry }
-    }
-
-    /// Orders the trees of each entry.
-    mutating func finish() {
-      for number in merged { entries[number].trees.sort() }
-      places = [:]
-    }
-
-    /// The trees that have an entry of this name.
-    var trees: [Int] { entries.flatMap(\.trees).sorted() }
-
-    /// The distinct directories among the entries.
-    var directories: [Directory] {
-      Directory.distinct(
-        entries.compactMap { found in
-          guard case .directory(let tree) = found.entry.node else { return nil }
-          return (tree, found.trees)
-        })
     }
   }
 }

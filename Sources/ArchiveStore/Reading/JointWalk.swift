@@ -9,12 +9,17 @@ public struct JointWalk {
   /// The number of trees that must share content for it to be skipped; 0 if nothing is skipped.
   private let alike: Int
 
-  init(_ reader: RepositoryReader, _ trees: [TreeReference], differencesOnly: Bool) {
+  /// - Parameter budget: the usual maximum encoded size of held pages, in bytes.
+  init(
+    _ reader: RepositoryReader, _ trees: [TreeReference], differencesOnly: Bool,
+    budget: Int = TreeWalk.budget
+  ) {
     self.reader = reader
     alike = differencesOnly ? trees.count : 0
     let directories = Directory.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
     let isAlike = directories.first?.trees.count == alike
-    stack = TreeWalk.Stack(Level(path: "", directories: isAlike ? [] : directories, alike: alike))
+    stack = TreeWalk.Stack(
+      Level(path: "", directories: isAlike ? [] : directories, alike: alike), budget: budget)
   }
 
   /// Passes all findings to `body`. After damage, only the step `stop` has an effect.
@@ -59,7 +64,7 @@ public struct JointWalk {
 
   /// Reads the next page of each directory if needed. Returns false if `body` stops at damage.
   private func readNext(_ level: inout Level, _ body: Body) throws -> Bool {
-    for number in level.directories.indices {
+    for number in level.separate {
       do throws(StoreError) {
         try level.open(number, reader)
       } catch {
@@ -68,8 +73,9 @@ public struct JointWalk {
         if try !tell(error, in: level, directory: number, to: body) { return false }
       }
     }
+    level.finishOpening()
     level.findCommonPages()
-    for number in level.directories.indices {
+    for number in level.separate {
       while let lost = try level.readNext(number, reader) {
         if try !tell(lost.error, in: level, directory: number, to: body) { return false }
       }
@@ -99,6 +105,6 @@ extension JointWalk {
   public struct Entry: Sendable, Hashable {
     public let entry: TreeEntry
     /// The trees that have the entry, as ascending indices into the list passed to the walk.
-    public internal(set) var trees: [Int]
+    public let trees: [Int]
   }
 }
