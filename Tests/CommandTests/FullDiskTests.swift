@@ -163,8 +163,9 @@ struct FullDiskTests {
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4m")
     defer { volume.unmount() }
-    let left: ByteString = "small/.sandboxctl-restore-0123456789abcdef/tree/back/file"
-    try cli.directory.write(random.bytes(3_000_000), at: left)
+    let left: ByteString = "small/.sandboxctl-restore-0123456789abcdef"
+    try cli.directory.write([], at: left.appending("lock"))
+    try cli.directory.write(random.bytes(3_000_000), at: left.appending("tree/back/file"))
     let line = "restore latest:folders/tree --to small/back --repo repo"
     let dry = try cli.run(line + " --dry-run")
     #expect(dry.code == 0)

@@ -5,7 +5,10 @@ package import SystemIO
 /// it.
 ///
 /// It is locked while its run lives. The directory of a killed run is recognized by its name and
-/// its free lock, and is removed by the next run in the same directory.
+/// its free lock, and is removed by the next run in the same directory. Only the run that creates a
+/// directory creates its lock, before anything else, and the lock is removed last. So one without a
+/// lock is empty, and another run removes it only as an empty directory: it is either abandoned or
+/// one whose run then creates another.
 package struct StagingDirectory: ~Copyable {
   private let parent: Directory
   private let name: ByteString
@@ -41,10 +44,10 @@ package struct StagingDirectory: ~Copyable {
       do throws(SystemError) {
         // Without a lock, another process considered the directory abandoned before it could be
         // locked.
-        guard let lock = try lock(parent.directory(name)) else { continue }
+        guard let lock = try lock(name, in: parent) else { continue }
         return try StagingDirectory(in: parent.duplicate(), named: name, lock: lock)
       } catch {
-        try? parent.removeTree(name)
+        try? discard(name, in: parent)
         throw error
       }
     }
@@ -66,14 +69,32 @@ package struct StagingDirectory: ~Copyable {
   }
 
   /// Removes the directory with its contents.
-  package borrowing func remove() throws(SystemError) { try parent.removeTree(name) }
+  package borrowing func remove() throws(SystemError) { try Self.discard(name, in: parent) }
+
+  /// Removes a locked directory: the lock last, so that a run that is killed meanwhile leaves an
+  /// abandoned directory. The directory without the lock may be removed by another run.
+  private static func discard(
+    _ name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) {
+    let directory = try parent.directory(name)
+    for child in try directory.names() where child != lockName { try directory.removeTree(child) }
+    do throws(SystemError) {
+      try directory.remove(lockName)
+      try parent.removeDirectory(name)
+    } catch {
+      if !error.isMissing { throw error }
+    }
+  }
 
   private static let lockName: ByteString = "lock"
 
-  /// Acquires the lock of a staging directory; nil if another process holds it or removes the
+  /// Acquires the lock of a new staging directory; nil if another process holds it or removes the
   /// directory.
-  private static func lock(_ directory: borrowing Directory) throws(SystemError) -> FileLock? {
+  private static func lock(
+    _ name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) -> FileLock? {
     do throws(SystemError) {
+      let directory = try parent.directory(name)
       let lock = try FileLock(lockName, in: directory)
       if try directory.statusIfPresent(lockName) == nil { return nil }
       return lock
@@ -110,7 +131,9 @@ package struct StagingDirectory: ~Copyable {
   ///
   /// - Throws: The first error.
   package static func removeAbandoned(in parent: borrowing Directory) throws(SystemError) {
-    try forEachAbandoned(in: parent) { name, _ throws(SystemError) in try parent.removeTree(name) }
+    try forEachAbandoned(in: parent) { name, _ throws(SystemError) in
+      try discard(name, in: parent)
+    }
   }
 
   /// Moves abandoned staging directories to a trash, which `makeTrash` creates when it is needed.
@@ -132,7 +155,11 @@ package struct StagingDirectory: ~Copyable {
       var isAbandoned = false
       do throws(SystemError) {
         let directory = try parent.directory(name)
-        let lock = try FileLock(lockName, in: directory)
+        guard try directory.statusIfPresent(lockName) != nil else {
+          try? parent.removeDirectory(name)
+          continue
+        }
+        let lock = try FileLock(existing: lockName, in: directory)
         isAbandoned = true
         try body(name, directory)
         withExtendedLifetime(lock) {}

@@ -18,6 +18,12 @@ public struct FileLock: ~Copyable, Sendable {
       directory.openOrCreate(name, permissions: 0o600), exclusive: exclusive, waiting: waiting)
   }
 
+  /// Acquires the lock `name` in `directory`, which must exist. Throws an error with `isMissing` if
+  /// it does not, and one with `isBusy` if another process holds it.
+  public init(existing name: ByteString, in directory: borrowing Directory) throws(SystemError) {
+    try self.init(directory.file(name), exclusive: true, waiting: false)
+  }
+
   private init(
     _ file: consuming Descriptor, exclusive: Bool, waiting: Bool
   ) throws(SystemError) {
