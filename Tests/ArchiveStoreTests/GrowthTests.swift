@@ -204,13 +204,14 @@ import Testing
     }
     let removed = Set(snapshots.map(\.id).filter { _ in random.number(0..<2) == 0 })
     let freed = try RepositoryPrune(repository, workers: 2).freed(byRemoving: removed)
-    let plan = try RepositoryPrune(repository).plan(without: removed).plan
+    var request = PruneRequest()
+    (request.maxUnused, request.smallPacks) = (.bytes(0), nil)
+    request.mayRemoveAll = removed.count == snapshots.count
+    let plan = try RepositoryPrune(repository, request).plan(without: removed).plan
     let unused = plan.packs.map(\.unused).clampedSum
     #expect(unused == freed.stored)
     let before = try Self.lengths(repository)
     for id in removed { try repository.storage.remove(RepositoryLayout.snapshot(id)) }
-    var request = PruneRequest()
-    (request.maxUnused, request.smallPacks) = (.bytes(0), nil)
     _ = try RepositoryPrune(repository, request).run()
     let after = try Self.lengths(repository)
     #expect(before.count - after.count == freed.blobs)

@@ -8,21 +8,10 @@ import Testing
 /// A prune in which each call of the storage fails: once, as after a transient error, or from then
 /// on, as after a crash. Every snapshot stays complete, and the next prune does the rest.
 @Suite struct PruneFaultTests {
-  private static func fixture() throws -> PruneFixture {
-    var fixture = try PruneFixture()
-    try fixture.backUp(PruneFixture.files(0..<6))
-    try fixture.backUp(PruneFixture.files(4..<9))
-    try fixture.backUp(PruneFixture.files(20..<24))
-    try fixture.backUp(PruneFixture.files(20..<22))
-    try fixture.forget(2)
-    try fixture.forget(0)
-    return fixture
-  }
-
   @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
     staysBroken: Bool
   ) throws {
-    let original = try Self.fixture()
+    let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(7, "prune") {
       let fixture = try original.copy()
       fixture.storage.fail(at: number, staysBroken: staysBroken)

@@ -21,6 +21,18 @@ struct PruneFixture {
     repository = try Repository.create(in: storage, program: "test")
   }
 
+  /// A repository in which a prune removes packs and rewrites others.
+  static func withUnusedPacks() throws -> PruneFixture {
+    var fixture = try PruneFixture()
+    try fixture.backUp(PruneFixture.files(0..<6))
+    try fixture.backUp(PruneFixture.files(4..<9))
+    try fixture.backUp(PruneFixture.files(20..<24))
+    try fixture.backUp(PruneFixture.files(20..<22))
+    try fixture.forget(2)
+    try fixture.forget(0)
+    return fixture
+  }
+
   private init(copying other: PruneFixture) throws {
     (clock, snapshots) = (other.clock, other.snapshots)
     memory = other.memory.copy()

@@ -9,24 +9,12 @@ import Testing
 /// A prune under hostile conditions: clocks that jump, a full or read-only volume, a pack that
 /// vanishes, and an interruption. Every remaining snapshot stays complete.
 @Suite struct PruneHostileTests {
-  /// A repository in which a prune removes packs and rewrites others.
-  private static func fixture() throws -> PruneFixture {
-    var fixture = try PruneFixture()
-    try fixture.backUp(PruneFixture.files(0..<6))
-    try fixture.backUp(PruneFixture.files(4..<9))
-    try fixture.backUp(PruneFixture.files(20..<24))
-    try fixture.backUp(PruneFixture.files(20..<22))
-    try fixture.forget(2)
-    try fixture.forget(0)
-    return fixture
-  }
-
   /// Calls `body` before each call of a prune in turn, and then completes the work with another one.
   private func sweep(
     _ label: String, expecting codes: Set<StoreError.Code> = [.leaseLost],
     _ body: @escaping @Sendable (PruneFixture) -> Void
   ) throws {
-    let original = try Self.fixture()
+    let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(7, label) {
       let fixture = try original.copy()
       let counter = Counter()
@@ -71,7 +59,7 @@ import Testing
   @Test(arguments: [3700.0, 31_536_000]) func clockAheadCostsAWriterItsLease(_ seconds: Double)
     throws
   {
-    let fixture = try Self.fixture()
+    let fixture = try PruneFixture.withUnusedPacks()
     let session = try fixture.repository.beginWriting()
     let tree = try session.storeTree(try session.entries(of: PruneFixture.files(0..<4)))
     fixture.clock.advance(by: seconds)
@@ -88,7 +76,7 @@ import Testing
   @Test(arguments: [86_400.0, 31_536_000]) func heartbeatsInTheFutureExpire(_ seconds: Double)
     throws
   {
-    let fixture = try Self.fixture()
+    let fixture = try PruneFixture.withUnusedPacks()
     fixture.clock.advance(by: seconds)
     let dead = ByteString(Host.randomHex(bytes: 16))
     try fixture.memory.makeDirectories([dead, "prune"], in: RepositoryLayout.leases)
@@ -109,7 +97,7 @@ import Testing
 
   /// A writer that lives while the clock is set back keeps its lease.
   @Test func writerKeepsItsLeaseWhenTheClockIsSetBack() throws {
-    var fixture = try Self.fixture()
+    var fixture = try PruneFixture.withUnusedPacks()
     let session = try fixture.repository.beginWriting()
     fixture.clock.advance(by: -31_536_000)
     let files = PruneFixture.files(0..<4)
@@ -126,7 +114,7 @@ import Testing
   /// On a full volume nothing can be written until a pack is removed, but for what the reserve has
   /// room for: no index object.
   @Test func fullVolumeIsPruned() throws {
-    let fixture = try Self.fixture()
+    let fixture = try PruneFixture.withUnusedPacks()
     let room = Room()
     fixture.storage.state.withLock { state in
       state.space = VolumeSpace(available: 0, total: 1 << 30)
@@ -148,7 +136,7 @@ import Testing
   /// A crash between the removal of packs and that of their entries, on a full volume, is neither
   /// damage nor an obstacle.
   @Test func condemnedPacksMayBeMissing() throws {
-    let fixture = try Self.fixture()
+    let fixture = try PruneFixture.withUnusedPacks()
     let unused = try fixture.plan().plan.packs(.remove).map(\.id)
     _ = try fixture.memory.condemn(unused)
     for pack in unused { try fixture.memory.remove(RepositoryLayout.pack(pack)) }
@@ -162,7 +150,7 @@ import Testing
 
   /// A store that becomes read-only at any moment.
   @Test func readOnlyVolumeKeepsEverything() throws {
-    let original = try Self.fixture()
+    let original = try PruneFixture.withUnusedPacks()
     let readOnly: @Sendable (String) -> StoreError? = { event in
       Room.isChange(event) ? Room.error(.rename, 30) : nil
     }
@@ -193,7 +181,7 @@ import Testing
   /// A pack vanishes at any moment of a prune: nothing is lost that is not in it, and the repairs
   /// lead back to a repository that can be pruned.
   @Test func vanishedPackCostsItsOwnDataOnly() throws {
-    let original = try Self.fixture()
+    let original = try PruneFixture.withUnusedPacks()
     for pack in try original.packs().sorted() {
       let without = try original.copy()
       try without.memory.remove(RepositoryLayout.pack(pack))
@@ -222,7 +210,7 @@ import Testing
 
   /// An interruption at each question whether to stop.
   @Test func interruptedPruneContinues() throws {
-    let original = try Self.fixture()
+    let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(3, "an interruption") {
       let fixture = try original.copy()
       let counter = Counter()

@@ -73,7 +73,9 @@ import Testing
     try fixture.backUp(files)
     let early = try fixture.repository.beginWriting()
     try fixture.forget(0)
-    #expect(try fixture.prune().waitingPacks == 2)
+    var everything = PruneRequest()
+    everything.mayRemoveAll = true
+    #expect(try fixture.prune(everything).waitingPacks == 2)
     let tree = try early.storeTree(try early.entries(of: files))
     #expect(early.statistics.newBlobs == 0)
     let stored = try early.finish(fixture.repository.makeSnapshot(tree, sequence: 2))

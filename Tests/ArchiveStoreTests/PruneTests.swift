@@ -27,6 +27,48 @@ import Testing
     #expect(try fixture.prune().plan.isIdle)
   }
 
+  /// A directory of snapshots that was lost and created again looks like that of a repository of which
+  /// all snapshots were removed.
+  @Test func dataWithoutASnapshotIsRemovedOnlyOnRequest() throws {
+    var fixture = try PruneFixture()
+    // An empty repository has nothing to lose.
+    #expect(try fixture.prune().plan.isIdle)
+    try fixture.backUp(PruneFixture.files(0..<10))
+    let packs = try fixture.packs()
+    try fixture.forget(0)
+    for attempt in [{ try fixture.plan() }, { try fixture.prune() }] {
+      let error = #expect(throws: StoreError.self) { try attempt() }
+      #expect(error?.code == .noSnapshot && error?.hint?.contains("'--remove-all'") == true)
+    }
+    #expect(try fixture.packs() == packs)
+    var request = PruneRequest()
+    request.mayRemoveAll = true
+    #expect(try fixture.plan(request).plan.packs(.remove).count == packs.count)
+    #expect(try fixture.prune(request).removedPacks == packs.count)
+    #expect(try fixture.packs().isEmpty)
+  }
+
+  /// The advice to remove a snapshot is for damaged ones.
+  @Test func snapshotOfANewerVersionIsNotSaidToBeDamaged() throws {
+    var fixture = try PruneFixture()
+    try fixture.backUp(PruneFixture.files(0..<3))
+    try fixture.backUp(PruneFixture.files(3..<6))
+    let old = RepositoryLayout.snapshot(fixture.snapshots[0].stored.id)
+    let text = String(
+      decoding: try fixture.memory.load(old, limit: FormatLimit.snapshot), as: UTF8.self)
+    let newer = Array(text.replacing("\"version\":1", with: "\"version\":2").utf8)
+    #expect(String(decoding: newer, as: UTF8.self) != text)
+    try fixture.memory.remove(old)
+    let object = try fixture.memory.startObject(in: RepositoryLayout.snapshots)
+    try object.append(newer)
+    try object.commit(
+      as: RepositoryLayout.snapshot(Blake2b.hash(newer)), digest: Blake2b.hash(newer),
+      isReadSoon: false)
+    let error = #expect(throws: StoreError.self) { try fixture.prune() }
+    #expect(error?.code == .unsupported, "\(error?.description ?? "")")
+    #expect(error?.hint?.contains("forget") != true, "\(error?.hint ?? "")")
+  }
+
   @Test func usedDataOfMostlyUnusedPacksMovesToNewPacks() throws {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<20))

@@ -301,7 +301,7 @@ import Testing
       "sh",
       ["-c", "touch -r $0 ref && printf X | dd conv=notrunc of=$0 && touch -r ref $0", path],
       in: cli.directory.url)
-    #expect(damage.status == 0)
+    #expect(damage.code == 0)
     for dryRun in [" --dry-run", ""] {
       let outcome = try cli.run("forget --keep-last 1 --repo repo" + dryRun)
       #expect(outcome.code == 13 && outcome.errors.contains("snapshots/\(ids[2]).json"))

@@ -27,7 +27,7 @@ import Testing
     let outcome = try cli.run(
       "restore latest --to-device home/.var/app --no-snapshot --repo repo \(options)")
     #expect(outcome.code == 0, "\(outcome.errors)")
-    let data: ByteString = "home/.var/app/org.example.App/data/evil.txt"
+    let data: ByteString = "home/.var/app/org.example.App/evil.txt"
     #expect(try cli.directory.read(data) == Array("hostile".utf8))
     return outcome
   }

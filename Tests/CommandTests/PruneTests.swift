@@ -38,6 +38,29 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
+  @Test func lostSnapshotsCostNoData() throws {
+    let cli = try CommandLine(inMemory: true)
+    try pruneable(cli)
+    let snapshots = cli.directory.string + "/repo/snapshots"
+    try FileManager.default.moveItem(atPath: snapshots, toPath: snapshots + "-lost")
+    let missing = try cli.run("prune --repo repo")
+    #expect(missing.code == 13 && !missing.errors.contains("empty directory"), "\(missing.errors)")
+    try FileManager.default.createDirectory(
+      atPath: snapshots, withIntermediateDirectories: false)
+    for line in ["prune --dry-run", "prune", "forget --keep-daily 7 --prune"] {
+      let outcome = try cli.run(line + " --repo repo")
+      #expect(outcome.code == 1, "\(line): \(outcome.output)")
+      #expect(outcome.errors.contains("it has 4 packs and no snapshot"), "\(outcome.errors)")
+    }
+    #expect(try cli.packs().count == 4)
+    // Who removes the last snapshot means its data as well.
+    try FileManager.default.removeItem(atPath: snapshots)
+    try FileManager.default.moveItem(atPath: snapshots + "-lost", toPath: snapshots)
+    _ = try cli.succeed("forget latest --allow-last --prune --dry-run --repo repo")
+    _ = try cli.succeed("forget latest --allow-last --prune --repo repo")
+    #expect(try cli.packs().isEmpty)
+  }
+
   @Test func limitsAreChecked() throws {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain")

@@ -195,15 +195,15 @@ import Testing
     let directories = ForeignLink.$didResolve.withValue(swap) { mac.containerDirectories }
     #expect(directories.contains(groups), "\(directories)")
     #expect(!directories.contains { $0.isWithin(elsewhere) }, "\(directories)")
-    #expect(throws: SystemError.self) { try Directory.open(resolved: groups) }
+    #expect(throws: SystemError.self) { _ = try Directory.open(resolved: groups) }
     // The same for a container to create.
     try Directory.open(path: library).remove("Group Containers")
     try Directory.open(path: library).createDirectory("Group Containers", permissions: 0o755)
-    let location = try ForeignLink.$didResolve.withValue(swap) {
-      try mac.location(forNew: .group(LogicalName("group.a")))
+    let place = try ForeignLink.$didResolve.withValue(swap) {
+      try mac.place(forNew: .group(LogicalName("group.a")))
     }
-    #expect(location?.path == groups.appending("group.a"))
-    #expect(throws: SystemError.self) { try Directory.make(resolved: groups) }
+    #expect(place?.path == groups.appending("group.a"))
+    #expect(throws: SystemError.self) { _ = try Directory.make(resolved: groups) }
     #expect(try Directory.open(path: elsewhere).names().isEmpty)
   }
 }

@@ -16,7 +16,11 @@ import Testing
 
   init() throws {
     fixture = try UpdateFixture()
-    try fixture.write("SQLite format 3\0" + String(repeating: "page", count: 4000), Self.path)
+    try write("page")
+  }
+
+  private func write(_ page: String) throws {
+    try fixture.write("SQLite format 3\0" + String(repeating: page, count: 4000), Self.path)
   }
 
   private static let path: ByteString = "Documents/held.db"
@@ -28,10 +32,12 @@ import Testing
   }
 
   /// Expects that an operation is refused and changes nothing while the database is held, and that
-  /// it is carried out afterwards.
+  /// it is carried out afterwards. The database is changed before, so that no earlier snapshot
+  /// has what it contains.
   private func expectRefused(
     sourceLocation: SourceLocation = #_sourceLocation, _ operation: () throws -> Void
   ) throws {
+    try write("edit")
     let holder = try DatabaseHolder(
       fixture.dataDirectory().appending(Self.path), writes: false)
     defer { holder.end() }

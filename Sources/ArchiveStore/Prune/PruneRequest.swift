@@ -14,6 +14,8 @@ public struct PruneRequest: Sendable, Hashable {
   public var maxUnused = UnusedLimit.fraction(0.1)
   /// The number of small packs from which they are combined; nil for never.
   public var smallPacks: Int? = 32
+  /// Whether all data may be removed because there is no snapshot.
+  public var mayRemoveAll = false
   /// The size in bytes below which a pack is small.
   public static let smallPackSize: UInt64 = 16 << 20
 

@@ -64,6 +64,7 @@ public struct RepositoryPrune {
   public func plan(without removed: Set<SnapshotID> = []) throws -> Report {
     try requireKnown([repository.settings.features.read])
     let needs = try needs(isStopping, without: removed)
+    try requireSnapshots(needs)
     var report = Report(plan: plan(for: needs))
     report.snapshots = needs.snapshots
     report.take(needs)
@@ -97,7 +98,8 @@ public struct RepositoryPrune {
   /// Runs the prune.
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `damaged` or `missing`
-  ///   if it cannot be determined what snapshots need, `leaseLost`, `interrupted`.
+  ///   if it cannot be determined what snapshots need, `noSnapshot` if there is data and no snapshot,
+  ///   `leaseLost`, `interrupted`.
   public func run() throws -> Report {
     let features = repository.settings.features
     try requireKnown([features.read, features.write, features.prune])
@@ -126,6 +128,18 @@ public struct RepositoryPrune {
     try SnapshotNeeds(
       repository, without: removed, cache: indexCache, headCache: headCache, threads: workers,
       isStopping: isStopping)
+  }
+
+  /// Checks that the packs do not belong to snapshots that were lost: a directory of snapshots that
+  /// was created again after a loss, or that was not copied yet, looks like that of a repository of
+  /// which all snapshots were removed.
+  private func requireSnapshots(_ needs: SnapshotNeeds) throws(StoreError) {
+    guard needs.snapshots == 0, !needs.packSizes.isEmpty, !request.mayRemoveAll else { return }
+    throw StoreError(
+      .noSnapshot, "prune", subject: repository.place,
+      reason: "it has \(needs.packSizes.count) packs and no snapshot",
+      hint: "if snapshots are lost, copy them again from another copy of the repository; "
+        + "'--remove-all' removes all data, for example that of an interrupted first backup")
   }
 
   /// Returns the plan. Packs that no index object names may belong to a program that has not
@@ -174,6 +188,7 @@ extension RepositoryPrune {
         heartbeat.beat()
         return isStopping()
       }
+      try prune.requireSnapshots(needs)
       result.snapshots = needs.snapshots
       try sweep(&needs)
       result.plan = prune.plan(for: needs, besides: session.lease.path.name)

@@ -45,6 +45,8 @@ struct SnapshotNeeds {
   mutating func update() throws {
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
+      // The error of a snapshot that is not damaged, for example of a newer version, has its own hint.
+      guard error.kind == .damaged else { throw error }
       throw error.hinting(
         "it is unknown what the snapshot needs: restore the object from a copy, or remove the "
           + "snapshot with 'sandboxctl forget --force ID'")

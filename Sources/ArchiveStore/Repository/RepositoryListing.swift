@@ -192,6 +192,18 @@ extension RepositoryListing {
       }
     }
 
+    private static func hint(for directory: ObjectPath) -> String {
+      switch directory {
+      case RepositoryLayout.indexes: StoreError.indexHint
+      case RepositoryLayout.snapshots:
+        "copy it again from its source; without the snapshots, the data of earlier backups looks "
+          + "unused, and a prune would remove it: make new backups in a new repository"
+      default:
+        "copy it again from its source; if there is no other copy, create an empty directory in its "
+          + "place, and the next backup stores missing data again"
+      }
+    }
+
     /// Checks that a missing directory can have been empty.
     ///
     /// - Throws: `missing` if it was not empty.
@@ -199,10 +211,7 @@ extension RepositoryListing {
       guard let reason = loss(of: directory) else { return }
       throw StoreError(
         .missing, "use", subject: "\(directory)", reason: reason,
-        hint: directory == RepositoryLayout.indexes
-          ? StoreError.indexHint
-          : "copy it again from its source; if there is no other copy, create an empty directory in its place, "
-            + "and the next backup stores missing data again")
+        hint: Self.hint(for: directory))
     }
   }
 }

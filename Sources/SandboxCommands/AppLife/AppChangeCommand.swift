@@ -4,6 +4,7 @@ internal import ArchiveStore
 internal import ArgumentParser
 internal import Backup
 internal import DeviceTransaction
+internal import Restore
 internal import SandboxModel
 internal import SystemIO
 

@@ -100,8 +100,8 @@ struct ForgetCommand: SandboxCommand {
     var done = Done(status: status, plan: plan, removed: removed)
     guard prune else { return done }
     let pruned = try limits.run(
-      opened, without: dryRun ? Set(plan.removed) : nil, progress: progress, output: output, console
-    )
+      opened, without: dryRun ? Set(plan.removed) : nil, mayRemoveAll: allowLast && removed > 0,
+      progress: progress, output: output, console)
     done.status = ExitStatus.together([status, pruned.status])
     done.pruned = pruned.report
     return done

@@ -64,6 +64,9 @@ struct PruneOptions: ParsableArguments {
   @Flag(help: "Combine all packs of less than 16 MiB, even if there are only a few.")
   var repackSmall = false
 
+  @Flag(help: "Remove all data if the repository has no snapshot, which otherwise is an error.")
+  var removeAll = false
+
   private var request: PruneRequest {
     var request = PruneRequest()
     if let maxUnused { request.maxUnused = maxUnused.limit }
@@ -92,11 +95,16 @@ struct PruneOptions: ParsableArguments {
 
   /// Prunes a repository and prints the result; or, with `without`, prints the plan for the
   /// repository without these snapshots.
+  ///
+  /// - Parameter mayRemoveAll: whether no snapshot may be left, because the user has just removed the
+  ///   last one.
   func run(
-    _ repository: Repository, without removed: Set<SnapshotID>?, progress: ProgressOptions,
-    output: OutputOptions, _ console: Console
+    _ repository: Repository, without removed: Set<SnapshotID>?, mayRemoveAll: Bool = false,
+    progress: ProgressOptions, output: OutputOptions, _ console: Console
   ) throws -> (status: ExitStatus, report: RepositoryPrune.Report) {
     let isDry = removed != nil
+    var request = request
+    request.mayRemoveAll = removeAll || mayRemoveAll
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
       let prune = RepositoryPrune(
