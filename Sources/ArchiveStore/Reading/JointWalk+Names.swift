@@ -80,7 +80,7 @@ extension JointWalk {
 
   /// The entries of several directories of one page, merged.
   ///
-  /// The directories that many snapshots have at one path differ little. Held side by side, they
+  /// The directories of hundreds of snapshots at one path differ little. Held side by side, they
   /// exceed the memory limit of a walk, and then all of them would be read again after each
   /// subdirectory. So each is read, merged and released; the memory depends on the distinct entries.
   struct MergedDirectories {
