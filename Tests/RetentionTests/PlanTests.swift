@@ -153,11 +153,11 @@ import Testing
     #expect(try plan(heads, "last 2; oldest").entries[heads[0].id]?.reasons == [.oldest])
   }
 
-  /// `repair snapshots` leaves the original and adds a copy of the same time.
+  /// `repair snapshots` leaves the original and adds a copy of the same time and sequence.
   @Test func repairedSnapshotAndItsOriginalCountOnce() throws {
     let heads = days(4)
-    let copy = SnapshotHead.made(10, at: heads[3].time, original: heads[3].id)
-    let second = SnapshotHead.made(11, at: heads[3].time, original: copy.id)
+    let copy = SnapshotHead.made(10, at: heads[3].time, sequence: 4, original: heads[3].id)
+    let second = SnapshotHead.made(11, at: heads[3].time, sequence: 4, original: copy.id)
     for rules in ["last 2", "daily 2", "hourly 2"] {
       let plan = try plan(heads + [copy, second], rules)
       #expect(Set(plan.removed) == [heads[0].id, heads[1].id], "\(rules)")
@@ -165,7 +165,7 @@ import Testing
       #expect(reasons[0] == reasons[1] && reasons[1] == reasons[2], "\(rules)")
     }
     // A pin keeps only the snapshot itself.
-    let old = SnapshotHead.made(12, at: heads[0].time, original: heads[0].id)
+    let old = SnapshotHead.made(12, at: heads[0].time, sequence: 1, original: heads[0].id)
     let pinned = try plan(heads + [old], "last 2", pins: [old.id])
     #expect(Set(pinned.removed) == [heads[0].id, heads[1].id])
     // An original elsewhere, or a circle, which only a hostile repository has, changes nothing.

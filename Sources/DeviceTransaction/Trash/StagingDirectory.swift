@@ -78,12 +78,14 @@ package struct StagingDirectory: ~Copyable {
   ) throws(SystemError) {
     let directory = try parent.directory(name)
     for child in try directory.names() where child != lockName { try directory.removeTree(child) }
-    do throws(SystemError) {
-      try directory.remove(lockName)
-      try parent.removeDirectory(name)
-    } catch {
-      if !error.isMissing { throw error }
-    }
+    try unlessMissing { () throws(SystemError) in try directory.remove(lockName) }
+    try unlessMissing { () throws(SystemError) in try parent.removeDirectory(name) }
+  }
+
+  private static func unlessMissing(
+    _ body: () throws(SystemError) -> Void
+  ) throws(SystemError) {
+    do throws(SystemError) { try body() } catch { if !error.isMissing { throw error } }
   }
 
   private static let lockName: ByteString = "lock"

@@ -122,16 +122,17 @@ extension PurgeCommand {
       places[root, default: Location()].rest = Host.monotonicSeconds() + pause
       if isIdle, before > 0 { return }
       let time = Host.now()
-      try console.result(
-        command.output.json
-          ? report.json(plan, at: time).compact : report.line(plan, at: time))
+      let line =
+        command.output.json ? report.json(plan, at: time).compact : report.line(plan, at: time)
+      if let line { try console.result(line) }
     }
   }
 }
 
 extension PurgeReport {
-  /// Returns the line that the watch prints.
-  fileprivate func line(_ plan: PurgePlan, at time: Timestamp) -> String {
+  /// Returns the line that the watch prints; nil if nothing is to be said, because the device is
+  /// disappearing.
+  fileprivate func line(_ plan: PurgePlan, at time: Timestamp) -> String? {
     var parts = zip(volumes, plan.volumes).filter { $1.term != nil }.map { volume, _ in
       let after = volume.after.map { ", \(Sizes.text($0)) free" } ?? ""
       let missing = volume.missing > 0 ? ", \(Sizes.text(volume.missing)) missing" : ""
@@ -141,6 +142,7 @@ extension PurgeReport {
     let running = Set((running + plan.runningParties).map(\.path)).count
     if running > 0 { parts.append("\(Sizes.count(running, "app")) skipped, in use") }
     if !failed.isEmpty { parts.append("\(Sizes.count(failed.count, "unit")) not deleted") }
+    if parts.isEmpty { return nil }
     return "\(Timestamp(seconds: time.seconds).rfc3339) \(parts.joined(separator: "; "))"
   }
 }
