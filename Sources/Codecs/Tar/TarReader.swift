@@ -42,8 +42,7 @@ internal import CArchive
     }
   }
 
-  /// Returns all members without their content, which is not read, in the order of the archive. The
-  /// content may end early.
+  /// Returns all members in the order of the archive, without copying their content.
   public static func headers(
     in bytes: Span<UInt8>, limits: Limits = Limits()
   ) throws(CodecError) -> [TarMember] {
