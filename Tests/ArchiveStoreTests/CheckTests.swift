@@ -175,12 +175,13 @@ import Testing
   }
 
   @Test func unreadableCondemnedObjectIsDamage() throws {
-    let path = RepositoryLayout.condemned.appending("00.json")
-    try storage.put(Array("{}".utf8), path)
-    #expect(try Checked(repository, .trees).damaged == ["\(path)"])
-    let packs = #"{"format":"sandboxctl-condemned","version":1,"packs":[]}"#
-    try storage.put(Array(packs.utf8), path)
+    let id = try #require(Digest(hex: try storage.condemn([])))
+    let path = CondemnedObject.path(id)
     #expect(try Checked(repository, .trees).findings.isEmpty)
+    try storage.change(path) { $0[$0.count / 2] ^= 1 }
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged == ["\(path)"])
+    #expect("\(found.findings)".contains("the next backup or prune removes it"))
   }
 
   /// The groups together contain each pack once; a fraction is a part of the packs.
@@ -305,12 +306,17 @@ extension MemoryStorage {
   }
 
   /// Stores a condemned object for packs and returns its ID.
-  func condemn(_ packs: [Digest]) throws -> String {
+  func condemn(_ packs: some Sequence<Digest>, version: Int = 1) throws -> String {
     let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
-    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
-    let id = Blake2b.hash(Array(text.utf8)).hex
-    try put(Array(text.utf8), RepositoryLayout.condemned.appending(ByteString(id + ".json")))
-    return id
+    return try condemn(
+      text: "{\"format\":\"sandboxctl-condemned\",\"version\":\(version),\"packs\":[\(list)]}")
+  }
+
+  /// Stores a text as a condemned object and returns its ID.
+  func condemn(text: String) throws -> String {
+    let id = Blake2b.hash(Array(text.utf8))
+    try put(Array(text.utf8), CondemnedObject.path(id))
+    return id.hex
   }
 
   /// Changes an object's bytes.

@@ -128,17 +128,6 @@ import Testing
     #expect(storeError { try reader.bytes(at: "a", in: second) } == nil)
   }
 
-  @Test func damagedCondemnedObjectStopsAWriter() throws {
-    _ = try storage.condemn([])
-    let name = try #require(try storage.list(RepositoryLayout.condemned).first)
-    let path = RepositoryLayout.condemned.appending(name)
-    for text in ["{", #"{"format":"x","version":1,"packs":[]}"#] {
-      try storage.put(Array(text.utf8), path)
-      #expect(storeError { try repository.beginWriting() } != nil)
-      #expect(try storage.list(RepositoryLayout.leases).isEmpty)
-    }
-  }
-
   @Test func readerReloadsTheIndexWhenAPackIsMissing() throws {
     let first = try repository.back(up: [("a", [1, 2, 3])], sequence: 1)
     let reader = try repository.beginReading()

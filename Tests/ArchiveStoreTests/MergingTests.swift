@@ -303,9 +303,7 @@ import Testing
     let repository = try Repository.create(in: storage, program: "test")
     try repository.back(up: [Self.file(1)], sequence: 1)
     let packs = try RepositoryListing.packs(storage)
-    let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
-    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
-    try storage.put(Array(text.utf8), RepositoryLayout.condemned.appending("00.json"))
+    _ = try storage.condemn(packs)
     try repository.back(up: [Self.file(2)], sequence: 2)
     let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)

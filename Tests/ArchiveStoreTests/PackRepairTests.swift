@@ -134,9 +134,7 @@ import Testing
   @Test func condemnedPacksAreNotRepaired() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
-    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\"\(pack.hex)\"]}"
-    try fixture.memory.put(
-      Array(text.utf8), RepositoryLayout.condemned.appending("one.json"))
+    _ = try fixture.memory.condemn([pack])
     #expect(try fixture.repair().isIdle)
     #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
     // It stays condemned when others are repaired: prune may move it back.

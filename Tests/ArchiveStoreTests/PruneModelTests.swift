@@ -8,14 +8,20 @@ import Testing
   @Test func noCommittedSnapshotLacksABlob() {
     let models =
       Sampling.isWhole
-      ? [PruneModel()] : [PruneModel(hasReader: false), PruneModel(writers: 1)]
+      ? [PruneModel(), PruneModel(hasReader: false, hasDamage: true)]
+      : [
+        PruneModel(hasReader: false), PruneModel(writers: 1),
+        PruneModel(writers: 1, hasReader: false, hasDamage: true),
+      ]
     for model in models {
       let result = model.explore()
       #expect(result.violations.isEmpty, "\(result.violations.first ?? "")")
-      #expect(result.states > 100_000, "\(result.states)")
+      #expect(result.states > 50_000, "\(result.states)")
       #expect(result.committed > 0 && result.removed > 0 && result.fenced > 0)
       #expect(result.copied > 0 && result.returned > 0)
       #expect((result.read > 0) == model.hasReader)
+      #expect((result.mended > 0) == model.hasDamage)
+      #expect((result.takenOver > 0) == model.hasDamage)
     }
   }
 
@@ -23,7 +29,8 @@ import Testing
   @Test(arguments: PruneModel.Rule.allCases) func eachRuleIsNeeded(rule: PruneModel.Rule) {
     let isOfReaders = rule == .readersHaveLeases
     let model = PruneModel(
-      writers: isOfReaders ? 1 : 2, hasReader: isOfReaders, without: rule)
+      writers: isOfReaders || rule.isOfDamage ? 1 : 2, hasReader: isOfReaders,
+      hasDamage: rule.isOfDamage, without: rule)
     #expect(!model.explore().violations.isEmpty)
   }
 }

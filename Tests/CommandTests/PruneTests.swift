@@ -98,6 +98,32 @@ import Testing
     #expect(try cli.names(in: "repo/condemned").isEmpty)
   }
 
+  @Test func aDamagedListOfCondemnedPacksIsRemoved() throws {
+    for line in ["backup --layout folder --root tree", "prune", "repair packs", "repair snapshots"]
+    {
+      let cli = try CommandLine(inMemory: true)
+      try pruneable(cli)
+      let lease: ByteString = "repo/leases/0123456789abcdef0123456789abcdef"
+      try cli.directory.write([], at: lease.appending("alive"))
+      _ = try cli.succeed("prune --repo repo")
+      try Directory.open(path: cli.directory.path("repo/leases")).removeTree(
+        "0123456789abcdef0123456789abcdef")
+      let name = try #require(try cli.names(in: "repo/condemned").first)
+      try cli.directory.write("{}", at: ByteString("repo/condemned/\(name)"))
+      let check = try cli.run("check --repo repo")
+      #expect(check.code == 13, "\(check.errors)")
+      #expect(check.output.contains("the next backup or prune removes it"), "\(check.output)")
+      let dry = try cli.run("prune --dry-run --repo repo")
+      #expect(dry.code == 0 && dry.errors.contains("does not match its id"), "\(dry.errors)")
+      let run = try cli.run(line + " --repo repo")
+      #expect(run.code == 0 && run.errors.contains("and it was removed"), "\(run.errors)")
+      #expect(try cli.names(in: "repo/condemned").isEmpty)
+      #expect(try cli.run("check --repo repo").code == 0)
+      #expect(try cli.succeed("prune --repo repo").contains("snapshot"))
+      #expect(try cli.succeed("prune --repo repo").hasSuffix("nothing to prune\n"))
+    }
+  }
+
   /// Damage stops a prune before it removes anything, with the way out.
   @Test func damageStopsAPrune() throws {
     let cli = try CommandLine(inMemory: true)

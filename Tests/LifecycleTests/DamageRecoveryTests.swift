@@ -13,9 +13,9 @@ import Testing
   func aCheckAndABackupRepairAnyDamagedObject(_ damage: DamagedFixture.Damage) throws {
     let objects = try DamagedFixture().objects()
     let count = objects.count
-    // Two packs, an index and a snapshot; a pin, and two files in a lease; and those of each
-    // repository that no reader needs.
-    #expect(count == 10)
+    // Two packs, an index and a snapshot; a list of condemned packs, a pin, and two files in a
+    // lease; and those of each repository that no reader needs.
+    #expect(count == 11)
     for name in ["README.txt", "recover.py", "reserve"] {
       #expect(objects.contains(ByteString("repo/\(name)")))
     }
@@ -55,6 +55,22 @@ import Testing
     #expect(report.opened == 0, "the state file belongs to the same repository")
     _ = try fixture.restore(report, from: again)
     #expect(try fixture.records("back") == fixture.records("tree"))
+  }
+
+  /// The list of condemned packs names those that the snapshot needs, as if a prune had to wait.
+  @Test(arguments: DamagedFixture.Damage.allCases)
+  func packsOfADamagedListOfCondemnedPacksAreUsed(_ damage: DamagedFixture.Damage) throws {
+    let damaged = try DamagedFixture()
+    let packs = try damaged.packs().compactMap(\.lastComponent)
+    let list = try damaged.condemn(packs.map { String("\($0)".prefix(64)) })
+    try damaged.damage(list, damage)
+    let report = try damaged.base.backup(keeping: "cache")
+    #expect(report.statistics?.newBlobs == 0)
+    let subjects = report.damagedObjects.map { "repo/\($0.subject)" }
+    #expect(subjects == (damage == .removed ? [] : ["\(list)"]))
+    _ = try damaged.base.restore(report, to: "back")
+    #expect(try damaged.base.records("back") == damaged.base.records("tree"))
+    #expect(try damaged.check().damaged == 0)
   }
 
   @Test func aTruncatedPackIsStoredAgainWithoutACheck() throws {

@@ -36,12 +36,23 @@ struct DamagedFixture {
     let snapshot = try base.backup(keeping: "cache").snapshot
     let pin = ByteString("repo/pins/\(snapshot?.id.hex ?? "")")
     try base.directory.write("", at: pin)
+    // As a prune leaves it that was killed after it removed the packs.
+    _ = try condemn([String(repeating: "0b", count: 32)])
     // As a killed program leaves it.
     for name in ["alive", "unfinished"] {
       let lease = String(repeating: "0a", count: 16)
       try base.directory.write(
         name == "alive" ? "" : "x", at: ByteString("repo/leases/\(lease)/\(name)"))
     }
+  }
+
+  /// Stores a list of condemned packs, by their ids, and returns its path.
+  func condemn(_ packs: [String]) throws -> ByteString {
+    let list = packs.map { "\"\($0)\"" }.joined(separator: ",")
+    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
+    let path = ByteString("repo/condemned/\(Blake2b.hash(Array(text.utf8)).hex).json")
+    try base.directory.write(text, at: path)
+    return path
   }
 
   /// All files of the repository except the settings, sorted.

@@ -27,9 +27,9 @@ extension PruneModel {
     case .back:
       return [
         step { state in
-          let isPruning = ![.idle, .done, .dead].contains(state.prune.step)
           state.removal.hasLeft =
-            state.removal.hasLeft || (isPruning && rule != .removalThatMovesBackLeavesItsLease)
+            state.removal.hasLeft
+            || (state.isPruning && rule != .removalThatMovesBackLeavesItsLease)
           end(&state.removal)
         }
       ]
@@ -68,6 +68,7 @@ extension PruneModel {
     let own = UInt8(2) << UInt8(number)
     switch writer.step {
     case .idle: step { ($1.step, $1.hasLease) = (.leased, true) }
+    case .leased where state.damage == .damaged: next += mends(by: number, in: state)
     case .leased:
       step { state, writer in
         writer.step = .listedCondemned
@@ -105,6 +106,25 @@ extension PruneModel {
     return next
   }
 
+  /// The condemned object is damaged.
+  func stepsOfDamage(in state: State) -> [State] {
+    guard hasDamage, state.damage == .none, state.condemned != 0 else { return [] }
+    var changed = state
+    changed.damage = .damaged
+    return [changed]
+  }
+
+  /// A writer finds the damaged object, and removes it if it gets the right to remove objects: that
+  /// of a running prune only if this one slept for an hour. Then it lists again.
+  private func mends(by number: Int, in state: State) -> [State] {
+    var (refused, mended) = (state, state)
+    mended.mend()
+    guard state.isPruning, rule != .mendingNeedsTheRight else { return [mended] }
+    refused.writers[number] = Writer(step: .refused)
+    if rule != .mendingRemovesExpiredLeases { mended.prune.hasLease = false }
+    return [refused, mended]
+  }
+
   /// A reader of the old snapshot takes a lease while the snapshot exists, opens the index, and
   /// ends. Packs in the index at that time must stay until then.
   func stepsOfReader(in state: State) -> [State] {
@@ -130,6 +150,9 @@ extension PruneModel {
       next.append(changed)
     }
     switch state.prune.step {
+    // It writes and removes objects through its lease, so it ends if another program removed that.
+    case .marked, .planned, .copied, .checkedAgain, .indexWritten:
+      if state.prune.hasLease { next += stepsWithLease(in: state) }
     case .idle:
       // The clock may have let any lease expire before, in any combination.
       for gone in 0..<8 {
@@ -138,18 +161,18 @@ extension PruneModel {
             state.writers[number].hasLease = false
           }
           if gone >> 2 == 1 { state.removal.hasLeft = false }
-          state.prune.isNeeded = state.isListed
+          if state.damage == .damaged { state.mend() }
+          (state.prune.isNeeded, state.prune.hasLease) = (state.isListed, true)
           state.prune.step = .listed
         }
       }
     case .listed:
       step { state in
         state.prune.view = state.indexed
+        state.prune.sweeps = state.damage == .damaged ? 0 : state.condemned
         Self.mark(&state)
-        state.prune.step = state.condemned != 0 ? .condemned : .marked
+        state.prune.step = state.prune.sweeps != 0 ? .condemned : .marked
       }
-    case .marked: next += plans(in: state)
-    case .planned, .copied: condemn(&next, state)
     case .condemned:
       step { $0.prune.step = isBlocked($0) ? ended($0) : .leasesChecked }
     case .leasesChecked:
@@ -166,28 +189,35 @@ extension PruneModel {
         let isBlocked = rule != .sweepListsLeasesAgain && isBlocked(state)
         state.prune.step = isBlocked ? ended(state) : .checkedAgain
       }
-    case .checkedAgain: step { decide(&$0) }
-    case .indexWritten:
-      step { state in
-        state.packs &= ~(state.condemned & ~state.indexed)
-        state.condemned = 0
-        state.prune.marks &= state.packs
-        state.prune.step = state.prune.hasPlanned ? .done : .marked
-      }
     case .done, .dead:
       if state.prune.runs < 1 { step { $0.prune = Prune(runs: $0.prune.runs + 1) } }
     }
-    if ![.idle, .done, .dead].contains(state.prune.step) {
-      step { $0.prune = Prune(step: .dead, runs: $0.prune.runs) }
-    }
+    if state.isPruning { step { $0.prune = Prune(step: .dead, runs: $0.prune.runs) } }
     return next
+  }
+
+  private func stepsWithLease(in state: State) -> [State] {
+    var changed = state
+    switch state.prune.step {
+    case .marked: return plans(in: state)
+    case .planned, .copied: condemn(&changed)
+    case .checkedAgain: decide(&changed)
+    default:
+      changed.packs &= ~(state.prune.sweeps & ~state.indexed)
+      if changed.damage == .damaged { changed.damage = .mended }
+      (changed.condemned, changed.prune.sweeps) = (0, 0)
+      changed.prune.marks &= changed.packs
+      changed.prune.step = state.prune.hasPlanned ? .done : .marked
+    }
+    return [changed]
   }
 
   /// Marks one copy of the blob if it is needed: in a pack that is not condemned if there is one.
   private static func mark(_ state: inout State) {
     guard state.prune.isNeeded else { return }
     let existing = state.prune.view & state.packs
-    let best = existing & ~state.condemned != 0 ? existing & ~state.condemned : existing
+    let stays = existing & ~state.prune.sweeps
+    let best = stays != 0 ? stays : existing
     state.prune.isLost = best == 0
     if best != 0 { state.prune.marks |= 1 << UInt8(best.trailingZeroBitCount) }
   }
@@ -221,32 +251,36 @@ extension PruneModel {
     return [planned, copying]
   }
 
-  private func condemn(_ next: inout [State], _ state: State) {
-    var changed = state
+  private func condemn(_ state: inout State) {
     let known = state.prune.view & state.packs & state.indexed
-    changed.condemned = state.prune.step == .copied ? known : known & ~state.prune.marks
-    if changed.condemned == 0 {
-      changed.prune.step = .done
+    state.condemned = state.prune.step == .copied ? known : known & ~state.prune.marks
+    state.prune.sweeps = state.condemned
+    if state.condemned == 0 {
+      state.prune.step = .done
     } else {
-      changed.number += 1
-      changed.prune.step = .condemned
+      state.number += 1
+      state.prune.step = .condemned
     }
-    next.append(changed)
   }
 
   /// A condemned pack stays if it has a mark and no other usable pack has the blob. Otherwise the
   /// copy is marked, and the index is written without the pack.
   private func decide(_ state: inout State) {
-    let others = state.prune.view & state.packs & ~state.condemned
-    let marked = state.condemned & state.prune.marks
+    let others = state.prune.view & state.packs & ~state.prune.sweeps
+    let marked = state.prune.sweeps & state.prune.marks
     if marked != 0 {
       if others == 0 {
-        state.condemned &= ~marked
+        state.prune.sweeps &= ~marked
       } else if rule != .neededCopiesAreMarked {
         state.prune.marks |= 1 << UInt8(others.trailingZeroBitCount)
       }
     }
-    state.indexed &= ~state.condemned
+    state.indexed &= ~state.prune.sweeps
     state.prune.step = .indexWritten
   }
+}
+
+extension PruneModel.State {
+  /// Removes the damaged condemned object.
+  fileprivate mutating func mend() { (condemned, damage) = (0, .mended) }
 }

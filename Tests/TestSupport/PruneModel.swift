@@ -1,7 +1,9 @@
 /// The rules by which prune removes packs beside running programs (docs/repository-format.md,
 /// "Prune"), as a model whose states are all visited: every interleaving of the steps of two writers,
 /// a prune that runs twice, a program that removes snapshots or moves them back twice, and a reader.
-/// Any of them may end at any step, and any lease may expire whenever a prune looks.
+/// Any of them may end at any step, and any lease may expire whenever a prune looks. With
+/// `hasDamage`, the bytes of the condemned object change once at any time, a writer that finds that
+/// removes the object, and the prune may sleep for an hour at any step before.
 ///
 /// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
 /// it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have the same
@@ -12,6 +14,12 @@ package struct PruneModel {
     case writersSkipCondemned, sweepWaitsForEarlierLeases, sweepListsSnapshotsAfterLeases
     case commitNeedsTheLease, readersHaveLeases, neededCopiesAreMarked
     case sweepListsLeasesAgain, removalThatMovesBackLeavesItsLease
+    case mendingNeedsTheRight, mendingRemovesExpiredLeases
+
+    /// Whether it concerns damaged condemned objects.
+    package var isOfDamage: Bool {
+      self == .mendingNeedsTheRight || self == .mendingRemovesExpiredLeases
+    }
   }
 
   /// The dropped rule.
@@ -21,12 +29,16 @@ package struct PruneModel {
   let writers: Int
   package let hasReader: Bool
   let removals: UInt8
+  /// Whether a condemned object is damaged once.
+  package let hasDamage: Bool
 
   /// Makes a model, of some programs only, in which one rule is dropped.
   package init(
-    writers: Int = 2, hasReader: Bool = true, removals: UInt8 = 2, without rule: Rule? = nil
+    writers: Int = 2, hasReader: Bool = true, removals: UInt8 = 2, hasDamage: Bool = false,
+    without rule: Rule? = nil
   ) {
     (self.writers, self.hasReader, self.removals) = (writers, hasReader, removals)
+    self.hasDamage = hasDamage
     self.rule = rule
   }
 
@@ -38,13 +50,16 @@ package struct PruneModel {
     package var violations: [String] = []
     /// The states in which a writer has committed, a pack was removed, a writer was refused because
     /// its lease was gone, a reader reads a snapshot that was forgotten, a prune has copied the
-    /// blob, and a removal has moved the snapshot back.
+    /// blob, a removal has moved the snapshot back, a damaged object was removed, and this was done
+    /// while a prune slept.
     package var committed = 0
     package var removed = 0
     package var fenced = 0
     package var read = 0
     package var copied = 0
     package var returned = 0
+    package var mended = 0
+    package var takenOver = 0
   }
 
   /// The steps of a writer.
@@ -93,6 +108,11 @@ package struct PruneModel {
     /// The packs in the index objects that it has read, and those with a mark.
     var view: UInt8 = 0
     var marks: UInt8 = 0
+    /// Whether it has the lease that it had at the beginning: without it, it can write and remove
+    /// nothing.
+    var hasLease = false
+    /// The condemned packs, as it has read them.
+    var sweeps: UInt8 = 0
     /// Whether it has planned, and so condemned packs itself.
     var hasPlanned = false
     var runs: UInt8 = 0
@@ -112,6 +132,9 @@ package struct PruneModel {
     var hasLease: Bool { [.leased, .away, .back].contains(step) || hasLeft }
   }
 
+  /// Whether the condemned object was damaged, and that was repaired.
+  enum Damage: UInt8 { case none, damaged, mended }
+
   enum ReaderStep: UInt8 { case idle, leased, opened, done }
 
   struct State: Hashable {
@@ -121,11 +144,14 @@ package struct PruneModel {
     var condemned: UInt8 = 0
     /// The number of the last condemned object.
     var number: UInt8 = 0
+    var damage = Damage.none
     var hasOldSnapshot = true
     var writers = Writers()
     var prune = Prune()
     var removal = Removal()
     var reader = ReaderStep.idle
+
+    var isPruning: Bool { ![.idle, .done, .dead].contains(prune.step) }
 
     /// Whether a listing of snapshots finds one.
     var isListed: Bool { hasOldSnapshot || writers.contains { $0.step == .committed } }
@@ -161,10 +187,12 @@ package struct PruneModel {
     if state.writers.contains(where: { $0.step == .refused }) { result.fenced += 1 }
     if state.reader == .opened, !state.hasOldSnapshot { result.read += 1 }
     if state.removal.step == .back { result.returned += 1 }
+    if state.damage == .mended { result.mended += 1 }
+    if state.isPruning, !state.prune.hasLease { result.takenOver += 1 }
   }
 
   private func successors(of state: State) -> [State] {
     (0..<writers).flatMap { steps(ofWriter: $0, in: state) } + stepsOfRemoval(in: state)
-      + stepsOfPrune(in: state) + stepsOfReader(in: state)
+      + stepsOfPrune(in: state) + stepsOfReader(in: state) + stepsOfDamage(in: state)
   }
 }

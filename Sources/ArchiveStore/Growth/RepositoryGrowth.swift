@@ -100,7 +100,7 @@ extension Repository {
     unreadable tell: (ByteString, StoreError) -> Void
   ) throws -> RepositoryGrowth {
     var index = PruneIndex()
-    let condemned = try CondemnedObject.allPacks(storage)
+    let condemned = try CondemnedObjects(storage).packs
     let sizes = try RepositoryListing.packSizes(storage)
     let loaded = try LoadedIndex.loadAll(from: storage, cache: cache)
     for object in loaded.objects {

@@ -118,14 +118,19 @@ extension RepositoryCheck {
       report.indexes = objects.count
     }
 
-    /// Loads the lists of condemned packs. Writers refuse a repository with a list that they cannot
-    /// read.
+    /// Loads the lists of condemned packs. A list that no longer exists was removed by a prune.
     private mutating func loadCondemned() throws(StoreError) {
-      for name in inventory.condemned {
+      for id in inventory.condemned {
+        let path = CondemnedObject.path(id)
         do {
-          let object = try CondemnedObject.load(name, from: storage)
-          condemnedPacks.formUnion(object?.packs ?? [])
-        } catch { try note(RepositoryLayout.condemned.appending(name), error) }
+          condemnedPacks.formUnion(try CondemnedObject.load(id, from: storage).packs)
+        } catch {
+          switch error.code {
+          case .missing: continue
+          case .damaged: note("\(path)", error.reason + "; the next backup or prune removes it")
+          default: try note(path, error)
+          }
+        }
       }
     }
 

@@ -52,6 +52,8 @@ public struct PackRepair {
     public internal(set) var packs: [Pack] = []
     /// The number of index objects that were rewritten without the packs.
     public internal(set) var indexes = 0
+    /// The errors of the damaged condemned objects, which were removed.
+    public internal(set) var damagedCondemned: [StoreError] = []
     /// Whether no check has recorded anything.
     public internal(set) var isUnchecked = false
 
@@ -95,7 +97,8 @@ public struct PackRepair {
     _ session: WritingSession, _ right: PruneLease
   ) throws(StoreError) -> Report {
     var plan = try Plan(repository)
-    var report = Report(isUnchecked: plan.isUnchecked)
+    var report = Report(
+      damagedCondemned: session.damagedCondemned, isUnchecked: plan.isUnchecked)
     guard !plan.packs.isEmpty else { return report }
     let writer = try session.makeWriter()
     try salvage(&plan, into: writer)
@@ -151,7 +154,7 @@ extension PackRepair {
     init(_ repository: Repository) throws(StoreError) {
       let storage = repository.storage
       let records = try DamageRecords(storage)
-      let condemned = try CondemnedObject.allPacks(storage)
+      let condemned = try CondemnedObjects(storage).packs
       let loaded = try LoadedIndex.loadAll(from: storage)
       let (sizes, expected) = (try RepositoryListing.packSizes(storage), loaded.packSizes)
       var packs: [Digest: Pack] = [:]

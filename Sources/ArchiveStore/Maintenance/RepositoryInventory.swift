@@ -8,7 +8,7 @@ struct RepositoryInventory: Hashable {
   var indexes: [Digest] = []
   /// Packs with their stored sizes.
   var packs: [Digest: UInt64] = [:]
-  var condemned: [ByteString] = []
+  var condemned: [Digest] = []
   var leases: [ByteString] = []
   var pins: [ByteString] = []
   /// Directories of the layout that do not exist.
@@ -38,7 +38,7 @@ struct RepositoryInventory: Hashable {
         if let status = try storage.status(path) { packs[id] = status.size }
       }
     }
-    condemned = try names(RepositoryLayout.condemned, storage)
+    condemned = try list(RepositoryLayout.condemned, suffix: ".json", storage)
     leases = try names(RepositoryLayout.leases, storage)
     pins = try names(RepositoryLayout.pins, storage)
   }

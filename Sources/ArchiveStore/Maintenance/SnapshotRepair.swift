@@ -49,6 +49,8 @@ public struct SnapshotRepair {
     public internal(set) var repaired = 0
     /// The number of old snapshots that were removed.
     public internal(set) var removed = 0
+    /// The errors of the damaged condemned objects, which were removed.
+    public internal(set) var damagedCondemned: [StoreError] = []
     /// The errors of snapshots that cannot be read. They are not repaired.
     public internal(set) var unreadable: [StoreError] = []
     /// Whether no check has recorded anything.
@@ -86,7 +88,9 @@ public struct SnapshotRepair {
     }
     let found = try check(isStopping)
     let target = Target(session: session, right: right)
-    return try Run(self, found, into: target, isStopping: isStopping).report(tell)
+    var report = try Run(self, found, into: target, isStopping: isStopping).report(tell)
+    report.damagedCondemned = session.damagedCondemned
+    return report
   }
 
   /// Finds what is lost. While the right to remove objects is held, nothing disappears meanwhile

@@ -18,7 +18,7 @@ struct PruneSweep {
     /// Condemned packs that turned out to be needed, and stay.
     var kept: Set<Digest> = []
     /// The condemned objects that a later prune sweeps, and the leases that they wait for.
-    var waiting: [String: [ByteString]] = [:]
+    var waiting: [Digest: [ByteString]] = [:]
   }
 
   init(_ session: WritingSession, _ right: PruneLease, reserve: SpaceReserve) {
@@ -29,7 +29,7 @@ struct PruneSweep {
   /// listed so far need; snapshots that were added since are searched here, after the leases were
   /// checked.
   func run(
-    _ condemned: [String: CondemnedObject], _ needs: inout SnapshotNeeds
+    _ condemned: [Digest: CondemnedObject], _ needs: inout SnapshotNeeds
   ) throws -> Result {
     var result = Result()
     guard try !due(condemned, &result).isEmpty else { return result }
@@ -49,10 +49,10 @@ struct PruneSweep {
 
   /// Returns the condemned objects that every program with a lease has seen. The others wait.
   private func due(
-    _ condemned: [String: CondemnedObject], _ result: inout Result
-  ) throws(StoreError) -> [String: CondemnedObject] {
+    _ condemned: [Digest: CondemnedObject], _ result: inout Result
+  ) throws(StoreError) -> [Digest: CondemnedObject] {
     let leases = try otherLeases()
-    var due: [String: CondemnedObject] = [:]
+    var due: [Digest: CondemnedObject] = [:]
     for (id, object) in condemned {
       let unaware = leases.filter { !$0.seen.contains(id) }.map(\.name)
       if unaware.isEmpty { due[id] = object } else { result.waiting[id] = unaware }
@@ -102,23 +102,5 @@ struct PruneSweep {
 
   private func otherLeases() throws(StoreError) -> [LeaseStatus] {
     try LeaseStatus.all(storage).filter { $0.name != session.lease.path.name }
-  }
-
-  /// Removes leases without a heartbeat for an hour of the storage's clock. A lease is renamed
-  /// first: its program can then commit nothing more, even if it continues at this moment.
-  func removeExpiredLeases() throws(StoreError) {
-    guard let now = try session.lease.now() else { return }
-    for lease in try otherLeases() {
-      let path = RepositoryLayout.leases.appending(lease.name)
-      guard try Lease.isExpired(path, at: now, storage) else { continue }
-      let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
-      do {
-        try storage.rename(path, to: aside)
-      } catch {
-        guard error.code == .missing else { throw error }
-        continue
-      }
-      Lease.remove(aside, storage)
-    }
   }
 }

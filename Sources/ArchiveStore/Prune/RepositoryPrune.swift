@@ -48,6 +48,8 @@ public struct RepositoryPrune {
     public internal(set) var waitingPacks = 0
     /// The leases of these programs.
     public internal(set) var waitingFor: [ByteString] = []
+    /// The errors of damaged condemned objects, which a prune removes and a plan does not.
+    public internal(set) var damagedCondemned: [StoreError] = []
     /// The errors of packs that were to be rewritten and are damaged. They stay.
     public internal(set) var damaged: [StoreError] = []
     /// The number of data blobs that snapshots need and no pack has.
@@ -67,6 +69,7 @@ public struct RepositoryPrune {
     try requireSnapshots(needs)
     var report = Report(plan: plan(for: needs))
     report.snapshots = needs.snapshots
+    report.damagedCondemned = needs.damagedCondemned
     report.take(needs)
     return report
   }
@@ -182,7 +185,7 @@ extension RepositoryPrune {
 
     mutating func report() throws -> Report {
       try reserve.whenFull { () throws(StoreError) in
-        try PruneSweep(session, right, reserve: reserve).removeExpiredLeases()
+        try session.lease.removeExpiredOthers()
       }
       var needs = try prune.needs { [heartbeat, isStopping = prune.isStopping] in
         heartbeat.beat()
@@ -190,6 +193,7 @@ extension RepositoryPrune {
       }
       try prune.requireSnapshots(needs)
       result.snapshots = needs.snapshots
+      result.damagedCondemned = session.damagedCondemned
       try sweep(&needs)
       result.plan = prune.plan(for: needs, besides: session.lease.path.name)
       result.take(needs)
@@ -272,13 +276,13 @@ extension RepositoryPrune {
       let all = packs.sorted()
       for start in stride(from: 0, to: all.count, by: CondemnedObject.maximumPacks) {
         let part = Set(all[start..<min(start + CondemnedObject.maximumPacks, all.count)])
-        let id = Host.randomHex(bytes: 32)
+        let bytes = CondemnedObject(packs: part).encode()
+        let id = Blake2b.hash(bytes)
         try reserve.whenFull { () throws(StoreError) in
           // This program's own lease does not delay the sweep by a later one.
           try session.lease.noteSeen(id)
           guard try right.isHeld() else { throw PruneLease.lost(prune.repository.place) }
-          try session.lease.save(
-            CondemnedObject(packs: part).encode(), as: CondemnedObject.path(id))
+          try session.lease.save(bytes, as: CondemnedObject.path(id))
         }
       }
       needs.condemn(packs)
@@ -287,7 +291,7 @@ extension RepositoryPrune {
 
     /// Sweeps all condemned objects.
     private mutating func sweep(_ needs: inout SnapshotNeeds) throws {
-      let condemned = try CondemnedObject.all(storage)
+      let condemned = try CondemnedObjects(storage).objects
       guard !condemned.isEmpty else { return }
       let swept = try PruneSweep(session, right, reserve: reserve).run(condemned, &needs)
       needs.take(swept)

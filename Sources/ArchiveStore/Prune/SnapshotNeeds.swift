@@ -11,6 +11,8 @@ struct SnapshotNeeds {
   private(set) var packSizes: [Digest: UInt64]
   private let damagedPacks: Set<Digest>
   private var condemned: Set<Digest>
+  /// The errors of damaged condemned objects. The packs that they name count as not condemned.
+  let damagedCondemned: [StoreError]
   /// The trees of the snapshots whose needs are known.
   private var trees: Set<TreeReference> = []
   var search: UsedBlobSearch
@@ -31,7 +33,11 @@ struct SnapshotNeeds {
     (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
     self.removed = removed
     try Self.requireNothingPending(in: repository)
-    condemned = try CondemnedObject.allPacks(repository.storage)
+    let objects = try CondemnedObjects(repository.storage)
+    condemned = objects.packs
+    damagedCondemned = objects.damaged.map {
+      $0.error.hinting("the next backup or prune removes it")
+    }
     damagedPacks = Set(try DamageRecords(repository.storage).packs.keys)
     packSizes = try RepositoryListing.packSizes(repository.storage)
     leases = try repository.leases()

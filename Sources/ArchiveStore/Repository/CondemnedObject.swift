@@ -11,72 +11,123 @@ struct CondemnedObject {
 
   init(packs: Set<Digest>) { self.packs = packs.sorted() }
 
+  /// Returns the stored bytes, whose hash is the id. They are different each time, so that no id is
+  /// used twice.
   func encode() -> [UInt8] {
     let json: JSON = [
       "format": .string(Self.format), "version": 1,
+      "random": .string(Host.randomHex(bytes: 16)),
       "packs": .array(packs.map { .string($0.hex) }),
     ]
     return json.compactBytes + [UInt8(ascii: "\n")]
   }
 
-  /// Returns the id in the name of a condemned object, or nil for another name.
-  static func id(_ name: ByteString) -> String? {
-    guard let text = name.utf8, text.hasSuffix(suffix) else { return nil }
-    return String(text.dropLast(suffix.count))
-  }
-
   /// Returns the path of a condemned object.
-  static func path(_ id: String) -> ObjectPath {
-    RepositoryLayout.condemned.appending(ByteString(id + suffix))
+  static func path(_ id: Digest) -> ObjectPath {
+    RepositoryLayout.condemned.appending(ByteString(id.hex + ".json"))
   }
 
-  private static let suffix = ".json"
-
-  /// Loads a condemned object, or returns nil if it no longer exists, in which case its packs are
-  /// gone as well.
-  static func load(
-    _ name: ByteString, from storage: any Storage
-  ) throws(StoreError) -> CondemnedObject? {
-    let path = RepositoryLayout.condemned.appending(name)
-    do {
-      return try CondemnedObject(
-        try storage.load(path, limit: FormatLimit.contents), object: path.description)
-    } catch {
-      if error.code == .missing { return nil }
-      throw error
+  /// Loads a condemned object.
+  ///
+  /// - Throws: `missing` if it no longer exists, in which case its packs are gone as well, `damaged`
+  ///   if its bytes do not match its id, and `unsupported` for intact bytes in another form.
+  static func load(_ id: Digest, from storage: any Storage) throws(StoreError) -> CondemnedObject {
+    let path = path(id)
+    let bytes = try storage.load(path, limit: FormatLimit.contents)
+    guard Blake2b.hash(bytes) == id else {
+      throw .damaged("\(path)", "its content does not match its id")
     }
+    return try CondemnedObject(bytes, object: "\(path)")
   }
 
-  /// Returns all condemned objects by id.
-  static func all(_ storage: any Storage) throws(StoreError) -> [String: CondemnedObject] {
-    var objects: [String: CondemnedObject] = [:]
-    for name in try storage.listIfPresent(RepositoryLayout.condemned) ?? [] {
-      guard let id = id(name) else { continue }
-      objects[id] = try load(name, from: storage)
-    }
-    return objects
-  }
-
-  /// Returns the packs of all condemned objects.
-  static func allPacks(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
-    Set(try all(storage).values.flatMap(\.packs))
-  }
-
-  init(_ text: [UInt8], object: String) throws(StoreError) {
-    let json: JSON
-    do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }
-    let fields = JSONFields(json: json, object: object)
-    guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
-      throw StoreError(
-        .unsupported, "use", subject: object,
-        reason: "it is not a version 1 list of condemned packs",
-        hint: "use a newer sandboxctl")
-    }
-    packs = try fields.elements("packs") { field throws(StoreError) in
-      guard let id = field.json.string.flatMap({ Digest(hex: $0) }) else {
-        throw fields.fault("packs", "an array of pack ids")
+  /// Decodes the bytes of an intact object. If they have another form, a newer program wrote them.
+  init(_ bytes: [UInt8], object: String) throws(StoreError) {
+    guard let json = try? JSON(parsing: bytes), json["format"]?.string == Self.format,
+      json["version"]?.integer == 1, let list = json["packs"]?.array
+    else { throw Self.unsupported(object) }
+    packs = try list.map { pack throws(StoreError) in
+      guard let id = pack.string.flatMap({ Digest(hex: $0) }) else {
+        throw Self.unsupported(object)
       }
       return id
+    }
+  }
+
+  private static func unsupported(_ object: String) -> StoreError {
+    StoreError(
+      .unsupported, "use", subject: object,
+      reason: "it is not a version 1 list of condemned packs", hint: "use a newer sandboxctl")
+  }
+}
+
+/// All condemned objects of a repository.
+struct CondemnedObjects {
+  /// The ids of the listed objects, including those that were gone when they were read.
+  private(set) var ids: [Digest] = []
+  private(set) var objects: [Digest: CondemnedObject] = [:]
+  /// The errors of the damaged objects, ordered by id. The packs that they name are unknown.
+  private(set) var damaged: [(id: Digest, error: StoreError)] = []
+
+  /// Loads all objects.
+  ///
+  /// - Throws: `unsupported` for an object of a newer version, and failures of the storage.
+  init(_ storage: any Storage) throws(StoreError) {
+    try self.init(try storage.listIfPresent(RepositoryLayout.condemned) ?? [], storage)
+  }
+
+  /// Loads the objects of a listing. Other names are ignored.
+  init(_ names: [ByteString], _ storage: any Storage) throws(StoreError) {
+    ids = names.compactMap { RepositoryLayout.id($0, suffix: ".json") }
+    for id in ids {
+      do {
+        objects[id] = try CondemnedObject.load(id, from: storage)
+      } catch {
+        switch error.code {
+        case .missing: continue
+        case .damaged: damaged.append((id, error))
+        default: throw error
+        }
+      }
+    }
+  }
+
+  /// The packs of all undamaged objects.
+  var packs: Set<Digest> { Set(objects.values.flatMap(\.packs)) }
+}
+
+extension CondemnedObjects {
+  /// Removes the damaged objects that are regular files, so that the packs that they named stay. The
+  /// holder of the lease has not listed index objects and packs yet (docs/repository-format.md,
+  /// "Damaged condemned objects").
+  ///
+  /// - Throws: `StoreError`: `busy` if another program is removing objects, since it may have read
+  ///   the list before it was damaged; `unknownFeature`, `leaseLost`.
+  func removeDamaged(from repository: Repository, by lease: Lease) throws(StoreError) {
+    let (settings, place) = (repository.settings, repository.place)
+    try settings.requireKnown(settings.features.prune, for: "prune", place: place)
+    guard let right = try PruneLease(lease) else {
+      throw PruneLease.taken("remove a damaged list of condemned packs from", place)
+    }
+    defer { right.release() }
+    // A program that lost the right while it slept cannot remove packs without its lease.
+    try lease.removeExpiredOthers()
+    for (id, _) in damaged {
+      guard try lease.storage.status(CondemnedObject.path(id))?.isDirectory == false else {
+        continue
+      }
+      guard try right.isHeld() else { throw PruneLease.lost(place) }
+      try lease.remove(CondemnedObject.path(id))
+    }
+  }
+
+  /// The errors of the damaged objects after these were removed.
+  var removed: [StoreError] {
+    damaged.map { _, error in
+      StoreError(
+        .damaged, error.action, subject: error.subject,
+        reason: "\(error.reason), and it was removed",
+        hint: "nothing is lost: packs without used data stay until the next 'sandboxctl prune'",
+        cause: error.cause)
     }
   }
 }

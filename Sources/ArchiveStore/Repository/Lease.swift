@@ -74,9 +74,9 @@ final class Lease: Sendable {
   }
 
   /// Records that this writer has seen a condemned object and relies on none of its packs.
-  func noteSeen(_ condemned: String) throws(StoreError) {
+  func noteSeen(_ condemned: Digest) throws(StoreError) {
     try explained { () throws(StoreError) in
-      try storage.touch(path.appending(ByteString("seen-" + condemned)))
+      try storage.touch(path.appending(ByteString("seen-" + condemned.hex)))
     }
   }
 
@@ -190,6 +190,25 @@ extension Lease {
       return false
     }
     return now.since(last) > patience
+  }
+
+  /// Removes leases of other programs without a heartbeat for an hour of the storage's clock. A
+  /// lease is renamed first: its program can then commit and remove nothing more, even if it
+  /// continues at this moment.
+  func removeExpiredOthers() throws(StoreError) {
+    guard let now = try now() else { return }
+    for other in try LeaseStatus.all(storage) where other.name != path.name {
+      let path = RepositoryLayout.leases.appending(other.name)
+      guard try Self.isExpired(path, at: now, storage) else { continue }
+      let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+      do {
+        try storage.rename(path, to: aside)
+      } catch {
+        guard error.code == .missing else { throw error }
+        continue
+      }
+      Self.remove(aside, storage)
+    }
   }
 
   /// The current time by the storage's clock: that of a heartbeat that is written now. Returns nil

@@ -1,3 +1,4 @@
+internal import Codecs
 public import SystemIO
 
 /// A lease as other programs see it: a program that changes the repository, or reads much of it.
@@ -14,7 +15,7 @@ public struct LeaseStatus: Sendable, Hashable {
   /// Whether the program holds the right to remove objects.
   public let removesObjects: Bool
   /// The ids of the condemned objects that the program has seen.
-  let seen: Set<String>
+  let seen: Set<Digest>
 
   private static let seenPrefix = "seen-"
 
@@ -28,7 +29,7 @@ public struct LeaseStatus: Sendable, Hashable {
       let path = RepositoryLayout.leases.appending(name)
       guard let signs = try signs(of: path, storage) else { continue }
       let seen = signs.compactMap { sign in
-        sign.utf8.flatMap { $0.hasPrefix(seenPrefix) ? String($0.dropFirst(5)) : nil }
+        sign.utf8.flatMap { $0.hasPrefix(seenPrefix) ? Digest(hex: $0.dropFirst(5)) : nil }
       }
       let owner = signs.lazy.compactMap { Owner($0) }.first
       leases.append(

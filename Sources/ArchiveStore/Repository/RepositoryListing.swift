@@ -11,8 +11,10 @@ internal import SystemIO
 /// Missing directories are created, so that a failure is known before the first object is written.
 struct RepositoryListing {
   var condemnedPacks: Set<Digest> = []
-  /// Whether there was any condemned object.
+  /// Whether there was any condemned object, except damaged ones.
   var hasCondemned = false
+  /// The errors of the damaged condemned objects, which were removed.
+  var damagedCondemned: [StoreError] = []
   var indexes: [Digest] = []
   /// The packs that exist with the size in the index.
   var packs: Set<Digest> = []
@@ -22,16 +24,20 @@ struct RepositoryListing {
   /// The directories that do not exist.
   private var missing: [ObjectPath] = []
 
-  /// Starts to list for a writer, and records each condemned object in its lease. The index must be
-  /// read before `finish` is called.
-  init(_ storage: any Storage, lease: Lease) throws(StoreError) {
-    for name in try names(RepositoryLayout.condemned, storage) {
-      guard let id = CondemnedObject.id(name) else { continue }
-      hasCondemned = true
-      guard let object = try CondemnedObject.load(name, from: storage) else { continue }
-      condemnedPacks.formUnion(object.packs)
-      try lease.noteSeen(id)
+  /// Starts to list for a writer, and records each condemned object in its lease. Damaged ones are
+  /// removed. The index must be read before `finish` is called.
+  init(_ repository: Repository, lease: Lease) throws(StoreError) {
+    let storage = repository.storage
+    var condemned = try CondemnedObjects(try names(RepositoryLayout.condemned, storage), storage)
+    if !condemned.damaged.isEmpty {
+      try condemned.removeDamaged(from: repository, by: lease)
+      damagedCondemned = condemned.removed
+      condemned = try CondemnedObjects(storage)
+      if let (_, error) = condemned.damaged.first { throw error }
     }
+    hasCondemned = !condemned.ids.isEmpty
+    condemnedPacks = condemned.packs
+    for id in condemned.objects.keys.sorted() { try lease.noteSeen(id) }
     damagedPacks = Set(try DamageRecords(storage).packs.keys)
     indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))
   }

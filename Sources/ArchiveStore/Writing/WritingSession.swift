@@ -21,6 +21,9 @@ public final class WritingSession: Sendable {
   /// host has an intact copy of the object.
   public let damagedIndexes: [StoreError]
 
+  /// The errors of the damaged condemned objects, which were removed.
+  public let damagedCondemned: [StoreError]
+
   let cache: IndexCache?
   let lease: Lease
   let status: RunStatus
@@ -52,12 +55,13 @@ public final class WritingSession: Sendable {
     let storage = repository.storage
     let workers = max(1, workers)
     lease = try Lease(storage)
-    var started = try RepositoryListing(storage, lease: lease)
+    var started = try RepositoryListing(repository, lease: lease)
     cache?.invalidateVerification()
     let objects = try LoadedIndex.load(started.indexes, from: storage, cache: cache)
     try started.finish(storage, indexed: objects.packSizes)
     let listing = started
     damagedIndexes = objects.faults.map(\.error)
+    damagedCondemned = listing.damagedCondemned
     self.repository = repository
     self.cache = cache
     canRelyOnLists = !listing.hasCondemned

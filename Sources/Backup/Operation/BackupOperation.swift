@@ -49,7 +49,7 @@ package struct BackupOperation {
       let (last, run) = try readAll(into: session, state: state, earlier: earlier)
       var report = BackupReport()
       report.remarks = state.remarks
-      report.damagedIndexes = session.damagedIndexes
+      report.damagedObjects = session.damagedCondemned + session.damagedIndexes
       let tree = try last.storeAbove(run)
       last.fill(&report, from: run, since: start)
       try last.finish(with: tree, of: run, after: earlier, report: &report)

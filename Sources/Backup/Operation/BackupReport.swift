@@ -23,8 +23,9 @@ package struct BackupReport: Sendable {
   package internal(set) var databases: [DatabaseRecord] = []
   /// Remarks that concern no single path.
   package internal(set) var remarks: [String] = []
-  /// Damaged index objects of the repository: blobs that only these list were stored again.
-  package internal(set) var damagedIndexes: [StoreError] = []
+  /// Damaged index objects of the repository, of which the blobs that only these list were stored
+  /// again, and damaged condemned objects, which were removed.
+  package internal(set) var damagedObjects: [StoreError] = []
   /// The number of files that were opened.
   package internal(set) var opened = 0
   /// Whether no snapshot was written because it would equal the source's last one.

@@ -22,7 +22,7 @@ extension DeviceFinder {
   /// - Throws: `system` if the directory cannot be read.
   package func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
     do throws(SystemError) {
-      let directory = try Directory.open(path: try Host.realPath(place))
+      let directory = try Directory.open(resolved: try Host.realPath(place))
       let own = candidates(at: directory)
       if !own.isEmpty { return own }
       var found: [DeviceCandidate] = []

@@ -42,7 +42,7 @@ package struct DeviceFinder: Sendable {
   package func find(_ root: ByteString) throws(ModelError) -> Device {
     do {
       let real = try Host.realPath(root)
-      let directory = try Directory.open(path: real)
+      let directory = try Directory.open(resolved: real)
       let device = try device(in: directory, try place(of: directory, asked: root), asked: root)
       return layout == nil ? device.noting(others: Self.layouts(of: directory)) : device
     } catch let error as SystemError {
@@ -59,17 +59,19 @@ package struct DeviceFinder: Sendable {
   ) throws -> Device {
     switch place {
     case .coreSimulator(let place): CoreSimulatorFinder.device(in: directory, place, for: self)
-    case .flatpakApps: FlatpakFinder.device(in: directory, home: try home(of: asked), for: self)
+    case .flatpakApps:
+      FlatpakFinder.device(in: directory, home: try home(of: directory, asked), for: self)
     case .flatpakHome: try FlatpakFinder.device(inHome: directory, for: self)
     case .snapDirectory:
       SnapFinder.device(
         in: directory,
-        home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]),
+        home: try home(of: directory, asked, above: ["snap"])
+          ?? home(of: directory, asked, above: [".snap", "data"]),
         for: self)
     case .snapHome(let name): try SnapFinder.device(inHome: directory, name, for: self)
     case .macOSHome: MacOSFinder.device(in: directory, for: self)
     case .macOSContainers(let home):
-      MacOSFinder.device(in: try Directory.open(path: home), for: self)
+      MacOSFinder.device(in: try Directory.open(resolved: home), for: self)
     case .folder: plain(directory.path)
     }
   }
@@ -98,19 +100,34 @@ package struct DeviceFinder: Sendable {
 
   /// Returns the home directory that contains a layout's directory, or nil if there is none.
   ///
+  /// The path is resolved again here. If a link in it was exchanged since the directory was opened,
+  /// it would lead to the home directory of another user, whose data would become part of the device:
+  /// so the directory must be found below the home directory as well.
+  ///
   /// - Parameter directories: The names from the home directory to the layout's directory.
-  func home(
-    of asked: ByteString, above directories: [ByteString] = [".var", "app"]
+  private func home(
+    of directory: borrowing Directory, _ asked: ByteString,
+    above directories: [ByteString] = FlatpakFinder.directories
   ) throws(SystemError) -> ByteString? {
+    let identity = try directory.status().identity
     let absolute = asked.isAbsolute ? asked : (Host.workingDirectory() ?? "/").appending(asked)
     for path in [absolute, try Host.realPath(asked)] {
-      let parts = path.components.filter { $0 != "." }
-      guard parts.suffix(directories.count) == directories[...], !parts.contains("..") else {
-        continue
-      }
-      return try Host.realPath(Self.path(parts.dropLast(directories.count)))
+      guard let above = Self.directory(above: directories, at: path) else { continue }
+      let home = try Host.realPath(above)
+      let found = try Directory.open(resolved: home).statusFollowing(
+        ByteString(joining: directories))
+      guard found.identity == identity else { throw SystemError.replaced(asked) }
+      return home
     }
     return nil
+  }
+
+  /// Returns the directory whose descendant of the given names is at a path, or nil if the path does
+  /// not end with them. No link is resolved.
+  static func directory(above names: [ByteString], at path: ByteString) -> ByteString? {
+    let parts = path.components.filter { $0 != "." }
+    guard parts.suffix(names.count) == names[...], !parts.contains("..") else { return nil }
+    return Self.path(parts.dropLast(names.count))
   }
 
   /// Returns the root of the system to which a home directory belongs, or nil if the path does not

@@ -101,10 +101,14 @@ extension FlatpakFinder {
     return home.appending(".local/share/flatpak")
   }
 
-  /// Returns the directory of a user's overrides, given the directory `.var/app` of the home
-  /// directory, or nil for other directories.
+  /// The names from a home directory to that of the apps' data.
+  static let directories: [ByteString] = [".var", "app"]
+
+  /// Returns the directory of a user's overrides, given the path of the home directory's `.var/app`
+  /// without links, or nil for other directories. The path is not resolved again: a link that was
+  /// added since would lead elsewhere.
   static func overrides(ofAppsIn root: ByteString) -> ByteString? {
-    guard let home = try? DeviceFinder().home(of: root) else { return nil }
+    guard let home = DeviceFinder.directory(above: directories, at: root) else { return nil }
     return installation(of: home).appending("overrides")
   }
 }

@@ -61,6 +61,28 @@ extension Directory {
     }
   }
 
+  /// Preserves the entry at a name by `preserve` before a new entry of a kind is moved there. Repeats
+  /// this if another entry has appeared since, which the rename that follows would replace.
+  ///
+  /// - Parameter preserve: whether the entry has to leave the name, because only one of the two is a
+  ///   directory.
+  /// - Returns: whether the name still has the preserved entry.
+  /// - Throws: an error if the entry that has appeared was replaced as well, and any error of
+  ///   `preserve`.
+  package func preservePresent(
+    _ name: ByteString, for kind: FileKind,
+    _ preserve: (_ leaving: Bool) throws(SystemError) -> Void
+  ) throws(SystemError) -> Bool {
+    var kept: FileIdentity?
+    for _ in 0..<3 {
+      guard let present = try statusIfPresent(name) else { return false }
+      if present.identity == kept { return true }
+      try preserve((present.kind == .directory) != (kind == .directory))
+      kept = present.identity
+    }
+    throw SystemError.replaced(path.appending(name))
+  }
+
   /// Preserves an entry before its name is reused. A file or symbolic link gets a second name in
   /// `directory`, so that its own name always exists; a directory, or an entry that only has to go
   /// (`leaving`), is moved there. If the name is taken, a number is appended. Returns the name in

@@ -56,26 +56,12 @@ package final class StepRunner {
     guard let staged = try staged(step, source) else { return false }
     let target = try cursor(step.root)
     try target.withDirectory(above) { parent throws(SystemError) in
-      try preservePresent(step, parent, for: staged.kind)
+      _ = try parent.preservePresent(step.name, for: staged.kind) { leaving throws(SystemError) in
+        try preserve(step, parent, leaving: leaving)
+      }
       try fill(step, from: source, in: parent)
     }
     return true
-  }
-
-  /// Preserves the present entry. Repeats this if another entry has appeared since, which the
-  /// rename that follows would replace.
-  private func preservePresent(
-    _ step: JournalStep, _ parent: borrowing Directory, for kind: FileKind
-  ) throws(SystemError) {
-    var kept: FileIdentity?
-    for _ in 0..<3 {
-      guard let present = try parent.statusIfPresent(step.name), present.identity != kept else {
-        return
-      }
-      try preserve(step, parent, leaving: (present.kind == .directory) != (kind == .directory))
-      kept = present.identity
-    }
-    throw SystemError.replaced(parent.path.appending(step.name))
   }
 
   /// Whether the new entry of a step is still staged.

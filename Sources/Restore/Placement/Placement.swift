@@ -47,17 +47,20 @@ package struct Placement: ~Copyable {
       }
       if !run.findings.isUnmade(number), !databaseMembers.contains(number) {
         if isStopping() { throw interruption() }
+        var mustStay = false
         do throws(SystemError) {
-          try place(number)
-          placed += 1
+          mustStay = try hasChanged(number)
+          if !mustStay {
+            try place(number)
+            placed += 1
+          }
         } catch {
           // A new target is placed by one rename: without it, nothing is restored.
           if plan.target.name != nil { throw OperationError(error) }
           try run.note(number, error)
-          for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
-            run.findings.skip(below)
-          }
+          skip(below: number)
         }
+        if mustStay { try keep(number) }
       }
       number = plan.tree.end(of: number)
     }
@@ -74,6 +77,36 @@ package struct Placement: ~Copyable {
       "the restore was interrupted: \(placed) of at most \(all) entries are restored, each of them "
         + "completely",
       hint: "run the same command again to restore the others")
+  }
+
+  /// Whether the existing entry, which is not kept anywhere, is another one than at the plan, or was
+  /// written since. One that is gone cannot be lost.
+  private mutating func hasChanged(_ number: Int) throws(SystemError) -> Bool {
+    guard trash == nil, let planned = plan.tree.existing(number) else { return false }
+    let name = plan.tree.name(number)
+    return try target.withDirectory(of: number) { directory throws(SystemError) in
+      try directory.statusIfPresent(name).map { PlannedTree.Existing($0) != planned } ?? false
+    }
+  }
+
+  private static let changedReason =
+    "the existing entry changed after the restore was planned, and is kept"
+
+  /// Keeps an existing entry that has changed.
+  private func keep(_ number: Int) throws(OperationError) {
+    guard plan.target.name == nil else {
+      throw OperationError(
+        .failed, "cannot restore '\(plan.shownPath(number))': \(Self.changedReason)",
+        hint: "run the same command again to replace it")
+    }
+    run.findings.fail(number, Self.changedReason)
+    skip(below: number)
+  }
+
+  private func skip(below number: Int) {
+    for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
+      run.findings.skip(below)
+    }
   }
 
   private mutating func place(_ number: Int) throws(SystemError) {
@@ -101,17 +134,24 @@ package struct Placement: ~Copyable {
     keepingIn trash: TrashDirectory?
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
+    var isThere = entry.action == .replace
     if entry.isMovedAside {
-      try to.linkAside(name, as: tree.asideName(number))
-    } else if entry.action == .replace, let trash {
+      let aside = tree.asideName(number)
+      isThere = try to.preservePresent(name, for: entry.kind) { _ throws(SystemError) in
+        try to.linkAside(name, as: aside)
+      }
+    } else if isThere, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
-      try trash.preserve(name, of: to, at: directory, leaving: entry.changesKind)
+      isThere = try to.preservePresent(name, for: entry.kind) { leaving throws(SystemError) in
+        try trash.preserve(name, of: to, at: directory, leaving: leaving)
+      }
+    } else if entry.changesKind {
+      return try from.swap(name, in: to)
     }
-    switch (entry.action, entry.changesKind) {
-    case (.replace, true):
-      if trash == nil { try from.swap(name, in: to) } else { try from.add(name, to: to) }
-    case (.replace, false): try from.rename(name, to: name, in: to)
-    default: try from.add(name, to: to)
+    if isThere {
+      try from.rename(name, to: name, in: to)
+    } else {
+      try from.add(name, to: to)
     }
   }
 
@@ -132,6 +172,10 @@ package struct Placement: ~Copyable {
         continue
       }
       if isStopping() { throw interruption() }
+      if keepsChanged(database) {
+        staying.insert(number)
+        continue
+      }
       let moves = steps.moves(of: number)
       do throws(StepRunner.Failure) {
         _ = try runner.applyAll(moves.map(\.step))
@@ -146,6 +190,19 @@ package struct Placement: ~Copyable {
         remove(name, of: database)
       }
     }
+  }
+
+  /// Whether a database is kept because one of its files has changed.
+  private mutating func keepsChanged(_ database: RestorePlan.Database) -> Bool {
+    // A file that cannot be examined cannot be replaced either, which is reported then.
+    var changed: [Int] = []
+    for member in database.members where (try? hasChanged(member)) == true {
+      changed.append(member)
+    }
+    if changed.isEmpty { return false }
+    for member in changed { run.findings.fail(member, Self.changedReason) }
+    run.findings.fail(database)
+    return true
   }
 
   /// Removes a replaced file after its database is in place.

@@ -68,7 +68,29 @@ package struct PlannedTree: Sendable {
     var generated: [UInt8]?
   }
 
+  /// An existing entry that is to be replaced: which one it is, and its content as far as size and
+  /// time show it. Not its change time, since each hard link that is removed changes it.
+  struct Existing: Hashable, Sendable, BitwiseCopyable {
+    private let value: Int
+
+    init(_ status: FileStatus) {
+      var hasher = Hasher()
+      hasher.combine(status.kind)
+      hasher.combine(status.identity)
+      hasher.combine(status.size)
+      hasher.combine(status.modified)
+      value = hasher.finalize()
+    }
+  }
+
+  private struct ExistingRow: Sendable, BitwiseCopyable {
+    let number: UInt32
+    let existing: Existing
+  }
+
   package var entries = SpillableArray<Entry>()
+  /// Ordered by the entries' numbers.
+  private var existing = SpillableArray<ExistingRow>()
   private(set) var details: [Detail] = []
   private(set) var pieces = SpillableArray<Piece>()
   private var names = SpillableArray<UInt8>()
@@ -121,6 +143,23 @@ package struct PlannedTree: Sendable {
     }
     details.append(detail)
     return UInt32(details.count - 1)
+  }
+
+  /// Records the existing entry that an entry may replace. The numbers must ascend.
+  mutating func note(_ existing: Existing, of number: Int) {
+    self.existing.append(ExistingRow(number: UInt32(number), existing: existing))
+  }
+
+  /// Returns the existing entry that an entry replaces, as it was at the plan, or nil if none was
+  /// recorded.
+  func existing(_ number: Int) -> Existing? {
+    var (low, high) = (0, existing.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if existing[middle].number < number { low = middle + 1 } else { high = middle }
+    }
+    guard low < existing.count, existing[low].number == number else { return nil }
+    return existing[low].existing
   }
 
   /// Marks an entry as a hard link to an earlier one; its content is not read.

@@ -13,6 +13,8 @@ struct EntryDecider {
     var isMovedAside = false
     /// The contents of a directory that a file replaces.
     var replacedDirectory: RestoreTotals?
+    /// The existing entry, unless it may be replaced even if it changes.
+    var existing: PlannedTree.Existing?
     /// The identity of the existing file, if it is kept.
     var identity: FileIdentity?
   }
@@ -20,6 +22,7 @@ struct EntryDecider {
   private let reader: RepositoryReader
   private let request: RestoreRequest
   private let mode: OverwriteMode
+  private let notesExisting: Bool
   /// The proof that unchanged files have the stored content; nil if it is not required.
   var proof: ContentProof?
 
@@ -27,6 +30,8 @@ struct EntryDecider {
     self.reader = reader
     self.request = request
     mode = request.overwrite ?? .always
+    // A device's trash keeps replaced entries.
+    notesExisting = request.rules == nil && mode != .always
   }
 
   /// Decides about an entry by the existing one in the target's directory at a depth.
@@ -53,6 +58,7 @@ struct EntryDecider {
       return (status, action)
     }
     guard let (status, action) = found ?? nil else { return Decision(action: .create) }
+    let existing = notesExisting ? PlannedTree.Existing(status) : nil
     switch (entry.node.kind == .directory, status.kind == .directory) {
     case (true, true):
       proof?.enter(status, at: depth)
@@ -61,15 +67,17 @@ struct EntryDecider {
       try target.ladder?.descend(name)
       return Decision(action: action, isMerged: true)
     case (false, false):
-      return Decision(action: action, identity: action == .same ? status.identity : nil)
+      return Decision(
+        action: action, existing: existing, identity: action == .same ? status.identity : nil)
     case (true, false):
       guard action == .replace else { throw PresentTarget.Conflict.kept(status.kind) }
-      return Decision(action: .replace, changesKind: true)
+      return Decision(action: .replace, changesKind: true, existing: existing)
     case (false, true):
       guard action == .replace else { throw PresentTarget.Conflict.kept(status.kind) }
       return Decision(
         action: .replace, changesKind: true,
-        replacedDirectory: try target.totals(ofReplaced: name, deletes: request.deletes))
+        replacedDirectory: try target.totals(ofReplaced: name, deletes: request.deletes),
+        existing: existing)
     }
   }
 

@@ -78,6 +78,9 @@ struct PlanDraft: ~Copyable {
     let number = plan.tree.append(
       entry, named: name, parent: directory, action: decision.action, hasMetadata: hasMetadata,
       mayBeRestored: mode == .ifNewer && decision.action == .leave)
+    if let existing = decision.existing, decision.action == .replace || decision.action == .leave {
+      plan.tree.note(existing, of: number)
+    }
     let (isMerged, changesKind) = (decision.isMerged, decision.changesKind)
     let isMovedAside = decision.isMovedAside
     plan.tree.update(number) { planned in

@@ -39,7 +39,7 @@ extension BackupCommand {
         if let databases { try console.result(databases) }
         tellOfTheDevice(console)
       }
-      if let report { console.warn(of: report.damagedIndexes) }
+      if let report { console.warn(of: report.damagedObjects) }
       console.remarks(
         report?.unreadable ?? plan.unreadable, as: .warning("not in the snapshot: "),
         all: listsAll, text: places.text)
@@ -250,7 +250,7 @@ extension BackupReport {
       "new_blobs": .integer(Int64(clamping: statistics?.newBlobs ?? 0)),
       "seconds": .double(seconds), "unreadable": RealPaths(plan.device).json(unreadable),
       "warnings": RealPaths(plan.device).json(warnings),
-      "remarks": .array((remarks + damagedIndexes.map(\.description)).map { .string($0) }),
+      "remarks": .array((remarks + damagedObjects.map(\.description)).map { .string($0) }),
       "same_disk": .bool(isOnSameDisk),
     ]
     var stream = JSONStream(head.members ?? [])

@@ -118,6 +118,7 @@ struct PruneOptions: ParsableArguments {
     } else if !output.quiet {
       for line in report.lines(isDry: isDry) { try console.result(line) }
     }
+    console.warn(of: report.damagedCondemned)
     for error in report.damaged { console.warning("\(error); the pack was not rewritten") }
     if report.lostBlobs > 0 {
       console.warning("snapshots need \(Sizes.count(report.lostBlobs, "blob")) that no pack has")

@@ -53,6 +53,7 @@ extension RepairCommand {
         ).run { try show($0, console) }
       }
       try summarize(report, console)
+      console.warn(of: report.damagedCondemned)
       for error in report.unreadable { console.warning(error.description) }
       hint(report, console)
       return report.isIdle ? .done : .damaged

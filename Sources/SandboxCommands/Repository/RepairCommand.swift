@@ -149,6 +149,7 @@ extension RepairCommand {
       } else if !output.quiet {
         for line in report.lines(isDry: dryRun) { try console.result(line) }
       }
+      console.warn(of: report.damagedCondemned)
       hint(report, console)
       return report.lostBlobs == 0 ? .done : .damaged
     }
