@@ -43,6 +43,13 @@ import Testing
     let members = try TarReader.members(of: archive)
     #expect(members.map(\.member.path) == Self.names)
     #expect(members.map(\.content) == Self.names.indices.map { Array("content \($0)".utf8) })
+    #expect(try TarReader.headers(in: archive.span) == members.map(\.member))
+  }
+
+  @Test func truncatedContentIsRefused() throws {
+    let archive = Array(try Self.archive([[0x61]]).prefix(515))
+    #expect(throws: CodecError.self) { try TarReader.headers(in: archive.span) }
+    #expect(throws: CodecError.self) { try TarReader.members(of: archive) }
   }
 
   @Test(arguments: ["tar", "bsdtar"], ["C", "C.UTF-8"])

@@ -5,8 +5,8 @@ internal import SystemIO
 struct PackFrames: ~Copyable {
   /// A frame with used blobs, which match their hashes.
   struct Frame {
-    let stored: [UInt8]
-    let plain: [UInt8]
+    fileprivate(set) var stored: [UInt8]
+    fileprivate(set) var plain: [UInt8]
     /// The number of blobs in it.
     let blobs: Int
     let used: [BlobRecord]
@@ -19,6 +19,9 @@ struct PackFrames: ~Copyable {
   private var records: [BlobRecord] = []
   private var nextFrame = 0
   private var nextRecord = 0
+  /// The buffers of frames that were passed back.
+  private var stored: [UInt8] = []
+  private var plain: [UInt8] = []
 
   init(_ storage: any Storage) throws(StoreError) {
     self.storage = storage
@@ -51,19 +54,30 @@ struct PackFrames: ~Copyable {
     return nil
   }
 
+  /// Takes back a frame that is no longer needed, so that its memory is reused.
+  mutating func reuse(_ frame: inout Frame) {
+    swap(&stored, &frame.stored)
+    swap(&plain, &frame.plain)
+  }
+
   private mutating func read(
     _ location: FrameLocation, number: Int, blobs: Int, used: [BlobRecord]
   ) throws(StoreError) -> Frame {
-    let stored = try storage.load(path, offset: location.offset, count: Int(location.stored))
-    var plain: [UInt8] = []
+    var frame = Frame(stored: [], plain: [], blobs: blobs, used: used)
+    reuse(&frame)
+    try storage.load(
+      path, offset: location.offset, count: Int(location.stored), into: &frame.stored)
+    let compressed = frame.stored
+    frame.plain.removeAll(keepingCapacity: true)
     do {
-      try decompressor.decompress(stored.span, limit: Int(location.plain), appendingTo: &plain)
+      try decompressor.decompress(
+        compressed.span, limit: Int(location.plain), appendingTo: &frame.plain)
     } catch { throw .codec(error, "\(path), frame \(number)") }
-    for (record, digest) in zip(used, Blake2b.hash(used.map(\.place), of: plain.span))
+    for (record, digest) in zip(used, Blake2b.hash(used.map(\.place), of: frame.plain.span))
     where digest != record.digest {
       throw .damaged("\(path)", "frame \(number) holds other bytes at the location of \(record.id)")
     }
-    return Frame(stored: stored, plain: plain, blobs: blobs, used: used)
+    return frame
   }
 }
 
@@ -102,17 +116,20 @@ extension PackFrames.Frame {
 
   /// Returns the members with the ranges of their contents.
   private func members() throws(StoreError) -> [(TarMember, Range<Int>)] {
-    var members: [(TarMember, Range<Int>)] = []
-    var offset = 0
     let limits = TarReader.Limits(contentSize: plain.count, totalSize: plain.count)
-    do throws(CodecError) {
-      try TarReader.forEach(in: plain.span, limits: limits) { member, content in
-        let start = offset + member.headerSize
-        members.append((member, start..<(start + content.count)))
-        offset += member.encodedSize
+    let headers: [TarMember]
+    do { headers = try TarReader.headers(in: plain.span, limits: limits) } catch {
+      throw .codec(error, "a frame")
+    }
+    var offset = 0
+    return try headers.map { member throws(StoreError) in
+      let start = offset + member.headerSize
+      offset += member.encodedSize
+      guard start + member.contentSize <= plain.count else {
+        throw .damaged("a frame", "a member's content ends early")
       }
-    } catch { throw .codec(error, "a frame") }
-    return members
+      return (member, start..<(start + member.contentSize))
+    }
   }
 
   /// Passes the runs of adjacent blobs of a member as parts of its file.

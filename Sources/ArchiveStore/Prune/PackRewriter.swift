@@ -37,7 +37,8 @@ final class PackRewriter: Sendable {
   ) {
     (self.session, self.search, self.right) = (session, search, right)
     (self.counters, self.isStopping) = (counters, isStopping)
-    queue = Mutex(packs.reversed())
+    // The largest first, so that the threads end at the same time.
+    queue = Mutex(packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) })
     counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.size })
   }
 
@@ -87,9 +88,10 @@ final class PackRewriter: Sendable {
     guard try right.isHeld() else { throw PruneLease.lost(session.repository.place) }
     do throws(StoreError) {
       try reader.open(pack.id, size: pack.size)
-      while let frame = try reader.next(where: isUsed(in: pack.id)) {
+      while var frame = try reader.next(where: isUsed(in: pack.id)) {
         try store(frame, writer)
         counters.didHandle(bytes: UInt64(frame.stored.count))
+        reader.reuse(&frame)
       }
     } catch {
       guard error.kind == .damaged else { throw error }

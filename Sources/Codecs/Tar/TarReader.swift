@@ -36,10 +36,22 @@ internal import CArchive
   ) throws(CodecError) {
     try unsafe bytes.withUnsafeBytes { (buffer) throws(CodecError) in
       var reader = try unsafe TarReader(buffer, limits)
-      while let (member, content) = try reader.next() {
-        try body(member, content)
+      while let member = try reader.next() {
+        try body(member, try reader.content(member.contentSize))
       }
     }
+  }
+
+  /// Returns all members in the order of the archive, without copying their content.
+  public static func headers(
+    in bytes: Span<UInt8>, limits: Limits = Limits()
+  ) throws(CodecError) -> [TarMember] {
+    var members: [TarMember] = []
+    try unsafe bytes.withUnsafeBytes { (buffer) throws(CodecError) in
+      var reader = try unsafe TarReader(buffer, limits)
+      while let member = try reader.next() { members.append(member) }
+    }
+    return members
   }
 
   /// Returns all members with their content, in the order of the archive.
@@ -69,7 +81,7 @@ internal import CArchive
 
   deinit { unsafe archive_read_free(archive) }
 
-  private mutating func next() throws(CodecError) -> (TarMember, [UInt8])? {
+  private mutating func next() throws(CodecError) -> TarMember? {
     var entry: OpaquePointer?
     let status = unsafe archive_read_next_header(archive, &entry)
     if status == ARCHIVE_EOF { return nil }
@@ -81,7 +93,7 @@ internal import CArchive
     }
     let member = try unsafe Self.member(entry)
     try admit(member.contentSize)
-    return (member, try content(member.contentSize))
+    return member
   }
 
   private static func member(_ entry: OpaquePointer) throws(CodecError) -> TarMember {
