@@ -35,6 +35,8 @@ let package = Package(
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CBlake2b"),
+    // `#embed` is C23.
+    .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-std=c23"])]),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: optimized + strict),
     .target(
       name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CSodium", "CYAML", "CZstd"],
@@ -48,22 +50,21 @@ let package = Package(
       name: "PolicyEngine", dependencies: ["Codecs", "SandboxModel"],
       swiftSettings: optimized + common),
     .target(
-      name: "BuiltinPolicies", path: "policies", exclude: ["policy.schema.json"],
-      resources: [
-        .embedInCode("common.yaml"), .embedInCode("apple.yaml"), .embedInCode("ios.yaml"),
-        .embedInCode("flatpak.yaml"), .embedInCode("macos.yaml"), .embedInCode("snap.yaml"),
-        .embedInCode("everything.yaml"),
+      name: "BuiltinPolicies", dependencies: ["CEmbedded"], path: "policies",
+      exclude: [
+        "apple.yaml", "common.yaml", "everything.yaml", "flatpak.yaml", "ios.yaml", "macos.yaml",
+        "policy.schema.json", "snap.yaml",
       ],
       swiftSettings: optimized + common),
     .target(
-      name: "RecoverScript", path: "Tools",
+      name: "RecoverScript", dependencies: ["CEmbedded"], path: "Tools",
       exclude: [
         "check-imports.py", "check-labels.py", "check-man.sh", "check-sizes.py", "check-words.py",
-        "deps.sh", "make-man.py", "readme-tour.py", "run-tests.py", "scale.py", "scale_growth.py",
-        "scale_index.py", "scale_memory.py", "soak.py", "soak_databases.py", "soak_prune.py",
-        "soak_trees.py", "structure.py", "tour.sh",
+        "deps.sh", "make-man.py", "readme-tour.py", "recover.py", "run-tests.py", "scale.py",
+        "scale_growth.py", "scale_index.py", "scale_memory.py", "soak.py", "soak_databases.py",
+        "soak_prune.py", "soak_trees.py", "structure.py", "tour.sh",
       ],
-      resources: [.embedInCode("recover.py")], swiftSettings: optimized + common),
+      swiftSettings: optimized + common),
     .target(
       name: "ArchiveStore", dependencies: ["Codecs", "RecoverScript", "SystemIO"],
       swiftSettings: optimized + common),

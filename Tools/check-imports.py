@@ -19,6 +19,7 @@ EVERYWHERE = {"Swift", "Synchronization"}
 LIBC = {"Glibc", "Musl", "CLinux"}
 C_LIBRARIES = {"CArchive", "CSodium", "CYAML", "CZstd"}
 OWN_C = {"CBlake2b"}
+EMBEDDED = {"CEmbedded"}
 
 VALUES = {"Codecs", "SandboxModel", "SystemIO"}
 # What a module that works on scanned devices builds on.
@@ -30,8 +31,8 @@ ALLOWED = {
     "Codecs": C_LIBRARIES | OWN_C | {"Glibc"},
     "SandboxModel": {"Codecs", "SystemIO"},
     "PolicyEngine": {"Codecs", "SandboxModel"},
-    "BuiltinPolicies": set(),
-    "RecoverScript": set(),
+    "BuiltinPolicies": EMBEDDED,
+    "RecoverScript": EMBEDDED,
     "ArchiveStore": {"Codecs", "RecoverScript", "SystemIO"},
     "DatabaseCapture": {"Codecs", "SystemIO"},
     "SampleDevice": {"Codecs", "SandboxModel", "SystemIO"},
@@ -57,7 +58,7 @@ ALLOWED = {
 OUTSIDE = {"policies": "BuiltinPolicies", "Tools": "RecoverScript"}
 
 # C modules, which import nothing.
-OF_C = C_LIBRARIES | OWN_C | {"CLinux"}
+OF_C = C_LIBRARIES | OWN_C | EMBEDDED | {"CLinux"}
 
 IMPORT = re.compile(
     r"""^\s*

@@ -1,3 +1,5 @@
+internal import CEmbedded
+
 /// The built-in policy files, which are in this directory.
 package enum BuiltinPolicies {
   /// A file: its name, its bytes, and the values of its first keys.
@@ -11,9 +13,9 @@ package enum BuiltinPolicies {
     /// The policies that it extends.
     package let bases: [String]
 
-    init(_ policy: String, _ bytes: [UInt8], layout: String? = nil, extends bases: [String] = []) {
+    init(_ policy: String, _ file: ce_file, layout: String? = nil, extends bases: [String] = []) {
       name = "\(policy).yaml"
-      self.bytes = bytes
+      bytes = Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
       self.policy = policy
       self.layout = layout
       self.bases = bases
@@ -22,14 +24,14 @@ package enum BuiltinPolicies {
 
   /// The policies, each after those that it extends.
   package static let files: [File] = [
-    File("common", PackageResources.common_yaml),
-    File("apple", PackageResources.apple_yaml, extends: ["common"]),
+    File("common", ce_common_yaml()),
+    File("apple", ce_apple_yaml(), extends: ["common"]),
     File(
-      "ios", PackageResources.ios_yaml, layout: "coresimulator", extends: ["common", "apple"]),
-    File("flatpak", PackageResources.flatpak_yaml, layout: "flatpak", extends: ["common"]),
-    File("macos", PackageResources.macos_yaml, layout: "macos", extends: ["common", "apple"]),
-    File("snap", PackageResources.snap_yaml, layout: "snap", extends: ["common"]),
-    File("everything", PackageResources.everything_yaml, layout: "folder"),
+      "ios", ce_ios_yaml(), layout: "coresimulator", extends: ["common", "apple"]),
+    File("flatpak", ce_flatpak_yaml(), layout: "flatpak", extends: ["common"]),
+    File("macos", ce_macos_yaml(), layout: "macos", extends: ["common", "apple"]),
+    File("snap", ce_snap_yaml(), layout: "snap", extends: ["common"]),
+    File("everything", ce_everything_yaml(), layout: "folder"),
   ]
 
   /// Returns the files of a policy and of those that it extends, in the order of `files`.

@@ -90,6 +90,15 @@ package enum DatabaseMember: String, CaseIterable, Hashable, Sendable {
   /// The suffix of the file name after the database's name.
   package var suffix: [UInt8] { Array(rawValue.utf8) }
 
+  /// Whether a name has one of the suffixes of logs, journals and indexes.
+  package static func mayBeSidecar(_ name: Span<UInt8>) -> Bool {
+    // Few names end with the last letter of a suffix.
+    guard name.count > 4 else { return false }
+    let last = name[name.count - 1]
+    guard last == UInt8(ascii: "l") || last == UInt8(ascii: "m") else { return false }
+    return owner(of: ByteString(name)) != nil
+  }
+
   /// Returns the database and the member kind for a file name, assuming the database exists, or nil
   /// if the name has none of the suffixes.
   package static func owner(

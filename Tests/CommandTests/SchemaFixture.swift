@@ -28,6 +28,7 @@ struct SchemaFixture {
         [], at: ByteString("repo/leases/00000000000000000000000000000001").appending(name))
     }
     try OddTree.make(in: cli.directory, at: "odd")
+    try makeCacheNames()
     try makeLayouts()
     for (name, app) in [("New.app", "notebook"), ("Other.app", "other")] {
       try cli.directory.write(
@@ -48,6 +49,16 @@ struct SchemaFixture {
           - {in: data, path: x/y, class: user-data}
 
         """, at: ByteString("\(name).yaml"))
+    }
+  }
+
+  /// Makes kept directories whose names suggest a cache, in an app and in a group of the device.
+  private func makeCacheNames() throws {
+    for place in ["apps/org.example.notebook/data", "groups/group.org.example.library"] {
+      let entries = try cli.jsonLines("classify --root device --json \(place)")
+      let real = try #require(entries.first?.path("real_path"))
+      let inner = real.relative(to: cli.directory.path(""))
+      try cli.directory.write("x", at: inner.appending("Image Cache/file"))
     }
   }
 

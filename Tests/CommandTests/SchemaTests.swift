@@ -29,7 +29,7 @@ import Testing
       "classify",
       [
         ("classify --root device --json", 0), ("classify --root device --summary --json", 0),
-        ("classify --root nowhere --json", 1),
+        ("classify --root device --findings --json", 0), ("classify --root nowhere --json", 1),
       ]
     ),
     (

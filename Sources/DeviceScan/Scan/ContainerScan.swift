@@ -256,10 +256,10 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
 
 extension Container {
   /// The identifier that rules for single apps match.
-  var policyApp: String? { (owner ?? identifier)?.bytes.utf8 }
+  public var policyApp: String? { (owner ?? identifier)?.bytes.utf8 }
 
   /// The identifier that rules for single groups match.
-  var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
+  public var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
 
   /// Returns the policy query for an entry of the container, without marks.
   public func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {

@@ -236,7 +236,7 @@ struct PurgeFinder {
 
     init(_ children: Range<Int>, _ scan: ContainerScan) {
       var byName: [[UInt8]: Int] = [:]
-      for index in children where scan.withName(index, Self.mayBeCompanion) {
+      for index in children where scan.withName(index, DatabaseMember.mayBeSidecar) {
         guard scan.entries[index].status.kind == .file,
           let owner = DatabaseMember.owner(of: scan.name(index))
         else { continue }
@@ -249,13 +249,6 @@ struct PurgeFinder {
         owners[database, default: []].append(index)
         members.insert(index)
       }
-    }
-
-    /// Checks the last bytes of a name first, since few names are those of companions.
-    private static func mayBeCompanion(_ name: Span<UInt8>) -> Bool {
-      guard name.count > 4 else { return false }
-      let last = name[name.count - 1]
-      return last == UInt8(ascii: "l") || last == UInt8(ascii: "m")
     }
 
     func isCompanion(_ index: Int) -> Bool { !members.isEmpty && members.contains(index) }

@@ -21,9 +21,9 @@ struct DatabasePlanner {
   let directory: Int
   /// The depth of the directory.
   let depth: UInt16
-  /// The numbers of the snapshot's entries by name.
+  /// The numbers of the snapshot's entries by name, as in `DatabaseNames`.
   let entries: [ByteString: Int]
-  /// The existing names; nil if the directory cannot be listed, and each name is looked up.
+  /// The existing names, as in `DatabaseNames`; nil if each name is looked up.
   let there: Set<ByteString>?
   /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
   let blocked: Set<ByteString>
@@ -39,13 +39,11 @@ struct DatabasePlanner {
   ) {
     let entry = draft.plan.tree.entries[directory.number]
     guard entry.isMerged, !directory.files.isEmpty else { return }
-    let entries = Dictionary(
-      directory.files.map { (draft.plan.tree.name($0), $0) },
-      uniquingKeysWith: { first, _ in first }
-    )
+    let names = DatabaseNames(in: directory, draft, beside: &target)
+    let entries = names.entries
     let planner = DatabasePlanner(
       directory: directory.number, depth: entry.depth, entries: entries,
-      there: target.names(at: entry.depth), blocked: Set(directory.blocked), lost: directory.lost,
+      there: names.there, blocked: Set(directory.blocked), lost: directory.lost,
       isWhole: true)
     planner.leaveCompanions(of: directory.blocked, in: &draft)
     planner.leaveLoneCompanions(in: &draft, beside: &target)

@@ -48,18 +48,25 @@ struct PresentTarget: ~Copyable {
   var exists: Bool { ladder != nil }
 
   /// Returns the names in the current directory.
-  mutating func names() throws(SystemError) -> Set<ByteString>? {
+  mutating func names() throws(SystemError) -> UnseenNames? {
     try ladder?.withDirectory { directory throws(SystemError) in
-      Set(try directory.names())
+      try UnseenNames(of: directory)
     }
   }
 
-  /// Returns the names in the directory at a depth; nil if it cannot be listed.
-  mutating func names(at depth: UInt16) -> Set<ByteString>? {
+  /// Returns the names in the directory at a depth that meet a condition; nil if it cannot be
+  /// listed.
+  mutating func names(
+    at depth: UInt16, where isWanted: (Span<UInt8>) -> Bool
+  ) -> Set<ByteString>? {
     guard (try? ladder?.ascend(to: Int(depth))) != nil else {
       return nil
     }
-    return try? ladder?.withDirectory { directory in Set(try directory.names()) }
+    return try? ladder?.withDirectory { directory in
+      var names: Set<ByteString> = []
+      try directory.forEachName { if isWanted($0) { names.insert(ByteString($0)) } }
+      return names
+    }
   }
 
   /// Returns the names in a child of the directory at a depth, which becomes the current one.
@@ -68,7 +75,7 @@ struct PresentTarget: ~Copyable {
   > {
     try ladder?.ascend(to: Int(depth))
     try ladder?.descend(name)
-    return try names() ?? []
+    return try names()?.names ?? []
   }
 
   /// Returns the kind of an entry in the directory at a depth; nil if there is none.

@@ -57,7 +57,7 @@ struct RestorePlanner: ~Copyable {
     let pathLength: Int
     /// Names in the target that the walk has not found in the snapshot; nil if nothing is to be
     /// removed.
-    var unseen: Set<ByteString>?
+    var unseen: UnseenNames?
     /// The names in the snapshot that cannot be read.
     var lost = UnreadableRanges()
     /// The frame of the directory's children.
@@ -65,7 +65,7 @@ struct RestorePlanner: ~Copyable {
     /// Whether the directory is only above restored entries.
     var isParentOnly: Bool
     /// Its files, if it is merged.
-    var files: [Int] = []
+    var files = SpillableArray<UInt32>()
     /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
     var blocked: [ByteString] = []
     /// Whether an entry in it is restored.
@@ -255,7 +255,7 @@ struct RestorePlanner: ~Copyable {
     let number = draft.append(
       entry, named: name, in: directory, decision: decision, hasMetadata: hasMetadata)
     if entry.node.kind == .file, above.isMerged, !directories.isEmpty {
-      directories[directories.count - 1].files.append(number)
+      directories[directories.count - 1].files.append(UInt32(number))
     }
     if role == .parentOnly { return number }
     draft.count(number)
@@ -284,7 +284,7 @@ struct RestorePlanner: ~Copyable {
 
   /// Returns the names in the target's current directory. If it cannot be listed, nothing in it is
   /// removed, and that is reported.
-  private mutating func list(_ number: Int) -> Set<ByteString>? {
+  private mutating func list(_ number: Int) -> UnseenNames? {
     do throws(SystemError) {
       return try target.names()
     } catch {
@@ -299,8 +299,8 @@ struct RestorePlanner: ~Copyable {
     while let last = directories.last, last.pathLength > pathLength {
       // This precedes the deletions, because the log of a kept database is kept.
       DatabasePlanner.settleAll(in: last, &draft, beside: &target)
-      if let unseen = last.unseen, !unseen.isEmpty {
-        deletions.planDeletions(unseen, in: last, draft: &draft, target: &target)
+      if let unseen = last.unseen, unseen.count > 0 {
+        deletions.planDeletions(unseen.names, in: last, draft: &draft, target: &target)
       }
       directories.removeLast()
       if last.isParentOnly { settle(last) }

@@ -44,6 +44,9 @@ struct ClassifyCommand: SandboxCommand {
   @Flag(help: "Print totals for each data class instead of each entry.")
   var summary = false
 
+  @Flag(help: "List only directories that are kept although their names suggest a cache.")
+  var findings = false
+
   @OptionGroup var verdict: VerdictOptions
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
@@ -54,6 +57,10 @@ struct ClassifyCommand: SandboxCommand {
   func validate() throws {
     if readsInput, path != nil {
       throw ValidationError("'--stdin0' and a path cannot be used together.")
+    }
+    if findings, readsInput || summary {
+      let other = readsInput ? "--stdin0" : "--summary"
+      throw ValidationError("'--findings' and '\(other)' cannot be used together.")
     }
   }
 
@@ -67,8 +74,7 @@ struct ClassifyCommand: SandboxCommand {
     let compiled = try policy.compile(for: found, output, console)
     let place = try path.map { try DevicePath($0, on: found).logical }
     let scan = try scan(found, compiled, within: place)
-    let result = Entries(scan, within: place, view: verdict.view, console)
-    try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
+    try write(scan, within: place, console)
     let places = RealPaths(found)
     let unreadable = scan.containers.flatMap(\.unreadableByLogicalPath).filter { remark in
       guard let path = place?.bytes else { return true }
@@ -77,6 +83,19 @@ struct ClassifyCommand: SandboxCommand {
     console.remarks(
       unreadable, as: .warning("not classified: "), all: list.all, text: places.text)
     return unreadable.isEmpty ? .done : .doneInPart
+  }
+
+  private func write(_ scan: DeviceScan, within place: LogicalPath?, _ console: Console) throws {
+    if findings {
+      let names = CacheNamesReport(
+        scan.cacheNames(within: place?.bytes, in: verdict.view), on: scan.device.layout)
+      return try output.json ? names.writeJSON(console) : names.write(console, listsAll: list.all)
+    }
+    let result = Entries(scan, within: place, view: verdict.view, console)
+    try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
+    // Entries of one path, and JSON, have no further messages.
+    guard !output.json, !output.quiet, place == nil else { return }
+    CacheNamesReport(scan.cacheNames(in: verdict.view), on: scan.device.layout).note(console)
   }
 
   /// Scans a path of a device, or the whole device.

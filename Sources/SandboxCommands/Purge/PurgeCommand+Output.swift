@@ -36,6 +36,7 @@ extension PurgeCommand {
         for line in table.lines { try console.result("  " + line) }
       }
       try tellRunning(plan.runningParties)
+      if !isQuiet { CacheNamesReport(plan.scan).note(console) }
     }
 
     /// Prints the plan; with `listing`, each candidate.
@@ -162,7 +163,9 @@ extension PurgePlan {
       head(event: event) + [
         JSON.Member("volumes", .array(volumes.map { $0.json() })),
         JSON.Member("running", .array(runningParties.map(\.json))),
-      ])
+      ]
+        + (event == "query"
+          ? [JSON.Member("cache_names", CacheNamesReport(scan).json)] : []))
   }
 
   fileprivate func head(event: String) -> [JSON.Member] {

@@ -4,13 +4,37 @@ internal import Glibc
 extension Directory {
   /// Returns the names of the children, sorted by bytes, without `.` and `..`.
   public func names() throws(SystemError) -> [ByteString] {
-    try children().map(\.name).sorted()
+    let again = try duplicate()
+    return try sortedNames(through: again.raw)
   }
 
   /// Returns the names of the children, sorted by bytes, and closes the directory. Needs no second
   /// descriptor, unlike `names()`.
   public consuming func takeNames() throws(SystemError) -> [ByteString] {
-    try children(through: raw).map(\.name).sorted()
+    try sortedNames(through: raw)
+  }
+
+  private func sortedNames(through raw: Int32) throws(SystemError) -> [ByteString] {
+    var names: [ByteString] = []
+    try forEachName(through: raw) { names.append(ByteString($0)) }
+    names.sort()
+    return names
+  }
+
+  /// Calls `body` with the name of each child in the file system's order, which is valid during the
+  /// call: a large directory needs no list of its names.
+  public func forEachName(_ body: (Span<UInt8>) -> Void) throws(SystemError) {
+    let again = try duplicate()
+    try forEachName(through: again.raw, body)
+  }
+
+  private func forEachName(
+    through raw: Int32, _ body: (Span<UInt8>) -> Void
+  ) throws(SystemError) {
+    var listing = Listing()
+    while try listing.fill(from: raw, path: path) {
+      unsafe listing.withEach { place, _ in body(listing.bytes.span.extracting(place.range)) }
+    }
   }
 
   /// Whether the directory has no children.

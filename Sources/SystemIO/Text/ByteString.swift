@@ -16,6 +16,11 @@ public struct ByteString: Hashable, Sendable {
     self.storage = storage
   }
 
+  /// Creates a name from bytes.
+  public init(_ bytes: Span<UInt8>) {
+    self.init(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+  }
+
   /// Takes over bytes that already end with a NUL.
   private init(terminated storage: [UInt8]) { self.storage = storage }
 

@@ -1,0 +1,26 @@
+// The files that the program contains.
+
+#ifndef CEMBEDDED_H
+#define CEMBEDDED_H
+
+#include <stddef.h>
+
+/// The bytes of a file, which are constant.
+typedef struct {
+  const unsigned char *bytes;
+  ptrdiff_t count;
+} ce_file;
+
+/// Tools/recover.py.
+ce_file ce_recover_py(void);
+
+// The files in policies/.
+ce_file ce_common_yaml(void);
+ce_file ce_apple_yaml(void);
+ce_file ce_ios_yaml(void);
+ce_file ce_flatpak_yaml(void);
+ce_file ce_macos_yaml(void);
+ce_file ce_snap_yaml(void);
+ce_file ce_everything_yaml(void);
+
+#endif
