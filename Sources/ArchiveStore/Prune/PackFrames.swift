@@ -54,7 +54,7 @@ struct PackFrames: ~Copyable {
     return nil
   }
 
-  /// Takes back a frame that is no longer needed, so that its memory is reused.
+  /// Reuses the memory of a frame that is no longer needed.
   mutating func reuse(_ frame: inout Frame) {
     swap(&stored, &frame.stored)
     swap(&plain, &frame.plain)
