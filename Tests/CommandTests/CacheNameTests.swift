@@ -46,6 +46,19 @@ import Testing
     try transcript.expectSnapshot("cache-names")
   }
 
+  /// The rule for a container whose app is unknown applies to all apps, which the file says.
+  @Test func aRuleForEveryContainerSaysSo() throws {
+    let line = "# This path in every container of the kind: no app or group is named."
+    try fill()
+    #expect(try !cli.succeed("classify --root device --findings").contains(line))
+    try cli.directory.write(
+      "cached",
+      at: "other/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001/Library/x_cache/f"
+    )
+    let output = try cli.succeed("classify --root other --findings")
+    #expect(output.contains(line + "\n  rules:\n"), "\(output)")
+  }
+
   @Test func jsonHasEachDirectoryAndTheSums() throws {
     try fill()
     let lines = try cli.jsonLines("classify --root device --findings --json")

@@ -127,7 +127,8 @@ struct CacheNamesReport {
   var json: JSON { .array(sums.map { .object(Self.members($0)) }) }
 }
 
-/// A rule that excludes the directory of a finding from backups, and nothing else.
+/// A rule that excludes the directory of a finding from backups: nothing else, unless no app or
+/// group can be named, and the rule applies to all of them.
 private struct CacheNameRule {
   private let finding: CacheNameFinding
 
@@ -168,7 +169,9 @@ private struct CacheNameRule {
       "rules:", "  - id: recreated-by-app", "    in: [\(finding.container.kind.rawValue)]",
       "    match: \(quoted(match))", "    backup: never", "    platform: unchanged",
     ]
-    guard let (key, name) = party else { return head + rule }
+    guard let (key, name) = party else {
+      return head + ["# This path in every container of the kind: no app or group is named."] + rule
+    }
     return head + ["\(key)s:", "  \(quoted(name)):"] + rule.map { "    " + $0 }
   }
 
