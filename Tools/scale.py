@@ -330,6 +330,13 @@ def store(scale):
     expect(kept[-1]["summary"]["kept"] == 3, f"forget keeps {kept[-1]}")
     scale.run("prune", "--dry-run", times=20)
     scale.run("prune", "--quiet", times=20)
+    scale.run("init", "second", "--plain", "--no-default")
+    scale.run("copy", "--to", "second", "--check", "--quiet", times=40)
+    copied = lines(scale.run("copy", "--to", "second", "--json", times=4))
+    expect(copied[-1]["summary"]["present"] == 3, f"copy finds {copied[-1]}")
+    scale.run("mirror", "--to", "mirror", "--quiet", times=20)
+    mirrored = lines(scale.run("mirror", "--to", "mirror", "--json", times=4))
+    expect(mirrored[-1]["summary"]["copied"]["packs"] == 0, f"mirror copies {mirrored[-1]}")
     scale.run("leases", "--quiet")
 
 

@@ -29,8 +29,8 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
-            ForgetCommand.self, PruneCommand.self, CheckCommand.self, RepairCommand.self,
-            LeasesCommand.self,
+            ForgetCommand.self, PruneCommand.self, CopyCommand.self, MirrorCommand.self,
+            CheckCommand.self, RepairCommand.self, LeasesCommand.self,
           ]),
         CommandGroup(
           name: "App lifecycle",

@@ -186,7 +186,3 @@ import Testing
     #expect(try fixture.lost().isEmpty && fixture.findings().allSatisfy { !$0.isDamage })
   }
 }
-
-extension RepositoryCheck.Finding {
-  fileprivate var isDamage: Bool { if case .remark = self { false } else { true } }
-}

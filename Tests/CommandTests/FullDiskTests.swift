@@ -62,6 +62,32 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
+  /// A copy and a mirror onto a volume without room end with an error, and continue with room.
+  @Test(arguments: ["copy --to small/second", "mirror --to small/mirror"])
+  func copyThatDoesNotFitIsContinued(_ command: String) throws {
+    let cli = try CommandLine()
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=9m")
+    defer { volume.unmount() }
+    var random = Seeded(3)
+    for number in 0..<6 {
+      try cli.directory.write(random.bytes(3_000_000), at: ByteString("tree/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain --no-default")
+    _ = try cli.succeed("init small/second --plain --no-default")
+    if command.hasPrefix("mirror") { try cli.directory.directory.removeTree("small/second") }
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let target = command.hasPrefix("mirror") ? "small/mirror" : "small/second"
+    let outcome = try cli.run("\(command) --repo repo --quiet")
+    #expect(outcome.code == 1 && outcome.errors.contains("no space"), "\(outcome)")
+    #expect(
+      try cli.snapshots(target).isEmpty && cli.names(in: ByteString("\(target)/leases")).isEmpty)
+    #expect(try cli.run("check --read-data --quiet --repo \(target)").code == 0)
+    try volume.grow("size=64m")
+    _ = try cli.succeed("\(command) --repo repo --quiet")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo \(target) --quiet")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
+  }
+
   /// On a full volume a prune uses the reserve to remove packs, and then creates it again.
   @Test func fullVolumeIsPruned() throws {
     let cli = try CommandLine()

@@ -185,6 +185,26 @@ import Testing
         ("prune --json --repo nowhere", 10), ("prune --max-unused 101% --json --repo repo", 2),
       ]
     ),
+    (
+      "copy",
+      [
+        ("copy --to other --dry-run --json --repo repo", 0),
+        ("copy --to other --check --json --repo repo", 0),
+        ("copy --to other --json --repo repo", 0), ("copy --to repo --json --repo repo", 1),
+        ("copy --to nowhere --json --repo repo", 10),
+        ("copy latest --to other --tag x --json --repo repo", 2),
+      ]
+    ),
+    (
+      "mirror",
+      [
+        ("mirror --to mirror --dry-run --json --repo repo", 0),
+        ("mirror --to mirror --json --repo repo", 0),
+        ("mirror --to mirror --json --repo repo", 0),
+        ("mirror --to other --json --repo repo", 1),
+        ("mirror --to repo/in --json --repo repo", 2),
+      ]
+    ),
     ("leases", [("leases --json --repo repo", 0), ("leases --json --repo nowhere", 10)]),
     (
       "repair-index",
@@ -242,6 +262,8 @@ import Testing
       "stats",
       [("stats latest --json --repo repo", 13), ("stats --growth --json --repo repo", 13)]
     ),
+    ("copy", [("copy --to other --json --repo repo", 13)]),
+    ("mirror", [("mirror --to mirror --json --repo repo", 13)]),
     (
       "repair-snapshots",
       [

@@ -19,6 +19,8 @@ struct PackFrames: ~Copyable {
   private var records: [BlobRecord] = []
   private var nextFrame = 0
   private var nextRecord = 0
+  /// The used blobs of the frame that was read last, also if it could not be read.
+  private(set) var used: [BlobRecord] = []
   /// The buffers of frames that were passed back.
   private var stored: [UInt8] = []
   private var plain: [UInt8] = []
@@ -40,14 +42,14 @@ struct PackFrames: ~Copyable {
 
   /// Returns the next frame with a used blob, or nil at the end.
   ///
-  /// - Throws: `damaged` if a used blob cannot be read.
+  /// - Throws: `damaged` if a used blob cannot be read. The next call continues after the frame.
   mutating func next(where isUsed: (BlobRecord) -> Bool) throws(StoreError) -> Frame? {
     while nextFrame < frames.count {
       let (number, location) = (nextFrame, frames[nextFrame])
       nextFrame += 1
       let first = nextRecord
       while nextRecord < records.count, Int(records[nextRecord].frame) == number { nextRecord += 1 }
-      let used = records[first..<nextRecord].filter(isUsed)
+      used = records[first..<nextRecord].filter(isUsed)
       guard !used.isEmpty else { continue }
       return try read(location, number: number, blobs: nextRecord - first, used: used)
     }
@@ -87,9 +89,26 @@ extension PackFrames.Frame {
     PackFrame(stored: stored, plain: plain.count, blobs: blobs.map { $0.blob(at: 0) })
   }
 
-  /// Passes members with the given blobs, each with its range in the frame. A member all of whose
-  /// blobs are given stays whole; of any other, consecutive blobs become parts.
-  func forEachMember(
+  /// A member with some of the frame's blobs, and its content's range in the frame.
+  typealias Part = (member: TarMember, range: Range<Int>, blobs: [PackFrame.Blob])
+
+  /// Returns members with the given blobs. A member all of whose blobs are given stays whole; of any
+  /// other, consecutive blobs become parts. If the frame is not a valid archive, each blob becomes a
+  /// member of its own: it matches its hash nevertheless.
+  func parts(of wanted: [BlobRecord]) -> [Part] {
+    var parts: [Part] = []
+    do {
+      try forEachMember(of: wanted) { parts.append(($0, $1, $2)) }
+    } catch {
+      parts = wanted.map { blob in
+        let member = PackMembers.single(blob.id, size: Int(blob.length))
+        return (member, blob.place, [blob.blob(at: blob.place.lowerBound)])
+      }
+    }
+    return parts
+  }
+
+  private func forEachMember(
     of wanted: [BlobRecord],
     _ body: (TarMember, Range<Int>, [PackFrame.Blob]) throws(StoreError) -> Void
   ) throws(StoreError) {

@@ -13,13 +13,8 @@ final class PackRewriter: Sendable {
   private let right: PruneLease
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
-  private let queue: Mutex<[PrunePlan.Pack]>
-  private let state = Mutex(State())
-
-  private struct State {
-    var result = Result()
-    var failure: (any Error)?
-  }
+  private let packs: [PrunePlan.Pack]
+  private let result = Mutex(Result())
 
   /// The result of a rewrite.
   struct Result {
@@ -38,7 +33,7 @@ final class PackRewriter: Sendable {
     (self.session, self.search, self.right) = (session, search, right)
     (self.counters, self.isStopping) = (counters, isStopping)
     // The largest first, so that the threads end at the same time.
-    queue = Mutex(packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) })
+    self.packs = packs.sorted { ($0.used, $0.id) > ($1.used, $1.id) }
     counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.size })
   }
 
@@ -46,98 +41,106 @@ final class PackRewriter: Sendable {
   /// After an interruption the packs that are done are in the result. The session must not rely on
   /// any pack that is rewritten or removed (`exclude`).
   func run(threads: Int) throws -> Result {
-    let workers = try StoreError.wrap { () throws(SystemError) in
-      try Workers(count: threads, capacity: threads, name: "rewrite")
+    let delivery = FrameDelivery(
+      packs.map { FrameDelivery.Pack(id: $0.id, size: $0.size) },
+      from: session.repository.storage, isStopping: isStopping)
+    let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
+      Receiver(rewriter: self, writer: try self.session.makeWriter())
     }
-    for _ in 0..<threads { workers.submit { self.work() } }
-    workers.finish()
-    let state = state.withLock { $0 }
-    if let failure = state.failure { throw failure }
     try session.checkpoint()
-    return state.result
-  }
-
-  private func work() {
-    do {
-      let writer = try session.makeWriter()
-      var reader = try PackFrames(session.repository.storage)
-      while let pack = next() {
-        try rewrite(pack, reading: &reader, to: writer)
-        if session.checkpointIsDue { try session.checkpoint() }
-      }
-      try writer.flush()
-    } catch {
-      state.withLock { $0.failure = $0.failure ?? error }
+    return result.withLock { result in
+      result.isInterrupted = !isComplete
+      return result
     }
   }
 
-  private func next() -> PrunePlan.Pack? {
-    if state.withLock({ $0.failure != nil }) { return nil }
-    guard let pack = queue.withLock({ $0.popLast() }) else { return nil }
-    guard !isStopping() else {
-      state.withLock { $0.result.isInterrupted = true }
-      return nil
-    }
-    return pack
-  }
+  private struct Receiver: FrameDelivery.Receiver {
+    let rewriter: PackRewriter
+    let writer: ContentWriter
 
-  private func rewrite(
-    _ pack: PrunePlan.Pack, reading reader: inout PackFrames, to writer: ContentWriter
-  ) throws(StoreError) {
-    counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
-    guard try right.isHeld() else { throw PruneLease.lost(session.repository.place) }
-    do throws(StoreError) {
-      try reader.open(pack.id, size: pack.size)
-      while var frame = try reader.next(where: isUsed(in: pack.id)) {
-        try store(frame, writer)
-        counters.didHandle(bytes: UInt64(frame.stored.count))
-        reader.reuse(&frame)
-      }
-    } catch {
-      guard error.kind == .damaged else { throw error }
-      counters.didFail()
-      state.withLock { $0.result.damaged.append(error) }
-      return
-    }
-    counters.didHandle(files: 1)
-    state.withLock { _ = $0.result.rewritten.insert(pack.id) }
-  }
+    private var session: WritingSession { rewriter.session }
 
-  /// Returns a check for blobs of which the pack holds the copy that stays.
-  private func isUsed(in pack: Digest) -> (BlobRecord) -> Bool {
-    { [search] record in
-      guard let entry = search.index.find(record.id)?.entry,
-        search.used.contains(Int(entry.number), of: Int(entry.object))
+    func begin(_ pack: FrameDelivery.Pack) throws(StoreError) -> (BlobRecord) -> Bool {
+      rewriter.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
+      guard try rewriter.right.isHeld() else { throw PruneLease.lost(session.repository.place) }
+      return rewriter.search.isUsed(in: pack.id)
+    }
+
+    func take(_ frame: PackFrames.Frame) throws(StoreError) {
+      _ = try session.store(frame, by: writer)
+      rewriter.counters.didHandle(bytes: UInt64(frame.stored.count))
+    }
+
+    func miss(
+      _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
+    ) -> Bool {
+      rewriter.counters.didFail()
+      rewriter.result.withLock { $0.damaged.append(error) }
+      return false
+    }
+
+    func end(_ pack: FrameDelivery.Pack) throws(StoreError) {
+      rewriter.counters.didHandle(files: 1)
+      rewriter.result.withLock { _ = $0.rewritten.insert(pack.id) }
+      if session.checkpointIsDue { try session.checkpoint() }
+    }
+
+    func finish() throws(StoreError) { try writer.flush() }
+  }
+}
+
+extension UsedBlobSearch {
+  /// Returns a check for used blobs of which a pack holds the copy that is marked.
+  func isUsed(in pack: Digest) -> (BlobRecord) -> Bool {
+    { record in
+      guard let entry = index.find(record.id)?.entry,
+        used.contains(Int(entry.number), of: Int(entry.object))
       else { return false }
-      let object = search.index.objects[Int(entry.object)]
+      let object = index.objects[Int(entry.object)]
       guard let found = object.record(Int(entry.number)) else { return false }
       return object.pack(Int(found.pack)).id == pack
-    }
-  }
-
-  private func store(_ frame: PackFrames.Frame, _ writer: ContentWriter) throws(StoreError) {
-    let claimed = frame.used.filter {
-      session.known.claim($0.id, length: Int($0.length))
-    }
-    guard !claimed.isEmpty else { return }
-    if claimed.count == frame.blobs {
-      try session.append(whole: frame.packFrame(claimed), isData: claimed[0].kind == .data)
-    } else if claimed[0].kind == .data {
-      try frame.forEachMember(of: claimed) { member, range, blobs throws(StoreError) in
-        try writer.append(member, bytes: frame.plain.span.extracting(range), blobs: blobs)
-      }
-    } else {
-      for blob in claimed { try session.append(Array(frame.plain[blob.place]), of: blob.id) }
     }
   }
 }
 
 extension WritingSession {
+  /// The result of storing a frame of another pack.
+  enum StoredFrame {
+    /// All blobs of the frame were new: it moved as it is.
+    case moved
+    /// Some of its blobs were stored again in other frames.
+    case partly
+    /// Nothing of it was new.
+    case known
+  }
+
+  /// Stores the used blobs of a frame that are new. If these are all of its blobs, the frame moves
+  /// as it is, without compression.
+  func store(
+    _ frame: PackFrames.Frame, by writer: ContentWriter
+  ) throws(StoreError) -> StoredFrame {
+    let claimed = frame.used.filter { known.claim($0.id, length: Int($0.length)) }
+    guard !claimed.isEmpty else { return .known }
+    if claimed.count == frame.blobs {
+      try append(whole: frame.packFrame(claimed), isData: claimed[0].kind == .data)
+      return .moved
+    }
+    guard claimed[0].kind == .data else {
+      for blob in claimed { try append(Array(frame.plain[blob.place]), of: blob.id) }
+      return .partly
+    }
+    for part in frame.parts(of: claimed) {
+      try writer.append(
+        part.member, bytes: frame.plain.span.extracting(part.range), blobs: part.blobs)
+    }
+    return .partly
+  }
+
   /// No longer relies on packs, so that their blobs are stored again.
   func exclude(_ packs: Set<Digest>) { known.exclude(packs) }
 
   /// Appends a frame as it is to an open pack. The caller has claimed all of its blobs.
-  func append(whole frame: PackFrame, isData: Bool) throws(StoreError) {
+  private func append(whole frame: PackFrame, isData: Bool) throws(StoreError) {
     try status.mustStep { () throws(StoreError) in
       if isData { try lanes.append(frame) } else { try trees.packs.append(frame) }
     }

@@ -148,14 +148,18 @@ struct PackUsage {
   private var usedBlobs: [Int]
   private var hasData: [Bool]
 
-  /// Returns the packs of an index that exist and are not condemned.
-  static func packs(of search: UsedBlobSearch) -> [PrunePlan.Pack] {
+  /// Returns the packs of an index in the given states, by default those that exist and are not
+  /// condemned, in the order of the index.
+  static func packs(
+    of search: UsedBlobSearch, in states: Set<PruneIndex.PackState> = [.reliable, .damaged]
+  ) -> [PrunePlan.Pack] {
     var packs: [PrunePlan.Pack] = []
     for (number, object) in search.index.objects.enumerated() {
       let usage = PackUsage(of: object, number: number, search.used)
       for pack in 0..<object.packs {
-        let state = search.index.states[number][pack]
-        if state == .reliable || state == .damaged { packs.append(usage.pack(pack, of: object)) }
+        if states.contains(search.index.states[number][pack]) {
+          packs.append(usage.pack(pack, of: object))
+        }
       }
     }
     return packs

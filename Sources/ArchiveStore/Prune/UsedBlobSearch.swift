@@ -6,15 +6,19 @@ internal import SystemIO
 /// it, by several threads and in the order of the packs.
 ///
 /// A data blob that no pack has is counted as lost and does not end the search. A tree or a list
-/// that cannot be read does: what it needs is unknown.
+/// that cannot be read does, because what it needs is unknown, unless the search continues past
+/// damage.
 struct UsedBlobSearch {
   private let repository: Repository
   private let threads: Int
   private let isStopping: @Sendable () -> Bool
+  private let continuesPastDamage: Bool
   private(set) var index: PruneIndex
   private(set) var used = UsedBlobs()
   /// Data blobs that no existing pack has.
   private(set) var lost: Set<Digest> = []
+  /// The trees and lists that cannot be read, if the search continues past damage.
+  private(set) var unreadable: Set<BlobID> = []
 
   /// The number of trees and lists that are read together.
   private static let batch = 8192
@@ -32,11 +36,11 @@ struct UsedBlobSearch {
 
   /// Prepares a search with `threads` threads. `isStopping` is called between frames.
   init(
-    _ repository: Repository, _ index: PruneIndex, threads: Int,
+    _ repository: Repository, _ index: PruneIndex, threads: Int, continuesPastDamage: Bool = false,
     isStopping: @escaping @Sendable () -> Bool
   ) {
     (self.repository, self.index, self.threads) = (repository, index, threads)
-    self.isStopping = isStopping
+    (self.continuesPastDamage, self.isStopping) = (continuesPastDamage, isStopping)
     used.extend(to: index.objects)
   }
 
@@ -53,6 +57,13 @@ struct UsedBlobSearch {
     index.set(state, of: packs)
   }
 
+  /// Removes the marks of blobs for which `isMeant` returns false.
+  mutating func filter(_ isMeant: (BlobRecord) -> Bool) {
+    for (number, object) in index.objects.enumerated() {
+      used.filter(object: number) { entry in object.record(entry).map(isMeant) ?? false }
+    }
+  }
+
   /// Marks what the trees need.
   ///
   /// - Throws: `StoreError`: `damaged` or `missing` for a tree or list that cannot be read,
@@ -60,10 +71,10 @@ struct UsedBlobSearch {
   mutating func mark(_ trees: some Sequence<TreeReference>) throws {
     let reader = try RepositoryReader(
       repository, ReaderIndex(repository.storage, fixed: index.existing))
-    let run = Run(index, used)
+    let run = Run(index, used, continuesPastDamage: continuesPastDamage)
     try run.take(
       Needs(blobs: trees.map { Needs.Blob(id: BlobID(kind: .tree, digest: $0.digest)) }))
-    defer { (used, lost) = run.end(lost) }
+    defer { (used, lost, unreadable) = run.end(lost, unreadable) }
     while let (kind, batch) = run.nextBatch(atMost: Self.batch) {
       let sink = Sink(run, batch)
       let uses = batch.enumerated().compactMap { number, pending in
@@ -182,6 +193,7 @@ extension UsedBlobSearch {
   /// The state of a search, shared by its threads.
   private final class Run: Sendable {
     private let index: PruneIndex
+    private let continuesPastDamage: Bool
     private let state: Mutex<State>
 
     private struct State {
@@ -189,10 +201,11 @@ extension UsedBlobSearch {
       var trees = SpillableArray<Pending>()
       var lists = SpillableArray<Pending>()
       var lost: Set<Digest> = []
+      var unreadable: Set<BlobID> = []
     }
 
-    init(_ index: PruneIndex, _ used: UsedBlobs) {
-      self.index = index
+    init(_ index: PruneIndex, _ used: UsedBlobs, continuesPastDamage: Bool) {
+      (self.index, self.continuesPastDamage) = (index, continuesPastDamage)
       state = Mutex(State(used: used))
     }
 
@@ -204,7 +217,8 @@ extension UsedBlobSearch {
       for blob in needs.blobs {
         let entry = index.find(blob.id)?.entry
         guard entry != nil || blob.id.kind == .data else {
-          throw StoreError.missing("\(blob.id)")
+          try skip(blob.id, .missing("\(blob.id)"))
+          continue
         }
         found.append((blob, entry))
       }
@@ -220,6 +234,12 @@ extension UsedBlobSearch {
           if blob.level == nil { state.trees.append(pending) } else { state.lists.append(pending) }
         }
       }
+    }
+
+    /// Records a tree or list that cannot be read, or throws the reason if that ends the search.
+    func skip(_ blob: BlobID, _ error: StoreError) throws(StoreError) {
+      guard continuesPastDamage, error.kind == .damaged else { throw error }
+      state.withLock { _ = $0.unreadable.insert(blob) }
     }
 
     /// Removes the next trees, or lists if there are no trees, and returns them. The last ones come
@@ -241,9 +261,11 @@ extension UsedBlobSearch {
       return taken
     }
 
-    /// Returns the result, with the blobs that were lost before.
-    func end(_ before: Set<Digest>) -> (UsedBlobs, Set<Digest>) {
-      state.withLock { ($0.used, $0.lost.union(before)) }
+    /// Returns the result, with the blobs that were lost or unreadable before.
+    func end(
+      _ lost: Set<Digest>, _ unreadable: Set<BlobID>
+    ) -> (UsedBlobs, Set<Digest>, Set<BlobID>) {
+      state.withLock { ($0.used, $0.lost.union(lost), $0.unreadable.union(unreadable)) }
     }
   }
 
@@ -261,7 +283,12 @@ extension UsedBlobSearch {
           missed.withLock { $0.append(blob.use.item) }
           continue
         }
-        try take(frame, range, of: batch[Int(blob.use.item)])
+        let pending = batch[Int(blob.use.item)]
+        do throws(StoreError) {
+          try take(frame, range, of: pending)
+        } catch {
+          try run.skip(BlobID(kind: pending.kind, digest: pending.digest), error)
+        }
       }
     }
 
@@ -288,8 +315,13 @@ extension UsedBlobSearch {
     func readMissed(_ reader: RepositoryReader) throws(StoreError) {
       for item in missed.withLock({ $0 }) {
         let pending = batch[Int(item)]
-        let bytes = try reader.readBlob(BlobID(kind: pending.kind, digest: pending.digest))
-        try take(bytes, bytes.indices, of: pending)
+        let blob = BlobID(kind: pending.kind, digest: pending.digest)
+        do {
+          let bytes = try reader.readBlob(blob)
+          try take(bytes, bytes.indices, of: pending)
+        } catch {
+          try run.skip(blob, error)
+        }
       }
     }
   }

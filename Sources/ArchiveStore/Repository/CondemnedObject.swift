@@ -91,6 +91,15 @@ struct CondemnedObjects {
     }
   }
 
+  /// Loads the objects of a repository that a writer has opened, and so has removed damaged ones.
+  ///
+  /// - Throws: also `damaged`, because the packs that such an object names are unknown.
+  static func intact(_ storage: any Storage) throws(StoreError) -> CondemnedObjects {
+    let all = try CondemnedObjects(storage)
+    if let (_, error) = all.damaged.first { throw error }
+    return all
+  }
+
   /// The packs of all undamaged objects.
   var packs: Set<Digest> { Set(objects.values.flatMap(\.packs)) }
 }

@@ -15,6 +15,7 @@ enum RepositoryLayout {
   static let pending = ObjectPath.root.appending("pending")
   static let pins = ObjectPath.root.appending("pins")
   static let leases = ObjectPath.root.appending("leases")
+  static let keys = ObjectPath.root.appending("keys")
 
   /// The directories in the root of a new repository.
   static let directories: [ByteString] = [
@@ -35,6 +36,11 @@ enum RepositoryLayout {
   /// Returns the path to which a damaged pack moves after its intact blobs were stored again.
   static func setAside(_ id: Digest) -> ObjectPath {
     damaged.appending(ByteString(id.hex + ".tar.zst"))
+  }
+
+  /// Returns the path of a damage record.
+  static func record(_ id: Digest) -> ObjectPath {
+    damaged.appending(ByteString(id.hex + ".json"))
   }
 
   static func index(_ id: Digest) -> ObjectPath {

@@ -232,13 +232,7 @@ extension WritingSession {
     return try alone { () throws(StoreError) in
       try status.step { () throws(StoreError) in
         try settle()
-        let unplaced = known.unplaced
-        guard unplaced == 0 else {
-          throw .invalid(repository.place, "\(unplaced) blobs are in a writer that was not flushed")
-        }
-        guard packs.areAllClosed else {
-          throw .invalid(repository.place, "a pack that the snapshot needs was not closed")
-        }
+        try requireSettled()
         var snapshot = snapshot
         snapshot.totals.stored = packs.counts.bytes
         let stored = try save(snapshot)
@@ -248,13 +242,30 @@ extension WritingSession {
     }
   }
 
+  /// Checks that everything stored so far is in durable packs that an index object names.
+  ///
+  /// - Throws: `invalid` if a writer was not flushed or a pack was not closed.
+  func requireSettled() throws(StoreError) {
+    let unplaced = known.unplaced
+    guard unplaced == 0 else {
+      throw .invalid(repository.place, "\(unplaced) blobs are in a writer that was not flushed")
+    }
+    guard packs.areAllClosed else {
+      throw .invalid(repository.place, "a pack that the snapshot needs was not closed")
+    }
+  }
+
   /// Saves a snapshot whose content is durable.
   func save(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
-    let bytes = snapshot.encode()
+    StoredSnapshot(id: try save(encoded: snapshot.encode()), snapshot: snapshot)
+  }
+
+  /// Saves the bytes of a snapshot whose content is durable.
+  func save(encoded bytes: [UInt8]) throws(StoreError) -> SnapshotID {
     let id = Blake2b.hash(bytes)
     try requireReadable(bytes, id)
     try save(bytes, id)
-    return StoredSnapshot(id: id, snapshot: snapshot)
+    return id
   }
 
   /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor

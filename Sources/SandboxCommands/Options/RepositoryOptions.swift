@@ -55,6 +55,16 @@ extension RepositoryOptions {
     /// The identity of the directory; nil if it does not exist.
     var identity: FileIdentity? { try? LocalStorage(path: path).identity() }
 
+    /// Checks that neither the repository nor the directory in which data of it is kept a second time
+    /// contains the other: whoever loses one of them would lose both.
+    func requireApart(from second: ByteString) throws {
+      let (from, to) = (try Host.realPath(path), Host.resolved(second))
+      guard from != to, to.isWithin(from) || from.isWithin(to) else { return }
+      throw UsageError(
+        .invalidValue, "'\(second)' and the repository '\(path)' are within each other",
+        hint: "name another directory with '--to'")
+    }
+
     /// Opens the repository.
     func open() throws -> (repository: Repository, storage: LocalStorage) {
       let storage = try LocalStorage(path: path)

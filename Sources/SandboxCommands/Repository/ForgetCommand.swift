@@ -41,7 +41,7 @@ struct ForgetCommand: SandboxCommand {
         + "group (default: device,scope).", valueName: "names"))
   var groupBy: GroupBy?
 
-  @OptionGroup var filter: FilterOptions
+  @OptionGroup var filter: SnapshotFilterOptions
 
   @Flag(help: "Allow that no snapshot of a group is left.")
   var allowLast = false
@@ -232,36 +232,6 @@ struct ForgetCommand: SandboxCommand {
 }
 
 extension ForgetCommand {
-  /// The snapshots that take part.
-  struct FilterOptions: ParsableArguments {
-    @Option(
-      name: .customLong("app"),
-      help: ArgumentHelp(
-        "Apply the rules only to snapshots with this app: its identifier, the last component of "
-          + "it, or its display name; may be repeated.", valueName: "app"))
-    var apps: [String] = []
-
-    @Option(
-      name: .customLong("host"),
-      help: ArgumentHelp(
-        "Apply the rules only to snapshots of this host; may be repeated.", valueName: "host"))
-    var hosts: [String] = []
-
-    @Option(
-      name: .customLong("tag"),
-      help: ArgumentHelp(
-        "Apply the rules only to snapshots with all of these tags, separated by commas, or without "
-          + "tags if empty; may be repeated.", valueName: "tags"))
-    var tags: [SnapshotTags] = []
-
-    /// Whether a snapshot takes part: it matches one value of each option that is given.
-    func isMeant(_ head: SnapshotHead) -> Bool {
-      (hosts.isEmpty || hosts.contains(head.host))
-        && (tags.isEmpty || tags.contains { $0.list.matches(head) })
-        && (apps.isEmpty || apps.contains { name in head.apps.contains { $0.isCalled(name) } })
-    }
-  }
-
   /// The properties by which snapshots are grouped.
   struct GroupBy: ExpressibleByArgument {
     let grouping: SnapshotGrouping

@@ -114,14 +114,16 @@ extension SnapshotRepair.Repaired {
     members += [
       JSON.Member("dry_run", .bool(isDry)), JSON.Member("removed", .bool(isRemoved)),
       JSON.Member("pinned", .bool(isPinned)), JSON.Member("losses", .integer(Int64(losses))),
-      JSON.Member(
-        "lost",
-        .array(
-          lost.map { note in
-            .object(JSON.path(note.path) + [JSON.Member("note", .string(note.note))])
-          })),
+      JSON.Member("lost", lost.json),
     ]
     return .object(members)
+  }
+}
+
+extension [PathNote] {
+  /// The notes as JSON.
+  var json: JSON {
+    .array(map { .object(JSON.path($0.path) + [JSON.Member("note", .string($0.note))]) })
   }
 }
 

@@ -18,6 +18,17 @@ public struct FileLock: ~Copyable, Sendable {
       directory.openOrCreate(name, permissions: 0o600), exclusive: exclusive, waiting: waiting)
   }
 
+  /// Acquires a lock on a directory itself, which needs no file. Throws an error with `isBusy` if
+  /// another process holds it; any other error if the file system has no such locks.
+  public init(_ directory: borrowing Directory) throws(SystemError) {
+    let (above, path) = (directory.raw, directory.path)
+    let raw = try SystemError.check(.open, path) {
+      unsafe ByteString(".").withCString { unsafe cl_open(above, $0, O_RDONLY | O_DIRECTORY, 0) }
+    }
+    try self.init(
+      Descriptor(adopting: Int32(raw), name: path), exclusive: true, waiting: false)
+  }
+
   /// Acquires the lock `name` in `directory`, which must exist. Throws an error with `isMissing` if
   /// it does not, and one with `isBusy` if another process holds it.
   public init(existing name: ByteString, in directory: borrowing Directory) throws(SystemError) {

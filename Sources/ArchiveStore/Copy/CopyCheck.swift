@@ -1,0 +1,96 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// Reads all blobs that snapshots need and verifies each against its hash.
+final class CopyCheck: Sendable {
+  private let repository: Repository
+  private let search: UsedBlobSearch
+  private let counters: ProgressCounters
+  private let state = Mutex(Result())
+  private let salvage: SalvageReader
+
+  /// The result of a check.
+  struct Result {
+    /// The blobs that match their hashes, and their bytes.
+    var blobs = 0
+    var bytes: UInt64 = 0
+    /// The blobs that no pack has intact.
+    var lost: Set<BlobID> = []
+    /// The errors of frames and packs that could not be read.
+    var damaged: [StoreError] = []
+    /// Whether packs remain because the check was interrupted.
+    var isInterrupted = false
+  }
+
+  /// Prepares to read the blobs that a search has marked.
+  init(_ repository: Repository, _ search: UsedBlobSearch, counters: ProgressCounters) {
+    (self.repository, self.search, self.counters) = (repository, search, counters)
+    salvage = SalvageReader(repository)
+  }
+
+  /// Reads the blobs on `threads` threads.
+  func run(threads: Int, isStopping: @escaping @Sendable () -> Bool) throws -> Result {
+    let packs = PackUsage.packs(of: search, in: [.reliable, .condemned, .damaged]).filter {
+      $0.usedBlobs > 0
+    }
+    counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.used })
+    let delivery = FrameDelivery(
+      packs.map { FrameDelivery.Pack(id: $0.id, size: $0.size) }, from: repository.storage,
+      isStopping: isStopping)
+    let isComplete = try delivery.run(threads: threads) { Receiver(check: self) }
+    return state.withLock { result in
+      result.isInterrupted = !isComplete
+      return result
+    }
+  }
+
+  private struct Receiver: FrameDelivery.Receiver {
+    let check: CopyCheck
+
+    func begin(_ pack: FrameDelivery.Pack) -> (BlobRecord) -> Bool {
+      check.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
+      return check.search.isUsed(in: pack.id)
+    }
+
+    func take(_ frame: PackFrames.Frame) {
+      check.counters.didHandle(bytes: UInt64(frame.stored.count))
+      check.count(frame.used)
+    }
+
+    func miss(
+      _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
+    ) throws(StoreError) -> Bool {
+      try check.look(for: blobs ?? check.search.blobs(in: pack.id), error)
+      return true
+    }
+
+    func end(_ pack: FrameDelivery.Pack) { check.counters.didHandle(files: 1) }
+
+    func finish() {}
+  }
+
+  private func count(_ blobs: [BlobRecord]) {
+    state.withLock { result in
+      result.blobs += blobs.count
+      result.bytes += blobs.reduce(0) { $0 + UInt64($1.length) }
+    }
+  }
+
+  /// Looks for blobs that could not be read from their pack in all packs.
+  private func look(for blobs: [BlobRecord], _ error: StoreError) throws(StoreError) {
+    // A pack that a prune of the target removed is not damage if its blobs are in other packs.
+    var isDamage = error.code != .missing
+    for blob in blobs {
+      if try salvage.read(blob.id) != nil {
+        count([blob])
+      } else {
+        isDamage = true
+        state.withLock { _ = $0.lost.insert(blob.id) }
+      }
+    }
+    guard isDamage else { return }
+    counters.didFail()
+    state.withLock { $0.damaged.append(error) }
+  }
+}

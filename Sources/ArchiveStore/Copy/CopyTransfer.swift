@@ -1,0 +1,157 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// Moves the wanted blobs of a source's packs into new packs of a session. Frames all of whose blobs
+/// are wanted and new move as they are, without compression.
+///
+/// Every blob is verified against its hash. If a frame or a pack cannot be read, each of its blobs
+/// is looked for in all packs of the source; those that none has are lost.
+final class CopyTransfer: Sendable {
+  private let source: Repository
+  private let session: WritingSession
+  private let search: UsedBlobSearch
+  private let counters: ProgressCounters
+  private let result = Mutex(Result())
+  private let salvage: SalvageReader
+
+  /// The result of a transfer.
+  struct Result {
+    /// The frames that moved as they are, and those of which a part was stored again.
+    var movedFrames = 0
+    var partFrames = 0
+    /// The wanted blobs that no pack of the source has.
+    var lost: Set<BlobID> = []
+    /// The errors of frames and packs that could not be read.
+    var damaged: [StoreError] = []
+    /// Whether packs remain because the transfer was interrupted.
+    var isInterrupted = false
+  }
+
+  /// Prepares to copy the blobs that a search has marked.
+  init(
+    from source: Repository, into session: WritingSession, _ search: UsedBlobSearch,
+    counters: ProgressCounters
+  ) {
+    (self.source, self.session, self.search) = (source, session, search)
+    (self.counters, salvage) = (counters, SalvageReader(source))
+  }
+
+  /// Copies the blobs on `threads` threads, and makes them durable with an index object, also after
+  /// an interruption.
+  func run(
+    _ packs: [PrunePlan.Pack], threads: Int, isStopping: @escaping @Sendable () -> Bool
+  ) throws -> Result {
+    counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.used })
+    let delivery = FrameDelivery(
+      packs.map { FrameDelivery.Pack(id: $0.id, size: $0.size) }, from: source.storage,
+      isStopping: isStopping)
+    let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
+      Receiver(transfer: self, writer: try self.session.makeWriter())
+    }
+    try session.checkpoint()
+    try session.requireSettled()
+    return result.withLock { result in
+      result.isInterrupted = !isComplete
+      return result
+    }
+  }
+
+  private struct Receiver: FrameDelivery.Receiver {
+    let transfer: CopyTransfer
+    let writer: ContentWriter
+
+    private var session: WritingSession { transfer.session }
+
+    func begin(_ pack: FrameDelivery.Pack) -> (BlobRecord) -> Bool {
+      transfer.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
+      return transfer.search.isUsed(in: pack.id)
+    }
+
+    func take(_ frame: PackFrames.Frame) throws(StoreError) {
+      session.keepAlive()
+      let stored = try session.store(frame, by: writer)
+      transfer.counters.didHandle(bytes: UInt64(frame.stored.count))
+      transfer.result.withLock { result in
+        if stored == .moved { result.movedFrames += 1 }
+        if stored == .partly { result.partFrames += 1 }
+      }
+    }
+
+    func miss(
+      _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
+    ) throws(StoreError) -> Bool {
+      try transfer.salvage(
+        blobs ?? transfer.search.blobs(in: pack.id), after: error, to: writer)
+      return true
+    }
+
+    func end(_ pack: FrameDelivery.Pack) throws(StoreError) {
+      transfer.counters.didHandle(files: 1)
+      if session.checkpointIsDue { try session.checkpoint() }
+    }
+
+    func finish() throws(StoreError) { try writer.flush() }
+  }
+
+  /// Stores blobs that could not be read from their pack, from any pack that has them.
+  private func salvage(
+    _ blobs: [BlobRecord], after error: StoreError, to writer: ContentWriter
+  ) throws(StoreError) {
+    // A pack that a prune of the source removed is not damage if its blobs are in other packs.
+    var isDamage = error.code != .missing
+    for blob in blobs where !session.contains(blob.id) {
+      session.keepAlive()
+      guard let bytes = try salvage.read(blob.id) else {
+        isDamage = true
+        result.withLock { _ = $0.lost.insert(blob.id) }
+        continue
+      }
+      _ = try writer.storeBytes(bytes, kind: blob.kind)
+    }
+    guard isDamage else { return }
+    counters.didFail()
+    result.withLock { $0.damaged.append(error) }
+  }
+}
+
+/// Reads blobs whose packs are damaged or gone from any pack that has them. Safe to use from any
+/// thread.
+final class SalvageReader: Sendable {
+  private let repository: Repository
+  /// Created when it is needed: it loads the index again.
+  private let reader = Mutex<RepositoryReader?>(nil)
+
+  init(_ repository: Repository) { self.repository = repository }
+
+  /// Returns the bytes of a blob, or nil if no pack has it intact.
+  func read(_ blob: BlobID) throws(StoreError) -> [UInt8]? {
+    do throws(StoreError) {
+      return try reader.withLock { reader throws(StoreError) in
+        if let reader { return try reader.readBlob(blob) }
+        let new = try repository.beginReading()
+        reader = new
+        return try new.readBlob(blob)
+      }
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return nil
+    }
+  }
+}
+
+extension UsedBlobSearch {
+  /// Returns the marked blobs of a pack in the order of its frames. Scans the tables of the index.
+  func blobs(in pack: Digest) -> [BlobRecord] {
+    var blobs: [BlobRecord] = []
+    for (number, object) in index.objects.enumerated() {
+      for place in 0..<object.packs where object.pack(place).id == pack {
+        for entry in 0..<object.blobs where used.contains(entry, of: number) {
+          guard let record = object.record(entry), Int(record.pack) == place else { continue }
+          blobs.append(record)
+        }
+      }
+    }
+    return blobs.sorted { ($0.frame, $0.offset) < ($1.frame, $1.offset) }
+  }
+}

@@ -1,0 +1,194 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// Copies objects byte for byte from one storage to another, and verifies each against its id before
+/// it gets its name. Safe to use from any thread.
+final class ObjectCopier: Sendable {
+  private let source: any Storage
+  private let lease: Lease
+  private let counters: ProgressCounters
+
+  /// An object that is named by the hash of its bytes.
+  struct Object: Sendable {
+    let id: Digest
+    let path: ObjectPath
+    /// The size in bytes.
+    let size: UInt64
+  }
+
+  /// The result of copying objects.
+  struct Result {
+    var objects: [Object] = []
+    var bytes: UInt64 = 0
+    /// The number of copied objects.
+    var copied: Int { objects.count }
+
+    /// The objects that are damaged in the source, with the reason.
+    var damaged: [(object: Object, error: StoreError)] = []
+    /// Whether an object no longer exists in the source.
+    var hasGone = false
+    /// Whether objects remain because the copy was interrupted.
+    var isInterrupted = false
+  }
+
+  private static let pieceLength = 1 << 20
+
+  init(from source: any Storage, by lease: Lease, counters: ProgressCounters) {
+    (self.source, self.lease, self.counters) = (source, lease, counters)
+  }
+
+  /// Copies objects on `threads` threads. After an interruption the objects that were begun are
+  /// complete.
+  func copy(
+    _ objects: [Object], threads: Int, isReadSoon: Bool,
+    isStopping: @escaping @Sendable () -> Bool
+  ) throws -> Result {
+    guard !objects.isEmpty else { return Result() }
+    counters.expect(files: objects.count, bytes: objects.reduce(0) { $0 + $1.size })
+    let count = min(threads, objects.count)
+    let workers = try StoreError.wrap { () throws(SystemError) in
+      try Workers(count: count, capacity: count, name: "mirror")
+    }
+    let box = SharedState()
+    for _ in 0..<count {
+      workers.submit { [self] in
+        while let object = box.next(objects, isStopping) {
+          do throws(StoreError) {
+            try copy(object, isReadSoon: isReadSoon)
+            box.didCopy(object)
+          } catch {
+            box.didFail(object, error)
+          }
+        }
+      }
+    }
+    workers.finish()
+    return try box.finish()
+  }
+
+  /// Copies one object.
+  ///
+  /// - Throws: `damaged` if its bytes do not match its id, `missing` if it does not exist.
+  func copy(_ object: Object, isReadSoon: Bool) throws(StoreError) {
+    counters.begin(ByteString("\(object.path)"))
+    let writer = try inTarget { () throws(StoreError) in
+      try lease.storage.startObject(in: lease.path)
+    }
+    do throws(StoreError) {
+      let digest = try Self.digest(of: object, in: source) { piece throws(StoreError) in
+        try inTarget { () throws(StoreError) in
+          try lease.keepAlive()
+          try writer.append(piece)
+        }
+        counters.didHandle(bytes: UInt64(piece.count))
+      }
+      guard digest == object.id else {
+        throw .damaged("\(object.path)", "its content does not match its id")
+      }
+      try inTarget { () throws(StoreError) in
+        try writer.commit(as: object.path, digest: digest, isReadSoon: isReadSoon)
+      }
+      counters.didHandle(files: 1)
+    } catch {
+      writer.discard()
+      throw error
+    }
+  }
+
+  /// Makes calls of the target. A failure is never damage of the source.
+  private func inTarget<Value>(
+    _ body: () throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    do throws(StoreError) {
+      return try lease.explained(body)
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      throw StoreError(
+        .system, error.action, subject: error.subject, reason: error.reason, hint: error.hint,
+        cause: error.cause)
+    }
+  }
+
+  /// Whether a storage has the bytes of an object. Its size is that in the storage.
+  static func isIntact(
+    _ id: Digest, at path: ObjectPath, in storage: any Storage
+  ) throws(StoreError) -> Bool {
+    guard let size = try storage.status(path)?.size else { return false }
+    do throws(StoreError) {
+      return try digest(of: Object(id: id, path: path, size: size), in: storage) == id
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return false
+    }
+  }
+
+  /// Returns the hash of an object's bytes, which are passed to `body` piece by piece.
+  static func digest(
+    of object: Object, in storage: any Storage,
+    _ body: ([UInt8]) throws(StoreError) -> Void = { _ in }
+  ) throws(StoreError) -> Digest {
+    var hash = Blake2b()
+    var (offset, piece) = (UInt64(0), [UInt8]())
+    while offset < object.size {
+      let count = Int(min(object.size - offset, UInt64(pieceLength)))
+      try storage.load(object.path, offset: offset, count: count, into: &piece)
+      hash.update(piece)
+      try body(piece)
+      offset += UInt64(count)
+    }
+    return hash.finish()
+  }
+}
+
+extension ObjectCopier {
+  /// The state that the threads of a copy share.
+  private final class SharedState: Sendable {
+    private struct State {
+      var result = Result()
+      var next = 0
+      var failure: StoreError?
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns the next object, or nil at the end, after a failure, or after an interruption.
+    func next(_ objects: [Object], _ isStopping: () -> Bool) -> Object? {
+      let isOver = state.withLock { $0.failure != nil || $0.next >= objects.count }
+      if isOver { return nil }
+      if isStopping() {
+        state.withLock { $0.result.isInterrupted = true }
+        return nil
+      }
+      return state.withLock { state in
+        guard state.next < objects.count else { return nil }
+        state.next += 1
+        return objects[state.next - 1]
+      }
+    }
+
+    func didCopy(_ object: Object) {
+      state.withLock { state in
+        state.result.objects.append(object)
+        state.result.bytes += object.size
+      }
+    }
+
+    func didFail(_ object: Object, _ error: StoreError) {
+      state.withLock { state in
+        switch error.kind {
+        case .damaged where error.code == .missing: state.result.hasGone = true
+        case .damaged: state.result.damaged.append((object, error))
+        default: state.failure = state.failure ?? error
+        }
+      }
+    }
+
+    /// Returns the result, or throws the first failure that is no damage.
+    func finish() throws(StoreError) -> Result {
+      let state = state.withLock { $0 }
+      if let failure = state.failure { throw failure }
+      return state.result
+    }
+  }
+}

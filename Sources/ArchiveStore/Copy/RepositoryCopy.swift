@@ -1,0 +1,321 @@
+public import Codecs
+internal import SystemIO
+
+/// Copies snapshots from one repository into another.
+///
+/// Only blobs that the target lacks are read. A frame that is needed as a whole moves as it is,
+/// without decompression on the way; each blob is verified against its hash before it is stored.
+/// The order is packs, index, snapshots: after an interruption the next copy relies on what is
+/// stored. A snapshot that needs lost data is not copied. The source is not changed; if it can be
+/// written to, a reader's lease keeps the packs that the copy needs.
+public struct RepositoryCopy {
+  /// A repository, and this host's caches for it.
+  public struct Side {
+    let repository: Repository
+    let indexCache: IndexCache?
+    let headCache: SnapshotHeadCache?
+
+    /// Creates a side of a copy.
+    public init(
+      _ repository: Repository, indexCache: IndexCache? = nil, headCache: SnapshotHeadCache? = nil
+    ) {
+      (self.repository, self.indexCache, self.headCache) = (repository, indexCache, headCache)
+    }
+  }
+
+  private let source: Side
+  private let target: Side
+  private let isDry: Bool
+  private let isChecking: Bool
+  private let workers: Int
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+
+  /// Prepares a copy with `workers` threads. A dry run changes nothing. With `isChecking` everything
+  /// that the snapshots need is read from the target before they are saved there. `isStopping` is
+  /// called often, on any thread; if it returns true, the copy ends after the current packs, which
+  /// are kept.
+  public init(
+    from source: Side, to target: Side, isDry: Bool = false, isChecking: Bool = false,
+    workers: Int = 1, counters: ProgressCounters = ProgressCounters(of: "pack"),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    (self.source, self.target) = (source, target)
+    (self.isDry, self.isChecking) = (isDry, isChecking)
+    (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
+  }
+
+  /// A snapshot that was copied.
+  public struct Copied: Sendable {
+    public let head: SnapshotHead
+    /// The id of the copy; nil in a dry run.
+    public let id: SnapshotID?
+  }
+
+  /// The result of a copy or of a dry run.
+  public struct Report: Sendable {
+    /// The number of selected snapshots, and of those whose copies existed before.
+    public internal(set) var snapshots = 0
+    public internal(set) var present = 0
+    /// The copied snapshots, the oldest first; in a dry run those that would be copied.
+    public internal(set) var copied: [Copied] = []
+    /// The snapshots that need lost data. They were not copied.
+    public internal(set) var incomplete: [IncompleteSnapshot] = []
+    /// The snapshots whose data was read from the target and is damaged there: those that existed
+    /// before, and new ones, which were not saved.
+    public internal(set) var damagedInTarget: [IncompleteSnapshot] = []
+    /// The errors of snapshots that cannot be read.
+    public internal(set) var unreadable: [StoreError] = []
+    /// The errors of damaged packs and index objects of the source.
+    public internal(set) var damaged: [StoreError] = []
+    /// The errors of damaged packs and index objects of the target that a check has found. Only the
+    /// snapshots in `damagedInTarget` lose something by them.
+    public internal(set) var targetDamage: [StoreError] = []
+    /// The blobs that the new snapshots need, and their stored bytes in the source.
+    public internal(set) var neededBlobs = 0
+    public internal(set) var neededBytes: UInt64 = 0
+    /// The part of these that the target lacked.
+    public internal(set) var missingBlobs = 0
+    public internal(set) var missingBytes: UInt64 = 0
+    /// The frames that moved as they are, and those of which a part was stored again.
+    public internal(set) var movedFrames = 0
+    public internal(set) var partFrames = 0
+    /// The new packs of the target and their bytes.
+    public internal(set) var newPacks = 0
+    public internal(set) var newBytes: UInt64 = 0
+    /// The blobs that were read from the target, and their bytes.
+    public internal(set) var checkedBlobs = 0
+    public internal(set) var checkedBytes: UInt64 = 0
+    /// Whether the copy was interrupted before it was complete.
+    public internal(set) var isInterrupted = false
+
+    /// Whether damage was found.
+    public var hasDamage: Bool {
+      !(incomplete.isEmpty && damagedInTarget.isEmpty && unreadable.isEmpty && damaged.isEmpty
+        && targetDamage.isEmpty)
+    }
+  }
+
+  /// Copies the snapshots for which `isMeant` returns true.
+  ///
+  /// - Throws: `StoreError`: `invalid` if source and target are the same repository,
+  ///   `unknownFeature`, `leaseLost`, failures of a storage, `interrupted` before anything was
+  ///   stored.
+  public func run(where isMeant: (SnapshotHead) -> Bool = { _ in true }) throws -> Report {
+    let (from, to) = (source.repository, target.repository)
+    try from.settings.requireKnown(from.settings.features.read, for: "read", place: from.place)
+    try to.settings.requireKnown(to.settings.features.read, for: "read", place: to.place)
+    try requireDifferent()
+    let lease = isDry ? nil : try? ReaderLease(from)
+    defer { lease?.release() }
+    let session =
+      isDry ? nil : try to.beginWriting(workers: workers, cache: target.indexCache)
+    defer { session?.abandon() }
+    let isStopping: @Sendable () -> Bool = { [isStopping] in
+      lease?.keepAlive()
+      session?.keepAlive()
+      return isStopping()
+    }
+    do {
+      var run = Run(self, session, isStopping: isStopping)
+      return try run.report(where: isMeant)
+    } catch let error as StoreError where error.code == .interrupted {
+      throw StoreError.interrupted(
+        "finish the copy to", to.place, hint: "run it again: what was stored is not copied again")
+    }
+  }
+
+  /// Checks that source and target are not the same directory.
+  private func requireDifferent() throws(StoreError) {
+    guard let from = source.repository.storage as? LocalStorage,
+      let to = target.repository.storage as? LocalStorage
+    else { return }
+    guard try from.identity() != to.identity() else {
+      throw StoreError(
+        .invalid, "copy snapshots to", subject: to.place, reason: "it is the source itself",
+        hint: "name another repository with '--to'")
+    }
+  }
+}
+
+extension RepositoryCopy {
+  /// A copy while its leases are held.
+  private struct Run {
+    private let copy: RepositoryCopy
+    /// The session in the target; nil in a dry run.
+    private let session: WritingSession?
+    private let isStopping: @Sendable () -> Bool
+    private var report = Report()
+
+    init(
+      _ copy: RepositoryCopy, _ session: WritingSession?,
+      isStopping: @escaping @Sendable () -> Bool
+    ) {
+      (self.copy, self.session, self.isStopping) = (copy, session, isStopping)
+    }
+
+    private var source: Repository { copy.source.repository }
+    private var target: Repository { copy.target.repository }
+
+    mutating func report(where isMeant: (SnapshotHead) -> Bool) throws -> Report {
+      let listing = try source.heads(cache: copy.source.headCache)
+      report.unreadable = listing.damaged
+      let chosen = listing.heads.filter(isMeant)
+      report.snapshots = chosen.count
+      let copies = SnapshotCopies(try target.heads(cache: copy.target.headCache).heads)
+      var (new, present): ([SnapshotHead], [(head: SnapshotHead, id: SnapshotID)]) = ([], [])
+      for head in chosen {
+        if let id = copies.copy(of: head) { present.append((head, id)) } else { new.append(head) }
+      }
+      report.present = present.count
+      if !new.isEmpty { try transfer(&new) }
+      if copy.isChecking, !copy.isDry, !report.isInterrupted {
+        try check(&new, present: present.map(\.id))
+      }
+      if !report.isInterrupted { try save(new) }
+      try pin(present)
+      return report
+    }
+
+    /// Copies what the new snapshots need, and removes those of which something is lost.
+    private mutating func transfer(_ new: inout [SnapshotHead]) throws {
+      try session?.adoptPacks()
+      var needs = try SnapshotNeedsSearch(
+        source, cache: copy.source.indexCache, threads: copy.workers, isStopping: isStopping
+      ) { [source] in try source.snapshot($0) }
+      report.damaged = needs.faults
+      try drop(needs.mark(new), from: &new)
+      (report.neededBlobs, report.neededBytes) = amount(needs.search)
+      if let session {
+        needs.filter { !session.contains($0.id) }
+      } else {
+        let known = try ReadableIndex(target, cache: copy.target.indexCache)
+        needs.filter { !known.isReliable($0.id) }
+      }
+      (report.missingBlobs, report.missingBytes) = amount(needs.search)
+      guard let session, report.missingBlobs > 0 else { return }
+      let transfer = CopyTransfer(
+        from: source, into: session, needs.search, counters: copy.counters)
+      let result = try transfer.run(
+        packs(of: needs.search), threads: copy.workers, isStopping: isStopping)
+      (report.movedFrames, report.partFrames) = (result.movedFrames, result.partFrames)
+      (report.newPacks, report.newBytes) =
+        (session.statistics.packs, session.statistics.storedBytes)
+      report.damaged += result.damaged
+      report.isInterrupted = result.isInterrupted
+      if !result.lost.isEmpty, !result.isInterrupted {
+        try drop(needs.incomplete(new, besides: result.lost), from: &new)
+      }
+    }
+
+    private mutating func drop(
+      _ incomplete: [IncompleteSnapshot], from new: inout [SnapshotHead]
+    ) {
+      report.incomplete += incomplete
+      let ids = Set(incomplete.map(\.head.id))
+      new.removeAll { ids.contains($0.id) }
+    }
+
+    private func packs(of search: UsedBlobSearch) -> [PrunePlan.Pack] {
+      PackUsage.packs(of: search, in: [.reliable, .condemned, .damaged]).filter {
+        $0.usedBlobs > 0
+      }
+    }
+
+    private func amount(_ search: UsedBlobSearch) -> (blobs: Int, bytes: UInt64) {
+      (search.used.count, packs(of: search).reduce(0) { $0 + $1.used })
+    }
+
+    /// Reads everything that the new snapshots, and the existing copies of the selected ones, need
+    /// from the target. New snapshots that are damaged there are not saved.
+    private mutating func check(
+      _ new: inout [SnapshotHead], present: [SnapshotID]
+    ) throws {
+      let ids = Set(present)
+      let heads = try target.heads(cache: copy.target.headCache).heads.filter {
+        ids.contains($0.id)
+      }
+      var needs = try SnapshotNeedsSearch(
+        target, cache: copy.target.indexCache, threads: copy.workers, isStopping: isStopping
+      ) { [source, target] id in try ids.contains(id) ? target.snapshot(id) : source.snapshot(id) }
+      // The trees of the new snapshots are in the target, the snapshots are not yet.
+      var found = try needs.mark(new + heads)
+      let checker = CopyCheck(target, needs.search, counters: copy.counters)
+      let result = try checker.run(threads: copy.workers, isStopping: isStopping)
+      (report.checkedBlobs, report.checkedBytes) = (result.blobs, result.bytes)
+      report.targetDamage = try damagedIndexes(of: target) + result.damaged
+      report.isInterrupted = result.isInterrupted
+      if !result.lost.isEmpty {
+        let known = Set(found.map(\.head.id))
+        found += try needs.incomplete(
+          (new + heads).filter { !known.contains($0.id) }, besides: result.lost)
+      }
+      report.damagedInTarget = found
+      let damaged = Set(found.map(\.head.id))
+      new.removeAll { damaged.contains($0.id) }
+    }
+
+    /// Returns the errors of index objects that do not match their ids. They are read themselves, not
+    /// this host's copies.
+    private func damagedIndexes(of repository: Repository) throws(StoreError) -> [StoreError] {
+      var errors: [StoreError] = []
+      for id in try RepositoryListing.indexes(repository.storage) {
+        let path = RepositoryLayout.index(id)
+        if try ObjectCopier.isIntact(id, at: path, in: repository.storage) { continue }
+        // A merge may have replaced it.
+        guard try repository.storage.status(path) != nil else { continue }
+        errors.append(
+          .damaged("\(path)", "its content does not match its id").hinting(StoreError.indexHint))
+      }
+      return errors
+    }
+
+    /// Saves the snapshots, whose content is durable, the oldest first, and pins the copies of
+    /// pinned ones.
+    private mutating func save(_ new: [SnapshotHead]) throws {
+      guard let session else {
+        report.copied = new.map { Copied(head: $0, id: nil) }
+        return
+      }
+      let pins = try source.pins()
+      for head in new {
+        if isStopping() {
+          report.isInterrupted = true
+          return
+        }
+        let found: (stored: StoredSnapshot, bytes: [UInt8])
+        do throws(StoreError) {
+          found = try source.snapshotWithBytes(head.id)
+        } catch {
+          guard error.kind == .damaged else { throw error }
+          // A snapshot that no longer exists was removed in the meantime.
+          if error.code != .missing { report.unreadable.append(error) }
+          continue
+        }
+        let bytes = found.stored.copy(in: target.id, bytes: found.bytes)
+        let id = try session.save(encoded: bytes)
+        if pins.contains(head.id) { try pin(id) }
+        report.copied.append(Copied(head: head, id: id))
+      }
+    }
+
+    /// Pins the existing copies of pinned snapshots: a copy may have ended between a snapshot and
+    /// its pin. Pins are never removed.
+    private func pin(_ present: [(head: SnapshotHead, id: SnapshotID)]) throws(StoreError) {
+      guard !copy.isDry, !present.isEmpty else { return }
+      let (from, to) = (try source.pins(), try target.pins())
+      for (head, id) in present where from.contains(head.id) && !to.contains(id) {
+        try pin(id)
+      }
+    }
+
+    private func pin(_ id: SnapshotID) throws(StoreError) {
+      do throws(StoreError) {
+        try target.pin([id])
+      } catch {
+        // The snapshot was removed from the target in the meantime.
+        guard error.code == .noSnapshot else { throw error }
+      }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+internal import Codecs
+internal import SystemIO
+
+/// The copies of snapshots in a repository, found by `original` in both directions: a snapshot may
+/// be a copy of one in the other repository, the original of one there, or a copy of the same
+/// original (docs/repository-format.md, "Copies").
+struct SnapshotCopies {
+  private var ids: [Snapshot.Original: SnapshotID] = [:]
+
+  /// Finds the copies among the snapshots of a repository.
+  init(_ heads: [SnapshotHead]) {
+    for head in heads { for name in head.originals { ids[name] = head.id } }
+  }
+
+  /// Returns the copy of a snapshot of another repository, or nil if there is none.
+  func copy(of head: SnapshotHead) -> SnapshotID? {
+    head.originals.lazy.compactMap { ids[$0] }.first
+  }
+}
+
+extension SnapshotHead {
+  /// The names of the snapshot: its own, and that of its original in another repository. A repaired
+  /// snapshot, whose original is in the same repository, is a snapshot of its own.
+  var originals: [Snapshot.Original] {
+    let own = Snapshot.Original(repository: repository, id: id)
+    guard let original, original.repository != repository else { return [own] }
+    return [own, original]
+  }
+}
+
+extension StoredSnapshot {
+  /// Returns the bytes of the snapshot's copy in another repository. Everything stays except the
+  /// repository, and `original`, which names the first original.
+  ///
+  /// The copy in the repository of the original is the original itself, if the bytes that it had
+  /// can be made again. In a repository of the same id, such as a mirror, the bytes stay.
+  func copy(in target: Digest, bytes: [UInt8]) -> [UInt8] {
+    if snapshot.repository == target { return bytes }
+    let own = Snapshot.Original(repository: snapshot.repository, id: id)
+    var copy = snapshot
+    copy.repository = target
+    if let first = snapshot.original, first.repository == target {
+      copy.original = nil
+      let original = copy.encode()
+      if Blake2b.hash(original) == first.id { return original }
+      copy.original = own
+    } else if let first = snapshot.original, first.repository != snapshot.repository {
+      copy.original = first
+    } else {
+      copy.original = own
+    }
+    return copy.encode()
+  }
+}
+
+extension Repository {
+  /// Reads a snapshot with its stored bytes, and refuses one of another repository.
+  func snapshotWithBytes(
+    _ id: SnapshotID
+  ) throws(StoreError) -> (stored: StoredSnapshot, bytes: [UInt8]) {
+    let path = RepositoryLayout.snapshot(id)
+    let bytes = try storage.load(path, limit: FormatLimit.snapshot)
+    let stored = try StoredSnapshot(id: id, bytes: bytes)
+    try requireOwn(stored.snapshot.repository, path)
+    return (stored, bytes)
+  }
+}

@@ -1,0 +1,122 @@
+internal import Codecs
+internal import SystemIO
+
+/// Finds the blobs that snapshots need, and the snapshots that need blobs which no intact pack has.
+struct SnapshotNeedsSearch {
+  private let repository: Repository
+  private let cache: IndexCache?
+  private let threads: Int
+  private let isStopping: @Sendable () -> Bool
+  private let snapshot: (SnapshotID) throws -> StoredSnapshot
+  private var readable: ReadableIndex
+  private var isRescued = false
+  private(set) var search: UsedBlobSearch
+
+  /// Prepares a search with `threads` threads. Without a cache the index objects of the repository
+  /// are read, not this host's copies.
+  ///
+  /// - Parameter snapshot: reads a snapshot, which may not be in the repository yet.
+  init(
+    _ repository: Repository, cache: IndexCache?, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool,
+    snapshot: @escaping (SnapshotID) throws -> StoredSnapshot
+  ) throws(StoreError) {
+    self.snapshot = snapshot
+    (self.repository, self.cache, self.threads) = (repository, cache, threads)
+    self.isStopping = isStopping
+    readable = try ReadableIndex(repository, cache: cache)
+    search = UsedBlobSearch(
+      repository, readable.index, threads: threads, continuesPastDamage: true,
+      isStopping: isStopping)
+  }
+
+  /// Begins again without marks.
+  private mutating func restart() {
+    search = UsedBlobSearch(
+      repository, readable.index, threads: threads, continuesPastDamage: true,
+      isStopping: isStopping)
+  }
+
+  /// The errors of index objects that cannot be used.
+  var faults: [StoreError] { readable.faults }
+
+  /// Finds what snapshots need. Returns those that need something that is lost: what the others
+  /// need is then marked. Before anything counts as lost, the index is loaded again, with the packs
+  /// that it does not name.
+  ///
+  /// - Throws: `interrupted`, and failures of the storage.
+  mutating func mark(_ heads: [SnapshotHead]) throws -> [IncompleteSnapshot] {
+    var incomplete: [IncompleteSnapshot] = []
+    var rest = heads
+    while true {
+      try search.mark(Set(rest.map(\.tree)))
+      if search.lost.isEmpty, search.unreadable.isEmpty { return incomplete }
+      if isRescued {
+        let found = try self.incomplete(rest)
+        guard !found.isEmpty else {
+          throw StoreError(
+            .damaged, "find what the snapshots need in", subject: repository.place,
+            reason: "it changed while it was read", hint: "run the command again")
+        }
+        incomplete += found
+        let ids = Set(found.map(\.head.id))
+        rest.removeAll { ids.contains($0.id) }
+      } else {
+        readable = try ReadableIndex(repository, cache: cache, isRescuing: true)
+        isRescued = true
+      }
+      restart()
+    }
+  }
+
+  /// Removes the marks of blobs for which `isMeant` returns false.
+  mutating func filter(_ isMeant: (BlobRecord) -> Bool) { search.filter(isMeant) }
+
+  /// Returns the snapshots that need a blob which no intact pack has, or one of the given blobs.
+  func incomplete(
+    _ heads: [SnapshotHead], besides lost: Set<BlobID> = []
+  ) throws -> [IncompleteSnapshot] {
+    var checked = CheckedIndex(search.index.objects)
+    checked.lostPacks = search.index.packs(in: .missing)
+    for blob in lost.union(search.lost.map { BlobID(kind: .data, digest: $0) }) {
+      for object in search.index.objects {
+        for record in object.findAll(blob) {
+          checked.lostPlaces.insert(
+            CheckedIndex.Location(blob: blob, pack: object.pack(Int(record.pack)).id))
+        }
+      }
+    }
+    let reader = try checked.reader(of: repository)
+    var trees = TreeRepair(reader, checked, into: nil) { [isStopping] () throws(StoreError) in
+      if isStopping() { throw .interrupted("finish reading", "the trees", hint: "run it again") }
+    }
+    var incomplete: [IncompleteSnapshot] = []
+    for head in heads {
+      guard let found = try IncompleteSnapshot(head, &trees, read: snapshot) else { continue }
+      incomplete.append(found)
+    }
+    return incomplete
+  }
+}
+
+/// A snapshot that cannot be restored completely.
+public struct IncompleteSnapshot: Sendable {
+  public let head: SnapshotHead
+  /// The losses by path, and their number. Above 4 MiB they are summarized.
+  public let lost: [PathNote]
+  public let losses: Int
+
+  /// Returns nil if everything in the snapshot can be restored.
+  init?(
+    _ head: SnapshotHead, _ trees: inout TreeRepair, read: (SnapshotID) throws -> StoredSnapshot
+  ) throws {
+    self.head = head
+    do {
+      if try trees.repair(head.tree) == .whole { return nil }
+      let survey = try TreeSurvey(read(head.id).snapshot, trees)
+      (lost, losses) = (survey.notes.notes, max(1, survey.notes.count))
+    } catch let error as StoreError where error.kind == .damaged {
+      (lost, losses) = ([PathNote(path: "", note: error.reason)], 1)
+    }
+  }
+}

@@ -1,0 +1,77 @@
+internal import Codecs
+internal import SystemIO
+
+/// The objects of a repository as a mirror copies them.
+///
+/// Snapshots are listed first, then the index, then the packs. A snapshot is committed after its
+/// index, and an index after its packs; and a prune makes an index durable before it removes a pack.
+/// So every blob that a listed snapshot needs is in a listed pack, unless it is lost.
+struct MirrorListing {
+  private(set) var snapshots: Set<Digest> = []
+  private(set) var indexes: Set<Digest> = []
+  /// The packs with their stored sizes.
+  private(set) var packs: [Digest: UInt64] = [:]
+  /// The damage records.
+  private(set) var records: Set<Digest> = []
+  private(set) var pins: Set<Digest> = []
+  /// The directories of the layout that do not exist.
+  private(set) var missing: Set<ObjectPath> = []
+
+  /// An empty listing.
+  init() {}
+
+  /// Lists all objects.
+  ///
+  /// - Throws: any failure: a listing is complete, or there is none.
+  init(_ storage: any Storage) throws(StoreError) {
+    pins = Self.ids(try names(RepositoryLayout.pins, storage), suffix: "")
+    snapshots = Self.ids(try names(RepositoryLayout.snapshots, storage), suffix: ".json")
+    indexes = Self.ids(try names(RepositoryLayout.indexes, storage), suffix: ".index")
+    records = Self.ids(try names(RepositoryLayout.damaged, storage), suffix: ".json")
+    let present = Set(try names(RepositoryLayout.packs, storage))
+    for name in RepositoryLayout.packDirectories where !present.contains(name) {
+      missing.insert(RepositoryLayout.packs.appending(name))
+    }
+    packs = try RepositoryListing.packSizes(storage)
+  }
+
+  /// Lists the index objects and packs again.
+  mutating func update(_ storage: any Storage) throws(StoreError) {
+    indexes = Self.ids(try names(RepositoryLayout.indexes, storage), suffix: ".index")
+    packs = try RepositoryListing.packSizes(storage)
+  }
+
+  /// Returns the snapshots of a mirror that were removed from this original. One that is pinned here
+  /// cannot have been removed: it is lost.
+  func snapshotsRemoved(from mirror: MirrorListing) -> Set<SnapshotID> {
+    mirror.snapshots.subtracting(snapshots).subtracting(pins)
+  }
+
+  /// Uses the size of the mirror's copy for a pack that is damaged in the original.
+  mutating func forgetSize(of pack: Digest, use size: UInt64) { packs[pack] = size }
+
+  /// Checks that the missing directories can have been empty.
+  ///
+  /// - Throws: `missing` if one was not.
+  func requireComplete() throws(StoreError) {
+    let hasPacksAlone =
+      !packs.isEmpty && missing.contains(RepositoryLayout.indexes)
+      && missing.contains(RepositoryLayout.snapshots)
+    let needs = RepositoryListing.DirectoryNeeds(
+      hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty,
+      hasPacksAlone: hasPacksAlone, packDirectories: [])
+    for directory in missing { try needs.requireEmpty(directory) }
+  }
+
+  private mutating func names(
+    _ directory: ObjectPath, _ storage: any Storage
+  ) throws(StoreError) -> [ByteString] {
+    if let names = try storage.listIfPresent(directory) { return names }
+    missing.insert(directory)
+    return []
+  }
+
+  private static func ids(_ names: [ByteString], suffix: String) -> Set<Digest> {
+    Set(names.compactMap { RepositoryLayout.id($0, suffix: suffix) })
+  }
+}

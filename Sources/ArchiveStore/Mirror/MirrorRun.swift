@@ -1,0 +1,266 @@
+internal import Codecs
+internal import SystemIO
+
+/// A run of a mirror that holds its leases: copies what the mirror lacks, and then removes what the
+/// original no longer has.
+struct MirrorRun {
+  private let mirror: RepositoryMirror
+  let session: WritingSession
+  private var found: MirrorListing
+  private let old: MirrorListing
+  private var record: MirrorRecord
+  private let isStopping: @Sendable () -> Bool
+  private let copier: ObjectCopier
+  /// The packs and index objects that the mirror has.
+  private var packs: Set<Digest>
+  private var indexes: Set<Digest> = []
+  /// Damaged objects of the original that the mirror does not have either.
+  private var lacking: Set<Digest> = []
+  var report = RepositoryMirror.Report()
+
+  /// The number of listings before an original that keeps changing is left to a later run.
+  private static let maximumAttempts = 8
+
+  init(
+    _ mirror: RepositoryMirror, _ session: WritingSession, found: MirrorListing,
+    old: MirrorListing, record: MirrorRecord, isStopping: @escaping @Sendable () -> Bool
+  ) {
+    (self.mirror, self.session, self.found, self.old) = (mirror, session, found, old)
+    (self.record, self.isStopping) = (record, isStopping)
+    packs = Set(old.packs.keys)
+    copier = ObjectCopier(
+      from: mirror.source.storage, by: session.lease, counters: mirror.counters)
+    report.snapshots = found.snapshots.count
+  }
+
+  private var source: any Storage { mirror.source.storage }
+  private var target: any Storage { session.repository.storage }
+
+  mutating func run() throws {
+    // A damaged index object is copied again, also if this host has a copy of it.
+    for id in old.indexes.intersection(found.indexes)
+    where try ObjectCopier.isIntact(id, at: RepositoryLayout.index(id), in: target) {
+      indexes.insert(id)
+    }
+    try copyContent()
+    if !report.isInterrupted { try copySnapshots() }
+    if !report.isInterrupted { try copyMarks() }
+    if !report.isInterrupted { try remove() }
+  }
+
+  // MARK: - Content
+
+  /// Copies packs, then index objects. If one disappears, a prune or a merge has replaced it: the
+  /// original is then listed again.
+  private mutating func copyContent() throws {
+    for _ in 0..<Self.maximumAttempts {
+      let packs = try copyPacks()
+      if report.isInterrupted { return }
+      let indexes = try copyIndexes()
+      if report.isInterrupted { return }
+      if !packs.hasGone, !indexes.hasGone { return }
+      try found.update(source)
+    }
+    throw StoreError(
+      .busy, "mirror the repository to", subject: session.repository.place,
+      reason: "packs of the original keep disappearing while they are copied",
+      hint: "try again when no prune is running there")
+  }
+
+  private mutating func copyPacks() throws -> ObjectCopier.Result {
+    var objects: [ObjectCopier.Object] = []
+    for (id, size) in found.packs.sorted(by: { $0.key < $1.key }) {
+      let object = ObjectCopier.Object(id: id, path: RepositoryLayout.pack(id), size: size)
+      if packs.contains(id) {
+        guard let present = old.packs[id], present != size else { continue }
+        if try ObjectCopier.isIntact(id, at: object.path, in: target) {
+          noteDamage(
+            StoreError.damaged("\(object.path)", "its size differs from the mirror's copy"))
+          found.forgetSize(of: id, use: present)
+          continue
+        }
+      }
+      objects.append(object)
+    }
+    let result = try copier.copy(
+      objects, threads: mirror.workers, isReadSoon: false, isStopping: isStopping)
+    take(result)
+    report.copied.packs += result.copied
+    packs.formUnion(result.objects.map(\.id))
+    return result
+  }
+
+  private mutating func copyIndexes() throws -> ObjectCopier.Result {
+    var objects: [ObjectCopier.Object] = []
+    var hasGone = false
+    for id in found.indexes.subtracting(indexes).sorted() {
+      let path = RepositoryLayout.index(id)
+      guard let status = try source.status(path) else {
+        hasGone = true
+        continue
+      }
+      guard status.size <= UInt64(FormatLimit.index) else {
+        noteDamage(.damaged("\(path)", "it has \(status.size) bytes, more than an index may have"))
+        lacking.insert(id)
+        continue
+      }
+      objects.append(ObjectCopier.Object(id: id, path: path, size: status.size))
+    }
+    var result = try copier.copy(
+      objects, threads: mirror.workers, isReadSoon: true, isStopping: isStopping)
+    take(result)
+    report.copied.indexes += result.copied
+    indexes.formUnion(result.objects.map(\.id))
+    if hasGone { result.hasGone = true }
+    return result
+  }
+
+  private mutating func take(_ result: ObjectCopier.Result) {
+    report.copied.bytes += result.bytes
+    if result.isInterrupted { report.isInterrupted = true }
+    for (object, error) in result.damaged where lacking.insert(object.id).inserted {
+      noteDamage(error)
+    }
+  }
+
+  private mutating func noteDamage(_ error: StoreError) {
+    mirror.counters.didFail()
+    if !report.damaged.contains(error) { report.damaged.append(error) }
+  }
+
+  // MARK: - Snapshots
+
+  /// Copies the snapshots that the mirror lacks, if all that they need is there. They are recorded
+  /// before, so that a crash leaves none that seems to be made in the mirror.
+  private mutating func copySnapshots() throws {
+    var new = found.snapshots.subtracting(old.snapshots)
+    guard !new.isEmpty else { return }
+    new.subtract(try incomplete(new))
+    let sizes = try RepositoryListing.snapshotStatuses(source)
+    let objects = new.sorted().compactMap { id in
+      sizes[id].map {
+        ObjectCopier.Object(id: id, path: RepositoryLayout.snapshot(id), size: $0.size)
+      }
+    }
+    try save(record: record.snapshots.union(objects.map(\.id)))
+    let result = try copier.copy(
+      objects, threads: mirror.workers, isReadSoon: true, isStopping: isStopping)
+    take(result)
+    report.copied.snapshots = result.copied
+  }
+
+  /// Returns the new snapshots that need something which the mirror lacks.
+  private mutating func incomplete(_ new: Set<SnapshotID>) throws -> Set<SnapshotID> {
+    guard try !isContentWhole() else { return [] }
+    let heads = try mirror.source.heads(cache: mirror.headCache).heads.filter {
+      new.contains($0.id)
+    }
+    var needs = try SnapshotNeedsSearch(
+      session.repository, cache: mirror.indexCache, threads: mirror.workers, isStopping: isStopping
+    ) { [source = mirror.source] in try source.snapshot($0) }
+    report.incomplete = try needs.mark(heads)
+    return Set(report.incomplete.map(\.head.id))
+  }
+
+  /// Whether the mirror has all index objects of the original, and all packs that they name.
+  private mutating func isContentWhole() throws(StoreError) -> Bool {
+    guard lacking.isEmpty else { return false }
+    let index = try LoadedIndex.load(
+      found.indexes.sorted(), from: target, cache: mirror.indexCache)
+    return index.faults.isEmpty && index.packs.isSubset(of: packs)
+  }
+
+  private mutating func save(record snapshots: Set<SnapshotID>) throws(StoreError) {
+    let isSaved = try target.status(MirrorRecord.path) != nil
+    guard snapshots != record.snapshots || !isSaved else { return }
+    record.snapshots = snapshots
+    try session.lease.save(record.encode(), as: MirrorRecord.path)
+  }
+
+  /// Copies pins and damage records.
+  private mutating func copyMarks() throws {
+    for id in found.pins.subtracting(old.pins).sorted() {
+      try session.lease.save([], as: RepositoryLayout.pin(id))
+    }
+    let new = found.records.subtracting(old.records)
+    guard !new.isEmpty else { return }
+    try target.makeMissing([RepositoryLayout.damaged.name], in: .root)
+    for id in new.sorted() {
+      let path = RepositoryLayout.record(id)
+      // A record that is damaged or was replaced protects nothing.
+      guard let bytes = try? source.load(path, limit: FormatLimit.contents),
+        Blake2b.hash(bytes) == id
+      else { continue }
+      try session.lease.save(bytes, as: path)
+    }
+  }
+
+  // MARK: - Removal
+
+  private mutating func remove() throws {
+    let gone = found.snapshotsRemoved(from: old)
+    let lost = old.snapshots.subtracting(found.snapshots).subtracting(gone)
+    for id in lost.sorted() {
+      noteDamage(
+        StoreError(
+          .missing, "find", subject: "\(RepositoryLayout.snapshot(id))",
+          reason: "the snapshot is pinned, and the original lacks it; the mirror keeps it",
+          hint: "copy the file from the mirror, or unpin the snapshot"))
+    }
+    report.refusal = try mirror.refusal(of: found, old, in: session.repository)
+    // An original without snapshots is never taken for the result of a removal.
+    if report.refusal != nil || found.snapshots.isEmpty { return }
+    for id in gone.sorted() {
+      if isStopping() {
+        report.isInterrupted = true
+        return
+      }
+      try session.lease.remove(RepositoryLayout.snapshot(id))
+      report.removed.snapshots += 1
+    }
+    try removePins()
+    if lost.isEmpty { try removeContent() }
+    try removeRecords()
+    try save(record: found.snapshots.union(old.snapshots.subtracting(gone)))
+  }
+
+  private func removePins() throws(StoreError) {
+    guard !found.missing.contains(RepositoryLayout.pins) else { return }
+    for id in old.pins.subtracting(found.pins).sorted() { try session.lease.remove(pinOf: id) }
+  }
+
+  private func removeRecords() throws(StoreError) {
+    for id in old.records.subtracting(found.records).sorted() {
+      try session.lease.remove(RepositoryLayout.record(id))
+    }
+  }
+
+  /// Removes index objects and packs that the original no longer has, by the rules of a prune: no
+  /// pack is removed that a snapshot of the mirror needs, or that a program may rely on.
+  private mutating func removeContent() throws {
+    let surplus = Set(old.packs.keys).subtracting(found.packs.keys)
+    let condemned = try CondemnedObjects.intact(target).objects
+    let hasIndexes = !old.indexes.isSubset(of: found.indexes)
+    guard !surplus.isEmpty || hasIndexes || !condemned.isEmpty else { return }
+    guard lacking.isEmpty else { return }
+    guard let right = try PruneLease(session.lease) else {
+      report.waitingPacks = surplus.count
+      return
+    }
+    defer { right.release() }
+    do {
+      var removal = MirrorRemoval(
+        session, right, found: found, mirror: mirror, isStopping: isStopping)
+      try removal.run(surplus)
+      report.removed.packs = removal.removedPacks
+      report.removed.bytes = removal.removedBytes
+      report.removed.indexes = old.indexes.subtracting(try RepositoryListing.indexes(target)).count
+      report.waitingPacks = removal.waitingPacks
+      for error in removal.kept { noteDamage(error) }
+    } catch let error as StoreError where error.kind == .damaged {
+      noteDamage(error)
+    } catch let error as StoreError where error.code == .interrupted {
+      report.isInterrupted = true
+    }
+  }
+}

@@ -1,0 +1,310 @@
+internal import Codecs
+public import SystemIO
+
+/// Keeps an exact second repository: the same id, settings, packs, index, snapshots, pins and damage
+/// records.
+///
+/// Objects are copied byte for byte and verified against their id, in the order packs, index,
+/// snapshots; they are removed in the reverse order. So every snapshot of the mirror is complete at
+/// each moment, also after a crash. An object that is damaged in the original is neither copied nor
+/// removed from the mirror, and no pack is removed that a snapshot of the mirror needs.
+public struct RepositoryMirror {
+  let source: Repository
+  /// The storage of the mirror; nil if it does not exist, in a dry run.
+  let target: (any Storage)?
+  let indexCache: IndexCache?
+  let headCache: SnapshotHeadCache?
+  let isDry: Bool
+  let allowsLargeRemoval: Bool
+  let workers: Int
+  let counters: ProgressCounters
+  let isStopping: @Sendable () -> Bool
+
+  /// Prepares a run with `workers` threads. `isStopping` is called often, on any thread; if it
+  /// returns true, the run ends after the current objects.
+  ///
+  /// - Parameters:
+  ///   - target: the storage of the mirror; nil if it does not exist, which only a dry run accepts.
+  ///   - allowsLargeRemoval: whether more than half of the mirror's snapshots may be removed, and the
+  ///     last one of a source.
+  public init(
+    of source: Repository, in target: (any Storage)?, indexCache: IndexCache? = nil,
+    headCache: SnapshotHeadCache? = nil, isDry: Bool = false, allowsLargeRemoval: Bool = false,
+    workers: Int = 1, counters: ProgressCounters = ProgressCounters(of: "object"),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    (self.source, self.target) = (source, target)
+    (self.indexCache, self.headCache) = (indexCache, headCache)
+    (self.isDry, self.allowsLargeRemoval) = (isDry, allowsLargeRemoval)
+    (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
+  }
+
+  /// The number of objects of each kind, and their bytes.
+  public struct Amount: Sendable, Hashable {
+    public internal(set) var snapshots = 0
+    public internal(set) var indexes = 0
+    public internal(set) var packs = 0
+    public internal(set) var bytes: UInt64 = 0
+
+    /// Whether there are none.
+    public var isEmpty: Bool { snapshots + indexes + packs == 0 }
+  }
+
+  /// A removal of snapshots that was refused because it is large.
+  public struct Refusal: Sendable, Hashable {
+    /// The snapshots that the original lacks, and all snapshots of the mirror.
+    public let snapshots: Int
+    public let all: Int
+    /// The sources of which no snapshot would remain.
+    public let sources: Int
+  }
+
+  /// The result of a run or of a dry run.
+  public struct Report: Sendable {
+    /// Whether the mirror was created.
+    public internal(set) var isNew = false
+    /// The snapshots of the original.
+    public internal(set) var snapshots = 0
+    public internal(set) var copied = Amount()
+    public internal(set) var removed = Amount()
+    /// The errors of objects that are damaged in the original, or that it has lost. The mirror keeps
+    /// its own copies.
+    public internal(set) var damaged: [StoreError] = []
+    /// The snapshots that need lost data. They were not copied.
+    public internal(set) var incomplete: [IncompleteSnapshot] = []
+    /// The refused removal, if there was one. Nothing was removed.
+    public internal(set) var refusal: Refusal?
+    /// The number of packs that a later run removes, because programs are using the mirror.
+    public internal(set) var waitingPacks = 0
+    /// The key files that differ from those of the original. The mirror keeps its own.
+    public internal(set) var differentKeys: [ByteString] = []
+    /// Whether the run was interrupted before it was complete.
+    public internal(set) var isInterrupted = false
+
+    /// Whether damage was found.
+    public var hasDamage: Bool { !damaged.isEmpty || !incomplete.isEmpty }
+  }
+
+  /// Updates the mirror.
+  ///
+  /// - Throws: `StoreError`: `notEmpty` if the target is neither empty nor a mirror of the
+  ///   repository, `invalid` if it is the repository itself or has snapshots of its own, `missing` if
+  ///   the repository has lost a directory, `busy` if another program is removing objects that the
+  ///   mirror needs, `unknownFeature`, `leaseLost`, failures of a storage.
+  public func run() throws -> Report {
+    let settings = source.settings
+    try settings.requireKnown(settings.features.read, for: "read", place: source.place)
+    try requireDifferent()
+    let lease = isDry ? nil : try? ReaderLease(source)
+    defer { lease?.release() }
+    let isStopping: @Sendable () -> Bool = { [isStopping] in
+      lease?.keepAlive()
+      return isStopping()
+    }
+    let text = try source.storage.load(
+      RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
+    let found = try MirrorListing(source.storage)
+    try found.requireComplete()
+    guard let target else { return try dryReport(found, MirrorListing(), isNew: true) }
+    let isNew = try requireMirror(target)
+    let record = try MirrorRecord.load(target) ?? MirrorRecord(repository: source.id)
+    // Checked before anything is written, so that a target that is refused stays unchanged.
+    let present = isNew ? MirrorListing() : try MirrorListing(target)
+    try requireNothingAlone(in: present, found, record)
+    if isDry { return try dryReport(found, present, isNew: isNew) }
+    try settings.requireKnown(settings.features.write, for: "write", place: target.place)
+    let keys = try create(target, text)
+    let mirror = try Repository.open(target)
+    let session = try mirror.beginWriting(workers: 1, cache: indexCache)
+    defer { session.abandon() }
+    let old = try listing(session, found)
+    try requireNothingAlone(in: old, found, record)
+    var run = MirrorRun(self, session, found: found, old: old, record: record) {
+      session.keepAlive()
+      return isStopping()
+    }
+    try run.run()
+    run.report.isNew = isNew
+    run.report.differentKeys = keys
+    return run.report
+  }
+
+  /// Lists what the mirror has and keeps while the session has its lease.
+  ///
+  /// A prune in the mirror may remove packs that it condemned before this lease was taken, whatever
+  /// a new snapshot needs. Those that the original has are therefore condemned no longer; any other
+  /// prune waits for this lease.
+  ///
+  /// - Throws: `busy` if another program is removing such packs.
+  private func listing(
+    _ session: WritingSession, _ found: MirrorListing
+  ) throws(StoreError) -> MirrorListing {
+    let target = session.repository.storage
+    let condemned = try CondemnedObjects.intact(target).objects.filter { object in
+      object.value.packs.contains { found.packs[$0] != nil }
+    }
+    if !condemned.isEmpty {
+      guard let right = try PruneLease(session.lease) else {
+        throw PruneLease.taken("mirror the repository to", target.place)
+      }
+      defer { right.release() }
+      for id in condemned.keys.sorted() {
+        guard try right.isHeld() else { throw PruneLease.lost(target.place) }
+        try session.lease.remove(CondemnedObject.path(id))
+      }
+    }
+    return try MirrorListing(target)
+  }
+
+  private func dryReport(
+    _ found: MirrorListing, _ old: MirrorListing, isNew: Bool
+  ) throws -> Report {
+    var report = Report()
+    report.isNew = isNew
+    report.snapshots = found.snapshots.count
+    report.copied = found.amount(besides: old)
+    if let target, !isNew {
+      report.refusal = try refusal(of: found, old, in: Repository.open(target))
+    }
+    if report.refusal == nil { report.removed = old.amount(besides: found) }
+    return report
+  }
+
+  /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
+  /// large.
+  func refusal(
+    of found: MirrorListing, _ old: MirrorListing, in repository: Repository
+  ) throws(StoreError) -> Refusal? {
+    let gone = found.snapshotsRemoved(from: old)
+    guard !gone.isEmpty else { return nil }
+    let remaining = Set(try source.heads(cache: headCache).heads.map(\.source))
+    var sources: Set<Digest> = []
+    for id in gone {
+      guard let stored = repository.snapshot(ifReadable: id, skip: { _ in }) else { continue }
+      if !remaining.contains(stored.snapshot.source) { sources.insert(stored.snapshot.source) }
+    }
+    let all = old.snapshots.union(found.snapshots).count
+    let isLarge = gone.count * 2 > all || !sources.isEmpty
+    guard found.snapshots.isEmpty || (isLarge && !allowsLargeRemoval) else { return nil }
+    return Refusal(snapshots: gone.count, all: all, sources: sources.count)
+  }
+}
+
+extension MirrorListing {
+  /// Returns the number of objects that another listing lacks, and the bytes of the packs among
+  /// them.
+  func amount(besides other: MirrorListing) -> RepositoryMirror.Amount {
+    let packs = packs.filter { other.packs[$0.key] == nil }
+    var amount = RepositoryMirror.Amount()
+    amount.snapshots = snapshots.subtracting(other.snapshots).count
+    amount.indexes = indexes.subtracting(other.indexes).count
+    (amount.packs, amount.bytes) = (packs.count, packs.values.reduce(0, +))
+    return amount
+  }
+}
+
+// MARK: - The target
+
+extension RepositoryMirror {
+  private func requireDifferent() throws(StoreError) {
+    guard let from = source.storage as? LocalStorage, let to = target as? LocalStorage else {
+      return
+    }
+    guard try from.identity() != to.identity() else {
+      throw StoreError(
+        .invalid, "mirror the repository to", subject: to.place,
+        reason: "it is the repository itself", hint: "name another directory with '--to'")
+    }
+  }
+
+  /// The names that may be in the root of a directory that becomes a mirror: those of a run that
+  /// ended before it wrote `repository.json`, and that of a new file system.
+  private static let namesOfNew: Set<ByteString> = [
+    RepositoryLayout.leases.name, "lost+found",
+  ]
+
+  /// Checks that the target is empty or has the id of the repository. Returns whether it is empty.
+  private func requireMirror(_ target: any Storage) throws(StoreError) -> Bool {
+    let names = Set(try target.list(.root))
+    guard names.contains(RepositoryLayout.settings.name) else {
+      guard names.isSubset(of: Self.namesOfNew) else {
+        throw refusal(of: target, "it is neither empty nor a repository")
+      }
+      return true
+    }
+    let other = try RepositorySettings(
+      target.load(RepositoryLayout.settings, limit: FormatLimit.repositoryFile))
+    guard other.id == source.id else {
+      throw refusal(
+        of: target, "it is another repository, with the id \(other.id.hex.prefix(8))")
+    }
+    return false
+  }
+
+  private func refusal(of target: any Storage, _ reason: String) -> StoreError {
+    StoreError(
+      .notEmpty, "mirror the repository to", subject: target.place, reason: reason,
+      hint:
+        "name an empty directory with '--to', or a mirror of this repository; 'sandboxctl copy' "
+        + "copies snapshots into another repository")
+  }
+
+  /// Checks that the mirror has no snapshot that was made in it.
+  private func requireNothingAlone(
+    in old: MirrorListing, _ found: MirrorListing, _ record: MirrorRecord
+  ) throws(StoreError) {
+    guard let target else { return }
+    let alone = old.snapshots.subtracting(found.snapshots).subtracting(record.snapshots).sorted()
+    guard !alone.isEmpty else { return }
+    let names = alone.prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
+    let count = alone.count == 1 ? "a snapshot" : "\(alone.count) snapshots"
+    throw StoreError(
+      .invalid, "mirror the repository to", subject: target.place,
+      reason: "it has \(count) that did not come from the repository: \(names)"
+        + (alone.count > 3 ? ", …" : ""),
+      hint: "copy them to the repository with 'sandboxctl copy --repo MIRROR --to REPOSITORY', or "
+        + "remove them with 'sandboxctl forget'")
+  }
+
+  /// Creates what is missing of the mirror except objects: its directories, settings, keys, and the
+  /// files for recovery by hand. Returns the key files that differ.
+  private func create(
+    _ target: any Storage, _ settings: [UInt8]
+  ) throws(StoreError) -> [ByteString] {
+    let lease = try Lease(target)
+    defer { lease.release() }
+    let path = RepositoryLayout.settings
+    let old =
+      try target.status(path) == nil
+      ? nil : try target.load(path, limit: FormatLimit.repositoryFile)
+    if old != settings { try lease.save(settings, as: path) }
+    try target.makeMissing(RepositoryLayout.directories, in: .root)
+    try target.makeMissing(RepositoryLayout.packDirectories, in: RepositoryLayout.packs)
+    for path in [RepositoryLayout.readme, RepositoryLayout.recoverScript]
+    where try target.status(path) == nil {
+      guard let bytes = try? source.storage.load(path, limit: FormatLimit.repositoryFile) else {
+        continue
+      }
+      try lease.save(bytes, as: path)
+    }
+    SpaceReserve(target).restore(by: lease)
+    return try copyKeys(target, lease)
+  }
+
+  /// Copies key files that the mirror lacks, and returns those that differ: nothing tells which of
+  /// them is intact.
+  private func copyKeys(_ target: any Storage, _ lease: Lease) throws(StoreError) -> [ByteString] {
+    var different: [ByteString] = []
+    let present = Set(try target.listIfPresent(RepositoryLayout.keys) ?? [])
+    for name in try source.storage.listIfPresent(RepositoryLayout.keys) ?? [] {
+      let path = RepositoryLayout.keys.appending(name)
+      let bytes = try source.storage.load(path, limit: FormatLimit.repositoryFile)
+      if !present.contains(name) {
+        try lease.save(bytes, as: path)
+      } else if try target.load(path, limit: FormatLimit.repositoryFile) != bytes {
+        different.append(name)
+      }
+    }
+    return different
+  }
+}

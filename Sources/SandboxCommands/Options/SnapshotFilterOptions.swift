@@ -1,0 +1,36 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Retention
+internal import SnapshotQueries
+
+/// The snapshots that a command works on.
+struct SnapshotFilterOptions: ParsableArguments {
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Only snapshots with this app: its identifier, the last component of it, or its display "
+        + "name; may be repeated.", valueName: "app"))
+  var apps: [String] = []
+
+  @Option(
+    name: .customLong("host"),
+    help: ArgumentHelp("Only snapshots of this host; may be repeated.", valueName: "host"))
+  var hosts: [String] = []
+
+  @Option(
+    name: .customLong("tag"),
+    help: ArgumentHelp(
+      "Only snapshots with all of these tags, separated by commas, or without tags if empty; may "
+        + "be repeated.", valueName: "tags"))
+  var tags: [SnapshotTags] = []
+
+  /// Whether no option is given.
+  var isEmpty: Bool { apps.isEmpty && hosts.isEmpty && tags.isEmpty }
+
+  /// Whether a snapshot takes part: it matches one value of each option that is given.
+  func isMeant(_ head: SnapshotHead) -> Bool {
+    (hosts.isEmpty || hosts.contains(head.host))
+      && (tags.isEmpty || tags.contains { $0.list.matches(head) })
+      && (apps.isEmpty || apps.contains { name in head.apps.contains { $0.isCalled(name) } })
+  }
+}

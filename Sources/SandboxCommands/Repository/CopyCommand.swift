@@ -1,0 +1,140 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SnapshotQueries
+internal import SystemIO
+
+/// `sandboxctl copy`: copies snapshots into another repository.
+struct CopyCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "copy",
+      abstract: "Copy snapshots into another repository",
+      usage: "sandboxctl copy --to <repo> [<snap> ...] [--check] [--dry-run] [<options>]",
+      discussion: """
+        Copies all snapshots, the named ones, or those that match, from the repository into the one \
+        given with --to. Only data that it lacks is read. Snapshots whose copies exist are skipped, \
+        whichever of the two repositories has the original. Snapshots that need lost data are named \
+        and not copied. A copy that was interrupted is continued by the next.
+
+        See sandboxctl-copy(1) for the rules, the JSON output and the exit statuses.
+
+        \(Examples.text([
+          "sandboxctl init second --plain --no-default",
+          "sandboxctl copy --to second --repo repo --dry-run",
+          "sandboxctl copy latest --to second --repo repo --check",
+        ]))
+        """)
+  }
+
+  @Argument(
+    help: ArgumentHelp("The snapshots to copy (default: all that match).", valueName: "snap"))
+  var snapshots: [String] = []
+
+  @Option(
+    help: ArgumentHelp("The repository to copy into.", valueName: "repo"), completion: .directory)
+  var to: ByteString
+
+  @OptionGroup var filter: SnapshotFilterOptions
+
+  @Flag(
+    help: "Read everything that the snapshots need from the other repository before they are saved."
+  )
+  var check = false
+
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+  var dryRun = false
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    if !snapshots.isEmpty, !filter.isEmpty {
+      throw UsageError(
+        .optionsConflict, "snapshots are both named and selected by '--app', '--host' or '--tag'",
+        hint: "give names or these options")
+    }
+    let place = try repository.place()
+    let source = try place.open().repository
+    try place.requireApart(from: to)
+    let target = try RepositoryOptions.Location(path: to, isStandard: false).open().repository
+    let ids = try named(source, console)
+    let counters = ProgressCounters(of: "pack")
+    let report = try progress.run(counters, output) { isStopping in
+      try RepositoryCopy(
+        from: source.copySide, to: target.copySide, isDry: dryRun, isChecking: check,
+        workers: Host.processors, counters: counters, isStopping: isStopping
+      ).run { head in ids?.contains(head.id) ?? filter.isMeant(head) }
+    }
+    try show(report, console)
+    warn(of: report, console)
+    if report.snapshots == 0, !filter.isEmpty {
+      console.note("no snapshot matches '--app', '--host' and '--tag'")
+    }
+    if report.isInterrupted { return .interrupted }
+    return report.hasDamage ? .damaged : .done
+  }
+
+  /// Returns the named snapshots; nil if none is named.
+  private func named(_ source: Repository, _ console: Console) throws -> Set<SnapshotID>? {
+    if snapshots.isEmpty { return nil }
+    let finder = SnapshotFinder(source, console)
+    return Set(try snapshots.map { try finder.find(SnapshotName($0)).id })
+  }
+
+  private func show(_ report: RepositoryCopy.Report, _ console: Console) throws {
+    if output.json {
+      for line in report.jsonLines(isDry: dryRun) { try console.result(line) }
+    } else if !output.quiet {
+      for line in report.lines(isDry: dryRun, isChecked: check) { try console.result(line) }
+    }
+  }
+
+  private func warn(of report: RepositoryCopy.Report, _ console: Console) {
+    for error in report.damaged + report.unreadable { console.warning(error.description) }
+    for error in report.targetDamage { console.warning("\(error) in '\(to)'") }
+    for snapshot in report.incomplete {
+      console.warning("snapshot \(snapshot.shownLoss), and was not copied")
+    }
+    for snapshot in report.damagedInTarget {
+      console.warning("snapshot \(snapshot.shownLoss) in '\(to)'")
+    }
+    if !report.incomplete.isEmpty {
+      console.hint(
+        "'sandboxctl repair snapshots\(repository.suffix)' writes such snapshots again without "
+          + "what is lost")
+    }
+    if !report.damagedInTarget.isEmpty {
+      console.hint(
+        "run 'sandboxctl check --read-data --repo \(ShellWord.text(to))', then copy again: data of "
+          + "damaged packs is then stored again")
+    }
+  }
+}
+
+extension Repository {
+  /// The repository with this host's caches for it.
+  fileprivate var copySide: RepositoryCopy.Side {
+    RepositoryCopy.Side(self, indexCache: hostIndexCache, headCache: hostHeadCache)
+  }
+}
+
+extension IncompleteSnapshot {
+  /// The id and the number of losses with an example, to continue a sentence.
+  var shownLoss: String {
+    let first = lost.first.map { note in
+      note.path.isEmpty ? " (\(note.note))" : ", for example '\(note.path)' (\(note.note))"
+    }
+    return "\(head.id.hex.prefix(8)) of \(Times.text(head.time)) has "
+      + "\(Sizes.count(losses, "lost path"))\(first ?? "")"
+  }
+
+  /// Returns the snapshot as a line of `copy --json` and `mirror --json`.
+  func json(_ outcome: String) -> JSON {
+    [
+      "id": .string(head.id.hex), "time": .string(head.time.rfc3339),
+      "outcome": .string(outcome), "losses": .integer(Int64(losses)), "lost": lost.json,
+    ]
+  }
+}

@@ -1,0 +1,191 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+/// `sandboxctl mirror`: keeps an exact second repository.
+struct MirrorCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "mirror",
+      abstract: "Keep an exact second repository",
+      usage: "sandboxctl mirror --to <dir> [--allow-large-removal] [--dry-run] [<options>]",
+      discussion: """
+        Copies what the repository has and the mirror lacks, and then removes what was removed from \
+        the repository. Each object is verified while it is copied; nothing that is damaged replaces \
+        or removes an intact copy. A mirror is a repository: it can be restored from, and used in \
+        place of a lost original. A removal of more than half of the snapshots is refused.
+
+        See sandboxctl-mirror(1) for the rules, the JSON output and the exit statuses.
+
+        \(Examples.text([
+          "sandboxctl mirror --to mirror --repo repo --dry-run",
+          "sandboxctl mirror --to mirror --repo repo --quiet",
+        ]))
+        """)
+  }
+
+  @Option(
+    help: ArgumentHelp(
+      "The directory of the mirror; created if it does not exist.", valueName: "dir"),
+    completion: .directory)
+  var to: ByteString
+
+  @Flag(
+    help: "Allow the removal of more than half of the mirror's snapshots, or of all of a source.")
+  var allowLargeRemoval = false
+
+  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+  var dryRun = false
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let place = try repository.place()
+    let source = try place.open().repository
+    try place.requireApart(from: to)
+    let target = try open()
+    let counters = ProgressCounters(of: "object")
+    let report: RepositoryMirror.Report
+    if dryRun {
+      report = try run(source, to: target, counters)
+    } else {
+      let directory = try Directory.open(path: to)
+      let lock = try lock(directory)
+      report = try run(source, to: target, counters)
+      _ = consume lock
+    }
+    try show(report, console)
+    warn(of: report, console)
+    if report.isInterrupted { return .interrupted }
+    if report.hasDamage { return .damaged }
+    return report.refusal == nil && report.differentKeys.isEmpty ? .done : .doneInPart
+  }
+
+  private func run(
+    _ source: Repository, to target: LocalStorage?, _ counters: ProgressCounters
+  ) throws -> RepositoryMirror.Report {
+    try progress.run(counters, output) { isStopping in
+      try RepositoryMirror(
+        of: source, in: target, indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
+        isDry: dryRun, allowsLargeRemoval: allowLargeRemoval, workers: Host.processors,
+        counters: counters, isStopping: isStopping
+      ).run()
+    }
+  }
+
+  /// Opens the mirror's directory, and creates it if it does not exist. Returns nil in a dry run if
+  /// it does not exist.
+  private func open() throws -> LocalStorage? {
+    guard dryRun else { return try LocalStorage.create(path: to) }
+    do {
+      return try LocalStorage(path: to)
+    } catch {
+      guard error.code == .noRepository else { throw error }
+      return nil
+    }
+  }
+
+  /// Locks the mirror's directory, so that only one program mirrors to it. A file system without
+  /// locks is used without.
+  private func lock(_ directory: borrowing Directory) throws -> FileLock? {
+    do {
+      return try FileLock(directory)
+    } catch {
+      guard error.isBusy else { return nil }
+      throw StoreError(
+        .busy, "mirror the repository to", subject: "\(to)",
+        reason: "another program is mirroring to it", hint: "try again after it has finished")
+    }
+  }
+
+  private func show(_ report: RepositoryMirror.Report, _ console: Console) throws {
+    if output.json {
+      for snapshot in report.incomplete { try console.result(snapshot.json("incomplete")) }
+      try console.result(["summary": report.summary(isDry: dryRun)])
+    } else if !output.quiet {
+      for line in report.lines(isDry: dryRun) { try console.result(line) }
+    }
+  }
+
+  private func warn(of report: RepositoryMirror.Report, _ console: Console) {
+    for error in report.damaged {
+      console.warning(error.description)
+      if let hint = error.hint { console.hint(hint) }
+    }
+    for snapshot in report.incomplete {
+      console.warning("snapshot \(snapshot.shownLoss), and was not copied")
+    }
+    for name in report.differentKeys {
+      console.warning("the key file '\(name)' differs from the repository's: the mirror's stays")
+      console.hint("remove it from the mirror to have it copied again")
+    }
+    guard let refusal = report.refusal else { return }
+    console.warning(refusal.text)
+    console.hint(
+      "if they were removed on purpose, run 'sandboxctl mirror --to \(ShellWord.text(to))"
+        + "\(repository.suffix) --allow-large-removal' once; otherwise restore from the mirror")
+  }
+}
+
+extension RepositoryMirror.Refusal {
+  fileprivate var text: String {
+    let emptied = sources > 0 ? ", of \(Sizes.count(sources, "source")) all" : ""
+    return "the repository lacks \(Sizes.count(snapshots)) of the mirror's "
+      + "\(Sizes.count(all, "snapshot"))\(emptied): nothing was removed from the mirror"
+  }
+}
+
+extension RepositoryMirror.Report {
+  /// Returns the report as text.
+  fileprivate func lines(isDry: Bool) -> [String] {
+    if copied.isEmpty, removed.isEmpty, waitingPacks == 0, !isInterrupted, !isNew {
+      return refusal == nil && !hasDamage
+        ? ["\(Sizes.count(snapshots, "snapshot")): the mirror is up to date"] : []
+    }
+    var lines = ["\(isDry ? "would copy" : "copied") \(copied.text)"]
+    if !removed.isEmpty { lines.append("\(isDry ? "would remove" : "removed") \(removed.text)") }
+    if waitingPacks > 0 {
+      lines.append(
+        "\(Sizes.count(waitingPacks, "pack")) may be needed by programs that use the mirror: a "
+          + "later run removes them")
+    }
+    if isInterrupted { lines.append("interrupted: the next run continues") }
+    return lines
+  }
+
+  /// Returns the last line of `mirror --json`.
+  fileprivate func summary(isDry: Bool) -> JSON {
+    [
+      "dry_run": .bool(isDry), "new": .bool(isNew), "snapshots": .integer(Int64(snapshots)),
+      "copied": copied.json, "removed": removed.json,
+      "refused": refusal.map { refusal in
+        [
+          "snapshots": .integer(Int64(refusal.snapshots)), "all": .integer(Int64(refusal.all)),
+          "sources": .integer(Int64(refusal.sources)),
+        ]
+      } ?? .null,
+      "waiting_packs": .integer(Int64(waitingPacks)),
+      "incomplete": .integer(Int64(incomplete.count)),
+      "damaged": .array(damaged.map { .string($0.description) }),
+      "different_keys": .array(differentKeys.map { .string($0.description) }),
+      "interrupted": .bool(isInterrupted),
+    ]
+  }
+}
+
+extension RepositoryMirror.Amount {
+  fileprivate var text: String {
+    "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(indexes, "index object")), "
+      + "\(Sizes.count(packs, "pack")) (\(Sizes.text(bytes)))"
+  }
+
+  fileprivate var json: JSON {
+    [
+      "snapshots": .integer(Int64(snapshots)), "indexes": .integer(Int64(indexes)),
+      "packs": .integer(Int64(packs)), "bytes": .integer(Int64(clamping: bytes)),
+    ]
+  }
+}

@@ -1,0 +1,165 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Copies from damaged repositories and into damaged ones: no damage is recorded as intact, and what
+/// is intact is copied.
+@Suite struct CopyDamageTests {
+  /// Damage to a pack with files of the first two snapshots, or with the tree of the first.
+  enum Damage: Sendable, CaseIterable {
+    case flippedFrame, flippedTree, missingData, missingTree, shortData, noTable
+
+    func apply(to fixture: PruneFixture) throws {
+      let isTree = self == .flippedTree || self == .missingTree
+      let pack = try isTree ? fixture.pack(ofTree: 0) : fixture.pack(ofFile: 4)
+      let path = RepositoryLayout.pack(pack)
+      switch self {
+      case .flippedFrame, .flippedTree: try fixture.flip(pack)
+      case .missingData, .missingTree: try fixture.memory.remove(path)
+      case .shortData: try fixture.memory.change(path) { $0.removeLast($0.count - 60) }
+      case .noTable: try fixture.memory.change(path) { $0[$0.count - 1] ^= 0xff }
+      }
+    }
+
+    /// The snapshots that lose something: files 4 and 5 are in the first two.
+    var affected: Int {
+      switch self {
+      case .flippedFrame: 1
+      case .flippedTree, .missingTree: 1
+      case .missingData, .shortData: 2
+      case .noTable: 0
+      }
+    }
+  }
+
+  @Test(arguments: Damage.allCases)
+  func snapshotsThatNeedLostDataAreNotCopied(damage: Damage) throws {
+    let fixture = try CopyFixture()
+    try damage.apply(to: fixture.source)
+    let report = try fixture.copy()
+    #expect(report.incomplete.count == damage.affected, "\(report.incomplete.map(\.lost))")
+    #expect(report.copied.count == 3 - damage.affected)
+    #expect(report.hasDamage)
+    #expect(report.incomplete.allSatisfy { !$0.lost.isEmpty && $0.losses > 0 })
+    try fixture.expectComplete(3 - damage.affected)
+    // A later copy says so again, and copies nothing twice.
+    let again = try fixture.copy()
+    #expect(again.incomplete.count == damage.affected && again.present == 3 - damage.affected)
+    #expect(again.newPacks == 0)
+  }
+
+  /// A blob whose first copy is damaged is read from another pack.
+  @Test func anIntactCopyInAnotherPackIsUsed() throws {
+    var fixture = try CopyFixture()
+    let pack = try fixture.source.pack(ofFile: 4)
+    let session = try fixture.source.repository.beginWriting()
+    session.exclude([pack])
+    for (name, bytes) in PruneFixture.files(0..<6) {
+      _ = try session.storeFile(logicalPath: ByteString("folders/test/\(name)"), bytes: bytes)
+    }
+    try session.checkpoint()
+    session.abandon()
+    try fixture.source.flip(pack)
+    let report = try fixture.copy()
+    #expect(report.incomplete.isEmpty && report.copied.count == 3)
+    try fixture.expectComplete(3)
+    fixture.source.snapshots.removeLast()
+  }
+
+  @Test func unreadableSnapshotsAreReported() throws {
+    let fixture = try CopyFixture()
+    let id = fixture.source.snapshots[1].stored.id
+    try fixture.source.memory.change(RepositoryLayout.snapshot(id)) { $0[20] ^= 1 }
+    let report = try fixture.copy()
+    #expect(report.unreadable.count == 1 && report.copied.count == 2 && report.hasDamage)
+    try fixture.expectComplete(2)
+  }
+
+  /// Without the index everything is found by the packs' own tables, and the damage is reported.
+  @Test func aDamagedIndexCostsNoSnapshot() throws {
+    let fixture = try CopyFixture()
+    for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
+      try fixture.source.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
+    }
+    let report = try fixture.copy()
+    #expect(report.copied.count == 3 && !report.damaged.isEmpty)
+    try fixture.expectComplete(3)
+  }
+
+  /// A snapshot whose content is damaged in the target is not saved.
+  @Test func checkFindsDamageInTheTarget() throws {
+    let fixture = try CopyFixture()
+    let (memory, call) = (fixture.target.memory, OneCall())
+    let digest = Blake2b.hash(PruneFixture.files(20..<21)[0].bytes)
+    fixture.target.storage.state.withLock { state in
+      state.action = { event in
+        // The last listing of the check, after all packs were written.
+        guard event == "objects packs" else { return }
+        guard
+          let pack = try? Repository.open(memory).beginReading().locate(
+            BlobID(kind: .data, digest: digest))?.pack
+        else { return }
+        guard call.take() else { return }
+        try? memory.change(RepositoryLayout.pack(pack)) { bytes in
+          for at in 0..<(bytes.count / 2) { bytes[at] ^= 0x5a }
+        }
+      }
+    }
+    let report = try fixture.copy(check: true)
+    #expect(!report.damagedInTarget.isEmpty && report.hasDamage)
+    #expect(report.copied.count == 3 - report.damagedInTarget.count)
+    #expect(try fixture.copies().count == report.copied.count)
+    #expect(try fixture.differences().isEmpty)
+  }
+
+  /// A check of existing copies reads them.
+  @Test func checkReadsExistingCopies() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let clean = try fixture.copy(check: true)
+    #expect(clean.checkedBlobs > 10 && !clean.hasDamage)
+    try fixture.target.flip(fixture.target.pack(ofFile: 4))
+    let report = try fixture.copy(check: true)
+    #expect(!report.damagedInTarget.isEmpty && report.copied.isEmpty)
+    #expect(try fixture.copies().count == 3)
+  }
+
+  /// A check names a damaged pack of the target also if no snapshot loses anything by it.
+  @Test func checkNamesDamagedPacksOfTheTarget() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let (before, pack) = (try fixture.target.packs(), try fixture.target.pack(ofFile: 4))
+    let session = try fixture.target.repository.beginWriting()
+    session.exclude([pack])
+    for (name, bytes) in PruneFixture.files(0..<9) + PruneFixture.files(20..<24) {
+      _ = try session.storeFile(logicalPath: ByteString("folders/test/\(name)"), bytes: bytes)
+    }
+    try session.checkpoint()
+    session.abandon()
+    fixture.target.storage.state.withLock { $0.events = [] }
+    #expect(try !fixture.copy(check: true).hasDamage)
+    // Both packs have the same files; the check reads one of them.
+    let copies = try fixture.target.packs().subtracting(before).union([pack])
+    let read = fixture.target.packsRead()
+    let used = try #require(copies.first { read.contains("range \(RepositoryLayout.pack($0))") })
+    #expect(copies.count == 2)
+    try fixture.target.flip(used)
+    let report = try fixture.copy(check: true)
+    #expect(report.damagedInTarget.isEmpty && report.hasDamage)
+    #expect(report.targetDamage.contains { $0.subject.contains(used.hex) })
+  }
+
+  @Test func checkNamesDamagedIndexObjectsOfTheTarget() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let name = try #require(try fixture.target.memory.list(RepositoryLayout.indexes).first)
+    try fixture.target.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
+    let report = try fixture.copy(check: true)
+    #expect(report.targetDamage.map(\.subject) == ["index/\(name)"] && report.hasDamage)
+    #expect(report.damagedInTarget.isEmpty && report.checkedBlobs > 10)
+  }
+}

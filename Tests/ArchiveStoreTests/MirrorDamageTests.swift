@@ -1,0 +1,243 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Mirrors of damaged repositories, failed calls, and prunes beside a mirror: every snapshot of the
+/// mirror is complete at each moment.
+@Suite struct MirrorDamageTests {
+  /// A damaged pack is not copied, nor are the snapshots that need it.
+  @Test func damagedPacksAreNotCopied() throws {
+    let fixture = try MirrorFixture()
+    let pack = try fixture.source.pack(ofFile: 0)
+    try fixture.source.flip(pack)
+    let report = try fixture.mirror()
+    #expect(report.damaged.count == 1 && report.damaged[0].subject.contains(pack.hex))
+    #expect(!report.incomplete.isEmpty && report.hasDamage)
+    #expect(report.copied.snapshots == 4 - report.incomplete.count)
+    #expect(try fixture.memory.status(RepositoryLayout.pack(pack)) == nil)
+    #expect(try fixture.lost().isEmpty && fixture.snapshots() == report.copied.snapshots)
+    // After the pack was replaced by an intact copy, the next run completes the mirror.
+    try fixture.source.flip(pack)
+    #expect(try !fixture.mirror().hasDamage)
+    try fixture.expectExact()
+  }
+
+  /// An intact pack of the mirror is neither replaced nor removed, whatever happens to the original.
+  @Test func anIntactPackOfTheMirrorStays() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let pack = RepositoryLayout.pack(try fixture.source.pack(ofFile: 0))
+    let intact = try fixture.memory.load(pack, limit: 1 << 30)
+    try fixture.source.memory.change(pack) { $0.removeLast(9) }
+    let short = try fixture.mirror()
+    #expect(short.damaged.count == 1 && short.copied.isEmpty)
+    #expect(try fixture.memory.load(pack, limit: 1 << 30) == intact)
+    // A check records the pack, and a repair removes it from the original and its index.
+    try fixture.source.memory.change(pack) { bytes in
+      for at in 0..<(bytes.count / 2) { bytes[at] ^= 0x5a }
+    }
+    try RepositoryCheck(Repository.open(fixture.source.memory), reading: .everything, workers: 1)
+      .run().recordDamage()
+    _ = try PackRepair(fixture.source.repository).run()
+    #expect(try fixture.source.memory.status(pack) == nil)
+    for _ in 0..<2 {
+      let report = try fixture.mirror()
+      #expect(report.damaged.contains { $0.subject == "\(pack)" }, "\(report.damaged)")
+      #expect(try fixture.memory.load(pack, limit: 1 << 30) == intact)
+      #expect(try fixture.lost().isEmpty && fixture.snapshots() == 4)
+    }
+    // The original is repaired from the mirror.
+    try fixture.source.memory.put(intact, pack)
+    _ = try IndexRepair(fixture.source.repository).run()
+    #expect(try fixture.source.lost().isEmpty)
+    _ = try fixture.mirror()
+    try fixture.expectExact()
+  }
+
+  /// A pack that disappeared from the original is kept, too.
+  @Test func aLostPackOfTheOriginalStays() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let pack = RepositoryLayout.pack(try fixture.source.pack(ofFile: 0))
+    try fixture.source.memory.remove(pack)
+    let report = try fixture.mirror(allowingLargeRemoval: true)
+    #expect(report.damaged.contains { $0.subject == "\(pack)" })
+    #expect(try fixture.memory.status(pack) != nil && fixture.lost().isEmpty)
+  }
+
+  /// Damage in the mirror is replaced by the original's object if the size shows it, or if the index
+  /// cannot be used.
+  @Test func damageInTheMirrorIsReplaced() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let pack = RepositoryLayout.pack(try fixture.source.pack(ofFile: 0))
+    try fixture.memory.change(pack) { $0.removeLast(9) }
+    let index = RepositoryLayout.indexes.appending(
+      try #require(try fixture.memory.list(RepositoryLayout.indexes).first))
+    try fixture.memory.change(index) { $0[70] ^= 1 }
+    let report = try fixture.mirror()
+    #expect(report.copied.packs == 1 && report.copied.indexes == 1 && !report.hasDamage)
+    try fixture.expectExact()
+  }
+
+  @Test func damagedSnapshotsAndIndexesAreNotCopied() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.source.backUp(PruneFixture.files(50..<52))
+    let id = fixture.source.snapshots[4].stored.id
+    try fixture.source.memory.change(RepositoryLayout.snapshot(id)) { $0[9] ^= 1 }
+    let damaged = try fixture.mirror()
+    #expect(damaged.damaged.count == 1 && damaged.copied.snapshots == 0)
+    #expect(try fixture.snapshots() == 4)
+    try fixture.source.memory.change(RepositoryLayout.snapshot(id)) { $0[9] ^= 1 }
+    for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
+      try fixture.source.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
+    }
+    // The index objects that the mirror has are intact. The snapshot is complete by the packs.
+    let report = try fixture.mirror()
+    #expect(report.copied.snapshots == 1 && !report.hasDamage)
+    #expect(try fixture.lost().isEmpty)
+  }
+
+  /// Whichever call of a storage fails, each snapshot of the mirror is complete, and the next run
+  /// makes the mirror exact.
+  @Test(arguments: CopyFaultTests.Side.allCases, [false, true])
+  func eachFailedCallLeavesCompleteSnapshots(
+    of side: CopyFaultTests.Side, staysBroken: Bool
+  ) throws {
+    var original = try MirrorFixture()
+    let empty = try original.copied()
+    _ = try original.mirror()
+    try original.source.backUp(PruneFixture.files(60..<63))
+    try original.source.forget(2)
+    var request = PruneRequest()
+    request.maxUnused = .bytes(0)
+    _ = try original.source.prune(request)
+    for first in [empty, original] {
+      for number in Sampling.steps(23, "mirror") {
+        let fixture = try first.copied()
+        let storage = side == .source ? fixture.source.storage : fixture.storage
+        storage.fail(at: number, staysBroken: staysBroken)
+        let error = storeError { try fixture.mirror() }
+        let hasFailed = storage.hasFailed
+        storage.fail(at: nil)
+        let text = "\(side), call \(number), \(error?.description ?? "no error")"
+        #expect(try fixture.lost().isEmpty, "\(text)")
+        // Leases that could not be released are given an hour, twice.
+        for _ in 0..<3 {
+          _ = try fixture.mirror()
+          fixture.source.clock.advance(by: 3700)
+        }
+        let last = try fixture.mirror()
+        #expect(!last.hasDamage && last.waitingPacks == 0, "\(text)")
+        try fixture.expectExact("\(text)")
+        #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty, "\(text)")
+        if !hasFailed { break }
+      }
+    }
+  }
+
+  /// A prune of the original during the run, which has no lease there: the packs that disappeared
+  /// are found where they moved to.
+  @Test func aPruneOfTheOriginalDuringTheRun() throws {
+    var fixture = try MirrorFixture()
+    try fixture.source.forget(3)
+    let (memory, flag) = (fixture.source.memory, OneCall())
+    fixture.source.storage.state.withLock { state in
+      state.action = { event in
+        guard event.hasPrefix("range packs/"), flag.take() else { return }
+        var request = PruneRequest()
+        request.maxUnused = .bytes(0)
+        _ = try? RepositoryPrune(Repository.open(memory), request).run()
+      }
+    }
+    let source = try Repository.open(ReadOnlyStorage(fixture.source.storage))
+    let report = try fixture.mirror(from: source)
+    #expect(!report.hasDamage && report.copied.snapshots == 3)
+    #expect(try fixture.lost().isEmpty)
+    fixture.source.storage.state.withLock { $0.action = nil }
+    _ = try fixture.mirror()
+    try fixture.expectExact()
+  }
+
+  /// A prune of the mirror that ends before the run has its lease removes packs that the run has
+  /// seen. They are copied again.
+  @Test func aPruneOfTheMirrorBeforeTheLease() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.forgetInMirror(3)
+    // The first lease of a run is that under which the directories are made.
+    let (memory, call) = (fixture.memory, OneCall(2))
+    fixture.storage.state.withLock { state in
+      state.action = { event in
+        guard event == "directories leases", call.take() else { return }
+        _ = try? RepositoryPrune(Repository.open(memory)).run()
+      }
+    }
+    let report = try fixture.mirror()
+    #expect(report.copied.packs == 2 && report.copied.snapshots == 1)
+    try fixture.expectExact()
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  /// Packs that a prune of the mirror has condemned stay if the original has them: a prune that
+  /// sweeps during the run, before the new snapshot is there, removes none of them.
+  @Test func packsThatAPruneOfTheMirrorCondemnedStay() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.forgetInMirror(3)
+    let reader = try ReaderLease(Repository.open(fixture.memory))
+    let pruned = try RepositoryPrune(Repository.open(fixture.memory)).run()
+    #expect(pruned.removedPacks == 0)
+    #expect(try CondemnedObjects(fixture.memory).packs.count == 2)
+    let (memory, call) = (fixture.memory, OneCall())
+    fixture.storage.state.withLock { state in
+      state.action = { event in
+        guard event.hasPrefix("commit snapshots/"), call.take() else { return }
+        reader.release()
+        _ = try? RepositoryPrune(Repository.open(memory)).run()
+      }
+    }
+    let report = try fixture.mirror()
+    #expect(report.copied.packs == 0 && report.copied.snapshots == 1)
+    try fixture.expectExact()
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  /// While another program removes objects from the mirror, it is not relied on.
+  @Test func aRunningPruneOfTheMirrorEndsTheRun() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.forgetInMirror(3)
+    let mirror = try Repository.open(fixture.memory)
+    let reader = try ReaderLease(mirror)
+    _ = try RepositoryPrune(mirror).run()
+    let lease = try Lease(fixture.memory)
+    let right = try #require(try PruneLease(lease))
+    let error = storeError { try fixture.mirror() }
+    #expect(error?.code == .busy && error?.action == "mirror the repository to")
+    #expect(try fixture.snapshots() == 3 && fixture.lost().isEmpty)
+    right.release()
+    lease.release()
+    reader.release()
+    _ = try fixture.mirror()
+    try fixture.expectExact()
+  }
+
+  @Test func anInterruptedRunIsContinued() throws {
+    let fixture = try MirrorFixture()
+    let counters = ProgressCounters(of: "object")
+    let report = try RepositoryMirror(
+      of: fixture.source.repository, in: fixture.storage, counters: counters,
+      isStopping: { counters.progress.filesDone >= 3 }
+    ).run()
+    #expect(report.isInterrupted && report.copied.packs == 3 && report.copied.snapshots == 0)
+    let next = try fixture.mirror()
+    #expect(next.copied.packs == 5 && next.copied.snapshots == 4)
+    try fixture.expectExact()
+  }
+}

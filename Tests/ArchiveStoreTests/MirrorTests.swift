@@ -1,0 +1,221 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Mirrors: what they have, refuse and remove.
+@Suite struct MirrorTests {
+  @Test(arguments: [1, 3]) func aMirrorHasTheSameObjects(workers: Int) throws {
+    var fixture = try MirrorFixture()
+    let report = try fixture.mirror(workers: workers)
+    #expect(report.isNew && report.copied.snapshots == 4 && report.copied.packs == 8)
+    #expect(!report.hasDamage && report.removed.isEmpty)
+    try fixture.expectExact()
+    #expect(try fixture.damage().isEmpty)
+    #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
+    let again = try fixture.mirror(workers: workers)
+    #expect(again.copied.isEmpty && again.removed.isEmpty && !again.isNew)
+    // It is a repository: a backup into it works.
+    fixture.source.snapshots.append(
+      (try Repository.open(fixture.memory).back(up: PruneFixture.files(90..<92)), []))
+    #expect(try fixture.damage().isEmpty)
+  }
+
+  /// New snapshots are added and forgotten ones removed, with the packs and the index of a prune.
+  @Test func aMirrorFollowsForgetAndPrune() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.source.backUp(PruneFixture.files(30..<34))
+    try fixture.source.repository.unpin([fixture.source.snapshots[0].stored.id])
+    try fixture.source.repository.pin([fixture.source.snapshots[4].stored.id])
+    try fixture.source.forget(1)
+    try fixture.source.forget(0)
+    var request = PruneRequest()
+    request.maxUnused = .bytes(0)
+    let pruned = try fixture.source.prune(request)
+    #expect(pruned.removedPacks > 2 && pruned.newPacks > 0)
+    let dry = try fixture.mirror(dry: true)
+    #expect(try fixture.snapshots() == 4)
+    let report = try fixture.mirror()
+    #expect(report.copied.snapshots == 1 && report.removed.snapshots == 2)
+    #expect(report.removed.packs == pruned.removedPacks && report.waitingPacks == 0)
+    #expect(dry.copied == report.copied.withoutIndexBytes(of: dry.copied))
+    #expect(dry.removed.packs == report.removed.packs)
+    try fixture.expectExact()
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+    #expect(try fixture.mirror().removed.isEmpty)
+  }
+
+  @Test func otherTargetsAreRefused() throws {
+    let fixture = try MirrorFixture()
+    let other = try PruneFixture()
+    func refused(_ target: any Storage) -> StoreError? {
+      storeError { try RepositoryMirror(of: fixture.source.repository, in: target).run() }
+    }
+    let before = try other.objects()
+    #expect(refused(other.memory)?.reason.contains("another repository") == true)
+    #expect(try other.objects() == before)
+    let foreign = MemoryStorage()
+    try foreign.touch(ObjectPath.root.appending("thesis.txt"))
+    #expect(refused(foreign)?.reason.contains("neither empty nor") == true)
+    #expect(try foreign.list(.root) == ["thesis.txt"])
+    let directory = TemporaryDirectory()
+    let path = ByteString(directory("repo"))
+    let repository = try Repository.create(in: LocalStorage.create(path: path), program: "test")
+    let itself = storeError {
+      try RepositoryMirror(of: repository, in: LocalStorage(path: path)).run()
+    }
+    #expect(itself?.reason == "it is the repository itself")
+  }
+
+  /// A snapshot that was made in the mirror stops the run; after a copy to the original it works.
+  @Test func snapshotsMadeInTheMirrorAreRefused() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let mirror = try Repository.open(fixture.memory)
+    let own = try mirror.back(up: PruneFixture.files(90..<92), sequence: 9)
+    let before = try fixture.memory.objects()
+    let error = storeError { try fixture.mirror() }
+    #expect(error?.code == .invalid && error?.reason.contains(own.id.hex.prefix(8)) == true)
+    #expect(error?.hint?.contains("sandboxctl copy") == true)
+    #expect(try fixture.memory.objects() == before)
+    let copied = try CopyFixture.copy(mirror, fixture.source.repository)
+    #expect(copied.copied.map(\.id) == [own.id], "the snapshot keeps its id")
+    _ = try fixture.mirror()
+    try fixture.expectExact()
+    #expect(try fixture.lost().isEmpty)
+  }
+
+  /// A copy of a repository that was made by other means becomes a mirror.
+  @Test func aCopyOfTheRepositoryBecomesAMirror() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.memory.remove(MirrorRecord.path)
+    #expect(try fixture.mirror().copied.isEmpty)
+    try fixture.expectExact()
+    try fixture.source.forget(3)
+    #expect(try fixture.mirror().removed.snapshots == 1)
+  }
+
+  /// More than half of the snapshots, or all of a source, are not removed without permission.
+  @Test func aLargeRemovalIsRefused() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    for _ in 0..<3 { try fixture.source.forget(1) }
+    _ = try fixture.source.prune()
+    try fixture.source.backUp(PruneFixture.files(40..<42))
+    let before = try fixture.memory.objects()
+    let dry = try fixture.mirror(dry: true)
+    let report = try fixture.mirror()
+    #expect(report.refusal == RepositoryMirror.Refusal(snapshots: 3, all: 5, sources: 0))
+    #expect(dry.refusal == report.refusal && dry.removed.isEmpty)
+    #expect(report.removed.isEmpty && report.copied.snapshots == 1)
+    let after = try fixture.memory.objects()
+    #expect(before.keys.allSatisfy { after[$0] != nil }, "nothing was removed")
+    #expect(try fixture.lost().isEmpty && fixture.snapshots() == 5)
+    #expect(try fixture.mirror().refusal != nil, "it is refused until it is allowed")
+    #expect(try fixture.mirror(allowingLargeRemoval: true).removed.snapshots == 3)
+    try fixture.expectExact()
+  }
+
+  @Test func theLastSnapshotOfASourceIsNotRemoved() throws {
+    let fixture = try MirrorFixture()
+    let session = try fixture.source.repository.beginWriting()
+    var other = fixture.source.repository.makeSnapshot(try session.storeTree([]), sequence: 1)
+    other.source = Digest.some
+    let stored = try session.finish(other)
+    _ = try fixture.mirror()
+    try fixture.source.memory.remove(RepositoryLayout.snapshot(stored.id))
+    let report = try fixture.mirror()
+    #expect(report.refusal == RepositoryMirror.Refusal(snapshots: 1, all: 5, sources: 1))
+    #expect(try fixture.snapshots() == 5)
+    #expect(try fixture.mirror(allowingLargeRemoval: true).removed.snapshots == 1)
+  }
+
+  /// An original without snapshots removes nothing, whatever is allowed.
+  @Test func anEmptyOriginalRemovesNothing() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    while !fixture.source.snapshots.isEmpty { try fixture.source.forget(0) }
+    try fixture.source.repository.unpin(Array(try fixture.source.repository.pins()))
+    var request = PruneRequest()
+    request.mayRemoveAll = true
+    _ = try fixture.source.prune(request)
+    let report = try fixture.mirror(allowingLargeRemoval: true)
+    #expect(report.refusal?.snapshots == 4 && report.removed.isEmpty)
+    #expect(try fixture.snapshots() == 4 && fixture.lost().isEmpty)
+  }
+
+  /// A lost directory, or one that cannot be listed, ends the run before anything is removed.
+  @Test(arguments: ["snapshots", "index", "packs"])
+  func aLostDirectoryRemovesNothing(_ name: String) throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let before = try fixture.memory.objects()
+    let directory = ObjectPath.root.appending(ByteString(name))
+    try fixture.source.memory.rename(directory, to: ObjectPath.root.appending("away"))
+    let error = storeError { try fixture.mirror(allowingLargeRemoval: true) }
+    #expect(error?.kind == .damaged && error?.subject == name)
+    #expect(try fixture.memory.objects() == before)
+  }
+
+  /// A pinned snapshot cannot have been forgotten: it is lost, and the mirror keeps it.
+  @Test func aLostPinnedSnapshotStays() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let id = fixture.source.snapshots[0].stored.id
+    try fixture.source.memory.remove(RepositoryLayout.snapshot(id))
+    let report = try fixture.mirror()
+    #expect(report.damaged.count == 1 && report.damaged[0].subject.contains(id.hex))
+    #expect(try fixture.snapshots() == 4 && fixture.lost().isEmpty)
+    try fixture.source.memory.put(
+      try fixture.memory.load(RepositoryLayout.snapshot(id), limit: 1 << 20),
+      RepositoryLayout.snapshot(id))
+    #expect(try !fixture.mirror().hasDamage)
+  }
+
+  /// Programs that use the mirror delay the removal of packs.
+  @Test func aReaderOfTheMirrorKeepsItsPacks() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.source.forget(3)
+    let pruned = try fixture.source.prune()
+    #expect(pruned.removedPacks > 0)
+    let reader = try ReaderLease(Repository.open(fixture.memory))
+    let report = try fixture.mirror()
+    #expect(report.waitingPacks == pruned.removedPacks && report.removed.packs == 0)
+    reader.release()
+    #expect(try fixture.mirror().removed.packs == pruned.removedPacks)
+    try fixture.expectExact()
+  }
+
+  @Test func aReadOnlyOriginalIsMirrored() throws {
+    let fixture = try MirrorFixture()
+    let source = try Repository.open(ReadOnlyStorage(fixture.source.memory))
+    _ = try fixture.mirror(from: source)
+    try fixture.expectExact()
+  }
+
+  @Test func differentKeyFilesStay() throws {
+    let fixture = try MirrorFixture()
+    let key = RepositoryLayout.keys.appending("home.age")
+    try fixture.source.memory.put([1, 2], key)
+    #expect(try fixture.mirror().differentKeys.isEmpty)
+    #expect(try fixture.memory.load(key, limit: 9) == [1, 2])
+    try fixture.source.memory.change(key) { $0 = [3] }
+    #expect(try fixture.mirror().differentKeys == ["home.age"])
+    #expect(try fixture.memory.load(key, limit: 9) == [1, 2])
+  }
+}
+
+extension RepositoryMirror.Amount {
+  /// The amount with the bytes of a dry run, which does not know the sizes of index objects.
+  fileprivate func withoutIndexBytes(of dry: Self) -> Self {
+    var amount = self
+    amount.bytes = dry.bytes
+    return amount
+  }
+}
