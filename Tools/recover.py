@@ -555,7 +555,7 @@ class Table:
         return array.array("I", (starts[slot] - starts[0] for slot in range(step, 65537, step)))
 
     def find(self, kind, digest):
-        """Yields the locations of a blob: one in each pack that contains it, at most 16."""
+        """Yields the locations of a blob: one in each pack that contains it."""
         starts, entries = self.starts[kind], self.entries
         slot = digest[0] << 8 | digest[1]
         low, high = starts[slot], starts[slot + 1]
@@ -566,7 +566,7 @@ class Table:
                 low = middle + 1
             else:
                 high = middle
-        for number in range(low, min(low + 16, end)):
+        for number in range(low, end):
             found, pack, frame, _, _, offset, length = ENTRY.unpack_from(entries, 48 * number)
             if found != digest:
                 return

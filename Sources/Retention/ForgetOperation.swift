@@ -1,6 +1,6 @@
 package import ArchiveStore
 internal import Codecs
-internal import SystemIO
+package import SystemIO
 
 /// Removes snapshots from a repository: those that no rule keeps, or those that are named.
 package struct ForgetOperation {
@@ -76,16 +76,18 @@ package struct ForgetOperation {
 
   /// Returns the plan to remove named snapshots.
   ///
+  /// - Parameter now: the current time. A later snapshot is not counted as one that is left of its
+  ///   group.
   /// - Throws: `OperationError` if one is pinned, or the last regular one of its group, unless
   ///   `mayEmptyGroups`; `StoreError` if one cannot be read and its removal is not forced.
   package func plan(
-    removing named: [Named], grouping: SnapshotGrouping, mayEmptyGroups: Bool
+    removing named: [Named], grouping: SnapshotGrouping, mayEmptyGroups: Bool, now: Timestamp
   ) throws -> RetentionPlan {
     let ids = Set(named.map(\.id))
     let pinned = ids.intersection(pins).sorted()
     guard pinned.isEmpty else { throw Self.pinned(pinned) }
     var plan = RetentionPlan(heads.heads, removing: ids, grouping: grouping)
-    if !mayEmptyGroups, let group = plan.emptied.first { throw Self.emptied(group) }
+    if !mayEmptyGroups, let group = plan.emptied(at: now).first { throw Self.emptied(group) }
     let known = Set(heads.heads.map(\.id))
     var seen: Set<SnapshotID> = []
     for one in named where !known.contains(one.id) && seen.insert(one.id).inserted {

@@ -186,11 +186,14 @@ extension RetentionPlan {
     }
   }
 
-  /// The groups with regular snapshots that the plan removes all.
-  var emptied: [Group] {
+  /// Returns the groups of which the plan removes the last regular snapshot. One dated after `now`
+  /// does not shield the others: it counts only in a group without others.
+  func emptied(at now: Timestamp) -> [Group] {
     groups.filter { group in
       let regular = group.entries.filter(\.head.isRegular)
-      return regular.contains { !$0.isKept } && !regular.contains(where: \.isKept)
+      let past = regular.filter { $0.head.time <= now }
+      let counted = past.isEmpty ? regular : past
+      return !counted.isEmpty && !counted.contains(where: \.isKept)
     }
   }
 }

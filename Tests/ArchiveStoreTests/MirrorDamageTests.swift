@@ -84,6 +84,29 @@ import Testing
     try fixture.expectExact()
   }
 
+  /// Damage that only a check of all data finds is replaced as well, once it is recorded. While the
+  /// original's pack is damaged too, the record stays.
+  @Test func recordedDamageInTheMirrorIsReplaced() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let pack = try fixture.source.pack(ofFile: 0)
+    for storage in [fixture.memory, fixture.source.memory] {
+      try storage.change(RepositoryLayout.pack(pack)) { $0[3] ^= 1 }
+    }
+    #expect(try fixture.mirror().copied.packs == 0)
+    try RepositoryCheck(Repository.open(fixture.memory), reading: .everything, workers: 1)
+      .run().recordDamage()
+    #expect(try fixture.mirror(dry: true).copied.packs == 1)
+    let both = try fixture.mirror()
+    #expect(both.copied.packs == 0 && both.hasDamage)
+    #expect(try DamageRecords(fixture.memory).packs.keys.contains(pack))
+    try fixture.source.memory.change(RepositoryLayout.pack(pack)) { $0[3] ^= 1 }
+    let report = try fixture.mirror()
+    #expect(report.copied.packs == 1 && !report.hasDamage)
+    try fixture.expectExact()
+    #expect(try fixture.damage().isEmpty)
+  }
+
   @Test func damagedSnapshotsAndIndexesAreNotCopied() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()

@@ -48,6 +48,46 @@ import Testing
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
+  /// A prune finds two condemned objects: one that it may sweep, and its own, which waits for a
+  /// writer. The writer commits a snapshot at any of the prune's listings, and ends.
+  @Test func aWriterMayCommitAtEachListingOfAPrune() throws {
+    for number in 1...200 {
+      var fixture = try fixture()
+      try fixture.backUp(PruneFixture.files(40..<42))
+      try fixture.forget(0)
+      let reader = try ReaderLease(fixture.repository)
+      #expect(try fixture.prune().waitingPacks == 2)
+      let session = try fixture.repository.beginWriting()
+      reader.release()
+      let files = fixture.snapshots[0].files
+      let tree = try store(files, session)
+      #expect(session.statistics.newBlobs == 0)
+      try fixture.forget(0)
+      let (call, commit) = (OneCall(number), Once<StoredSnapshot>())
+      fixture.storage.state.withLock { state in
+        state.action = { [repository = fixture.repository] event in
+          guard event.hasPrefix("list "), !WatchedStorage.isFurtherPackDirectory(event),
+            call.take()
+          else { return }
+          commit.run { try session.finish(repository.makeSnapshot(tree, sequence: 9)) }
+        }
+      }
+      _ = try fixture.prune()
+      fixture.storage.state.withLock { $0.action = nil }
+      guard call.isTaken else {
+        #expect(number > 5)
+        return
+      }
+      fixture.snapshots.append((try commit.value(), files))
+      for _ in 0..<2 {
+        #expect(try fixture.lost().isEmpty, "listing \(number)")
+        _ = try fixture.prune()
+      }
+      #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty, "listing \(number)")
+    }
+    Issue.record("the prune does not end")
+  }
+
   /// A writer that began after the packs were condemned does not rely on them, so they are removed
   /// while it runs.
   @Test func aLaterWriterDelaysNothing() throws {

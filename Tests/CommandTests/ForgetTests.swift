@@ -264,13 +264,19 @@ import Testing
   @Test func lastSnapshotOfAGroupIsRefused() throws {
     let ids = try january(2)
     let other = try make("2026-02-01T00:00:00Z", device: "b")
-    for line in ["forget \(ids[0]) \(ids[1])", "forget \(other)"] {
+    // A snapshot of the future does not shield the others of its group.
+    let past = try make("2026-02-01T00:00:00Z", device: "c")
+    let future = try make("2996-02-01T00:00:00Z", device: "c")
+    let alone = try make("2996-02-01T00:00:00Z", device: "d")
+    for line in ["\(ids[0]) \(ids[1])", other, past, alone].map({ "forget \($0)" }) {
       let outcome = try cli.run(line + " --repo repo")
       #expect(outcome.code == 1 && outcome.output.isEmpty)
       #expect(outcome.errors.contains("no other snapshot of the same group is left"))
       #expect(outcome.errors.contains("hint: add '--allow-last'"))
     }
-    #expect(try present().count == 3)
+    #expect(try present().count == 6)
+    #expect(try cli.run("forget \(future) --repo repo").code == 0)
+    #expect(try cli.run("forget \(past) \(alone) --allow-last --repo repo").code == 0)
     #expect(try cli.run("forget \(other) --group-by scope --repo repo").code == 0)
     #expect(try cli.run("forget \(ids[0]) \(ids[1]) --allow-last --repo repo").code == 0)
     #expect(try present().isEmpty)

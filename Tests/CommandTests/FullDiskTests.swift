@@ -88,8 +88,10 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
-  /// On a full volume a prune uses the reserve to remove packs, and then creates it again.
-  @Test func fullVolumeIsPruned() throws {
+  /// On a full volume the removal of snapshots and a prune use the reserve, and then create it
+  /// again.
+  @Test(arguments: [false, true])
+  func fullVolumeIsPruned(isFullBefore: Bool) throws {
     let cli = try CommandLine()
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=80m")
     defer { volume.unmount() }
@@ -100,10 +102,15 @@ struct FullDiskTests {
       try cli.directory.write(random.bytes(1000), at: ByteString("tree/\(number)"))
       _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")
     }
+    let fill = {
+      _ = try Program.run(
+        "dd", ["if=/dev/zero", "of=small/filling", "bs=4k"], in: cli.directory.url)
+    }
+    if isFullBefore { try fill() }
     _ = try cli.succeed("forget --keep-last 1 --repo small/repo --quiet")
-    let filling = ["if=/dev/zero", "of=small/filling", "bs=64k"]
-    _ = try Program.run("dd", filling, in: cli.directory.url)
-    #expect(try Directory.open(path: cli.directory.path("small")).space().available == 0)
+    if !isFullBefore { try fill() }
+    let available = try Directory.open(path: cli.directory.path("small")).space().available
+    #expect(available < (isFullBefore ? 64 << 10 : 1))
     let packs = try cli.packs("small/repo").count
     let told = try cli.succeed("prune --repo small/repo")
     #expect(told.hasSuffix(" freed\n"), "\(told)")

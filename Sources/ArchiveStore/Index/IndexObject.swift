@@ -88,15 +88,24 @@ struct IndexObject: Sendable {
   /// Returns the first entry of a blob, or nil if there is none.
   func find(_ blob: BlobID) -> BlobRecord? { firstEntry(of: blob).flatMap { placed($0, blob) } }
 
-  /// Returns the entries of a blob, one for each pack that holds it, at most 16.
+  /// Returns the entries of a blob, one for each pack that holds it.
   func findAll(_ blob: BlobID) -> [BlobRecord] {
-    guard let first = firstEntry(of: blob) else { return [] }
     var found: [BlobRecord] = []
-    for number in first..<min(first + Self.maximumPlaces, blobs) {
-      guard let record = placed(number, blob) else { break }
+    _ = first(blob) { record in
       found.append(record)
+      return false
     }
     return found
+  }
+
+  /// Returns the first entry of a blob for which `isMeant` returns true, or nil if there is none.
+  func first(_ blob: BlobID, where isMeant: (BlobRecord) -> Bool) -> BlobRecord? {
+    guard var number = firstEntry(of: blob) else { return nil }
+    while number < blobs, let record = placed(number, blob) {
+      if isMeant(record) { return record }
+      number += 1
+    }
+    return nil
   }
 
   /// Returns the indices of all entries of a blob in the table.
@@ -106,9 +115,6 @@ struct IndexObject: Sendable {
     while end < blobs, record(end)?.id == blob { end += 1 }
     return first..<end
   }
-
-  /// The maximum number of packs from which a reader tries to read a blob.
-  static let maximumPlaces = 16
 
   /// Returns the index of a blob's first entry by binary search within its slot.
   private func firstEntry(of blob: BlobID) -> Int? {

@@ -65,7 +65,7 @@ struct IndexSet: Sendable {
   /// Returns the location of a blob, or nil if there is none.
   func find(_ blob: BlobID) -> Found? { first(blob).map { $0.place(of: $1) } }
 
-  /// Returns all locations of a blob, at most 16 from each object.
+  /// Returns all locations of a blob.
   func findAll(_ blob: BlobID) -> [Found] {
     var found: [Found] = []
     for (number, object) in objects.enumerated() {
@@ -78,11 +78,8 @@ struct IndexSet: Sendable {
 
   private func first(_ blob: BlobID) -> (IndexObject, BlobRecord)? {
     for (number, object) in objects.enumerated() {
-      guard let record = object.find(blob) else { continue }
-      if isUsable(record, number) { return (object, record) }
-      // The other entries of a blob follow its first.
-      if let other = object.findAll(blob).first(where: { isUsable($0, number) }) {
-        return (object, other)
+      if let record = object.first(blob, where: { isUsable($0, number) }) {
+        return (object, record)
       }
     }
     return nil

@@ -90,7 +90,7 @@ struct CheckedIndex: Sendable {
     for place in packs[pack] ?? [] {
       let object = objects[place.object]
       for record in records {
-        let found = object.findAll(record.id).first { Int($0.pack) == place.pack }
+        let found = object.first(record.id) { Int($0.pack) == place.pack }
         if found?.inOnePack == record { count += 1 }
       }
     }

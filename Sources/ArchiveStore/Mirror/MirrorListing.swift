@@ -14,6 +14,8 @@ struct MirrorListing {
   /// The damage records.
   private(set) var records: Set<Digest> = []
   private(set) var pins: Set<Digest> = []
+  /// The packs that a check of this repository recorded as damaged, and the other one did not.
+  private(set) var damagedPacks: Set<Digest> = []
   /// The directories of the layout that do not exist.
   private(set) var missing: Set<ObjectPath> = []
 
@@ -33,6 +35,14 @@ struct MirrorListing {
       missing.insert(RepositoryLayout.packs.appending(name))
     }
     packs = try RepositoryListing.packSizes(storage)
+  }
+
+  /// Lists all objects of a mirror, and finds the packs that only it records as damaged.
+  init(ofMirror storage: any Storage, of original: any Storage) throws(StoreError) {
+    try self.init(storage)
+    guard !records.isEmpty else { return }
+    damagedPacks = Set(try DamageRecords(storage).packs.keys)
+      .subtracting(try DamageRecords(original).packs.keys)
   }
 
   /// Lists the index objects and packs again.

@@ -11,7 +11,7 @@ struct MirrorRun {
   private var record: MirrorRecord
   private let isStopping: @Sendable () -> Bool
   private let copier: ObjectCopier
-  /// The packs and index objects that the mirror has.
+  /// The packs and index objects that the mirror has, without packs that are recorded as damaged.
   private var packs: Set<Digest>
   private var indexes: Set<Digest> = []
   /// Damaged objects of the original that the mirror does not have either.
@@ -27,7 +27,7 @@ struct MirrorRun {
   ) {
     (self.mirror, self.session, self.found, self.old) = (mirror, session, found, old)
     (self.record, self.isStopping) = (record, isStopping)
-    packs = Set(old.packs.keys)
+    packs = Set(old.packs.keys).subtracting(old.damagedPacks)
     copier = ObjectCopier(
       from: mirror.source.storage, by: session.lease, counters: mirror.counters)
     report.snapshots = found.snapshots.count
@@ -43,6 +43,8 @@ struct MirrorRun {
       indexes.insert(id)
     }
     try copyContent()
+    // Before the needs of snapshots are searched: recorded packs count as missing there.
+    try removeRecords()
     if !report.isInterrupted { try copySnapshots() }
     if !report.isInterrupted { try copyMarks() }
     if !report.isInterrupted { try remove() }
@@ -229,7 +231,12 @@ struct MirrorRun {
     for id in old.pins.subtracting(found.pins).sorted() { try session.lease.remove(pinOf: id) }
   }
 
+  /// Removes the damage records that the original does not have, unless a pack in one of them is
+  /// still damaged.
   private func removeRecords() throws(StoreError) {
+    for pack in old.damagedPacks.subtracting(packs) {
+      if try target.status(RepositoryLayout.pack(pack)) != nil { return }
+    }
     for id in old.records.subtracting(found.records).sorted() {
       try session.lease.remove(RepositoryLayout.record(id))
     }

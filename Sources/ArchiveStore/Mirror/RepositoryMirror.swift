@@ -109,7 +109,8 @@ public struct RepositoryMirror {
     let isNew = try requireMirror(target)
     let record = try MirrorRecord.load(target) ?? MirrorRecord(repository: source.id)
     // Checked before anything is written, so that a target that is refused stays unchanged.
-    let present = isNew ? MirrorListing() : try MirrorListing(target)
+    let present =
+      isNew ? MirrorListing() : try MirrorListing(ofMirror: target, of: source.storage)
     try requireNothingAlone(in: present, found, record)
     if isDry { return try dryReport(found, present, isNew: isNew) }
     try settings.requireKnown(settings.features.write, for: "write", place: target.place)
@@ -153,7 +154,7 @@ public struct RepositoryMirror {
         try session.lease.remove(CondemnedObject.path(id))
       }
     }
-    return try MirrorListing(target)
+    return try MirrorListing(ofMirror: target, of: source.storage)
   }
 
   private func dryReport(
@@ -192,9 +193,11 @@ public struct RepositoryMirror {
 
 extension MirrorListing {
   /// Returns the number of objects that another listing lacks, and the bytes of the packs among
-  /// them.
+  /// them. Packs that are recorded there as damaged count as missing.
   func amount(besides other: MirrorListing) -> RepositoryMirror.Amount {
-    let packs = packs.filter { other.packs[$0.key] == nil }
+    let packs = packs.filter {
+      other.packs[$0.key] == nil || other.damagedPacks.contains($0.key)
+    }
     var amount = RepositoryMirror.Amount()
     amount.snapshots = snapshots.subtracting(other.snapshots).count
     amount.indexes = indexes.subtracting(other.indexes).count

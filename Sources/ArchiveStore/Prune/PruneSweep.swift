@@ -32,10 +32,13 @@ struct PruneSweep {
     _ condemned: [Digest: CondemnedObject], _ needs: inout SnapshotNeeds
   ) throws -> Result {
     var result = Result()
-    guard try !due(condemned, &result).isEmpty else { return result }
+    let first = try due(condemned, &result)
+    guard !first.isEmpty else { return result }
     try needs.update()
-    // Again: a program that removes snapshots may have taken one away for a moment.
-    let due = try due(condemned, &result)
+    // Again: a program that removes snapshots may have taken one away for a moment. An object that
+    // waited before still waits: the writer that it waited for may have committed a snapshot that
+    // the search has not seen, and ended.
+    let due = try due(first, &result)
     guard !due.isEmpty else { return result }
     let packs = Set(due.values.flatMap(\.packs))
     result.kept = needs.takeNeeded(among: packs)

@@ -59,13 +59,16 @@ public struct SnapshotRemoval {
     let (settings, place) = (repository.settings, repository.place)
     try settings.requireKnown(settings.features.write, for: "write", place: place)
     try settings.requireKnown(settings.features.prune, for: "prune", place: place)
-    let lease = try Lease(storage, clock: clock)
+    let reserve = SpaceReserve(storage)
+    let lease = try reserve.whenFull { () throws(StoreError) in try Lease(storage, clock: clock) }
     defer { lease.release() }
+    defer { reserve.restore(by: lease) }
     var report = Report()
     for id in ids {
       try checkNotStopped()
       try lease.keepAlive()
-      switch try remove(id, lease) {
+      let outcome = try reserve.whenFull { () throws(StoreError) in try remove(id, lease) }
+      switch outcome {
       case .removed: removed(id)
       case .pinned: report.pinned.append(id)
       case .gone: report.gone.append(id)

@@ -170,7 +170,7 @@ struct ForgetCommand: SandboxCommand {
       return ForgetOperation.Named(id, isForced: force && isFull)
     }
     return try operation.plan(
-      removing: named, grouping: grouping, mayEmptyGroups: allowLast)
+      removing: named, grouping: grouping, mayEmptyGroups: allowLast, now: Host.now())
   }
 
   /// Removes the snapshots and returns their number; in a dry run the number that would be removed.
