@@ -72,8 +72,8 @@ extension PruneModel {
     case .leased:
       step { state, writer in
         writer.step = .listedCondemned
-        writer.seen = state.condemned == 0 ? 0 : state.number
-        writer.avoids = rule != .writersSkipCondemned ? state.condemned : 0
+        writer.seen = state.condemned.objects
+        writer.avoids = rule != .writersSkipCondemned ? state.condemned.packs(of: 3) : 0
       }
     case .listedCondemned:
       step { state, writer in
@@ -106,12 +106,14 @@ extension PruneModel {
     return next
   }
 
-  /// The condemned object is damaged.
+  /// A condemned object is damaged.
   func stepsOfDamage(in state: State) -> [State] {
-    guard hasDamage, state.damage == .none, state.condemned != 0 else { return [] }
-    var changed = state
-    changed.damage = .damaged
-    return [changed]
+    guard hasDamage, state.damage == .none else { return [] }
+    return [1, 2].filter { state.condemned.objects & $0 != 0 }.map { object in
+      var changed = state
+      (changed.damage, changed.damaged) = (.damaged, object)
+      return changed
+    }
   }
 
   /// A writer finds the damaged object, and removes it if it gets the right to remove objects: that
@@ -169,12 +171,16 @@ extension PruneModel {
     case .listed:
       step { state in
         state.prune.view = state.indexed
-        state.prune.sweeps = state.damage == .damaged ? 0 : state.condemned
+        state.prune.objects = state.condemned.objects & ~state.damaged
+        state.prune.condemned = state.condemned.packs(of: state.prune.objects)
         Self.mark(&state)
-        state.prune.step = state.prune.sweeps != 0 ? .condemned : .marked
+        state.prune.step = state.prune.objects != 0 ? .condemned : .marked
       }
     case .condemned:
-      step { $0.prune.step = isBlocked($0) ? ended($0) : .leasesChecked }
+      step { state in
+        take(state.prune.objects, in: &state)
+        state.prune.step = state.prune.due == 0 ? ended(state) : .leasesChecked
+      }
     case .leasesChecked:
       step { state in
         if rule != .sweepListsSnapshotsAfterLeases, state.isListed, !state.prune.isNeeded {
@@ -186,8 +192,11 @@ extension PruneModel {
       step { state in
         state.prune.view |= state.indexed
         if state.prune.isLost { Self.mark(&state) }
-        let isBlocked = rule != .sweepListsLeasesAgain && isBlocked(state)
-        state.prune.step = isBlocked ? ended(state) : .checkedAgain
+        if rule != .sweepListsLeasesAgain {
+          let all = rule == .secondLookDropsOnly ? state.prune.objects : state.prune.due
+          take(all, in: &state)
+        }
+        state.prune.step = state.prune.due == 0 ? ended(state) : .checkedAgain
       }
     case .done, .dead:
       if state.prune.runs < 1 { step { $0.prune = Prune(runs: $0.prune.runs + 1) } }
@@ -204,8 +213,10 @@ extension PruneModel {
     case .checkedAgain: decide(&changed)
     default:
       changed.packs &= ~(state.prune.sweeps & ~state.indexed)
-      if changed.damage == .damaged { changed.damage = .mended }
-      (changed.condemned, changed.prune.sweeps) = (0, 0)
+      changed.prune.condemned &= ~state.condemned.packs(of: state.prune.due)
+      changed.prune.objects &= ~state.prune.due
+      changed.end(state.prune.due)
+      (changed.prune.due, changed.prune.sweeps) = (0, 0)
       changed.prune.marks &= changed.packs
       changed.prune.step = state.prune.hasPlanned ? .done : .marked
     }
@@ -216,7 +227,7 @@ extension PruneModel {
   private static func mark(_ state: inout State) {
     guard state.prune.isNeeded else { return }
     let existing = state.prune.view & state.packs
-    let stays = existing & ~state.prune.sweeps
+    let stays = existing & ~state.prune.condemned
     let best = stays != 0 ? stays : existing
     state.prune.isLost = best == 0
     if best != 0 { state.prune.marks |= 1 << UInt8(best.trailingZeroBitCount) }
@@ -225,26 +236,28 @@ extension PruneModel {
   /// The step after a sweep that has to wait.
   private func ended(_ state: State) -> PruneStep { state.prune.hasPlanned ? .done : .marked }
 
-  private func isBlocked(_ state: State) -> Bool {
-    let isEarlier =
-      state.writers.contains { $0.hasLease && $0.seen != state.number }
-      && rule != .sweepWaitsForEarlierLeases
-    return isEarlier || state.removal.hasLease
+  /// Takes those of some objects that every program with a lease has seen.
+  private func take(_ objects: UInt8, in state: inout State) {
+    let isBlocked =
+      state.removal.hasLease
       || ([.leased, .opened].contains(state.reader) && rule != .readersHaveLeases)
+    state.prune.due = isBlocked ? 0 : objects
+    if rule != .sweepWaitsForEarlierLeases {
+      for number in Writers.indices where state.writers[number].hasLease {
+        state.prune.due &= state.writers[number].seen
+      }
+    }
+    state.prune.sweeps = state.condemned.packs(of: state.prune.due)
   }
 
-  /// Either removes packs without a mark only, or copies the blob of one with a mark as well. While
-  /// condemned packs wait, the model condemns no others, because it has one number.
+  /// Either removes packs without a mark only, or copies the blob of one with a mark as well.
   private func plans(in state: State) -> [State] {
     var planned = state
     planned.prune.hasPlanned = true
-    guard state.condemned == 0 else {
-      planned.prune.step = .done
-      return [planned]
-    }
     planned.prune.step = .planned
     var copying = planned
-    guard state.prune.marks & state.packs != 0, state.packs & 8 == 0 else { return [planned] }
+    let reliable = state.prune.marks & state.packs & ~state.prune.condemned
+    guard reliable != 0, state.packs & 8 == 0 else { return [planned] }
     copying.packs |= 8
     copying.indexed |= 8
     copying.prune.step = .copied
@@ -252,21 +265,23 @@ extension PruneModel {
   }
 
   private func condemn(_ state: inout State) {
-    let known = state.prune.view & state.packs & state.indexed
-    state.condemned = state.prune.step == .copied ? known : known & ~state.prune.marks
-    state.prune.sweeps = state.condemned
-    if state.condemned == 0 {
+    let known = state.prune.view & state.packs & state.indexed & ~state.prune.condemned
+    let packs = state.prune.step == .copied ? known : known & ~state.prune.marks
+    guard packs != 0 else {
       state.prune.step = .done
-    } else {
-      state.number += 1
-      state.prune.step = .condemned
+      return
     }
+    state.condemned[Int(state.number)] = packs
+    state.number += 1
+    state.prune.objects |= state.number
+    state.prune.condemned |= packs
+    state.prune.step = .condemned
   }
 
   /// A condemned pack stays if it has a mark and no other usable pack has the blob. Otherwise the
   /// copy is marked, and the index is written without the pack.
   private func decide(_ state: inout State) {
-    let others = state.prune.view & state.packs & ~state.prune.sweeps
+    let others = state.prune.view & state.packs & ~state.prune.condemned
     let marked = state.prune.sweeps & state.prune.marks
     if marked != 0 {
       if others == 0 {
@@ -282,5 +297,11 @@ extension PruneModel {
 
 extension PruneModel.State {
   /// Removes the damaged condemned object.
-  fileprivate mutating func mend() { (condemned, damage) = (0, .mended) }
+  fileprivate mutating func mend() { end(damaged) }
+
+  /// Removes condemned objects, a damaged one as well.
+  fileprivate mutating func end(_ objects: UInt8) {
+    condemned.remove(objects)
+    if damaged & objects != 0 { (damage, damaged) = (.mended, 0) }
+  }
 }

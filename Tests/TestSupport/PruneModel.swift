@@ -2,7 +2,7 @@
 /// "Prune"), as a model whose states are all visited: every interleaving of the steps of two writers,
 /// a prune that runs twice, a program that removes snapshots or moves them back twice, and a reader.
 /// Any of them may end at any step, and any lease may expire whenever a prune looks. With
-/// `hasDamage`, the bytes of the condemned object change once at any time, a writer that finds that
+/// `hasDamage`, the bytes of a condemned object change once at any time, a writer that finds that
 /// removes the object, and the prune may sleep for an hour at any step before.
 ///
 /// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
@@ -13,7 +13,7 @@ package struct PruneModel {
   package enum Rule: CaseIterable, Sendable {
     case writersSkipCondemned, sweepWaitsForEarlierLeases, sweepListsSnapshotsAfterLeases
     case commitNeedsTheLease, readersHaveLeases, neededCopiesAreMarked
-    case sweepListsLeasesAgain, removalThatMovesBackLeavesItsLease
+    case sweepListsLeasesAgain, removalThatMovesBackLeavesItsLease, secondLookDropsOnly
     case mendingNeedsTheRight, mendingRemovesExpiredLeases
 
     /// Whether it concerns damaged condemned objects.
@@ -72,7 +72,7 @@ package struct PruneModel {
   struct Writer: Hashable {
     var step = WriterStep.idle
     var hasLease = false
-    /// The number of the condemned object that it saw before it listed packs; 0 for none.
+    /// The condemned objects that it saw before it listed packs.
     var seen: UInt8 = 0
     /// The packs that were condemned then.
     var avoids: UInt8 = 0
@@ -111,8 +111,12 @@ package struct PruneModel {
     /// Whether it has the lease that it had at the beginning: without it, it can write and remove
     /// nothing.
     var hasLease = false
-    /// The condemned packs, as it has read them.
+    /// The condemned packs and objects, as it has read them.
+    var condemned: UInt8 = 0
+    var objects: UInt8 = 0
+    /// The packs and objects that it sweeps.
     var sweeps: UInt8 = 0
+    var due: UInt8 = 0
     /// Whether it has planned, and so condemned packs itself.
     var hasPlanned = false
     var runs: UInt8 = 0
@@ -132,19 +136,46 @@ package struct PruneModel {
     var hasLease: Bool { [.leased, .away, .back].contains(step) || hasLeft }
   }
 
-  /// Whether the condemned object was damaged, and that was repaired.
+  /// Whether a condemned object was damaged, and that was repaired.
   enum Damage: UInt8 { case none, damaged, mended }
+
+  /// The packs of the condemned objects: each of the two runs of the prune makes one at most, and the
+  /// second one may find that of the first.
+  struct Condemned: Hashable {
+    private var first: UInt8 = 0
+    private var second: UInt8 = 0
+
+    subscript(object: Int) -> UInt8 {
+      get { object == 0 ? first : second }
+      set { if object == 0 { first = newValue } else { second = newValue } }
+    }
+
+    /// The objects that exist, a bit for each.
+    var objects: UInt8 { (first == 0 ? 0 : 1) | (second == 0 ? 0 : 2) }
+
+    /// Returns the packs of objects.
+    func packs(of objects: UInt8) -> UInt8 {
+      (objects & 1 == 0 ? 0 : first) | (objects & 2 == 0 ? 0 : second)
+    }
+
+    mutating func remove(_ objects: UInt8) {
+      if objects & 1 != 0 { first = 0 }
+      if objects & 2 != 0 { second = 0 }
+    }
+  }
 
   enum ReaderStep: UInt8 { case idle, leased, opened, done }
 
   struct State: Hashable {
-    /// The packs that exist, that an index names, and that are condemned: a bit for each.
+    /// The packs that exist, and that an index names: a bit for each.
     var packs: UInt8 = 1
     var indexed: UInt8 = 1
-    var condemned: UInt8 = 0
-    /// The number of the last condemned object.
+    var condemned = Condemned()
+    /// The number of condemned objects that were made.
     var number: UInt8 = 0
     var damage = Damage.none
+    /// The damaged object.
+    var damaged: UInt8 = 0
     var hasOldSnapshot = true
     var writers = Writers()
     var prune = Prune()
