@@ -19,8 +19,9 @@ RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $
 BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
-TEST_PACKAGES = attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak libarchive-tools \
-  ostree procps python3-jsonschema sqlite3 squashfs-tools strace systemd xfsprogs zsh zstd
+TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \
+  libarchive-tools ostree procps python3-jsonschema sqlite3 squashfs-tools strace systemd xfsprogs \
+  zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)

@@ -63,7 +63,7 @@ struct Target: Sendable {
   static let all =
     [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + deviceTargets
     + hashTargets
-    + logTargets
+    + logTargets + ageTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

@@ -26,6 +26,7 @@ struct Seeds {
       try seeds.write(DeviceSeeds.all)
       try seeds.write(HashRuns.seeds)
       try seeds.write(LogSums.seeds)
+      try seeds.write(AgeFuzz.seeds)
       return 0
     } catch {
       print("fuzz: error: cannot generate the seeds: \(error)")

@@ -1,12 +1,12 @@
-/// Base64 with padding (RFC 4648, section 4): for bytes that are not UTF-8 in JSON, and for
-/// property lists.
+/// Base64 (RFC 4648, section 4), with padding for bytes that are not UTF-8 in JSON, property lists
+/// and the armor of age files, without for the header of age files.
 public enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let padding = UInt8(ascii: "=")
 
   /// Returns the text of bytes.
-  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  public static func encode(_ bytes: some Sequence<UInt8>, padded: Bool = true) -> String {
     var text: [UInt8] = []
     var pending: UInt32 = 0
     var bits: UInt32 = 0
@@ -19,14 +19,14 @@ public enum Base64 {
       }
     }
     if bits > 0 { text.append(alphabet[Int(pending << (6 - bits) & 63)]) }
-    while text.count % 4 != 0 { text.append(padding) }
+    while padded && text.count % 4 != 0 { text.append(padding) }
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Returns the bytes of a text, or nil if it is not in the form that `encode(_:)` writes. With
-  /// `strayBits`, unused bits of the last character may be set, as some encoders leave them.
+  /// Returns the bytes of a text, or nil if it is not in the form that `encode(_:padded:)` writes.
+  /// With `strayBits`, unused bits of the last character may be set, as some encoders leave them.
   public static func decode(
-    _ text: some Collection<UInt8>, strayBits: Bool = false
+    _ text: some Collection<UInt8>, padded: Bool = true, strayBits: Bool = false
   ) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (pending, bits, pads) = (UInt32(0), UInt32(0), 0)
@@ -44,9 +44,8 @@ public enum Base64 {
         pending &= (1 << bits) - 1
       }
     }
-    guard (bits, pads) == (0, 0) || (bits, pads) == (4, 2) || (bits, pads) == (2, 1) else {
-      return nil
-    }
+    // 6 bits remain of a single character, which is no byte; 4 bits of two, and 2 bits of three.
+    guard bits < 6, pads == (padded ? Int(bits) / 2 : 0) else { return nil }
     return pending == 0 || strayBits ? bytes : nil
   }
 

@@ -12,13 +12,9 @@ internal import CSodium
   /// The libsodium state, aligned to 64 bytes.
   private let state: UnsafeMutableRawPointer
 
-  /// Whether libsodium is initialized. That fails only without a source of random bytes, which
-  /// hashing does not need.
-  private static let isReady = sodium_init() >= 0
-
   /// Creates a hash of no bytes.
   public init() {
-    _ = Self.isReady
+    _ = Sodium.isReady
     unsafe state = UnsafeMutableRawPointer.allocate(
       byteCount: crypto_generichash_statebytes(), alignment: 64)
     restart()
@@ -59,7 +55,7 @@ internal import CSodium
 
   /// Returns the digest of bytes in memory.
   public static func hash(_ bytes: Span<UInt8>) -> Digest {
-    _ = Self.isReady
+    _ = Sodium.isReady
     return unsafe bytes.withUnsafeBufferPointer { buffer in
       unsafe digest { output in
         unsafe crypto_generichash(

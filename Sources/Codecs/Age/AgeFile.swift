@@ -1,0 +1,153 @@
+/// An age file with its key: the header with the payload's nonce, and the key of the payload
+/// ("Encrypted file format").
+///
+/// `AgeEncryptor` and `AgeDecryptor` process a whole file; `AgeFile+Ranges` maps ranges of the plain
+/// bytes to stored ones.
+public struct AgeFile: Sendable {
+  /// The stored bytes before the first piece: the header and the nonce.
+  public let head: [UInt8]
+  /// The key of the payload.
+  public let payload: AgePayload
+
+  // MARK: - New files
+
+  /// Begins a file for recipients, at least one, with a new file key.
+  ///
+  /// - Throws: `limit` if the header would exceed 64 KiB.
+  public init(for recipients: [AgeRecipient]) throws(AgeError) {
+    let key = AgeFileKey()
+    self.init(try Self.header(for: recipients, key), key)
+  }
+
+  /// Begins a file for a passphrase, with a new file key.
+  ///
+  /// - Parameter workFactor: the base-two logarithm of scrypt's work factor, from 1 to 63.
+  /// - Throws: `library` without enough memory for scrypt.
+  public init(
+    for passphrase: AgePassphrase, workFactor: Int = AgeHeader.usualWorkFactor
+  ) throws(AgeError) {
+    let key = AgeFileKey()
+    let stanza = try passphrase.wrap(key, workFactor: workFactor)
+    self.init(try AgeHeader.encode([stanza], authenticatedBy: key), key)
+  }
+
+  private init(_ header: [UInt8], _ key: borrowing AgeFileKey) {
+    let nonce = SecretBytes.publicRandom(count: AgePayload.nonceCount)
+    head = header + nonce
+    payload = key.payload(nonce: nonce)
+  }
+
+  private static func header(
+    for recipients: [AgeRecipient], _ key: borrowing AgeFileKey
+  ) throws(AgeError) -> [UInt8] {
+    var stanzas: [AgeStanza] = []
+    for recipient in recipients { stanzas.append(recipient.wrap(key)) }
+    return try AgeHeader.encode(stanzas, authenticatedBy: key)
+  }
+
+  // MARK: - Existing files
+
+  /// The size of the head at the beginning of a file in bytes, or nil if the bytes do not include
+  /// the end of its header.
+  public static func headCount(in prefix: Span<UInt8>) -> Int? {
+    AgeHeader.count(in: prefix).map { $0 + AgePayload.nonceCount }
+  }
+
+  /// Opens a file whose first bytes are given, at least its head, with the first identity that
+  /// unwraps its file key.
+  ///
+  /// - Throws: `header` if the header or the nonce is invalid or truncated; `noMatch` if no identity
+  ///   is one of its recipients; `headerMAC` if the header was changed.
+  public init(opening prefix: Span<UInt8>, with identities: [AgeIdentity]) throws(AgeError) {
+    let header = try AgeHeader(prefix)
+    try self.init(prefix, header: header, key: try header.open(with: identities))
+  }
+
+  /// Opens a file whose first bytes are given, at least its head, with a passphrase.
+  ///
+  /// - Parameter maximumWorkFactor: the largest base-two logarithm of scrypt's work factor.
+  /// - Throws: `header` if the header or the nonce is invalid or truncated; `limit` if the work
+  ///   factor exceeds its limit; `noMatch` if it is not the passphrase; `headerMAC` if the header
+  ///   was changed.
+  public init(
+    opening prefix: Span<UInt8>, with passphrase: AgePassphrase,
+    maximumWorkFactor: Int = AgeHeader.maximumWorkFactor
+  ) throws(AgeError) {
+    let header = try AgeHeader(prefix)
+    try self.init(
+      prefix, header: header,
+      key: try header.open(with: passphrase, maximumWorkFactor: maximumWorkFactor))
+  }
+
+  init(
+    _ prefix: Span<UInt8>, header: AgeHeader, key: borrowing AgeFileKey
+  ) throws(AgeError) {
+    let count = header.count + AgePayload.nonceCount
+    guard prefix.count >= count else {
+      throw AgeError(.header, "the nonce of the payload is truncated")
+    }
+    head = (0..<count).map { prefix[$0] }
+    payload = key.payload(nonce: Array(head[header.count...]))
+  }
+
+  // MARK: - Other recipients
+
+  /// Returns a header for other recipients of an existing file, whose header is at the beginning of
+  /// the given bytes. Its payload, with the nonce, stays valid after the new header.
+  ///
+  /// Whoever could read the file before may have kept its file key.
+  ///
+  /// - Throws: as `init(opening:with:)` does; `limit` if the header would exceed 64 KiB.
+  public static func header(
+    of file: Span<UInt8>, openedWith identities: [AgeIdentity], for recipients: [AgeRecipient]
+  ) throws(AgeError) -> [UInt8] {
+    let key = try AgeHeader(file).open(with: identities)
+    return try header(for: recipients, key)
+  }
+}
+
+extension AgeHeader {
+  /// Returns the file key, unwrapped by the first identity that can, after verifying the MAC.
+  func open(with identities: [AgeIdentity]) throws(AgeError) -> AgeFileKey {
+    for stanza in stanzas {
+      guard case .x25519(let share, let body) = stanza else { continue }
+      for identity in identities {
+        guard let key = try identity.unwrap(share: share, body: body) else { continue }
+        try verify(with: key)
+        return key
+      }
+    }
+    throw AgeError(.noMatch, mismatch)
+  }
+
+  /// Returns the file key, unwrapped by a passphrase, after verifying the MAC.
+  func open(
+    with passphrase: AgePassphrase, maximumWorkFactor: Int
+  ) throws(AgeError) -> AgeFileKey {
+    guard case .scrypt(let salt, let workFactor, let body) = stanzas.first else {
+      throw AgeError(.noMatch, "it is not encrypted with a passphrase")
+    }
+    let key = try passphrase.unwrap(
+      salt: salt, workFactor: workFactor, body: body, limit: maximumWorkFactor)
+    guard let key else { throw AgeError(.noMatch, "the passphrase is wrong") }
+    try verify(with: key)
+    return key
+  }
+
+  /// The reason why no identity matches, with the types of recipients that are not supported.
+  private var mismatch: String {
+    if hasPassphrase { return "it is encrypted with a passphrase" }
+    let names = stanzas.compactMap { stanza in
+      if case .other(let arguments, _) = stanza {
+        AgeKeyType.unsupportedStanza(arguments[0])
+      } else {
+        nil
+      }
+    }
+    let recipients = stanzas.count == 1 ? "its recipient" : "any of its \(stanzas.count) recipients"
+    let reason = "no identity is the one of \(recipients)"
+    guard !names.isEmpty else { return reason }
+    let types = Set(names).sorted().joined(separator: ", ")
+    return "\(reason); recipients of these types are not supported: \(types)"
+  }
+}
