@@ -357,7 +357,8 @@ import Testing
       "--on-failure", "echo 100%", "--", "--tag", "it's")
     let line = outcome.output.dropLast()
     #expect(line.contains(" sleep $(shuf -n 1 -i 0-60); nice "), "\(line)")
-    #expect(line.hasSuffix(#" --tag 'it'\''s' --when on-ac || sh -c 'echo 100\%'"#), "\(line)")
+    #expect(line.contains(#" --tag 'it'\''s' --when on-ac || "#), "\(line)")
+    #expect(line.hasSuffix(#" || { s=$?; sh -c 'echo 100\%'; exit $s; }"#), "\(line)")
   }
 
   // MARK: - Retention
@@ -374,41 +375,68 @@ import Testing
     #expect(outcome.code == 0, "\(outcome.errors)")
     let words =
       " forget --keep-daily 7 --keep-within-weekly 1y --keep-tag a,b --keep-oldest "
-      + "--host \(Host.name) --profile home --repo '/my repo' --prune --quiet"
+      + "--host \(Host.name) --profile home --repo '/my repo' --at-most weekly --prune --quiet"
     #expect(outcome.output.contains(words), "\(outcome.output)")
     if scheduler == "--cron" {
-      #expect(outcome.output.contains(#/ && \{ \[ "\$\(date \+\\%u\)" != [1-7] \] \|\| /#))
-      #expect(outcome.output.hasSuffix("--quiet; }\n"))
+      #expect(outcome.output.hasSuffix("--quiet || s=$?;; esac; (exit $s); }\n"))
     } else {
       let commands = outcome.output.split(separator: "\n").filter { $0.hasPrefix("ExecStart=") }
-      #expect(commands.count == 2)
-      #expect(
-        commands[1].contains(#/^ExecStart=/bin/sh -c "\[ \\"\$\$\(date \+%%u\)\\" != [1-7] /#))
+      #expect(commands.count == 1)
+      #expect(commands[0].contains(#"/bin/sh -c "{ "#) && commands[0].contains("; s=$$?; case $$s"))
+    }
+    let monthly = try run(
+      "schedule", "install", scheduler, "--dry-run", "--keep-daily", "7", "--forget-every",
+      "monthly")
+    #expect(monthly.output.contains(" --at-most monthly --prune "), "\(monthly.output)")
+  }
+
+  /// Returns the shell's line of the job with rules, with the program replaced by `told`.
+  private func lineWithRules(_ scheduler: String, _ options: [String] = []) throws -> String {
+    try line(scheduler, ["--keep-last", "3"] + options)
+  }
+
+  /// Returns the shell's line of a job, with the program replaced by `told`.
+  private func line(_ scheduler: String, _ options: [String]) throws -> String {
+    let path = ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"]
+    let outcome = try cli.run(["schedule", "install", scheduler] + options, environment: path)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    return try #require(status().first?["command"] as? String)
+      .replacing(CommandLine.program, with: "told")
+  }
+
+  /// Snapshots are removed after each backup that made one, if that is due; the status is that of
+  /// the backup, unless the removal fails after it.
+  @Test(arguments: [("--cron", 5), ("--systemd", 0)])
+  func removalFollowsABackupThatMadeASnapshot(scheduler: String, niceWords: Int) throws {
+    let line = try lineWithRules(scheduler)
+    if scheduler == "--systemd" { try verify(cli.directory.path(Self.units).description) }
+    for (backup, forget, status) in [
+      (0, 0, 0), (3, 0, 3), (0, 1, 1), (3, 13, 13), (0, 3, 3), (1, 0, 1), (11, 1, 11), (13, 0, 13),
+      (130, 0, 130),
+    ] {
+      let script = """
+        nice() { shift \(niceWords); "$@"; }
+        told() { echo "$1"; if [ $1 = backup ]; then return \(backup); fi; return \(forget); }
+        \(line)
+        """
+      let outcome = try Program.run("sh", ["-c", script])
+      let ran = backup == 0 || backup == 3
+      #expect(outcome.output == (ran ? "backup\nforget\n" : "backup\n"), "\(backup): \(line)")
+      #expect(outcome.code == Int32(status), "\(backup) and \(forget): \(line)")
+      #expect(outcome.errors.isEmpty, "\(outcome.errors)")
     }
   }
 
-  /// The line removes snapshots on one day of the week, and only if the backup succeeded.
-  @Test func removalRunsOnOneDayAfterASuccessfulBackup() throws {
-    let line = try run(
-      "schedule", "install", "--cron", "--dry-run", "--keep-last", "3", "--on-failure",
-      "echo failed"
-    ).output
-    let fields = line.dropLast().split(separator: " ", maxSplits: 5)
-    var command = String(try #require(fields.last)).replacing("\\%", with: "%")
-    command.replace(CommandLine.program, with: "tell")
-    for (status, expected) in [(0, 1), (3, 0)] {
-      var removals = 0
-      for day in 1...7 {
-        let script =
-          "nice() { shift 5; \"$@\"; }; date() { echo \(day); }; "
-          + "tell() { echo \"$1\"; [ $1 != backup ] || return \(status); }; \(command)"
-        let output = try Program.run("sh", ["-c", script]).output
-        let told = output.split(separator: "\n")
-        #expect(told.first == "backup", "\(output)")
-        #expect(told.contains("failed") == (status != 0), "\(output)")
-        removals += told.contains("forget") ? 1 : 0
-      }
-      #expect(removals == expected, "\(command)")
+  @Test(arguments: [false, true])
+  func failureCommandRunsAfterAFailureAndKeepsTheStatus(hasRules: Bool) throws {
+    let failing = ["--on-failure", "echo failed"]
+    let line = try hasRules ? lineWithRules("--cron", failing) : line("--cron", failing)
+    for status in [0, 3, 1, 11] {
+      let script =
+        "nice() { shift 5; \"$@\"; }; told() { [ $1 != backup ] || return \(status); }; \(line)"
+      let outcome = try Program.run("sh", ["-c", script])
+      #expect(outcome.code == Int32(status), "\(script)")
+      #expect(outcome.output == (status == 0 ? "" : "failed\n"), "\(script)")
     }
   }
 
@@ -421,7 +449,7 @@ import Testing
     let parsed = try Program.run("sh", ["-n", "-c", String(line)])
     #expect(parsed.code == 0, "\(parsed.errors)")
     let quoted = "'" + command.replacing("'", with: #"'\''"#) + "'"
-    #expect(line.hasSuffix("|| sh -c \(quoted)\n"), "\(line)")
+    #expect(line.hasSuffix("|| { s=$?; sh -c \(quoted); exit $s; }\n"), "\(line)")
   }
 
   @Test(arguments: ["--cron", "--systemd"])
@@ -456,7 +484,10 @@ import Testing
     (["install", "--cron", "--when", "on-fire"], "on-fire"),
     (["install", "--cron", "--keep-last", "0"], "no rule says which snapshots to keep"),
     (["install", "--cron", "--keep-oldest"], "no rule says which snapshots to keep"),
+    (["install", "--cron", "--forget-every", "daily"], "no rule says which snapshots to keep"),
+    (["install", "--cron", "--keep-last", "3", "--forget-every", "yearly"], "'yearly'"),
     (["install", "--cron", "--purge", "--keep-last", "3"], "cannot be used with '--purge'"),
+    (["install", "--cron", "--purge", "--forget-every", "daily"], "cannot be used with '--purge'"),
     (["install", "--systemd", "--purge", "--hourly"], "a time cannot be used with '--purge'"),
     (["install", "--systemd", "--purge", "--random-delay", "1m"], "cannot be used with '--purge'"),
     (["install", "--cron", "--purge", "--metrics", "/m"], "cannot be used with '--purge'"),

@@ -108,4 +108,17 @@ extension Repository {
   package func checkRounds(in cache: ByteString) -> CheckRoundFile {
     CheckRoundFile(directory: StateKey.directory(of: id, in: cache))
   }
+
+  /// Returns this host's record of the last successful run of a command on the repository.
+  ///
+  /// - Parameters:
+  ///   - command: the name of the command.
+  ///   - words: the options that distinguish its runs.
+  ///   - cache: the cache directory, as in `Host.cacheDirectory`.
+  package func runStamp(
+    of command: String, words: [String], in cache: ByteString
+  ) -> RunStamp {
+    RunStamp(
+      directory: StateKey.directory(of: id, in: cache), command: command, words: words)
+  }
 }

@@ -102,6 +102,12 @@ extension Repository {
   /// directory.
   var hostCheckRounds: CheckRoundFile? { Host.cacheDirectory.map { checkRounds(in: $0) } }
 
+  /// This host's record of the last successful run of a command with these options; nil if there is
+  /// no cache directory.
+  func hostRunStamp(of command: String, words: [String]) -> RunStamp? {
+    Host.cacheDirectory.map { runStamp(of: command, words: words, in: $0) }
+  }
+
   /// Begins reading for a restore, with each copy of the index verified against its id again. In a
   /// repository that can be written to, a lease keeps the packs that the restore may need.
   func beginCarefulReading() throws -> RepositoryReader {

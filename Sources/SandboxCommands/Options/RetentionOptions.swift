@@ -116,6 +116,8 @@ extension RetentionOptions {
   }
 }
 
+extension RunInterval: ExpressibleByArgument {}
+
 /// A number of snapshots to keep on the command line, or `unlimited`.
 struct KeepCount: ExpressibleByArgument {
   let count: RetentionRules.Count

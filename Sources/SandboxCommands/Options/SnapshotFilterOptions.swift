@@ -27,6 +27,12 @@ struct SnapshotFilterOptions: ParsableArguments {
   /// Whether no option is given.
   var isEmpty: Bool { apps.isEmpty && hosts.isEmpty && tags.isEmpty }
 
+  /// The options as words of a command line.
+  var words: [String] {
+    apps.flatMap { ["--app", $0] } + hosts.flatMap { ["--host", $0] }
+      + tags.flatMap { ["--tag", $0.list.description] }
+  }
+
   /// Whether a snapshot takes part: it matches one value of each option that is given.
   func isMeant(_ head: SnapshotHead) -> Bool {
     (hosts.isEmpty || hosts.contains(head.host))

@@ -58,6 +58,12 @@ struct ForgetCommand: SandboxCommand {
     help: "Also show the bytes that only the removed snapshots need; reads all directories.")
   var sizes = false
 
+  @Option(
+    help: ArgumentHelp(
+      "Skip this run if the last one with the same rules and this option succeeded less than a day, "
+        + "a week or a month ago.", valueName: "interval"))
+  var atMost: RunInterval?
+
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
@@ -68,11 +74,34 @@ struct ForgetCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
+    let (start, stamp) = (Host.now(), stamp)
+    if let last = stamp?.load(), let atMost, !atMost.isDue(last: last, now: start) {
+      if progress.verbose {
+        console.note(
+          "nothing to do: the last run was at \(Times.text(last)), and this one runs "
+            + "\(atMost.rawValue) at most")
+      }
+      return .done
+    }
     if dryRun { return try forget(console).status }
-    return try metrics.record(of: "forget", console) {
+    let status = try metrics.record(of: "forget", console) {
       let done = try forget(console)
       return (done.status, { $0.add(done) })
     }
+    if status == .done { stamp?.save(start) }
+    return status
+  }
+
+  /// The record of the last run with the same rules; nil without `--at-most` or rules, for named
+  /// snapshots, to which the option does not apply, and if the repository cannot be opened.
+  private var stamp: RunStamp? {
+    guard atMost != nil, snapshots.isEmpty, !keep.rules.isEmpty,
+      let opened = try? repository.open().repository
+    else { return nil }
+    let words =
+      keep.words + filter.words + ["--group-by", String(grouping.rawValue)]
+      + (allowLast ? ["--allow-last"] : []) + (prune ? ["--prune"] : [])
+    return opened.hostRunStamp(of: "forget", words: words)
   }
 
   /// The result of a run.

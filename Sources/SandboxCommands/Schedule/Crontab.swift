@@ -93,14 +93,13 @@ extension ScheduledJob {
   func cronLine(host: String) throws -> String {
     var prefix = environment.map { "\($0.name)=\(ShellWord.text($0.value)) " }.joined()
     prefix += "nice -n 10 ionice -c 3 "
-    var command = prefix
-    command += ([program] + words + (isOnMainsOnly ? ["--when", "on-ac"] : []))
-      .map(ShellWord.text).joined(separator: " ")
-    if let forget = forgetLine(host: host, prefix: prefix) { command += " && { \(forget); }" }
+    var command = shellLine(prefix: prefix, extra: isOnMainsOnly ? ["--when", "on-ac"] : [])
     if randomDelay > 0 { command = "sleep $(shuf -n 1 -i 0-\(randomDelay)); " + command }
     // One argument for a shell of its own, so that a comment or `exit` in it cannot affect the
-    // line.
-    if let onFailure { command += " || sh -c \(ShellWord.text(onFailure))" }
+    // line. The status of the line stays that of the job.
+    if let onFailure {
+      command += " || { s=$?; sh -c \(ShellWord.text(onFailure)); exit $s; }"
+    }
     guard !command.contains("\n"), !command.utf8.contains(0) else {
       throw UsageError(
         .invalidShellText, "a crontab line cannot contain a newline", hint: "remove the newline")

@@ -20,8 +20,8 @@ extension ScheduleCommand {
           its own.
 
           Backups run once a day by default. systemd runs a missed backup at the next start, cron \
-          does not. With --keep rules, snapshots are removed once a week. With --purge, systemd \
-          runs 'purge --watch' permanently, and cron 'purge --yes --quiet' hourly by default.
+          does not. With --keep rules, the first backup after a week also removes snapshots. With \
+          --purge, systemd runs 'purge --watch' permanently, and cron 'purge --yes --quiet' hourly.
 
           \(Examples.text([
             "sandboxctl schedule install --systemd --dry-run",
@@ -52,6 +52,12 @@ extension ScheduleCommand {
     var calendar: String?
 
     @OptionGroup var keep: RetentionOptions
+
+    @Option(
+      help: ArgumentHelp(
+        "How often to remove the snapshots that no rule keeps (default: weekly).",
+        valueName: "interval"))
+    var forgetEvery: RunInterval?
 
     @Option(
       help: ArgumentHelp(
@@ -134,11 +140,13 @@ extension ScheduleCommand {
     /// Refuses options that have no meaning for a purge.
     private func checkPurge() throws {
       guard purge else { return }
-      let misplaced =
-        (metrics != nil ? ["--metrics"] : []) + (when != nil ? ["--when"] : [])
-        + (keep.words.isEmpty ? [] : ["--keep-…"])
-        + (isWatch && randomDelay != nil ? ["--random-delay"] : [])
-        + (isWatch && (hourly || daily || weekly || calendar != nil) ? ["a time"] : [])
+      let hasTime = hourly || daily || weekly || calendar != nil
+      let options: [(name: String, isGiven: Bool)] = [
+        ("--metrics", metrics != nil), ("--when", when != nil),
+        ("--keep-…", !keep.words.isEmpty), ("--forget-every", forgetEvery != nil),
+        ("--random-delay", isWatch && randomDelay != nil), ("a time", isWatch && hasTime),
+      ]
+      let misplaced = options.filter(\.isGiven).map(\.name)
       guard misplaced.isEmpty else {
         throw UsageError(
           .optionsConflict, "\(misplaced.joined(separator: " and ")) cannot be used with '--purge'",
@@ -173,14 +181,15 @@ extension ScheduleCommand {
     /// repository and profile as the backup's; empty without rules.
     private func forgetting(_ words: [String], _ root: any ParsableCommand.Type) throws -> [String]
     {
-      if keep.words.isEmpty { return [] }
+      if keep.words.isEmpty, forgetEvery == nil { return [] }
       guard !keep.rules.isEmpty else { throw ForgetCommand.noRule }
       var forget = ["forget"] + keep.words + ["--host", Host.name]
       if let profile = output.profile { forget += ["--profile", profile] }
       let backup = try KnownCommand(root).parse(words) as? BackupCommand
       if let repo = backup?.repository.repo?.utf8 { forget += ["--repo", repo] }
       _ = try KnownCommand(root).parse(forget)
-      return forget + ["--prune", "--quiet"]
+      let interval = forgetEvery ?? .weekly
+      return forget + ["--at-most", interval.rawValue, "--prune", "--quiet"]
     }
 
     private func time() throws -> ScheduledJob.Calendar {

@@ -10,7 +10,7 @@ struct ScheduledJob {
   let program: String
   /// The arguments of the program.
   let words: [String]
-  /// The arguments with which it removes snapshots once a week, after the backup; empty for none.
+  /// The arguments with which it removes snapshots after the backup, if that is due; empty for none.
   let forgetting: [String]
   /// The environment variables that it needs: the locations of settings, data and caches.
   let environment: [(name: String, value: String)]
@@ -32,19 +32,22 @@ struct ScheduledJob {
     var prefix: String { "sandboxctl-" + rawValue }
   }
 
-  /// The command of the shell that removes snapshots on one day of the week; nil if it never does.
+  /// Returns its commands for sh(1): the program, and the removal of snapshots if that ended with 0
+  /// or 3. The status is that of the program, or that of a removal that failed.
   ///
-  /// The day follows from the machine, so that machines that share a repository use different ones.
-  ///
-  /// - Parameter prefix: words of the shell before the command.
-  func forgetLine(host: String, prefix: String = "") -> String? {
-    if forgetting.isEmpty { return nil }
-    let day = 1 + Int(Blake2b.hash(Array("\(host) \(name)".utf8)).bytes[3]) % 7
-    let command = ([program] + forgetting).map(ShellWord.text).joined(separator: " ")
-    return "[ \"$(date +%u)\" != \(day) ] || \(prefix)\(command)"
+  /// - Parameters:
+  ///   - prefix: words of the shell before each command.
+  ///   - extra: further arguments of the program.
+  func shellLine(prefix: String = "", extra: [String] = []) -> String {
+    func command(_ words: [String]) -> String {
+      prefix + ([program] + words).map(ShellWord.text).joined(separator: " ")
+    }
+    let work = command(words + extra)
+    if forgetting.isEmpty { return work }
+    return "{ \(work); s=$?; case $s in 0|3) \(command(forgetting)) || s=$?;; esac; (exit $s); }"
   }
 
-  /// The identity of this machine, from which times and days of schedules follow.
+  /// The identity of this machine, from which times of schedules follow.
   static var host: String { Host.machineID ?? Host.name }
 
   /// The environment variables with the program's locations, which a cron job does not have.

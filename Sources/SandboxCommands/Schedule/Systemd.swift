@@ -78,12 +78,10 @@ extension Systemd {
       for (name, value) in job.environment {
         text += "Environment=\(word("\(name)=\(value)", isCommand: false))\n"
       }
-      let words = ([job.program] + job.words).map { word($0, isCommand: true) }
-      text += "ExecStart=\(words.joined(separator: " "))\n"
-      if let forget = job.forgetLine(host: ScheduledJob.host) {
-        // It runs only if the backup succeeds.
-        text += "ExecStart=/bin/sh -c \(word(forget, isCommand: true))\n"
-      }
+      // Of several ExecStart lines the second would run only after a status of 0.
+      let words =
+        job.forgetting.isEmpty ? [job.program] + job.words : ["/bin/sh", "-c", job.shellLine()]
+      text += "ExecStart=\(words.map { word($0, isCommand: true) }.joined(separator: " "))\n"
       text += "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
       guard job.calendar == nil else { return text }
       // A usage error does not disappear with a restart.
@@ -124,7 +122,8 @@ extension Systemd {
       return ShellWord.text(text) == text && escaped == text ? text : "\"\(escaped)\""
     }
 
-    /// Returns a line of words quoted by `word` in shell syntax.
+    /// Returns a line of words quoted by `word` in shell syntax; a line for the shell itself as the
+    /// shell reads it.
     static func shellLine(_ line: String) -> String {
       var words: [String] = []
       var (word, isQuoted, isEscaped) = ("", false, false)
@@ -143,9 +142,11 @@ extension Systemd {
           word.append(character)
         }
       }
-      return (words + [word]).map {
-        ShellWord.text($0.replacing("%%", with: "%").replacing("$$", with: "$"))
-      }.joined(separator: " ")
+      let plain = (words + [word]).map {
+        $0.replacing("%%", with: "%").replacing("$$", with: "$")
+      }
+      if plain.count == 3, plain[..<2] == ["/bin/sh", "-c"] { return plain[2] }
+      return plain.map(ShellWord.text).joined(separator: " ")
     }
   }
 }
