@@ -10,20 +10,25 @@ public final class ProgressCounters: Sendable {
   private let bytesResumed = Atomic<UInt64>(0)
   private let opened = Atomic<Int>(0)
   private let problems = Atomic<Int>(0)
-  private let active = Mutex<ByteString>("")
-  private let noun: String
+  private let names: Mutex<Names>
+
+  private struct Names {
+    var active: ByteString = ""
+    var noun: String
+  }
 
   /// Creates counters that start at zero, with `noun` as the word for one counted item.
-  public init(of noun: String = "file") { self.noun = noun }
+  public init(of noun: String = "file") { names = Mutex(Names(noun: noun)) }
 
   /// The current counts.
   public var progress: State {
-    State(
+    let names = names.withLock { $0 }
+    return State(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
       bytesResumed: bytesResumed.load(ordering: .relaxed),
       opened: opened.load(ordering: .relaxed), problems: problems.load(ordering: .relaxed),
-      active: active.withLock { $0 }, noun: noun)
+      active: names.active, noun: names.noun)
   }
 
   /// Adds to the expected totals.
@@ -33,7 +38,18 @@ public final class ProgressCounters: Sendable {
   }
 
   /// Sets the path of the current file.
-  public func begin(_ path: ByteString) { active.withLock { $0 = path } }
+  public func begin(_ path: ByteString) { names.withLock { $0.active = path } }
+
+  /// Begins a part of the work that counts other items: sets the numbers of files and bytes to 0, and
+  /// the word for one item.
+  public func begin(counting noun: String) {
+    names.withLock { $0 = Names(noun: noun) }
+    filesToDo.store(0, ordering: .relaxed)
+    filesDone.store(0, ordering: .relaxed)
+    bytesToDo.store(0, ordering: .relaxed)
+    bytesDone.store(0, ordering: .relaxed)
+    bytesResumed.store(0, ordering: .relaxed)
+  }
 
   /// Counts processed bytes.
   public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }

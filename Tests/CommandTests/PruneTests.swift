@@ -38,6 +38,30 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
+  /// A dry run shows what the next prune removes of what the last one marked.
+  @Test func dryRunIncludesPacksThatAnEarlierPruneMarked() throws {
+    let cli = try CommandLine(inMemory: true)
+    try pruneable(cli)
+    let lease = "0123456789abcdef0123456789abcdef"
+    try cli.directory.write("", at: ByteString("repo/leases/\(lease)/alive"))
+    let waits = "2 packs may be needed by 1 running program: a later prune removes them"
+    #expect(try cli.succeed("prune --dry-run --repo repo").contains(waits))
+    #expect(try cli.succeed("prune --repo repo").contains(waits))
+    let waiting = try cli.succeed("prune --dry-run --repo repo")
+    #expect(waiting.contains(waits) && waiting.hasSuffix("would free 0 B\n"), "\(waiting)")
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/repo/leases/\(lease)")
+    let shown = try cli.succeed("prune --dry-run --repo repo")
+    #expect(
+      shown.contains("\nremove  2 packs, ") && shown.contains(": marked by an earlier prune\n"))
+    #expect(shown.contains("would free ") && !shown.contains("would free 0 B"), "\(shown)")
+    let planned = try cli.jsonLines("prune --dry-run --json --repo repo").last
+    let done = try cli.jsonLines("prune --json --repo repo").last
+    let bytes = try #require(planned?["removed_bytes"] as? Int)
+    #expect(bytes > 2_000_000 && bytes == done?["removed_bytes"] as? Int)
+    #expect(planned?["removed_packs"] as? Int == 2)
+    #expect(try cli.succeed("prune --dry-run --repo repo").hasSuffix("nothing to prune\n"))
+  }
+
   @Test func lostSnapshotsCostNoData() throws {
     let cli = try CommandLine(inMemory: true)
     try pruneable(cli)

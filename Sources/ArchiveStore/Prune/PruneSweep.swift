@@ -54,12 +54,8 @@ struct PruneSweep {
   private func due(
     _ condemned: [Digest: CondemnedObject], _ result: inout Result
   ) throws(StoreError) -> [Digest: CondemnedObject] {
-    let leases = try otherLeases()
-    var due: [Digest: CondemnedObject] = [:]
-    for (id, object) in condemned {
-      let unaware = leases.filter { !$0.seen.contains(id) }.map(\.name)
-      if unaware.isEmpty { due[id] = object } else { result.waiting[id] = unaware }
-    }
+    let (due, waiting) = condemned.due(for: try otherLeases())
+    result.waiting.merge(waiting) { $1 }
     return due
   }
 

@@ -38,13 +38,15 @@ public struct RepositoryPrune {
   public struct Report: Sendable {
     public internal(set) var plan = PrunePlan()
     public internal(set) var snapshots = 0
-    /// The removed packs and their bytes, including those that an earlier prune condemned.
+    /// The removed packs and their bytes, including those that an earlier prune condemned; in a plan
+    /// only the latter.
     public internal(set) var removedPacks = 0
     public internal(set) var removedBytes: UInt64 = 0
     /// The new packs and their bytes.
     public internal(set) var newPacks = 0
     public internal(set) var newBytes: UInt64 = 0
-    /// The packs that a later prune removes, because other programs are using the repository.
+    /// The packs that a later prune removes, because other programs are using the repository. A prune
+    /// removes leases that have expired, which a plan counts.
     public internal(set) var waitingPacks = 0
     /// The leases of these programs.
     public internal(set) var waitingFor: [ByteString] = []
@@ -65,9 +67,15 @@ public struct RepositoryPrune {
   /// - Throws: as `run`.
   public func plan(without removed: Set<SnapshotID> = []) throws -> Report {
     try requireKnown([repository.settings.features.read])
-    let needs = try needs(isStopping, without: removed)
+    var needs = try needs(isStopping, without: removed)
     try requireSnapshots(needs)
-    var report = Report(plan: plan(for: needs))
+    var report = Report()
+    report.takeCondemned(in: &needs)
+    report.plan = plan(for: needs)
+    if !needs.leases.isEmpty {
+      report.waitingPacks += report.plan.packs.count { $0.action != .keep }
+      report.waitingFor = needs.leases.map(\.name).sorted()
+    }
     report.snapshots = needs.snapshots
     report.damagedCondemned = needs.damagedCondemned
     report.take(needs)
@@ -128,9 +136,11 @@ public struct RepositoryPrune {
   private func needs(
     _ isStopping: @escaping @Sendable () -> Bool, without removed: Set<SnapshotID> = []
   ) throws -> SnapshotNeeds {
-    try SnapshotNeeds(
+    counters.begin(counting: "directory")
+    defer { counters.begin(counting: "pack") }
+    return try SnapshotNeeds(
       repository, without: removed, cache: indexCache, headCache: headCache, threads: workers,
-      isStopping: isStopping)
+      counters: counters, isStopping: isStopping)
   }
 
   /// Checks that the packs do not belong to snapshots that were lost: a directory of snapshots that

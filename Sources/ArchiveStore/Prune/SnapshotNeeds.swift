@@ -11,6 +11,8 @@ struct SnapshotNeeds {
   private(set) var packSizes: [Digest: UInt64]
   private let damagedPacks: Set<Digest>
   private var condemned: Set<Digest>
+  /// The condemned objects that were listed first.
+  let condemnedObjects: [Digest: CondemnedObject]
   /// The errors of damaged condemned objects. The packs that they name count as not condemned.
   let damagedCondemned: [StoreError]
   /// The trees of the snapshots whose needs are known.
@@ -23,18 +25,19 @@ struct SnapshotNeeds {
 
   /// Finds what all snapshots need.
   ///
+  /// - Parameter counters: counts the trees that are read.
   /// - Throws: `StoreError`: `damaged` or `missing` if the index, a snapshot or a tree cannot be
   ///   read, or if a pack that the index names does not exist.
   init(
     _ repository: Repository, without removed: Set<SnapshotID>, cache: IndexCache?,
-    headCache: SnapshotHeadCache?, threads: Int,
+    headCache: SnapshotHeadCache?, threads: Int, counters: ProgressCounters? = nil,
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
     self.removed = removed
     try Self.requireNothingPending(in: repository)
     let objects = try CondemnedObjects(repository.storage)
-    condemned = objects.packs
+    (condemned, condemnedObjects) = (objects.packs, objects.objects)
     damagedCondemned = objects.damaged.map {
       $0.error.hinting("the next backup or prune removes it")
     }
@@ -43,7 +46,10 @@ struct SnapshotNeeds {
     leases = try repository.leases()
     search = UsedBlobSearch(
       repository, PruneIndex(), threads: threads, isStopping: isStopping)
+    search.counters = counters
     try update()
+    // Later searches are a part of other work.
+    search.counters = nil
   }
 
   /// Adds index objects and snapshots that were added meanwhile. The snapshots are listed first:

@@ -13,6 +13,8 @@ struct UsedBlobSearch {
   private let threads: Int
   private let isStopping: @Sendable () -> Bool
   private let continuesPastDamage: Bool
+  /// Counts the trees that are read; nil for none.
+  var counters: ProgressCounters?
   private(set) var index: PruneIndex
   private(set) var used = UsedBlobs()
   /// Data blobs that no existing pack has.
@@ -76,7 +78,7 @@ struct UsedBlobSearch {
       Needs(blobs: trees.map { Needs.Blob(id: BlobID(kind: .tree, digest: $0.digest)) }))
     defer { (used, lost, unreadable) = run.end(lost, unreadable) }
     while let (kind, batch) = run.nextBatch(atMost: Self.batch) {
-      let sink = Sink(run, batch)
+      let sink = Sink(run, batch, counters: counters)
       let uses = batch.enumerated().compactMap { number, pending in
         index.use(of: BlobID(kind: kind, digest: pending.digest), item: number)
       }
@@ -273,9 +275,12 @@ extension UsedBlobSearch {
   private final class Sink: BlobDelivery.Sink, Sendable {
     private let run: Run
     private let batch: [Pending]
+    private let counters: ProgressCounters?
     private let missed = Mutex<[UInt32]>([])
 
-    init(_ run: Run, _ batch: [Pending]) { (self.run, self.batch) = (run, batch) }
+    init(_ run: Run, _ batch: [Pending], counters: ProgressCounters?) {
+      (self.run, self.batch, self.counters) = (run, batch, counters)
+    }
 
     func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
       for blob in blobs {
@@ -303,6 +308,7 @@ extension UsedBlobSearch {
         needs.add(pieces, level: level)
       } else {
         needs.add(try TreeCoding.decode(bytes, range: range, object: "\(id)"))
+        counters?.didHandle(files: 1)
       }
       try run.take(needs)
     }

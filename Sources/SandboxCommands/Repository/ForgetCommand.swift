@@ -139,10 +139,11 @@ struct ForgetCommand: SandboxCommand {
   private func freed(
     by plan: RetentionPlan, _ opened: Repository
   ) throws -> RepositoryPrune.Freed {
-    try progress.run(ProgressCounters(of: "pack"), output) { isStopping in
+    let counters = ProgressCounters(of: "directory")
+    return try progress.run(counters, output) { isStopping in
       try RepositoryPrune(
         opened, indexCache: opened.hostIndexCache, headCache: opened.hostHeadCache,
-        workers: Host.processors, isStopping: isStopping
+        workers: Host.processors, counters: counters, isStopping: isStopping
       ).freed(byRemoving: Set(plan.removed))
     }
   }

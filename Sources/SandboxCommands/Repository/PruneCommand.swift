@@ -173,19 +173,28 @@ extension RepositoryPrune.Report {
             + (action == .rewrite ? " with \(used) used: " : ": ") + reason.text)
       }
     }
-    if isDry { return lines + ["would free \(Sizes.text(plan.freedBytes))"] }
+    if isDry {
+      if removedPacks > 0 {
+        lines.append(
+          "remove  \(Sizes.count(removedPacks, "pack")), \(Sizes.text(removedBytes)): marked by an "
+            + "earlier prune")
+      }
+      if waitingPacks > 0 { lines.append(waiting) }
+      return lines + ["would free \(Sizes.text(plan.freedBytes + removedBytes))"]
+    }
     let written = newPacks > 0 ? ", wrote \(Sizes.count(newPacks, "pack"))" : ""
     let freed = removedBytes > newBytes ? removedBytes - newBytes : 0
     lines.append(
       "removed \(Sizes.count(removedPacks, "pack"))\(written): \(Sizes.text(freed)) freed")
-    if waitingPacks > 0 {
-      lines.append(
-        "\(Sizes.count(waitingPacks, "pack")) may be needed by "
-          + "\(Sizes.count(waitingFor.count, "running program")): a later prune removes them "
-          + "('sandboxctl leases' lists the programs)")
-    }
+    if waitingPacks > 0 { lines.append(waiting) }
     if isInterrupted { lines.append("interrupted: the next prune continues") }
     return lines
+  }
+
+  private var waiting: String {
+    "\(Sizes.count(waitingPacks, "pack")) may be needed by "
+      + "\(Sizes.count(waitingFor.count, "running program")): a later prune removes them "
+      + "('sandboxctl leases' lists the programs)"
   }
 
   private var summary: String {
