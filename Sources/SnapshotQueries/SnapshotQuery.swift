@@ -38,8 +38,12 @@ package struct SnapshotQuery {
   }
 
   /// Begins reading through this host's copies of the index.
-  package func beginReading() throws -> RepositoryReader {
-    try repository.beginReading(cache: indexCache(), watch: watch)
+  ///
+  /// - Parameter takesLease: whether packs that the reader may need stay until it is deallocated, if
+  ///   the repository can be written to.
+  package func beginReading(takesLease: Bool = false) throws -> RepositoryReader {
+    let lease = takesLease ? ReaderLease.ifPossible(repository) : nil
+    return try repository.beginReading(cache: indexCache(), watch: watch, lease: lease)
   }
 
   /// Returns the growth of the repository over all snapshots.

@@ -162,6 +162,73 @@ import Testing
     #expect(try fixture.prune().removedPacks == 2)
   }
 
+  /// Removes the first snapshot and prunes as soon as a pack is read. Returns the prune's report.
+  private func pruneWhileReading(
+    _ fixture: PruneFixture, _ read: () throws -> Void
+  ) throws -> RepositoryPrune.Report {
+    let once = Once<RepositoryPrune.Report>()
+    let first = RepositoryLayout.snapshot(fixture.snapshots[0].stored.id)
+    fixture.storage.state.withLock { state in
+      state.action = { [memory = fixture.memory] event in
+        guard event.hasPrefix("range packs/") || event.hasPrefix("load packs/") else { return }
+        once.run {
+          try memory.remove(first)
+          return try RepositoryPrune(Repository.open(memory)).run()
+        }
+      }
+    }
+    defer { fixture.storage.state.withLock { $0.action = nil } }
+    try read()
+    return try once.value()
+  }
+
+  @Test func packsStayWhileACheckReadsThem() throws {
+    var fixture = try fixture()
+    var result: RepositoryCheck.Result?
+    let report = try pruneWhileReading(fixture) {
+      result = try RepositoryCheck(fixture.repository, reading: .everything, workers: 1).run()
+    }
+    #expect(report.removedPacks == 0 && report.waitingPacks == 2)
+    var findings: [RepositoryCheck.Finding] = []
+    let told = try result?.tell { findings.append($0) }
+    #expect(told?.packsRead == 4 && told?.damaged == 0 && told?.costs == 0, "\(findings)")
+    #expect(!findings.contains { "\($0)".contains("leases/") }, "its own lease: \(findings)")
+    #expect(try fixture.repository.leases().count == 1)
+    result = nil
+    #expect(try fixture.repository.leases().isEmpty)
+    fixture.snapshots.removeFirst()
+    #expect(try fixture.prune().removedPacks == 2)
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  /// Without packs to read, or without a directory of leases, a check takes none.
+  @Test func aCheckOfTreesTakesNoLease() throws {
+    let fixture = try fixture()
+    let memory = fixture.memory
+    _ = try RepositoryCheck(fixture.repository, workers: 1).run()
+    #expect(!fixture.storage.state.withLock(\.events).contains { $0.contains("touch reader") })
+    for name in try memory.list(RepositoryLayout.leases) {
+      try memory.remove(RepositoryLayout.leases.appending(name))
+    }
+    try memory.remove(RepositoryLayout.leases)
+    _ = try RepositoryCheck(fixture.repository, reading: .everything, workers: 1).run()
+    #expect(try memory.status(RepositoryLayout.leases) == nil)
+  }
+
+  @Test func packsStayWhileTheGrowthIsRead() throws {
+    var fixture = try fixture()
+    let heads = try fixture.repository.heads(cache: nil)
+    var growth: RepositoryGrowth?
+    let report = try pruneWhileReading(fixture) {
+      growth = try fixture.repository.growth(of: heads) { _, _ in }
+    }
+    #expect(report.removedPacks == 0 && report.waitingPacks == 2)
+    #expect(growth?.rows.count == 2 && growth?.unreadable == 0 && growth?.lostBlobs == 0)
+    #expect(try fixture.repository.leases().isEmpty)
+    fixture.snapshots.removeFirst()
+    #expect(try fixture.prune().removedPacks == 2)
+  }
+
   /// The prune's own lease, left by a crash, does not delay the next one.
   @Test func aDeadPruneDoesNotDelayTheNext() throws {
     var fixture = try fixture()

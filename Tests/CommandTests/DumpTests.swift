@@ -30,6 +30,41 @@ import Testing
     }
   }
 
+  /// A prune beside a dump, whose reader is slow, does not remove what the dump still needs.
+  @Test func pruneBesideADumpCostsNoData() throws {
+    let cli = try CommandLine()
+    var random = Seeded(5)
+    let bytes = random.bytes(12_000_000)
+    try cli.directory.write(bytes, at: "tree/large")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.directory.write("small", at: "tree/large")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let script = """
+      mkfifo pipe
+      "$0" dump latest~1:folders/tree/large --repo repo > pipe & D=$!
+      exec 3< pipe
+      head -c 1000 <&3 > dumped
+      "$0" leases --json --repo repo > leases.json
+      "$0" forget latest~1 --prune --repo repo > pruned
+      cat <&3 >> dumped
+      wait $D || exit 9
+      "$0" leases --repo repo --json > later.json
+      "$0" prune --repo repo > pruned-later
+      """
+    let outcome = try cli.run([], under: ["bash", "-ec", script])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(try cli.directory.read("dumped") == bytes)
+    func text(_ path: ByteString) throws -> String {
+      String(decoding: try cli.directory.read(path), as: UTF8.self)
+    }
+    #expect(try text("leases.json").contains(#""use":"read""#))
+    #expect(try text("pruned").contains("may be needed by 1 running program"))
+    #expect(try text("later.json").isEmpty)
+    #expect(try text("pruned-later").contains("removed "))
+    #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+  }
+
   /// Extracting the archive gives the tree, whatever it contains.
   @Test func dumpedDirectoryIsACompleteArchive() throws {
     let cli = try Self.odd()

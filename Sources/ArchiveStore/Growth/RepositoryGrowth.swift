@@ -87,7 +87,8 @@ public struct RepositoryGrowth: Sendable {
 }
 
 extension Repository {
-  /// Returns the growth of the repository over its snapshots. Each distinct tree is read once.
+  /// Returns the growth of the repository over its snapshots. Each distinct tree is read once, under
+  /// a reader's lease if the repository can be written to.
   ///
   /// Memory: 12 bytes for each entry of the index and 8 for each reference of a distinct tree, which
   /// can leave memory, and the parts of each snapshot.
@@ -99,6 +100,7 @@ extension Repository {
     of snapshots: SnapshotHeads, cache: IndexCache? = nil, watch: ReadingWatch? = nil,
     unreadable tell: (ByteString, StoreError) -> Void
   ) throws -> RepositoryGrowth {
+    let lease = ReaderLease.ifPossible(self)
     var index = PruneIndex()
     let condemned = try CondemnedObjects(storage).packs
     let sizes = try RepositoryListing.packSizes(storage)
@@ -112,7 +114,7 @@ extension Repository {
     watch?.counters.expect(files: snapshots.heads.count, bytes: 0)
     var growth = RepositoryGrowth()
     growth.damaged = snapshots.damaged + loaded.faults.map(\.error)
-    let reader = try beginReading(cache: cache)
+    let reader = try beginReading(cache: cache, lease: lease)
     var walk = GrowthWalk(reader, index)
     for head in snapshots.heads {
       try walk.add(head, to: &growth, watch: watch, unreadable: tell)

@@ -33,10 +33,13 @@ extension RepositoryCheck {
 
     var hasDamage: Bool { !damage.isEmpty || !isWhole }
 
-    init(_ check: RepositoryCheck) throws {
+    /// Checks the repository.
+    ///
+    /// - Parameter own: the name of the check's own lease, which is no finding.
+    init(_ check: RepositoryCheck, besides own: ByteString?) throws {
       self.check = check
       storage = check.repository.storage
-      inventory = try RepositoryInventory(storage)
+      inventory = try RepositoryInventory(storage, besides: own)
       recorded = try DamageRecords(storage)
       report.packs = inventory.packs.count
       report.storedBytes = inventory.packs.values.clampedSum

@@ -4,9 +4,10 @@ public import SystemIO
 /// Checks that a repository conforms to its format and that everything its snapshots need exists
 /// and is intact, and reports what is lost.
 ///
-/// Changes nothing and takes no lease. A concurrent backup or prune is not reported as damage: if
-/// something is missing and the repository has changed since, the check starts again. It keeps the
-/// index, the ids of the trees, and one frame for each worker in memory.
+/// Changes nothing. A check that reads packs takes a reader's lease if it can, so that a prune removes
+/// none of them meanwhile. A concurrent backup or prune is not reported as damage: if something is
+/// missing and the repository has changed since, the check starts again. It keeps the index, the ids
+/// of the trees, and one frame for each worker in memory.
 public struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: Reading
@@ -38,12 +39,25 @@ public struct RepositoryCheck: Sendable {
   /// - Throws: `StoreError` if the repository cannot be checked at all, or `interrupted`.
   public func run() throws -> RepositoryCheck.Result {
     let start = Host.monotonicSeconds()
-    var run = try Run(self)
+    let lease = reading == .trees ? nil : ReaderLease.ifPossible(repository)
+    let check = lease.map { keeping($0) } ?? self
+    var run = try Run(check, besides: lease?.name)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
-      guard try RepositoryInventory(repository.storage) != run.inventory else { break }
-      run = try Run(self)
+      guard try RepositoryInventory(repository.storage, besides: lease?.name) != run.inventory
+      else { break }
+      run = try Run(check, besides: lease?.name)
     }
     return RepositoryCheck.Result(run: run, start: start)
+  }
+
+  /// Returns the same check, which keeps a lease alive and holds it.
+  private func keeping(_ lease: ReaderLease) -> RepositoryCheck {
+    RepositoryCheck(
+      repository, reading: reading, rounds: rounds, workers: workers, counters: counters
+    ) { [isStopping] in
+      lease.keepAlive()
+      return isStopping()
+    }
   }
 
   /// The maximum number of attempts to check a repository that keeps changing.

@@ -23,7 +23,10 @@ struct RepositoryInventory: Hashable {
   /// Files whose names do not conform to the format, or do not match their directory.
   var unknownFiles: [ObjectPath] = []
 
-  init(_ storage: any Storage) throws(StoreError) {
+  /// Lists the objects of a repository.
+  ///
+  /// - Parameter own: the name of a lease that is not listed.
+  init(_ storage: any Storage, besides own: ByteString? = nil) throws(StoreError) {
     snapshots = try list(RepositoryLayout.snapshots, suffix: ".json", storage)
     indexes = try list(RepositoryLayout.indexes, suffix: ".index", storage)
     for name in RepositoryLayout.packDirectories {
@@ -39,7 +42,7 @@ struct RepositoryInventory: Hashable {
       }
     }
     condemned = try list(RepositoryLayout.condemned, suffix: ".json", storage)
-    leases = try names(RepositoryLayout.leases, storage)
+    leases = try names(RepositoryLayout.leases, storage).filter { $0 != own }
     pins = try names(RepositoryLayout.pins, storage)
   }
 

@@ -58,7 +58,7 @@ struct DumpCommand: SandboxCommand {
     let query = try progress.open(repository, console, isQuiet: quiet, isBytes: true)
     let stored = try query.find(place.name)
     let top = try place.logicalPath(in: stored.snapshot)
-    let reader = try query.beginReading()
+    let reader = try query.beginReading(takesLease: true)
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
     let excluded = { tell($1, as: $0, console) }
