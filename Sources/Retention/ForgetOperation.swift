@@ -37,10 +37,14 @@ package struct ForgetOperation {
   }
 
   /// Reads snapshots. Removes those that are damaged or gone from the heads, and returns whether
-  /// there is none.
+  /// there is none. The heads came from bytes with the same hash, so only snapshots with another one
+  /// are decoded, for the reason.
   private mutating func areIntact(_ ids: [SnapshotID]) -> Bool {
+    let unread = ids.filter { !intact.contains($0) }
+    let suspects = repository.unverified(among: unread, threads: Host.processors)
+    intact.formUnion(unread.filter { !suspects.contains($0) })
     var areIntact = true
-    for id in ids where !intact.contains(id) {
+    for id in unread where suspects.contains(id) {
       var failure: StoreError?
       if repository.snapshot(ifReadable: id, skip: { failure = $0 }) != nil {
         intact.insert(id)
