@@ -39,6 +39,7 @@ LIMITS = (
     ("device", "packs below 16 MiB", 96, None),
     ("heads", "forget --dry-run", 1.0, None),
     ("heads", "forget --dry-run --json", 1.0, None),
+    ("heads", "forget --dry-run of one", 1.0, None),
     ("heads", "snapshots list", 1.0, None),
 )
 ENTRIES, TIMES = 20_000, 5
@@ -187,9 +188,9 @@ def objects(repository):
 
 def heads(program, sizes):
     place = Place(program)
-    for number in range(20):
-        (place.tree / f"file-{number}").write_text(f"{number}\n")
-    place.backup()
+    # A device, whose snapshots have the usual tables.
+    place.run("sample", place.root / "sample")
+    place.run("backup", "--root", place.root / "sample", "--quiet")
     directory = place.root / "repo/snapshots"
     head = json.loads(next(directory.iterdir()).read_bytes().split(b"\n")[0])
     made = 1
@@ -208,6 +209,7 @@ def heads(program, sizes):
             "snapshots list --json": place.best("snapshots", "list", "--json"),
             "forget --dry-run": place.best("forget", *rules, "--dry-run"),
             "forget --dry-run --json": place.best("forget", *rules, "--dry-run", "--json"),
+            "forget --dry-run of one": place.best("forget", "--keep-last", size - 1, "--dry-run"),
             "ls latest": place.best("ls", "latest"),
         }
         check_limits("heads", size, rows, sizes)
