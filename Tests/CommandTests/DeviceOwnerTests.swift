@@ -61,7 +61,8 @@ import Testing
     let outcome = try fixture.cli.runAsNobody("restore latest --in-place --repo repo")
     #expect(outcome.code != 0)
     #expect(outcome.errors.contains("it belongs to another user"), "\(outcome.errors)")
-    let command = "sudo chown -R --reference='\(device)' '\(device)/.sandboxctl'"
+    let directories = [device, device.appending(".sandboxctl")].map { ShellWord.text($0) }
+    let command = "sudo chown -R --reference=" + directories.joined(separator: " ")
     #expect(outcome.errors.contains(command), "\(outcome.errors)")
   }
 }

@@ -57,9 +57,11 @@ import Testing
   }
 
   /// Makes a repository with a snapshot of one container with a file that contains "hostile";
-  /// `device` is the text of its device record, `members` that of further members.
+  /// `device` is the text of its device record without its identity, `members` that of further
+  /// members.
   static func forge(
-    _ container: [String], members: String = "", device: (CommandLine) -> String
+    _ container: [String], members: String = "", identity: String = "udid:" + Self.udid,
+    device: (CommandLine) -> String
   ) throws -> CommandLine {
     let cli = try CommandLine()
     var forged = ForgedRepository()
@@ -72,7 +74,7 @@ import Testing
     let old = #""layout":"folder","root":"/""#
     forged.addSnapshot(tree) { text in
       text.replacingOccurrences(of: old, with: device(cli))
-        .replacingOccurrences(of: #""identity":"device""#, with: #""identity":"udid:\#(udid)""#)
+        .replacingOccurrences(of: #""identity":"device""#, with: #""identity":"\#(identity)""#)
         .replacingOccurrences(of: #""policy":{"#, with: members + #""policy":{"#)
     }
     try forged.write(to: cli.directory.url.appendingPathComponent("repo"))
@@ -137,6 +139,56 @@ import Testing
     #expect(outcome.errors.contains("revision"), "\(outcome.errors)")
     #expect(try Directory.open(path: cli.directory.path("home/snap")).names() == ["other"])
     #expect(try Directory.open(path: cli.directory.path("outside")).names() == ["mine"])
+  }
+
+  /// A snapshot states the root of its device, which is created if its home directory has no data of
+  /// Flatpak or snap yet.
+  @Test(arguments: [
+    ("flatpak", "outside/new/.var/app", "name:x"), ("flatpak", "outside/.var/app", "udid:x"),
+    ("flatpak", "link/.var/app", "name:x"), ("snap", "outside/snap", "place:x:snap:/home/snap"),
+    ("snap", "link/snap", "name:x"), ("snap", "outside/new/snap", "name:x"),
+    ("snap", "outside/../outside/snap", "name:x"),
+  ])
+  func rootOfAHostileSnapshotIsNotCreated(layout: String, root: String, identity: String) throws {
+    let cli = try Self.forge(["apps", "hello", "data"], identity: identity) { cli in
+      #""layout":"\#(layout)","root":"\#(cli.directory.path(ByteString(root)))","containers":"#
+        + #"[{"path":"apps/hello/data","real_path":"/x"}]"#
+    }
+    try cli.directory.directory.createLink("link", to: "outside")
+    let outcome = try cli.run("restore latest --in-place --no-snapshot --repo repo")
+    #expect(outcome.code == 1, "\(outcome.errors)")
+    #expect(try Directory.open(path: cli.directory.path("outside")).names() == ["mine"])
+  }
+
+  @Test func removedDirectoryOfAllAppsIsRestoredInPlace() throws {
+    let cli = try CommandLine()
+    let note: ByteString = "home/.var/app/org.example.Hello/data/note"
+    try cli.directory.write("a note", at: note)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root home/.var/app --repo repo")
+    try Directory.open(path: cli.directory.path("home")).removeTree(".var")
+    _ = try cli.succeed("restore latest --in-place --no-snapshot --repo repo")
+    #expect(try cli.directory.read(note) == Array("a note".utf8))
+  }
+
+  /// The hint of a refused restore is there to be pasted.
+  @Test(arguments: [("$(reboot) x", true), ("x\u{1b}[2K", false)])
+  func rootOfAHostileSnapshotIsQuoted(name: String, isShown: Bool) throws {
+    let inJSON = name.replacing("\u{1b}", with: #"\u001b"#)
+    let cli = try Self.forge(["groups", "group.a"]) { cli in
+      #""layout":"coresimulator","root":"\#(cli.directory.string)/\#(inJSON)","containers":"#
+        + #"[{"path":"groups/group.a","real_path":"/x"}]"#
+    }
+    let other = "22222222-2222-4333-8444-555555555555"
+    let list = try PropertyList.dictionary([.init("UDID", .string(other))]).xml()
+    try cli.directory.write(list, at: ByteString("\(name)/device.plist"))
+    _ = try Directory.make(path: cli.directory.path(ByteString("\(name)/data")))
+    let outcome = try cli.run("restore latest --in-place --no-snapshot --repo repo")
+    #expect(outcome.code == 1, "\(outcome.errors)")
+    let root = isShown ? "'\(cli.directory.string)/\(name)'" : "ROOT"
+    #expect(
+      outcome.errors.contains("'--to-device \(root)' restores into it anyway"),
+      "\(outcome.errors)")
   }
 
   /// A restored journal in the program's own directory would be trusted as the user's own.

@@ -120,6 +120,25 @@ import Testing
     #expect(try fixture.names("back") == ["a"])
   }
 
+  /// A program holds a database for days without a change: each backup reports that its copy may be
+  /// inconsistent, and the first one after that reads it again.
+  @Test func aDatabaseThatWasReadWithoutItsLocksIsReadAgain() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write(Self.magic + "pages", at: "tree/db")
+    try fixture.directory.write("text", at: "tree/note")
+    let holder = try DatabaseHolder(fixture.directory.path("tree/db"), writes: false)
+    defer { holder.end() }
+    for _ in 0..<2 {
+      let report = try fixture.backup(keeping: "cache") { $0.databaseTimeout = 0.1 }
+      #expect(how(report) == ["folders/tree/db": "as-it-stood"])
+      #expect(!report.isComplete && report.warnings.map(\.path) == ["folders/tree/db"])
+    }
+    holder.end()
+    let last = try fixture.backup(keeping: "cache")
+    #expect(how(last) == ["folders/tree/db": "watching"] && last.isComplete)
+    #expect(try fixture.backup(keeping: "cache").opened == 0)
+  }
+
   @Test func aDatabaseThatIsBusyIsTriedAgainAtTheEnd() throws {
     let fixture = try Fixture()
     let pages = [UInt8](repeating: 1, count: 4 << 20)

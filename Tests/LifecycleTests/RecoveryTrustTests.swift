@@ -161,6 +161,55 @@ import Testing
     #expect(try mode(of: own) == 0o777)
   }
 
+  /// Root accepts the records of the device's owner, who may name directories of other users there.
+  @Test(.enabled(if: Host.userID == 0))
+  func aRecordOfADirectoryOfAnotherUserChangesNoMode() throws {
+    let (tree, own) = (fixture.directory.path("tree"), fixture.directory.path("tree/own"))
+    _ = try Directory.make(path: own)
+    try write(root: tree, inode: try inodeOf(tree))
+    try writeOpenedNote([own], of: own)
+    try Directory.open(path: own).setOwner(user: 1000, group: 1000)
+    #expect(try recover().done.count == 1)
+    #expect(try mode(of: own) == 0o700)
+    #expect(try fixture.names("tree/.sandboxctl/journal").isEmpty, "the record is deleted")
+  }
+
+  /// Another user creates `.sandboxctl`, or a directory in it, just before the program does.
+  @Test(.enabled(if: Host.userID == 0), arguments: [1, 2])
+  func aDirectoryThatAnotherUserCreatesMeanwhileIsRefused(call: Int) throws {
+    let tree = fixture.directory.path("tree")
+    let plan = Faults.Plan(before: [.createDirectory], at: call) {
+      guard let device = try? Directory.open(path: tree),
+        let own = try? device.makeDirectory(".sandboxctl", permissions: 0o700)
+      else { return }
+      if call == 1 {
+        try? own.setOwner(user: 1000, group: 1000)
+      } else if let trash = try? own.makeDirectory("trash", permissions: 0o700) {
+        try? trash.setOwner(user: 1000, group: 1000)
+      }
+    }
+    let error = #expect(throws: SystemError.self) {
+      try Faults.inject(plan) { _ = try ControlDirectory.make(ControlDirectory.trash, root: tree) }
+    }
+    #expect(plan.hasFired && error?.code == .notTrusted, "\(error as Any)")
+  }
+
+  /// The home directory of a device was found at a path without links, and is not searched again.
+  @Test func aLinkInPlaceOfAHomeDirectoryIsNotFollowed() throws {
+    let (home, victim) = (fixture.directory.path("home"), fixture.directory.path("victim"))
+    _ = try Directory.make(path: home.appending("Library/Containers"))
+    let device = try Device.find(root: home, layout: .macOS)
+    func permits(_ path: ByteString) -> Bool {
+      DeviceScope(device, includesHome: true).permits(path.appending("thesis.txt"))
+    }
+    #expect(permits(device.root))
+    let above = try Directory.open(path: home.parent)
+    try above.rename("home", to: "moved", in: above)
+    try above.createLink("home", to: victim)
+    #expect(permits(device.root))
+    #expect(try !permits(victim) && !permits(Host.realPath(victim)))
+  }
+
   @Test func aJournalOfAnotherUserIsNotExecuted() throws {
     guard Host.userID == 0 else { return }
     let tree = fixture.directory.path("tree")

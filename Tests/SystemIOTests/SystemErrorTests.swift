@@ -14,6 +14,20 @@ import Testing
         == "cannot read the attributes of 'a\\nb': no such file or directory")
   }
 
+  /// The path is on a device that may be another user's, and the command runs as root.
+  @Test(
+    arguments: [
+      ("/srv/phone/.sandboxctl", ": sudo chown -R --reference=/srv/phone /srv/phone/.sandboxctl"),
+      (
+        "/srv/a'; b/.sandboxctl",
+        #": sudo chown -R --reference='/srv/a'\''; b' '/srv/a'\''; b/.sandboxctl'"#
+      ),
+      ("/srv/a\u{1b}[2K/.sandboxctl", ""),
+    ] as [(ByteString, String)]
+  ) func theCommandOfAHintIsQuoted(path: ByteString, command: String) {
+    #expect(SystemError.taken(path).hint == "change its owner to the device's" + command)
+  }
+
   @Test(arguments: SystemError.Operation.allCases)
   func everyOperationReadsAsAVerb(operation: SystemError.Operation) {
     let text = SystemError(operation, "x", number: EIO).description

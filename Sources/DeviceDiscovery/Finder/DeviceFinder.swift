@@ -92,7 +92,12 @@ package struct DeviceFinder: Sendable {
       containers: [container], findings: [])
   }
 
-  func identity(_ layout: Layout, _ root: ByteString, udid: ByteString? = nil) -> Device.Identity {
+  /// Returns the identity of a device at an absolute path without links.
+  ///
+  /// - Parameter udid: the identifier in the device's own records, or nil if it has none.
+  package func identity(
+    _ layout: Layout, _ root: ByteString, udid: ByteString? = nil
+  ) -> Device.Identity {
     if let name { return .named(name) }
     if let udid { return .udid(udid) }
     return .place(machine: machineID.map { ByteString($0) }, layout, root: root)

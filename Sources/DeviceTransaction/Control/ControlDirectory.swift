@@ -14,12 +14,18 @@ package enum ControlDirectory {
   }
 
   /// Opens one of its subdirectories. Missing directories are created and synced before use.
+  ///
+  /// - Throws: `untrusted` if it does not meet the conditions of `requireTrusted`, also if another
+  ///   user created it at that moment.
   static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
     if let directory = try open(name, root: root) { return directory }
     let device = try Directory.open(resolved: root)
     let own = try device.makeDirectory(OwnNames.directory, permissions: 0o700)
     let directory = try own.makeDirectory(name, permissions: 0o700)
     try inheritOwner(path(name, root: root))
+    let owner = try device.status().user
+    try requireTrusted(own.status(), at: own.path, deviceOwner: owner)
+    try requireTrusted(directory.status(), at: directory.path, deviceOwner: owner)
     try own.sync()
     try device.sync()
     return directory

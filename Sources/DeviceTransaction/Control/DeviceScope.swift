@@ -11,7 +11,8 @@ internal import SystemIO
 struct DeviceScope {
   private let directories: [ByteString]
 
-  /// Creates the scope of a device.
+  /// Creates the scope of a device. The device's root is a path without links and is used as it is: a
+  /// link that was put in its place since would lead to another home directory.
   ///
   /// - Parameter includesHome: whether the home directory of a macOS device is permitted too. This
   ///   is for an operation on a whole app, whose migration moves data from it into the container
@@ -20,7 +21,7 @@ struct DeviceScope {
     let migrates = device.layout == .macOS && includesHome
     directories =
       [device.root.appending(OwnNames.directory)] + device.containerDirectories
-      + device.containers.map(\.absolutePath) + (migrates ? [Host.resolved(device.root)] : [])
+      + device.containers.map(\.absolutePath) + (migrates ? [device.root] : [])
   }
 
   /// Whether an operation may work in the directory at a path.

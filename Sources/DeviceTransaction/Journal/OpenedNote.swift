@@ -48,16 +48,20 @@ package struct OpenedNote: Sendable {
   /// Restores the mode of a directory that was left open, if there is one.
   ///
   /// A directory that has been replaced, or whose mode has changed again, is not touched. Neither
-  /// is a directory that now belongs to another user.
+  /// is a directory that does not belong to the owner of the note: only the owner of a directory can
+  /// have made it writable, and root accepts notes of the device's owner.
   ///
   /// - Parameter scope: the permitted locations, for a note that another process may have written.
   func settle(within scope: DeviceScope? = nil) throws(SystemError) {
     guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
-      let bytes = try ControlDirectory.read(name, in: directory, limit: Self.limit)
+      let file = try ControlDirectory.file(name, in: directory)
     else { return }
+    let owner = try file.status().user
     // A damaged note is ignored: it was written as a whole and concerns one rename.
-    if let note = Content(reading: bytes) {
-      for path in note.paths where scope?.permits(path) ?? true { try note.settle(path) }
+    if let bytes = try file.readAll(limit: Self.limit), let note = Content(reading: bytes) {
+      for path in note.paths where scope?.permits(path) ?? true {
+        try note.settle(path, of: owner)
+      }
     }
     try remove()
   }
@@ -80,11 +84,14 @@ package struct OpenedNote: Sendable {
       self.inode = UInt64(bitPattern: inode)
     }
 
-    func settle(_ path: ByteString) throws(SystemError) {
+    /// Restores the mode of the directory at a path if it is the one of the note and belongs to a
+    /// user.
+    func settle(_ path: ByteString, of owner: UInt32) throws(SystemError) {
       do throws(SystemError) {
         let directory = try Self.open(path)
         let status = try directory.status()
-        guard status.identity.inode == inode, status.permissions == opened else { return }
+        guard status.identity.inode == inode, status.permissions == opened, status.user == owner
+        else { return }
         try directory.setPermissions(mode)
         try directory.sync()
       } catch {

@@ -94,11 +94,12 @@ struct DeviceRestorePlanner {
       part.plan, without: RestoreFindings(ProgressCounters()), hasTrash: true
     ).all
     if steps.fitInJournal(of: Self.journalLimit) { return }
+    let path = ShellWord.argument(part.path) ?? "PATH"
     throw OperationError(
       .failed, code: .limitExceeded,
       "cannot restore '\(part.path)': its \(steps.count) changes do not fit in one journal",
       hint: "restore its directories one by one with 'SNAP:PATH'; "
-        + "'sandboxctl ls SNAP:\(part.path)' lists them")
+        + "'sandboxctl ls SNAP:\(path)' lists them")
   }
 
   private func requireSameLayout() throws {

@@ -102,7 +102,7 @@ package struct DeviceRestorePreparation {
       try makeRoot(root, layout)
       return try Device.find(root: root, layout: layout)
     }
-    try makeRoot(record.root, layout)
+    try makeOwnRoot(layout)
     let device = try Device.find(root: record.root, layout: layout)
     guard
       device.identity.description == record.identity || record.identity.hasPrefix("name:")
@@ -111,7 +111,7 @@ package struct DeviceRestorePreparation {
         .failed, code: .deviceMismatch,
         "'\(record.root)' is not the device of the snapshot: its identity is "
           + "\(device.identity), not \(ByteString(record.identity))",
-        hint: "'--to-device \(ShellWord.text(record.root))' restores into it anyway")
+        hint: "'--to-device \(ShellWord.argument(record.root) ?? "ROOT")' restores into it anyway")
     }
     return device
   }
@@ -119,12 +119,38 @@ package struct DeviceRestorePreparation {
   /// Creates the directory of Flatpak or snap if it has not been used yet. The directory alone
   /// makes a device.
   private func makeRoot(_ root: ByteString, _ layout: Layout) throws(OperationError) {
-    let isDirectory =
-      layout == .flatpak && root.components.suffix(2) == [".var", "app"]
-      || layout == .snap && root.lastComponent == "snap"
-    guard isDirectory, !isPreview else { return }
+    guard Self.homeIfUnused(root, layout) != nil, !isPreview else { return }
     do throws(SystemError) {
       _ = try Directory.make(path: root)
     } catch { throw OperationError(error) }
+  }
+
+  /// Creates the directory of Flatpak or snap at the path that the snapshot states. The snapshot may
+  /// be another user's, so the path must be that of the device's identity on this machine, the home
+  /// directory must exist, and no link is followed.
+  private func makeOwnRoot(_ layout: Layout) throws(OperationError) {
+    let (root, identity) = (stored.snapshot.device.root, stored.snapshot.device.identity)
+    let isNamed = identity.hasPrefix("name:")
+    guard let home = Self.homeIfUnused(root, layout), !isPreview, root.isAbsolute,
+      !root.components.contains(where: { $0 == "." || $0 == ".." }),
+      isNamed || DeviceFinder().identity(layout, root).description == identity
+    else { return }
+    do throws(SystemError) {
+      _ = try Directory.open(resolved: home)
+      _ = try Directory.make(resolved: root)
+    } catch {
+      // The search for the device reports these.
+      if !error.isMissing, !error.isLink { throw OperationError(error) }
+    }
+  }
+
+  /// Returns the home directory above the directory of Flatpak or snap at a path, or nil if the path
+  /// is no such directory's.
+  private static func homeIfUnused(_ root: ByteString, _ layout: Layout) -> ByteString? {
+    switch layout {
+    case .flatpak where root.components.suffix(2) == [".var", "app"]: root.parent.parent
+    case .snap where root.lastComponent == "snap": root.parent
+    default: nil
+    }
   }
 }

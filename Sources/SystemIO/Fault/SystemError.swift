@@ -93,8 +93,10 @@ extension SystemError: CustomStringConvertible {
   /// The remedy, or nil if there is none to suggest.
   public var hint: String? {
     if isTaken {
-      return
-        "change its owner to the device's: sudo chown -R --reference='\(path.parent)' '\(path)'"
+      guard let device = ShellWord.argument(path.parent), let own = ShellWord.argument(path) else {
+        return "change its owner to the device's"
+      }
+      return "change its owner to the device's: sudo chown -R --reference=\(device) \(own)"
     }
     if isDistrust {
       return "run as its owner; if it was copied together with the device, remove it"

@@ -20,6 +20,12 @@ public enum ShellWord {
     return !shown.isEmpty && !shown.hasPrefix("-") && word == ByteString(shown)
   }
 
+  /// Returns a word that another user chose, quoted as an argument of a command to paste, or nil if
+  /// it cannot be shown as one.
+  public static func argument(_ word: ByteString) -> String? {
+    isPlainArgument(word) ? text(word) : nil
+  }
+
   /// Returns a word, in single quotes if the shell would interpret it.
   public static func text(_ word: String) -> String {
     let isPlain = word.utf8.allSatisfy { byte in
