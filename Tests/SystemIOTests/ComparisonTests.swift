@@ -26,6 +26,31 @@ import Testing
     #expect(!Self.ends(bytes, "xx.sqlite-wal"))
   }
 
+  /// The order of the first byte that differs, at any position in a word and after it.
+  @Test func orderIsThatOfUnsignedBytes() {
+    for count in 0...18 {
+      let bytes = [UInt8](repeating: 7, count: count)
+      #expect(Self.order(bytes, bytes) == 0)
+      #expect(Self.order(bytes, bytes + [0]) < 0)
+      for place in bytes.indices {
+        for end in [[], [0], [255]] as [[UInt8]] {
+          var (small, large) = (bytes, bytes + end)
+          (small[place], large[place]) = (0x7F, 0x80)
+          #expect(Self.order(small, large) < 0, "byte \(place) of \(count)")
+        }
+      }
+    }
+  }
+
+  /// Returns the order of bytes, which all comparisons have to agree on.
+  private static func order(_ first: [UInt8], _ second: [UInt8]) -> Int {
+    let (order, reverse) = (first.span.order(second.span), second.span.order(first.span))
+    #expect(order.signum() == -reverse.signum())
+    #expect(first.span.precedes(second.span) == (order < 0))
+    #expect(second.span.precedes(first.span) == (reverse < 0))
+    return order
+  }
+
   private static func ends(_ bytes: [UInt8], _ suffix: String) -> Bool {
     bytes.span.hasSuffix(Array(suffix.utf8).span)
   }

@@ -22,6 +22,12 @@ extension JointWalk {
 
     init(name: ByteString) { self.name = name }
 
+    /// The only entry of a name.
+    init(_ entry: TreeEntry, of trees: [Int]) {
+      name = entry.name
+      entries = [Entry(entry: entry, trees: trees)]
+    }
+
     /// Adds the entry of a directory. Returns whether no other one had it.
     @discardableResult
     mutating func add(_ entry: TreeEntry, of directory: Int) -> Bool {

@@ -72,7 +72,7 @@ public struct ContainerScan: Sendable {
   public func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
 
   /// Calls `body` with the name of an entry, without a copy.
-  @inline(__always)
+  @inlinable @inline(__always)
   public func withName<Result, Failure: Error>(
     _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -196,8 +196,8 @@ public struct VanishedEntry: Sendable {
 /// An entry of a container: its status, and the decision on it.
 public struct ScannedEntry: Sendable, BitwiseCopyable {
   public var parent: Int32
-  var nameStart: UInt32
-  let nameLength: UInt16
+  @usableFromInline var nameStart: UInt32
+  @usableFromInline let nameLength: UInt16
   private var troubles: Troubles = []
   public var selection: Selection
   public var firstChild: Int32 = 0
@@ -250,7 +250,10 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
     case excluded
   }
 
-  public var nameRange: Range<Int> { Int(nameStart)..<(Int(nameStart) + Int(nameLength)) }
+  @inlinable public var nameRange: Range<Int> {
+    Int(nameStart)..<(Int(nameStart) + Int(nameLength))
+  }
+
   public var children: Range<Int> { Int(firstChild)..<Int(firstChild + childCount) }
 }
 

@@ -1,7 +1,7 @@
 extension UInt64 {
   /// Adds a size, saturating at the maximum: sparse files can claim sizes whose sum exceeds 64
   /// bits.
-  public mutating func addClamping(_ size: UInt64) {
+  @inlinable public mutating func addClamping(_ size: UInt64) {
     let (sum, isTooLarge) = addingReportingOverflow(size)
     self = isTooLarge ? .max : sum
   }
@@ -9,7 +9,11 @@ extension UInt64 {
 
 extension Sequence<UInt64> {
   /// The sum of the sizes, saturating at the maximum.
-  public var clampedSum: UInt64 { reduce(into: 0) { $0.addClamping($1) } }
+  @inlinable public var clampedSum: UInt64 {
+    var sum: UInt64 = 0
+    for size in self { sum.addClamping(size) }
+    return sum
+  }
 }
 
 /// Formats byte counts.
