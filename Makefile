@@ -39,7 +39,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -104,6 +104,9 @@ soak-databases: build ## back up a database of DATABASE_MB (3000) during writes,
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)
+
+fuzz-build: ## build the fuzzers
+	$(PYTHON) Fuzzers/run.py --build
 
 fuzz-seeds: ## regenerate the seeds of the fuzzers' corpus
 	$(PYTHON) Fuzzers/run.py --seeds
