@@ -41,7 +41,7 @@ class Stages(unittest.TestCase):
     def test_each_stage_has_its_time(self):
         outcome = self.run_ci()
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
-        names = ["packages", "lint", "tests", "release build and fuzzers, after the tests",
+        names = ["packages", "lint", "tests", "rest of the builds, after the tests", "fuzz",
                  "scale", "bench-small", "soak-databases", "soak-prune", "in total"]
         self.assertEqual(self.stages(outcome), names)
         names.insert(-1, "tsan")
@@ -51,7 +51,7 @@ class Stages(unittest.TestCase):
         for target in ("test-all", "fuzz", "scale", "bench-small", "soak-databases", "soak-prune"):
             outcome = self.run_ci(target)
             self.assertEqual(outcome.returncode, 1, target)
-            self.assertEqual(len(self.stages(outcome)), 9, target)
+            self.assertEqual(len(self.stages(outcome)), 10, target)
             self.assertIn(f"make: {target} fails", outcome.stdout)
         for target in ("deps", "lint"):
             outcome = self.run_ci(target)
@@ -66,6 +66,15 @@ class Stages(unittest.TestCase):
         slower = self.run_ci(seconds=86 * 60)
         self.assertEqual(slower.returncode, 1)
         self.assertIn("ci: error: 86 minutes, more than 85", slower.stderr)
+
+
+class SetUp(unittest.TestCase):
+    def test_run_and_test_install_the_packages_first(self):
+        for target in ("run", "test"):
+            printed = subprocess.run(["make", "--no-print-directory", "-n", target], check=True,
+                                     cwd=SCRIPT.parents[1], capture_output=True, text=True).stdout
+            self.assertTrue(printed.startswith("Tools/deps.sh libarchive-dev libsodium-dev"),
+                            printed)
 
 
 if __name__ == "__main__":
