@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -20,9 +21,9 @@ import Testing
   }
 
   /// The hash of each file of the device, except the program's own files.
-  private func files(_ cli: CommandLine, _ device: ByteString = "device") throws -> [ByteString:
-    Int]
-  {
+  private func files(
+    _ cli: CommandLine, _ device: ByteString = "device"
+  ) throws -> [ByteString: Digest] {
     try TreeRecord.all(in: cli.directory, device).compactMapValues(\.content)
       .filter { !$0.key.components.contains(".sandboxctl") }
   }

@@ -65,8 +65,8 @@ struct AppUpdateFixture {
   }
 
   /// The files of all containers of the device except bundles, by logical path, with their hashes.
-  func data() throws -> [ByteString: Int?] {
-    var found: [ByteString: Int?] = [:]
+  func data() throws -> [ByteString: Digest?] {
+    var found: [ByteString: Digest?] = [:]
     for container in try device().containers where container.kind != .bundle {
       for (path, record) in try records(container) where record.kind == .file {
         found[container.logicalPrefix.appending(path)] = record.content

@@ -1,3 +1,4 @@
+import Codecs
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -11,7 +12,7 @@ struct DeviceContent: Equatable {
     /// The modification time of a file; nil for a directory, whose time changes when an entry is
     /// removed.
     let modified: Timestamp?
-    let content: Int?
+    let content: Digest?
     let target: ByteString?
   }
 
@@ -61,8 +62,8 @@ struct DeviceContent: Equatable {
   }
 
   /// Returns the hashes of all files of the app's Documents in a location, by their paths in it.
-  func documents(in place: Location) -> [ByteString: Int] {
-    var found: [ByteString: Int] = [:]
+  func documents(in place: Location) -> [ByteString: Digest] {
+    var found: [ByteString: Digest] = [:]
     for (path, entry) in entries {
       let parts = path.components
       guard let start = parts.firstIndex(of: "Documents"), entry.kind == .file,

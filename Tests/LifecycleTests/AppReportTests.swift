@@ -1,6 +1,7 @@
 import AppUpdate
 import ArchiveStore
 import Backup
+import Codecs
 import DeviceScan
 import DeviceTransaction
 import PolicyEngine
@@ -15,7 +16,7 @@ import Testing
   /// Each file of the app's containers by its logical path, including the platform's metadata, with
   /// its content and its size.
   private struct Files {
-    private(set) var all: [ByteString: (content: Int?, size: UInt64)] = [:]
+    private(set) var all: [ByteString: (content: Digest?, size: UInt64)] = [:]
 
     init(_ fixture: UpdateFixture) throws {
       for container in try fixture.device().containers {

@@ -1,6 +1,7 @@
 import AppUpdate
 import ArchiveStore
 import Backup
+import Codecs
 import DeviceDiscovery
 import DeviceScan
 import DeviceTransaction
@@ -42,7 +43,7 @@ import Testing
     struct Entry: Equatable {
       let kind: FileKind
       let permissions: UInt16
-      let content: Int?
+      let content: Digest?
     }
 
     let fixture: Fixture

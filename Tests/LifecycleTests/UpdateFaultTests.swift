@@ -1,5 +1,6 @@
 import AppUpdate
 import ArchiveStore
+import Codecs
 import DeviceTransaction
 import Foundation
 import SandboxModel
@@ -117,7 +118,7 @@ extension UpdateFixture {
 /// The parts of a device that an update must not change, and those that show whether it was done.
 struct State {
   let version: ByteString?
-  let files: [ByteString: Int?]
+  let files: [ByteString: Digest?]
   let trash: Set<String>
   /// The operations with files in the trash.
   let operations: Set<ByteString>
@@ -128,7 +129,7 @@ struct State {
     let device = try fixture.device()
     version = device.apps.first { $0.identifier == UpdateFixture.identifier }?.version
     containers = device.containers.map(\.logicalPrefix)
-    var files: [ByteString: Int?] = [:]
+    var files: [ByteString: Digest?] = [:]
     for container in device.containers where container.kind != .bundle {
       let inner = ByteString(
         container.absolutePath.bytes.dropFirst(fixture.base.directory.path.count + 1))

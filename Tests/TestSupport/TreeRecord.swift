@@ -1,3 +1,4 @@
+package import Codecs
 package import SystemIO
 
 /// All restored properties of an entry of a tree, to compare two trees.
@@ -13,8 +14,8 @@ package struct TreeRecord: Equatable, Sendable {
   package var device: UInt64
   /// The target of a symbolic link.
   package var target: ByteString?
-  /// The hash of a file's bytes, equal for equal bytes within this process.
-  package var content: Int?
+  /// The hash of a file's bytes.
+  package var content: Digest?
   package var extents: [Extent]
   package var attributes: [ByteString: [UInt8]]
   /// The flags of chattr(1) that are restored.
@@ -54,7 +55,7 @@ package struct TreeRecord: Equatable, Sendable {
     if kind == .directory { flags = Self.settable(try directory.directory(name).flags()) }
     if kind == .file {
       let file = try directory.file(name)
-      content = try file.readAll(limit: 64 << 20)?.hashValue
+      content = try file.readAll(limit: 64 << 20).map { Blake2b.hash($0) }
       extents = try file.extents(size: status.size)
       flags = Self.settable(try file.flags())
     }

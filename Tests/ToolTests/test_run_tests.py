@@ -8,7 +8,8 @@ import sys
 import tempfile
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "Tools" / "run-tests.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = ROOT / "Tools" / "run-tests.py"
 spec = importlib.util.spec_from_file_location("run_tests", TOOL)
 run_tests = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(run_tests)
@@ -113,6 +114,19 @@ class Groups(unittest.TestCase):
         for test in TESTS:
             matching = [group for group in groups if re.search(run_tests.pattern(group), test)]
             self.assertEqual(len(matching), 1, test)
+
+    def test_slow_suites_run_alone_and_first(self):
+        slow = run_tests.SLOW_SUITES[1]
+        groups = run_tests.groups([*TESTS, f"{slow}/test()", f"{slow}Too/test()"])
+        self.assertEqual(groups[0], [slow])
+        self.assertTrue(re.search(run_tests.pattern(groups[0]), f"{slow}/test()"))
+        self.assertFalse(re.search(run_tests.pattern(groups[0]), f"{slow}Too/test()"))
+
+    def test_slow_suites_exist(self):
+        for name in run_tests.SLOW_SUITES:
+            module, kind = name.split(".")
+            texts = [path.read_text() for path in (ROOT / "Tests" / module).rglob("*.swift")]
+            self.assertTrue(any(re.search(rf"(struct|class) {kind}\b", text) for text in texts), name)
 
 
 if __name__ == "__main__":
