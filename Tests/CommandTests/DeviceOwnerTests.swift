@@ -64,5 +64,12 @@ import Testing
     let directories = [device, device.appending(".sandboxctl")].map { ShellWord.text($0) }
     let command = "sudo chown -R --reference=" + directories.joined(separator: " ")
     #expect(outcome.errors.contains(command), "\(outcome.errors)")
+    // So do the commands that work without it.
+    for (line, code) in [("backup --root device --repo repo", Int32(3)), ("apps --root device", 0)]
+    {
+      let warned = try fixture.cli.runAsNobody(line)
+      #expect(warned.code == code, "\(line): \(warned.errors)")
+      #expect(warned.errors.contains(command), "\(line): \(warned.errors)")
+    }
   }
 }

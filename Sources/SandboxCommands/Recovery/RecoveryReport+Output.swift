@@ -61,7 +61,10 @@ extension Console {
   /// Reports the recovery of a device before another operation. Blocked recoveries are reported by
   /// `tellPending`, unless one of them refuses the operation.
   func tell(_ report: RecoveryReport, of device: Device) {
-    if let error = report.unreadable { warning(error.description) }
+    if let error = report.unreadable {
+      warning(error.description)
+      if let hint = error.hint { self.hint(hint) }
+    }
     let layout = device.layout == .folder ? " --layout folder" : ""
     let command = "sandboxctl recover --root \(ShellWord.text(device.root))\(layout)"
     for operation in report.pending {
