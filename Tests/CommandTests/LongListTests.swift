@@ -1,4 +1,5 @@
 import Codecs
+import Foundation
 import SystemIO
 import TestSupport
 import Testing
@@ -188,6 +189,50 @@ import Testing
     let line = "purge --layout flatpak --root device --level critical --yes --app Last"
     try expectTwenty(
       "sandboxctl: warning: not deleted: ", of: line, exits: 3, run: cli.runAsNobody)
+  }
+
+  /// Of each kind of damage, `check` lists the first findings, and so do the commands that read
+  /// damaged directories.
+  @Test func damageIsCounted() throws {
+    for number in 10..<35 {
+      try cli.directory.write("x\(number)", at: ByteString("tree/dir\(number)/file"))
+    }
+    let backup = "backup --layout folder --root tree --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    let packs = try cli.packs()
+    try cli.directory.write("top", at: "tree/top")
+    _ = try cli.succeed(backup)
+    _ = try cli.succeed("forget \(try cli.snapshots()[0]) --repo repo")
+    for pack in packs { try FileManager.default.removeItem(atPath: pack) }
+    try expectTwenty("lost     ", of: "check --repo repo", exits: 13)
+    try expectTwenty("lost     ", of: "check --quiet --repo repo", exits: 13)
+    #expect(count("{", in: try cli.run("check --json --repo repo").output) > 25)
+    try expectTwenty("sandboxctl: warning: damaged: ", of: "stats latest --repo repo", exits: 13)
+    _ = try cli.run("repair packs --repo repo")
+    let repair = try cli.run("repair snapshots --dry-run --repo repo")
+    #expect(count("folders/tree/dir", in: repair.output) == 20, "\(repair.output)")
+    #expect(repair.output.contains("\n  5 more (--all lists them)\n"), "\(repair.output)")
+    let all = try cli.run("repair snapshots --dry-run --all --repo repo")
+    #expect(count("folders/tree/dir", in: all.output) == 25, "\(all.output)")
+  }
+
+  /// A restore is killed before its first step; its directories are moved away before the recovery.
+  @Test(.enabled(if: Strace.isPermitted)) func failuresOfARecoveryAreCounted() throws {
+    let files = (10..<35).map { ByteString("tree/dir\($0)/file") }
+    for file in files { try cli.directory.write("stored", at: file) }
+    let device = "--layout folder --root tree"
+    _ = try cli.succeed("backup \(device) --repo repo --quiet")
+    for file in files { try cli.directory.write("now", at: file) }
+    let restore = "restore latest --in-place --overwrite always --no-snapshot --repo repo"
+    let strace = try Strace("linkat", killingAt: 1)
+    #expect(try cli.run(restore, under: strace.command).code != 0)
+    #expect(try cli.run("apps \(device)").errors.contains("finishes it"))
+    for file in files { try cli.directory.directory.removeTree(file.parent) }
+    let outcome = try cli.run("recover \(device)")
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    let words = "sandboxctl: warning: not restored: "
+    #expect(count(words, in: outcome.errors) == 21, "\(outcome.errors)")
+    #expect(outcome.errors.contains("\(words)5 more (--all lists them)\n"), "\(outcome.errors)")
   }
 
   @Test func pathsOfAnAppAreCounted() throws {

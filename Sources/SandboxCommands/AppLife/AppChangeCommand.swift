@@ -87,7 +87,7 @@ struct AppChangeRun {
     preparation = try AppChangePreparation(
       isForced: change.force, savesFirst: !change.noSnapshot, isPreview: change.dryRun,
       find: command.find, compile: { try command.policy.compile(for: $0, command.output, console) },
-      tell: console.tell)
+      tell: { console.tell($0, of: $1, all: command.list.all) })
     repository = change.dryRun || change.noSnapshot ? nil : try Self.open(command.repository)
   }
 

@@ -171,7 +171,7 @@ struct BackupCommand: SandboxCommand {
         source, request(counters, isStopping), waiting: lockWait?.seconds ?? 0, again: again,
         didFindRisk: console.warning)
     }
-    console.tell(outcome.interrupted, of: outcome.plan.device)
+    console.tell(outcome.interrupted, of: outcome.plan.device, all: list.all)
     let wasInterrupted = outcome.interrupted.isPending
     let status = wasInterrupted ? .doneInPart : status(of: outcome.report)
     return DeviceResult(root: outcome.plan.device.root, done: outcome, status: status)

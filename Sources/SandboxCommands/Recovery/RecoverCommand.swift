@@ -36,6 +36,7 @@ struct RecoverCommand: SandboxCommand {
   @Flag(help: "Recover even if the app is running.")
   var force = false
 
+  @OptionGroup var list: ListOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -68,9 +69,8 @@ struct RecoverCommand: SandboxCommand {
             ]))
     }
     for operation in report.done { try operation.tell { try console.result($0) } }
-    for remark in report.done.flatMap(\.failed) {
-      console.warning("not restored: \(remark.path): \(remark.remark)")
-    }
+    console.remarks(
+      report.done.flatMap(\.failed), as: .warning("not restored: "), all: list.all)
     if report.done.isEmpty, report.blocked.isEmpty, !output.quiet {
       try console.result("no interrupted operations on \(Paths.text(device.root))")
     }

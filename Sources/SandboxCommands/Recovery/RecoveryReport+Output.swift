@@ -54,13 +54,13 @@ extension Console {
   @discardableResult
   func warn(ofInterruptedOn device: Device) -> Bool {
     let report = RecoveryReport.pending(on: device)
-    tell(report, of: device)
+    tell(report, of: device, all: false)
     return report.isPending
   }
 
   /// Reports the recovery of a device before another operation. Blocked recoveries are reported by
   /// `tellPending`, unless one of them refuses the operation.
-  func tell(_ report: RecoveryReport, of device: Device) {
+  func tell(_ report: RecoveryReport, of device: Device, all: Bool) {
     if let error = report.unreadable {
       warning(error.description)
       if let hint = error.hint { self.hint(hint) }
@@ -75,9 +75,7 @@ extension Console {
     }
     for operation in report.done {
       operation.tell { note($0) }
-      for remark in operation.failed {
-        warning("not restored: \(remark.path): \(remark.remark)")
-      }
+      remarks(operation.failed, as: .warning("not restored: "), all: all)
     }
   }
 

@@ -16,8 +16,8 @@ struct CheckCommand: SandboxCommand {
         each piece of a file.
 
         Each damaged object is listed, then each path that cannot be restored, with the affected \
-        snapshots. All other paths can be restored. Damaged packs are recorded: later backups \
-        store their content again from the source.
+        snapshots; without --all the first 20 of each. All other paths can be restored. Damaged \
+        packs are recorded: later backups store their content again from the source.
 
         See sandboxctl-check(1) for the JSON output and the exit statuses.
 
@@ -39,6 +39,7 @@ struct CheckCommand: SandboxCommand {
 
   @OptionGroup var metrics: MetricsOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
@@ -61,13 +62,15 @@ struct CheckCommand: SandboxCommand {
         counters: counters, isStopping: isStopping
       ).run()
     }
+    var excerpt = FindingExcerpt(all: list.all)
     let report = try result.tell { finding in
       if output.json {
         try console.result(finding.json)
       } else if !output.quiet || finding.isDamage {
-        try console.result(finding.text)
+        for line in excerpt.add(finding) { try console.result(line) }
       }
     }
+    for line in excerpt.remainder { try console.result(line) }
     if output.json {
       try console.result(report.json)
     } else if !output.quiet {
@@ -141,18 +144,55 @@ extension MetricsText {
   }
 }
 
+/// The findings of a check as text: of each kind all, or the first ones and a count of the others.
+/// They come kind by kind.
+private struct FindingExcerpt {
+  private let listsAll: Bool
+  private var word = ""
+  private var count = 0
+
+  init(all: Bool) { listsAll = all }
+
+  /// Returns the lines to print for a finding: the remainder of another kind, and its own line.
+  mutating func add(_ finding: RepositoryCheck.Finding) -> [String] {
+    var lines: [String] = []
+    if finding.word != word {
+      lines = remainder
+      (word, count) = (finding.word, 0)
+    }
+    count += 1
+    if listsAll || count <= ListExcerpt<String>.limit { lines.append(finding.text) }
+    return lines
+  }
+
+  /// The line about the findings of the last kind that are not shown.
+  var remainder: [String] {
+    let hidden = count - ListExcerpt<String>.limit
+    return listsAll || hidden <= 0 ? [] : ["\(word)\(Sizes.count(hidden)) more (--all lists them)"]
+  }
+}
+
 extension RepositoryCheck.Finding {
+  /// The kind, as the beginning of a line.
+  fileprivate var word: String {
+    switch self {
+    case .damage: "damaged  "
+    case .cost: "lost     "
+    case .remark: "remark   "
+    }
+  }
+
   /// Whether the finding affects a snapshot, or may affect one.
   var isDamage: Bool { if case .remark = self { false } else { true } }
 
   /// The finding as text.
   var text: String {
     switch self {
-    case .damage(let object, let reason): return "damaged  \(object): \(reason)"
+    case .damage(let object, let reason): return "\(word)\(object): \(reason)"
     case .cost(let path, let snapshots, _):
       let place = path.isEmpty ? "everything" : path.description
-      return "lost     \(place)\(snapshots.shortNames)"
-    case .remark(let object, let reason): return "remark   \(object): \(reason)"
+      return "\(word)\(place)\(snapshots.shortNames)"
+    case .remark(let object, let reason): return "\(word)\(object): \(reason)"
     }
   }
 

@@ -39,6 +39,7 @@ extension RepairCommand {
     var dryRun = false
 
     @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var list: ListOptions
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
@@ -73,9 +74,8 @@ extension RepairCommand {
       let new = repaired.new.map { ", written again as \($0.id.hex.prefix(8))" } ?? ""
       let removed = repaired.isRemoved ? ", removed" : ""
       try console.result("snapshot \(repaired.old.id.hex.prefix(8)): \(losses)\(new)\(removed)")
-      for note in repaired.lost {
-        let place = note.path.isEmpty ? "" : "\(note.path): "
-        try console.result("  \(place)\(note.note)")
+      try console.list(ListExcerpt(repaired.lost, all: list.all), after: "  ") { note in
+        (note.path.isEmpty ? "" : "\(note.path): ") + note.note
       }
     }
 

@@ -160,7 +160,7 @@ extension RestoreCommand {
             try policy.compile(
               for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
               orElse: stored.snapshot.policy.name)
-          }, tell: console.tell,
+          }, tell: { console.tell($0, of: $1, all: list.all) },
           adapt: { request in
             try adapt(&request, to: path, of: stored.snapshot)
             request.isStopping = isStopping
