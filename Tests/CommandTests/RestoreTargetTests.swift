@@ -100,8 +100,13 @@ import Testing
     )
     _ = try cli.succeed("restore ./tree/a --in-place --repo repo")
     #expect(try cli.directory.read("tree/a") == Array("a".utf8))
-    // No hint if the path does not exist or a path is not accepted.
-    for line in ["restore tree/none --in-place", "ls tree", "snapshots show tree"] {
+    let lost = try cli.run("restore tree/none --in-place --repo repo")
+    #expect(
+      lost.code == 2
+        && lost.errors.contains("hint: for a path of the device write './tree/none'; otherwise"),
+      "\(lost.errors)")
+    // No hint for one word that does not exist, or if a path is not accepted.
+    for line in ["restore none --in-place", "ls tree", "snapshots show tree"] {
       let other = try cli.run(line + " --repo repo")
       #expect(other.code == 2 && !other.errors.contains("write './"), "\(line): \(other.errors)")
     }

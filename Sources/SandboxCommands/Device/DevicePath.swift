@@ -21,19 +21,17 @@ struct DevicePath {
     self.logical = try Self.inApp(trimmed, device)
   }
 
-  /// Returns the logical path of an absolute path, or of a relative one that exists; otherwise nil.
+  /// Returns the logical path of a path that is absolute or begins with a dot, or of a relative one
+  /// that exists; otherwise nil.
   private static func real(_ path: ByteString, _ device: Device) throws -> LogicalPath? {
-    if path.isAbsolute {
-      guard let logical = try device.logicalPath(ofPath: path) else {
-        throw OperationError(
-          .notFound, code: .notInContainer, "find", subject: path,
-          reason: "it is not in a container of the device '\(device.root)'",
-          hint: "'sandboxctl apps --json' prints the path of each container")
-      }
-      return logical
-    }
-    guard let real = try? Host.realPath(path) else { return nil }
-    return try device.logicalPath(ofPath: real)
+    let real = path.isAbsolute ? path : (try? Host.realPath(path))
+    if let real, let logical = try device.logicalPath(ofPath: real) { return logical }
+    guard path.isAbsolute || path.beginsWithDots else { return nil }
+    if let logical = try path.absolute.flatMap(device.logicalPath(ofPath:)) { return logical }
+    throw OperationError(
+      .notFound, code: .notInContainer, "find", subject: path,
+      reason: "it is not in a container of the device '\(device.root)'",
+      hint: "'sandboxctl apps --json' prints the path of each container")
   }
 
   private static func inApp(_ path: ByteString, _ device: Device) throws -> LogicalPath {
@@ -45,7 +43,14 @@ struct DevicePath {
         reason: "it is not in a container of this device",
         hint: "'sandboxctl apps' lists the containers")
     }
-    let app = try device.app(first)
+    let app: App
+    do {
+      app = try device.app(first)
+    } catch {
+      // A path from the working directory that does not exist.
+      if let logical = try path.absolute.flatMap(device.logicalPath(ofPath:)) { return logical }
+      throw error
+    }
     let rest = ByteString(joining: parts.dropFirst())
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
   }

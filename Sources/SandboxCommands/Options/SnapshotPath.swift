@@ -113,21 +113,20 @@ extension SnapshotHead: SnapshotPlaces {}
 
 extension SnapshotPlaces {
   /// Returns the logical path of an argument: a logical path, a path in an app's data, or a path of
-  /// the device, which is absolute, begins with a dot, or exists in the working directory. Empty
-  /// for the whole snapshot.
+  /// the device, which is absolute, begins with a dot, or leads from the working directory into a
+  /// container and need not exist. Empty for the whole snapshot.
   func logicalPath(_ path: ByteString) throws -> ByteString {
     if path.isAbsolute { return try logicalPath(ofReal: path) }
     let parts = path.components
     guard let first = parts.first else { return "" }
-    if [".", ".."].contains(first) {
-      return try logicalPath(ofReal: Host.workingDirectory()?.appending(path) ?? path)
-    }
+    if path.beginsWithDots { return try logicalPath(ofReal: path.absolute ?? path) }
     if ["apps", "groups", "folders"].contains(first) { return ByteString(joining: parts) }
     let app: AppRecord
     do {
       app = try self.app(first)
     } catch {
-      if let there = try? Host.realPath(path), let logical = inContainer(there) { return logical }
+      let places = [try? Host.realPath(path), path.absolute].compactMap { $0 }
+      if let logical = places.lazy.compactMap(inContainer).first { return logical }
       throw error
     }
     return ByteString(joining: ["apps", ByteString(app.identifier), "data"] + parts.dropFirst())

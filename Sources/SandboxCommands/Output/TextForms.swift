@@ -113,6 +113,22 @@ extension ByteString {
   init(joining components: some Sequence<ByteString>) {
     self.init(components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
+
+  /// Whether the path begins with `.` or `..`.
+  var beginsWithDots: Bool { components.first.map { $0 == "." || $0 == ".." } ?? false }
+
+  /// The path, or that in the working directory, without `.` and `..`, resolved lexically: it need
+  /// not exist. Nil for a relative path without a working directory.
+  var absolute: ByteString? {
+    guard let path = isAbsolute ? self : Host.workingDirectory()?.appending(self) else {
+      return nil
+    }
+    var parts: [ByteString] = []
+    for part in path.components where part != "." {
+      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    return ByteString("/").appending(ByteString(joining: parts))
+  }
 }
 
 extension String {

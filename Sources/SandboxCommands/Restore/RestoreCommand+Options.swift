@@ -119,18 +119,24 @@ extension RestoreCommand {
     init(_ path: ByteString) throws {
       if path.isAbsolute {
         self = .latest(of: path)
-      } else if path.components.first.map({ $0 == "." || $0 == ".." }) ?? false {
-        self = .latest(of: (Host.workingDirectory() ?? "/").appending(path).plain)
+      } else if path.beginsWithDots, let absolute = path.absolute {
+        self = .latest(of: absolute)
       } else {
         do {
           self = .snapshot(try SnapshotPath(path))
         } catch let error as UsageError {
-          guard let hint = error.hint, (try? Host.realPath(path)) != nil else { throw error }
+          guard let hint = error.hint, let place = Self.place(path) else { throw error }
           throw UsageError(
             error.code, error.description,
-            hint: "for the existing file of that name write './\(path)'; otherwise \(hint)")
+            hint: "for \(place) write './\(path)'; otherwise \(hint)")
         }
       }
+    }
+
+    /// Returns what a word may mean that does not name a snapshot: no snapshot's name has a slash.
+    private static func place(_ path: ByteString) -> String? {
+      if (try? Host.realPath(path)) != nil { return "the existing file of that name" }
+      return path.components.count > 1 ? "a path of the device" : nil
     }
 
     /// Returns the snapshot and the logical path in it.
@@ -161,16 +167,5 @@ extension RestoreCommand {
         .damaged, "restore", subject: path.description, reason: "no readable snapshot has it",
         hint: hint)
     }
-  }
-}
-
-extension ByteString {
-  /// The absolute path without `.` and `..`, resolved lexically.
-  fileprivate var plain: ByteString {
-    var parts: [ByteString] = []
-    for part in components where part != "." {
-      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
-    }
-    return ByteString("/").appending(ByteString(joining: parts))
   }
 }
