@@ -108,6 +108,11 @@ import Testing
     }
     let devices = try cli.jsonLines("find note --json").map { $0["devices"] as? [String] ?? [] }
     #expect(devices.count == 2 && Set(devices.flatMap { $0 }).count == 2)
+    // So does a path that only one of them has.
+    try cli.directory.write("third", at: "one/tree/own")
+    _ = try cli.succeed("backup --layout folder --root one/tree --quiet")
+    let own = try cli.succeed("versions folders/tree/own")
+    #expect(own.contains(" device ") && own.contains("\(Host.name):\(roots[0]) "), "\(own)")
     // With one device it goes without saying.
     let one = try cli.run("versions folders/tree/note --repo own")
     #expect(one.code == 10)

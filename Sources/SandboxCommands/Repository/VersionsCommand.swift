@@ -64,7 +64,8 @@ struct VersionsCommand: SandboxCommand {
     if output.json {
       for version in history.versions { try console.result(version.json) }
     } else {
-      for line in Self.table(history.versions).lines { try console.result(line) }
+      let devices = SnapshotDevices(listing.heads)
+      for line in Self.table(history.versions, devices).lines { try console.result(line) }
     }
     return isWhole ? .done : .damaged
   }
@@ -89,10 +90,9 @@ struct VersionsCommand: SandboxCommand {
       hint: "'sandboxctl find' searches all snapshots for a name or a pattern")
   }
 
-  /// Returns a table with a row for each version; with several devices, for each version and
-  /// device.
-  private static func table(_ versions: [PathVersion]) -> Table {
-    let devices = SnapshotDevices(versions.flatMap(\.snapshots))
+  /// Returns a table with a row for each version; in a repository with several devices, for each
+  /// version and device.
+  private static func table(_ versions: [PathVersion], _ devices: SnapshotDevices) -> Table {
     var table = Table(
       [("snapshot", .left), ("made", .left)] + (devices.areSeveral ? [("device", .left)] : []) + [
         ("snapshots", .right), ("size", .right), ("modified", .left), ("content", .left),
