@@ -98,6 +98,13 @@ import Testing
     #expect(outcome.code == 0 && !outcome.errors.contains("folders"), "\(outcome.errors)")
   }
 
+  @Test func deletionOfAPurgeShowsProgress() throws {
+    _ = try cli.succeed("sample device")
+    let line = "purge --root device --level critical --yes"
+    let drawn = SignalTests.drawn(try terminal(line, slow: "unlinkat", milliseconds: 50))
+    #expect(drawn.contains { $0.contains(/[0-9] of [0-9]+ files,/) }, "\(drawn)")
+  }
+
   private static let plans = [
     "classify --root device --summary", "classify --root device notebook/Library --json",
     "restore latest --in-place --repo repo --dry-run", "uninstall notebook --root device --dry-run",
