@@ -11,7 +11,7 @@ import Testing
 @testable import Restore
 
 /// A restore whose steps do not fit in one journal is refused when it is planned.
-@Suite struct JournalLimitTests {
+@Suite(.spreadScans) struct JournalLimitTests {
   private let fixture: Fixture
 
   init() throws { fixture = try Fixture(inMemory: true) }

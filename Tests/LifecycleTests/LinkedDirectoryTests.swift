@@ -12,7 +12,7 @@ import Testing
 
 /// Links that another process puts in place of the program's own directories, or of a container's,
 /// are not followed.
-@Suite struct LinkedDirectoryTests {
+@Suite(.spreadScans) struct LinkedDirectoryTests {
   /// At each of the last calls of a restore that opens a directory, the new snap's directory is
   /// replaced by a link: its `current` is never created outside.
   @Test func theLinkToANewRevisionIsNotCreatedOutside() throws {

@@ -14,7 +14,10 @@ import Testing
 
 /// The results of operations do not depend on how their scans are divided among threads.
 @Suite(.spreadScans) struct ScanShareTests {
-  @Test(arguments: [11, 12, 13] as [UInt64])
+  /// The seeds of the generated devices: one that is always the same, and a new one.
+  private static let seeds = [11, Seeded.fresh("devices of divided scans").seed]
+
+  @Test(arguments: seeds)
   func purgePlansDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try PurgeFixture()
     try fill(fixture, seed)
@@ -28,7 +31,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [17, 18] as [UInt64]) func purgesDoNotDependOnTheDivision(seed: UInt64) throws {
+  @Test(arguments: seeds) func purgesDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try PurgeFixture(below: "device")
     try fill(fixture, seed)
     let now = Host.now()
@@ -53,7 +56,7 @@ import Testing
   }
 
   /// Into a device without the containers: they are created under other names.
-  @Test(arguments: [31, 32] as [UInt64])
+  @Test(arguments: seeds)
   func restoresIntoADeviceDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try Fixture(inMemory: true)
     try fill(fixture, seed)
@@ -76,7 +79,7 @@ import Testing
   }
 
   /// In place, over files that were changed, removed and added.
-  @Test(arguments: [41, 42] as [UInt64])
+  @Test(arguments: seeds)
   func restoresInPlaceDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try Fixture(inMemory: true)
     try fill(fixture, seed)
@@ -102,7 +105,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [21, 22] as [UInt64])
+  @Test(arguments: seeds)
   func backupsAndRestorePlansDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try Fixture(inMemory: true)
     try fill(fixture, seed)
