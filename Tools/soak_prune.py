@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Backs up, forgets and prunes at the same time, with writers that are killed or sleep.
+"""Backs up, forgets, prunes, copies, mirrors and checks at the same time, with programs that are
+killed or sleep.
 
 usage: soak_prune.py PROGRAM [MINUTES]
 
 WRITERS directories share files and are backed up repeatedly by a program each, all into one
-repository. At the same time snapshots are forgotten and the repository is pruned in a loop. Programs
-are killed with SIGKILL at random, or stopped with SIGSTOP while the heartbeats of all leases are set
-back by more than an hour, as if they had slept that long, and then continued.
+repository. At the same time snapshots are forgotten and the repository is pruned in a loop, its
+snapshots are copied to a second repository, it is mirrored to a third, and all its data is checked.
+Programs are killed with SIGKILL at random, or stopped with SIGSTOP while the heartbeats of all leases
+are set back by more than an hour, as if they had slept that long, and then continued.
 
-Each snapshot that a backup reported must be complete: each is restored at once in a sample of the
-rounds and compared with its source, and at the end all are. `check --read-data` must find no damage.
+Each snapshot that a backup reported must be complete, whatever its exit status: each is restored at
+once in a sample of the rounds and compared with its source, and at the end all are, from the
+repository and from the mirror. `check --read-data` must find no damage in any of the three; while it
+runs, only if no lease was set back meanwhile, since a program without its lease may find that data
+has been removed.
 The seed is printed; SANDBOXCTL_SEED repeats the choices. The directory of a failed run is kept.
 """
 
@@ -29,6 +34,11 @@ import time
 WRITERS = 8
 # Exit statuses of a program that lost its lease, found another prune, or was killed.
 EXPECTED = {0, 1, 11, -signal.SIGKILL}
+# That of a reader that found lost data, which is an error unless it may have lost its lease.
+DAMAGED = 13
+REPOSITORIES = ["repo", "second", "mirror"]
+COPY = ["copy", "--to", "second", "--repo", "repo", "--quiet"]
+MIRROR = ["mirror", "--to", "mirror", "--repo", "repo", "--quiet", "--allow-large-removal"]
 AN_HOUR = 3700
 
 
@@ -41,9 +51,12 @@ class Soak:
         self.lock = threading.Lock()
         self.reported = {}
         self.failures = []
-        self.counts = dict.fromkeys(["backups", "prunes", "removed packs", "forgotten", "killed",
-                                     "slept", "refused", "restored"], 0)
-        self.run("init", "repo", "--plain")
+        self.sleeps = 0
+        self.counts = dict.fromkeys(
+            ["backups", "prunes", "removed packs", "forgotten", "copies", "mirrors", "checks",
+             "killed", "slept", "refused", "restored"], 0)
+        self.run("init", "repo", "--plain", "--no-default")
+        self.run("init", "second", "--plain", "--no-default")
 
     def count(self, what, number=1):
         with self.lock:
@@ -68,6 +81,7 @@ class Soak:
 
     def disturbed(self, chance, *words, home="home"):
         """Runs a program that may be killed, or sleep for an hour. Returns its status and output."""
+        sleeps = self.sleeps
         process = self.start(*words, home=home)
         fate = chance.random()
         if fate < 0.3:
@@ -82,6 +96,8 @@ class Soak:
                 process.send_signal(signal.SIGCONT)
                 self.count("slept")
         output, errors = process.communicate()
+        if process.returncode == DAMAGED and self.sleeps != sleeps:
+            return process.returncode, output
         if process.returncode not in EXPECTED:
             self.fail(f"{' '.join(words)} exited with status {process.returncode}: {errors}")
         if process.returncode == 1:
@@ -92,12 +108,15 @@ class Soak:
 
     def set_leases_back(self):
         """Sets the heartbeats of all programs back by more than an hour."""
+        with self.lock:
+            self.sleeps += 1
         then = time.time() - AN_HOUR
-        for alive in (self.folder / "repo" / "leases").glob("*/alive"):
-            try:
-                os.utime(alive, (then, then))
-            except FileNotFoundError:
-                pass
+        for repository in REPOSITORIES:
+            for alive in (self.folder / repository / "leases").glob("*/alive"):
+                try:
+                    os.utime(alive, (then, then))
+                except FileNotFoundError:
+                    pass
 
     def write(self, number):
         """Changes one directory and backs it up until the time is over."""
@@ -109,13 +128,12 @@ class Soak:
             code, output = self.disturbed(
                 chance, "backup", "--layout", "folder", "--root", source.name, "--repo", "repo",
                 "--json", home=f"home{number}")
-            if code != 0:
-                continue
-            self.count("backups")
-            found = [json.loads(line).get("snapshot") for line in output.splitlines()]
-            identity = next((name for name in reversed(found) if name), None)
+            if code == 0:
+                self.count("backups")
+            identity = self.reported_snapshot(output)
             if not identity:
-                self.fail(f"no snapshot reported: {output}")
+                if code == 0:
+                    self.fail(f"no snapshot reported: {output}")
                 continue
             with self.lock:
                 self.reported[identity] = (source.name, self.content(source))
@@ -139,12 +157,22 @@ class Soak:
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
                 for path in folder.iterdir()}
 
-    def verify(self, identity, name, home="home"):
+    @staticmethod
+    def reported_snapshot(output):
+        """Returns the snapshot that a backup reported; None if it reported none."""
+        for line in reversed(output.splitlines(keepends=True)):
+            # The last line of a program that was killed may be incomplete.
+            identity = json.loads(line).get("snapshot") if line.endswith("\n") else None
+            if identity:
+                return identity
+        return None
+
+    def verify(self, identity, name, home="home", repository="repo"):
         """Restores a snapshot and compares it, unless it was forgotten meanwhile."""
         source, wanted = self.reported[identity]
         target = self.folder / name
         process = self.start("restore", f"{identity}:folders/{source}", "--to", name, "--repo",
-                             "repo", "--quiet", home=home)
+                             repository, "--quiet", home=home)
         _, errors = process.communicate()
         with self.lock:
             is_forgotten = identity not in self.reported
@@ -173,6 +201,28 @@ class Soak:
                 self.count("prunes")
                 self.count("removed packs", json.loads(output)["removed_packs"])
 
+    def repeat(self, what, *words):
+        """Runs a program that copies, mirrors or checks until the time is over."""
+        chance = random.Random(self.chance.random())
+        while time.monotonic() < self.end and not self.failures:
+            code, _ = self.disturbed(chance, *words, home=f"home-{what}")
+            if code == 0:
+                self.count(what)
+            # A prune removes packs only while nobody reads.
+            time.sleep(chance.uniform(0, 3))
+
+    def settle(self, *words):
+        """Runs a program after all others have ended. The right to remove objects of a program that
+        was killed before its first heartbeat is given an hour."""
+        for _ in range(2):
+            self.set_leases_back()
+            process = self.start(*words)
+            process.communicate()
+            if process.returncode == 0:
+                return
+        self.set_leases_back()
+        self.run(*words)
+
     def guarded(self, work, *arguments):
         """Records the failure of a thread."""
         try:
@@ -185,16 +235,21 @@ class Soak:
         threads = [threading.Thread(target=self.guarded, args=[self.write, number])
                    for number in range(WRITERS)]
         threads.append(threading.Thread(target=self.guarded, args=[self.prune]))
+        for work in [("copies", *COPY), ("mirrors", *MIRROR),
+                     ("checks", "check", "--read-data", "--quiet", "--repo", "repo")]:
+            threads.append(threading.Thread(target=self.guarded, args=[self.repeat, *work]))
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.set_leases_back()
-        self.run("prune", "--repo", "repo")
+        for words in [("prune", "--repo", "repo"), (*COPY, "--check"), MIRROR]:
+            self.settle(*words)
         for number, identity in enumerate(list(self.reported)):
-            self.verify(identity, f"last{number}")
+            for repository in ["repo", "mirror"]:
+                self.verify(identity, f"last{number}", repository=repository)
         if not self.failures:
-            self.run("check", "--read-data", "--repo", "repo")
+            for repository in REPOSITORIES:
+                self.run("check", "--read-data", "--repo", repository)
         return not self.failures
 
 
@@ -209,7 +264,8 @@ def main():
     print("soak: " + ", ".join(f"{number} {what}" for what, number in soak.counts.items()))
     for failure in soak.failures[:5]:
         print(f"soak: error: {failure}", file=sys.stderr)
-    needed = ["backups", "prunes", "removed packs", "killed", "slept", "restored"]
+    needed = ["backups", "prunes", "removed packs", "copies", "mirrors", "checks", "killed", "slept",
+              "restored"]
     missing = [what for what in needed if not soak.counts[what]]
     if missing:
         print(f"soak: error: no {', no '.join(missing)}: the run was too short", file=sys.stderr)
