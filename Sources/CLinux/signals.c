@@ -11,6 +11,8 @@
 
 // The state that handlers use: atomic numbers and a pipe that never blocks.
 static atomic_int stops;
+// Whether SIGPIPE is ignored for the program, and whether a write to its output failed for it.
+static atomic_int holds_pipes, has_lost_reader;
 static atomic_int pipe_in = -1, pipe_out = -1;
 
 static void tell(char what) {
@@ -83,7 +85,38 @@ long cl_end_at_loss(const char *message) {
   return sigaction(SIGBUS, &wanted, NULL) < 0 ? -(long)errno : 0;
 }
 
-long cl_is_stopping(void) { return atomic_load_explicit(&stops, memory_order_relaxed) > 0; }
+long cl_is_stopping(void) {
+  return atomic_load_explicit(&stops, memory_order_relaxed) > 0 || cl_has_lost_reader();
+}
+
+long cl_hold_broken_pipe(void) {
+  struct sigaction now, ignored = {.sa_handler = SIG_IGN};
+  if (sigaction(SIGPIPE, NULL, &now) < 0) return -(long)errno;
+  // A signal that was ignored at the start stays ignored.
+  if (now.sa_handler != SIG_DFL) return 0;
+  if (sigaction(SIGPIPE, &ignored, NULL) < 0) return -(long)errno;
+  atomic_store(&holds_pipes, 1);
+  return 0;
+}
+
+void cl_note_lost_reader(void) {
+  if (atomic_load(&holds_pipes)) atomic_store(&has_lost_reader, 1);
+}
+
+long cl_has_lost_reader(void) {
+  return atomic_load_explicit(&has_lost_reader, memory_order_relaxed);
+}
+
+void cl_end_by_broken_pipe(void) {
+  struct sigaction usual = {.sa_handler = SIG_DFL};
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGPIPE);
+  sigaction(SIGPIPE, &usual, NULL);
+  sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+  raise(SIGPIPE);
+  _exit(128 + SIGPIPE);
+}
 
 void cl_wake(void) { tell(CL_SIGNAL_WAKE); }
 

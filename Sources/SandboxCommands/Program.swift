@@ -7,7 +7,11 @@ package enum SandboxctlProgram {
   package static func runAndExit() -> Never {
     Host.returnLargeBlocks()
     reportLostMappings()
-    let status = SandboxctlCommand.execute(Host.arguments.map(\.argument))
+    // Without it the signal ends the program at once, and leaves leases to expire.
+    try? StandardStream.holdBrokenPipe()
+    guard let status = SandboxctlCommand.execute(Host.arguments.map(\.argument)) else {
+      StandardStream.endByBrokenPipe()
+    }
     SandboxctlCommand.exit(withError: ExitCode(status.rawValue))
   }
 }
@@ -30,31 +34,43 @@ extension SandboxctlProgram {
 }
 
 extension SandboxctlCommand {
-  fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
+  /// Returns the exit status, or nil if the reader of standard output has ended and no other failure
+  /// was reported.
+  fileprivate static func execute(_ arguments: [String]) -> ExitStatus? {
     let console = Console(root: Self.self)
     defer { console.end() }
     console.isJSON = arguments.contains("--json")
     var line = ConfiguredCommandLine(arguments)
-    var status: ExitStatus
+    var (status, hasFailed) = (ExitStatus.done, false)
     do {
       line = try ConfiguredCommandLine.read(arguments, of: Self.self)
       console.isJSON = line.words.contains("--json")
       status = try perform(line, console).after(passingOverDamage: console.hasSkipped)
     } catch {
       let failure = line.naming(Failure(error, passingOverDamage: console.hasSkipped))
-      console.failure(failure)
-      status = failure.status
+      (status, hasFailed) = (failure.status, report(failure, of: error, console))
     }
     warnOfUnsyncedDirectories(console)
     do {
       try console.flush()
     } catch {
       let failure = Failure(error)
-      console.failure(failure)
+      if report(failure, of: error, console) { (status, hasFailed) = (failure.status, true) }
       try? console.flush()
-      status = failure.status
     }
-    return status
+    return StandardStream.hasLostReader && !hasFailed ? nil : status
+  }
+
+  /// Prints a failure, unless it only follows from the end of the reader of standard output, as in
+  /// `sandboxctl dump … | head`. Returns whether it was printed.
+  private static func report(
+    _ failure: Failure, of error: any Error, _ console: Console
+  ) -> Bool {
+    let cause = error as? SystemError ?? failure.cause
+    let follows = failure.status == .interrupted || cause?.isBrokenPipe == true
+    if StandardStream.hasLostReader, follows { return false }
+    console.failure(failure)
+    return true
   }
 
   /// Warns once about a file system that cannot sync directories.

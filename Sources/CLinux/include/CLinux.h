@@ -184,8 +184,17 @@ long cl_watch_signals(void);
 // Makes the process write a message of at most 1 KiB to standard error and exit with status 1 if
 // mapped data cannot be read from disk.
 long cl_end_at_loss(const char *message);
-// Whether a stop was requested.
+// Whether a stop was requested, or the reader of standard output has ended.
 long cl_is_stopping(void);
+// Ignores SIGPIPE, unless it was ignored at the start, so that the program can finish its work in
+// order before it ends by the signal.
+long cl_hold_broken_pipe(void);
+// Records that a write to standard output failed with EPIPE. No effect if SIGPIPE was ignored at the
+// start.
+void cl_note_lost_reader(void);
+long cl_has_lost_reader(void);
+// Ends the program by SIGPIPE.
+void cl_end_by_broken_pipe(void) __attribute__((noreturn));
 // Waits for a signal and returns the event, or 0 after the timeout. A negative timeout waits
 // forever.
 long cl_wait_for_signal(int milliseconds);

@@ -184,6 +184,9 @@ extension SystemError: CustomStringConvertible {
   /// Whether this user lacks permission.
   public var isRefused: Bool { number == EACCES || number == EPERM }
 
+  /// Whether nobody reads what was written: the other end of the pipe is closed.
+  public var isBrokenPipe: Bool { operation == .write && number == EPIPE }
+
   /// Whether the name already exists.
   public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 

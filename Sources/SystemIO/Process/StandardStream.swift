@@ -4,7 +4,8 @@ internal import Glibc
 /// A standard stream, buffered.
 ///
 /// Output is written when 64 KiB have been buffered, at `flush()` and at the end of the value's
-/// lifetime. If the reader has closed its end, SIGPIPE ends the program.
+/// lifetime. If the reader of standard output has closed its end, the write fails and all work is
+/// asked to stop (`StopSignals.isStopping`); the program then ends by SIGPIPE (`endByBrokenPipe`).
 public final class StandardStream {
   private let raw: Int32
   private let name: ByteString
@@ -52,8 +53,17 @@ public final class StandardStream {
 
   /// Writes the buffered bytes.
   public func flush() throws(SystemError) {
-    var written = 0
     defer { buffer.removeAll(keepingCapacity: true) }
+    do {
+      try put()
+    } catch {
+      if raw == 1, error.isBrokenPipe { cl_note_lost_reader() }
+      throw error
+    }
+  }
+
+  private func put() throws(SystemError) {
+    var written = 0
     while written < buffer.count {
       written += try SystemError.check(.write, name) {
         unsafe buffer.withUnsafeBytes {
@@ -62,6 +72,19 @@ public final class StandardStream {
       }
     }
   }
+
+  /// Makes writes to a pipe without a reader fail, instead of ending the program by SIGPIPE within
+  /// work that has to be finished in order. A signal that was ignored at the start stays ignored.
+  public static func holdBrokenPipe() throws(SystemError) {
+    _ = try SystemError.check(.watchSignals, "this process") { cl_hold_broken_pipe() }
+  }
+
+  /// Whether a write to standard output has failed because its reader has ended; never if SIGPIPE
+  /// was ignored at the start.
+  public static var hasLostReader: Bool { cl_has_lost_reader() != 0 }
+
+  /// Ends the program by SIGPIPE, as its default action does.
+  public static func endByBrokenPipe() -> Never { cl_end_by_broken_pipe() }
 
   /// Whether standard input is a terminal.
   public static var isInputTerminal: Bool { isatty(0) == 1 }

@@ -25,7 +25,8 @@ public enum StopSignals {
     _ = try SystemError.check(.watchSignals, "this process") { cl_watch_signals() }
   }
 
-  /// Whether a stop was requested. Cheap enough to call before each file and each MiB.
+  /// Whether a stop was requested, or the reader of standard output has ended. Cheap enough to call
+  /// before each file and each MiB.
   @Sendable public static func isStopping() -> Bool { cl_is_stopping() != 0 }
 
   /// Ends the program like a second signal: at once, with exit status 130.
