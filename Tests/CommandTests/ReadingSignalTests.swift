@@ -72,6 +72,7 @@ import Testing
         "sandboxctl: error: cannot finish reading 'repo': it was interrupted",
         "sandboxctl: hint: run it again",
       ], "\(outcome.errors)")
+    #expect(try cli.names(in: "repo/leases").isEmpty, "the lease of a dump is released")
   }
 
   @Test func interruptionIsJSONWithTheJSONOption() throws {

@@ -101,6 +101,7 @@ extension Repository {
     unreadable tell: (ByteString, StoreError) -> Void
   ) throws -> RepositoryGrowth {
     let lease = ReaderLease.ifPossible(self)
+    if let lease { watch?.hold(lease) }
     var index = PruneIndex()
     let condemned = try CondemnedObjects(storage).packs
     let sizes = try RepositoryListing.packSizes(storage)

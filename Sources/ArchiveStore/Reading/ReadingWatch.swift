@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemIO
 
 /// Monitors a long read: counts its progress and interrupts it on request.
@@ -6,6 +7,7 @@ public struct ReadingWatch: Sendable {
   public let counters: ProgressCounters
   private let place: String
   private let isStopping: @Sendable () -> Bool
+  private let held = HeldLease()
 
   /// Monitors a read of a repository, counted in units of `noun` ("file", "blob"). `isStopping` is
   /// called often; if it returns true, the read throws `interruption`.
@@ -28,6 +30,23 @@ public struct ReadingWatch: Sendable {
   /// Throws `interruption` if the read should stop.
   public func checkCancellation() throws(StoreError) {
     if isStopping() { throw interruption }
+  }
+
+  /// Records the lease under which the read works.
+  func hold(_ lease: ReaderLease) { held.lease.withLock { $0 = WeakLease(lease: lease) } }
+
+  /// Releases the lease of a read that does not end by itself, before the program ends without it.
+  public func abandon() { held.lease.withLock { $0.lease }?.release() }
+
+  private final class HeldLease: Sendable {
+    let lease = Mutex(WeakLease())
+  }
+
+  /// A lease that lives as long as its reader.
+  private struct WeakLease: Sendable {
+    weak let lease: ReaderLease?
+
+    init(lease: ReaderLease? = nil) { self.lease = lease }
   }
 
   /// Counts an entry of a walk after `body` has processed it. Only directories are reported as the

@@ -117,6 +117,7 @@ extension Repository {
     let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
     reader.watch = watch
     reader.lease = lease
+    if let lease { watch?.hold(lease) }
     return reader
   }
 }

@@ -64,7 +64,9 @@ final class Console {
   func show(_ watch: ReadingWatch, _ manner: ProgressDisplay.Manner) throws {
     sharesScreen = manner == .line && isTerminal
     display = try ProgressDisplay(
-      watch.counters, manner, lastLine: text(Failure(watch.interruption)))
+      watch.counters, manner,
+      abandonment: ProgressDisplay.Abandonment(
+        lastLine: text(Failure(watch.interruption)), release: watch.abandon))
   }
 
   /// Ends the progress display.

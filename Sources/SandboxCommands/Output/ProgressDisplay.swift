@@ -22,12 +22,21 @@ final class ProgressDisplay {
     case onRequest
   }
 
+  /// The end of work that can be abandoned: of which nothing remains that the program has to finish.
+  struct Abandonment: Sendable {
+    /// The message, after which the program ends.
+    let lastLine: String
+    /// Called before the program ends.
+    let release: @Sendable () -> Void
+  }
+
   /// Starts to show the counters.
   ///
-  /// - Parameter lastLine: the message for work that can be abandoned, if it does not stop soon
-  ///   after a signal, for example because it waits for the reader of its output. The program ends
-  ///   after the message. Without one, the display waits for the work.
-  init(_ counters: ProgressCounters, _ manner: Manner, lastLine: String? = nil) throws {
+  /// - Parameter abandonment: the end of work that does not stop soon after a signal, for example
+  ///   because it waits for the reader of its output. Without one, the display waits for the work.
+  init(
+    _ counters: ProgressCounters, _ manner: Manner, abandonment: Abandonment? = nil
+  ) throws {
     try StopSignals.watch()
     thread = try Workers(count: 1, capacity: 1, name: "progress")
     let flag = StopFlag()
@@ -36,8 +45,8 @@ final class ProgressDisplay {
       var drawing = Drawing(manner, counters)
       while !flag.isSet {
         guard drawing.step(counters) == .stop else { continue }
-        if let lastLine {
-          Self.end(saying: lastLine, unless: flag)
+        if let abandonment {
+          Self.end(by: abandonment, unless: flag)
         } else {
           DrawnLine.write(Self.stopping)
         }
@@ -52,14 +61,15 @@ final class ProgressDisplay {
   /// The time in which work that can be abandoned has to stop, in seconds.
   private static let patience = 1.0
 
-  private static func end(saying line: String, unless isEnded: StopFlag) {
+  private static func end(by abandonment: Abandonment, unless isEnded: StopFlag) {
     let end = Host.monotonicSeconds() + patience
     while !isEnded.isSet {
       let left = end - Host.monotonicSeconds()
       if left > 0 {
         _ = StopSignals.wait(milliseconds: Int32(left * 1000) + 1)
       } else {
-        DrawnLine.write(line)
+        DrawnLine.write(abandonment.lastLine)
+        abandonment.release()
         StopSignals.end()
       }
     }
