@@ -251,6 +251,28 @@ import Testing
     try fixture.expectExact()
   }
 
+  /// An interruption at each question whether to stop.
+  @Test func eachInterruptionLeavesCompleteSnapshots() throws {
+    var original = try MirrorFixture()
+    _ = try original.mirror()
+    try original.source.backUp(PruneFixture.files(60..<63))
+    try original.source.forget(2)
+    _ = try original.source.prune()
+    // What a damaged index object names is searched.
+    let name = try #require(try original.source.memory.list(RepositoryLayout.indexes).first)
+    try original.source.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
+    for number in Sampling.steps(5, "an interruption of a mirror") {
+      let fixture = try original.copied()
+      let counter = Counter()
+      let report = try fixture.mirror(isStopping: { counter.next() >= number })
+      #expect(try fixture.lost().isEmpty, "question \(number)")
+      #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty, "question \(number)")
+      _ = try fixture.mirror()
+      #expect(try fixture.lost().isEmpty && fixture.snapshots() == 4, "question \(number)")
+      if !report.isInterrupted { return }
+    }
+  }
+
   @Test func anInterruptedRunIsContinued() throws {
     let fixture = try MirrorFixture()
     let counters = ProgressCounters(of: "object")

@@ -12,6 +12,8 @@ struct SnapshotNeedsSearch {
   private var isRescued = false
   private(set) var search: UsedBlobSearch
 
+  private static let action = "find what the snapshots need in"
+
   /// Prepares a search with `threads` threads. Without a cache the index objects of the repository
   /// are read, not this host's copies.
   ///
@@ -26,14 +28,14 @@ struct SnapshotNeedsSearch {
     self.isStopping = isStopping
     readable = try ReadableIndex(repository, cache: cache)
     search = UsedBlobSearch(
-      repository, readable.index, threads: threads, continuesPastDamage: true,
+      repository, readable.index, for: Self.action, threads: threads, continuesPastDamage: true,
       isStopping: isStopping)
   }
 
   /// Begins again without marks.
   private mutating func restart() {
     search = UsedBlobSearch(
-      repository, readable.index, threads: threads, continuesPastDamage: true,
+      repository, readable.index, for: Self.action, threads: threads, continuesPastDamage: true,
       isStopping: isStopping)
   }
 
@@ -55,7 +57,7 @@ struct SnapshotNeedsSearch {
         let found = try self.incomplete(rest)
         guard !found.isEmpty else {
           throw StoreError(
-            .damaged, "find what the snapshots need in", subject: repository.place,
+            .damaged, Self.action, subject: repository.place,
             reason: "it changed while it was read", hint: "run the command again")
         }
         incomplete += found

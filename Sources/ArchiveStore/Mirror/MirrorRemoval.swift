@@ -39,7 +39,7 @@ struct MirrorRemoval {
     guard !condemned.isEmpty else { return }
     let heartbeat = RepositoryPrune.Heartbeat(right)
     var needs = try SnapshotNeeds(
-      session.repository, without: [], cache: mirror.indexCache, headCache: nil,
+      session.repository, for: "remove packs from", cache: mirror.indexCache, headCache: nil,
       threads: mirror.workers
     ) { [isStopping] in
       heartbeat.beat()

@@ -36,7 +36,16 @@ struct MirrorRun {
   private var source: any Storage { mirror.source.storage }
   private var target: any Storage { session.repository.storage }
 
+  /// Runs until the end, or until it is interrupted.
   mutating func run() throws {
+    do {
+      try update()
+    } catch let error as StoreError where error.code == .interrupted {
+      report.isInterrupted = true
+    }
+  }
+
+  private mutating func update() throws {
     // A damaged index object is copied again, also if this host has a copy of it.
     for id in old.indexes.intersection(found.indexes)
     where try ObjectCopier.isIntact(id, at: RepositoryLayout.index(id), in: target) {
@@ -266,8 +275,6 @@ struct MirrorRun {
       for error in removal.kept { noteDamage(error) }
     } catch let error as StoreError where error.kind == .damaged {
       noteDamage(error)
-    } catch let error as StoreError where error.code == .interrupted {
-      report.isInterrupted = true
     }
   }
 }

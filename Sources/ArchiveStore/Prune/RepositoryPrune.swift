@@ -97,7 +97,7 @@ public struct RepositoryPrune {
   /// - Throws: as `run`.
   public func freed(byRemoving removed: Set<SnapshotID>) throws -> Freed {
     try requireKnown([repository.settings.features.read])
-    var needs = try needs(isStopping, without: removed)
+    var needs = try needs(isStopping, for: "find what a removal frees in", without: removed)
     let kept = needs.search.usage
     try needs.restoreRemoved()
     let all = needs.search.usage
@@ -134,13 +134,14 @@ public struct RepositoryPrune {
   }
 
   private func needs(
-    _ isStopping: @escaping @Sendable () -> Bool, without removed: Set<SnapshotID> = []
+    _ isStopping: @escaping @Sendable () -> Bool, for action: String = "prune",
+    without removed: Set<SnapshotID> = []
   ) throws -> SnapshotNeeds {
     counters.begin(counting: "directory")
     defer { counters.begin(counting: "pack") }
     return try SnapshotNeeds(
-      repository, without: removed, cache: indexCache, headCache: headCache, threads: workers,
-      counters: counters, isStopping: isStopping)
+      repository, for: action, without: removed, cache: indexCache, headCache: headCache,
+      threads: workers, counters: counters, isStopping: isStopping)
   }
 
   /// Checks that the packs do not belong to snapshots that were lost: a directory of snapshots that

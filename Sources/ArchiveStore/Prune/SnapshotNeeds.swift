@@ -4,6 +4,8 @@ internal import SystemIO
 /// The needs of a repository's snapshots, kept up to date while other programs add snapshots.
 struct SnapshotNeeds {
   private let repository: Repository
+  /// The work that needs the result, as the words after "cannot" in an error.
+  private let action: String
   private let cache: IndexCache?
   private let headCache: SnapshotHeadCache?
   /// The snapshots that count as removed.
@@ -23,19 +25,19 @@ struct SnapshotNeeds {
   /// The number of snapshots.
   private(set) var snapshots = 0
 
-  /// Finds what all snapshots need.
+  /// Finds what all snapshots need, for the work that errors name as `action`.
   ///
   /// - Parameter counters: counts the trees that are read.
   /// - Throws: `StoreError`: `damaged` or `missing` if the index, a snapshot or a tree cannot be
   ///   read, or if a pack that the index names does not exist.
   init(
-    _ repository: Repository, without removed: Set<SnapshotID>, cache: IndexCache?,
-    headCache: SnapshotHeadCache?, threads: Int, counters: ProgressCounters? = nil,
-    isStopping: @escaping @Sendable () -> Bool
+    _ repository: Repository, for action: String, without removed: Set<SnapshotID> = [],
+    cache: IndexCache?, headCache: SnapshotHeadCache?, threads: Int,
+    counters: ProgressCounters? = nil, isStopping: @escaping @Sendable () -> Bool
   ) throws {
     (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
-    self.removed = removed
-    try Self.requireNothingPending(in: repository)
+    (self.action, self.removed) = (action, removed)
+    try Self.requireNothingPending(in: repository, for: action)
     let objects = try CondemnedObjects(repository.storage)
     (condemned, condemnedObjects) = (objects.packs, objects.objects)
     damagedCondemned = objects.damaged.map {
@@ -45,7 +47,7 @@ struct SnapshotNeeds {
     packSizes = try RepositoryListing.packSizes(repository.storage)
     leases = try repository.leases()
     search = UsedBlobSearch(
-      repository, PruneIndex(), threads: threads, isStopping: isStopping)
+      repository, PruneIndex(), for: action, threads: threads, isStopping: isStopping)
     search.counters = counters
     try update()
     // Later searches are a part of other work.
@@ -93,11 +95,13 @@ struct SnapshotNeeds {
   }
 
   /// Checks that the directory `pending`, whose rules this version does not know, has no snapshot.
-  private static func requireNothingPending(in repository: Repository) throws(StoreError) {
+  private static func requireNothingPending(
+    in repository: Repository, for action: String
+  ) throws(StoreError) {
     let names = try repository.storage.listIfPresent(RepositoryLayout.pending) ?? []
     guard names.isEmpty else {
       throw StoreError(
-        .unsupported, "prune", subject: repository.place,
+        .unsupported, action, subject: repository.place,
         reason: "it has snapshots in the directory 'pending', which this version does not know",
         hint: "use a newer sandboxctl")
     }
@@ -124,7 +128,7 @@ struct SnapshotNeeds {
     guard let size = packSizes[pack.id] else {
       if condemned.contains(pack.id) { return .missing }
       throw StoreError(
-        .missing, "prune", subject: repository.place,
+        .missing, action, subject: repository.place,
         reason: "\(RepositoryLayout.pack(pack.id)), which the index names, does not exist",
         hint: "run 'sandboxctl repair packs' first: what is lost must be known before anything "
           + "is removed")

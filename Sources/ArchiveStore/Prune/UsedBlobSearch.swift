@@ -10,6 +10,8 @@ internal import SystemIO
 /// damage.
 struct UsedBlobSearch {
   private let repository: Repository
+  /// The work that needs the result, as the words after "cannot" in an error.
+  private let action: String
   private let threads: Int
   private let isStopping: @Sendable () -> Bool
   private let continuesPastDamage: Bool
@@ -36,12 +38,14 @@ struct UsedBlobSearch {
     var kind: BlobKind { level == nil ? .tree : .list }
   }
 
-  /// Prepares a search with `threads` threads. `isStopping` is called between frames.
+  /// Prepares a search with `threads` threads for the work that errors name as `action`.
+  /// `isStopping` is called between frames.
   init(
-    _ repository: Repository, _ index: PruneIndex, threads: Int, continuesPastDamage: Bool = false,
-    isStopping: @escaping @Sendable () -> Bool
+    _ repository: Repository, _ index: PruneIndex, for action: String, threads: Int,
+    continuesPastDamage: Bool = false, isStopping: @escaping @Sendable () -> Bool
   ) {
     (self.repository, self.index, self.threads) = (repository, index, threads)
+    self.action = action
     (self.continuesPastDamage, self.isStopping) = (continuesPastDamage, isStopping)
     used.extend(to: index.objects)
   }
@@ -84,8 +88,7 @@ struct UsedBlobSearch {
       }
       try reader.deliver(uses, of: kind, threads: threads, isStopping: isStopping) { sink }
       if isStopping() {
-        throw StoreError.interrupted(
-          "prune", repository.place, hint: "run it again to continue")
+        throw StoreError.interrupted(action, repository.place, hint: "run it again")
       }
       try sink.readMissed(reader)
     }
