@@ -66,7 +66,7 @@ struct PruneFixture {
   }
 
   func plan(_ request: PruneRequest = PruneRequest()) throws -> RepositoryPrune.Report {
-    try RepositoryPrune(repository, request).plan()
+    try RepositoryPrune(repository, request).plan(at: clock.now)
   }
 
   /// Returns the names of the files that cannot be read completely, with their snapshots.

@@ -75,6 +75,19 @@ import Testing
     #expect(try fixture.prune().waitingPacks == report.waitingPacks)
   }
 
+  /// A prune removes leases without a heartbeat for an hour, so a plan does not wait for them.
+  @Test func expiredLeasesDelayNothing() throws {
+    let (fixture, writer) = try condemned()
+    fixture.clock.advance(by: 3500)
+    #expect(try fixture.plan().waitingFor == [writer.lease.path.name])
+    fixture.clock.advance(by: 200)
+    let report = try fixture.plan()
+    #expect(report.removedPacks == 2 && report.waitingPacks == 0 && report.waitingFor.isEmpty)
+    #expect(try fixture.memory.list(RepositoryLayout.leases) == [writer.lease.path.name])
+    let done = try fixture.prune()
+    #expect(done.removedPacks == 2 && done.waitingFor.isEmpty)
+  }
+
   /// While a prune looks for used data, it counts directories, and then packs.
   @Test func markingShowsItsProgress() throws {
     let fixture = try PruneFixture.withUnusedPacks()

@@ -117,6 +117,9 @@ import Testing
     let alive = cli.directory.string + "/repo/leases/0123456789abcdef0123456789abcdef/alive"
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSinceNow: -3700)], ofItemAtPath: alive)
+    let dry = try cli.succeed("prune --dry-run --repo repo")
+    #expect(dry.contains("marked by an earlier prune") && !dry.contains("running"), "\(dry)")
+    #expect(try cli.names(in: "repo/leases").count == 1)
     #expect(try cli.succeed("prune --repo repo").contains(" freed\n"))
     #expect(try cli.names(in: "repo/leases").isEmpty)
     #expect(try cli.names(in: "repo/condemned").isEmpty)

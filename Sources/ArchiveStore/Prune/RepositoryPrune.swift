@@ -45,8 +45,7 @@ public struct RepositoryPrune {
     /// The new packs and their bytes.
     public internal(set) var newPacks = 0
     public internal(set) var newBytes: UInt64 = 0
-    /// The packs that a later prune removes, because other programs are using the repository. A prune
-    /// removes leases that have expired, which a plan counts.
+    /// The packs that a later prune removes, because other programs are using the repository.
     public internal(set) var waitingPacks = 0
     /// The leases of these programs.
     public internal(set) var waitingFor: [ByteString] = []
@@ -62,12 +61,16 @@ public struct RepositoryPrune {
     public internal(set) var isInterrupted = false
   }
 
-  /// Returns the plan without changing anything, as if some snapshots had been removed.
+  /// Returns the plan without changing anything, as if some snapshots had been removed. Leases that
+  /// have expired by the time `now` have no effect, since a prune removes them.
   ///
   /// - Throws: as `run`.
-  public func plan(without removed: Set<SnapshotID> = []) throws -> Report {
+  public func plan(
+    without removed: Set<SnapshotID> = [], at now: Timestamp = Host.now()
+  ) throws -> Report {
     try requireKnown([repository.settings.features.read])
     var needs = try needs(isStopping, without: removed)
+    needs.ignoreExpiredLeases(at: now)
     try requireSnapshots(needs)
     var report = Report()
     report.takeCondemned(in: &needs)

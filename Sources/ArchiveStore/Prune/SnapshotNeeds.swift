@@ -21,7 +21,7 @@ struct SnapshotNeeds {
   private var trees: Set<TreeReference> = []
   var search: UsedBlobSearch
   /// The leases that were held after the packs and before the index was listed.
-  let leases: [LeaseStatus]
+  private(set) var leases: [LeaseStatus]
   /// The number of snapshots.
   private(set) var snapshots = 0
 
@@ -76,6 +76,11 @@ struct SnapshotNeeds {
     }
     trees.formUnion(added)
     snapshots = heads.count
+  }
+
+  /// Ignores the leases that have expired.
+  mutating func ignoreExpiredLeases(at now: Timestamp) {
+    leases.removeAll { $0.isExpired(at: now) }
   }
 
   /// Adds the needs of the snapshots that counted as removed.

@@ -17,6 +17,11 @@ public struct LeaseStatus: Sendable, Hashable {
   /// The ids of the condemned objects that the program has seen.
   let seen: Set<Digest>
 
+  /// Whether the program wrote no heartbeat for an hour. A prune decides by the storage's clock.
+  func isExpired(at now: Timestamp) -> Bool {
+    heartbeat.map { now.since($0) > Lease.patience } ?? false
+  }
+
   private static let seenPrefix = "seen-"
 
   /// Returns the leases of a repository, ordered by name. A lease that is removed meanwhile may be
