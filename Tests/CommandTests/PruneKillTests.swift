@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `forget`, `prune` and the repairs of packs and snapshots, killed at calls that change the
-/// repository: every remaining snapshot is restored completely, and the next run completes the work.
+/// `forget`, `prune` and the repairs, killed at calls that change the repository: every remaining
+/// snapshot is restored completely, and the next run completes the work.
 ///
 /// The calls are those of one complete run, and the kills are spread evenly over them. `make test`
 /// has a few kills of each kind, `make test-all` at least twenty.
@@ -19,6 +19,7 @@ import Testing
     case forgetAndPrune = "forget --keep-last 1 --prune --quiet"
     case repairPacks = "repair packs --quiet"
     case repairSnapshots = "repair snapshots --forget --quiet"
+    case repairIndex = "repair index --quiet"
 
     /// The number of snapshots that a complete run leaves.
     var remaining: Int {
@@ -29,12 +30,12 @@ import Testing
       }
     }
 
-    var isRepair: Bool { self == .repairPacks || self == .repairSnapshots }
+    var isRepair: Bool { [.repairPacks, .repairSnapshots, .repairIndex].contains(self) }
   }
 
   /// Makes three snapshots, each of which has files of its own; for a prune also data that no
-  /// snapshot needs, and for a repair a pack with a damaged file.
-  private static func prepare(_ work: Work) throws -> CommandLine {
+  /// snapshot needs, and for a repair a pack with a damaged file, or a damaged index.
+  static func prepare(_ work: Work) throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(11)
     _ = try cli.succeed("init repo --plain --no-default")
@@ -48,8 +49,12 @@ import Testing
     let oldest = try #require(try cli.snapshots().first)
     try FileManager.default.removeItem(
       atPath: cli.directory.string + "/repo/snapshots/\(oldest).json")
-    if work.isRepair { try damage(cli) }
-    if work == .repairSnapshots {
+    switch work {
+    case .forget, .prune, .forgetAndPrune: break
+    case .repairIndex: try damageIndex(cli)
+    case .repairPacks: try damage(cli)
+    case .repairSnapshots:
+      try damage(cli)
       #expect(try cli.run("repair packs --repo repo --quiet").code == 13)
     }
     for name in ["repo", "home"] { try cli.copy(name, to: "pristine/\(name)") }
@@ -70,6 +75,17 @@ import Testing
     #expect(try cli.run("check --read-data --repo repo --quiet").code == 13)
   }
 
+  /// Removes an index object, and damages another.
+  private static func damageIndex(_ cli: CommandLine) throws {
+    let names = try cli.names(in: "repo/index").sorted()
+    try #require(names.count > 1)
+    let paths = names.map { "\(cli.directory.string)/repo/index/\($0)" }
+    try FileManager.default.removeItem(atPath: paths[0])
+    var bytes = try #require(FileManager.default.contents(atPath: paths[1]))
+    bytes[bytes.count / 2] ^= 0xff
+    try bytes.write(to: URL(fileURLWithPath: paths[1]))
+  }
+
   private static func beginAgain(_ cli: CommandLine) throws {
     for name in ["repo", "home"] {
       try cli.directory.directory.removeTree(ByteString(name))
@@ -78,10 +94,12 @@ import Testing
   }
 
   /// Returns what each snapshot restores: its entries, and whether all were restored.
-  private static func restored(_ cli: CommandLine) throws -> [String: [ByteString: TreeRecord]] {
+  static func restored(
+    _ cli: CommandLine, from repository: String = "repo"
+  ) throws -> [String: [ByteString: TreeRecord]] {
     var restored: [String: [ByteString: TreeRecord]] = [:]
-    for id in try cli.snapshots() {
-      let outcome = try cli.run("restore \(id):folders/tree --to back --repo repo --quiet")
+    for id in try cli.snapshots(repository) {
+      let outcome = try cli.run("restore \(id):folders/tree --to back --repo \(repository) --quiet")
       #expect([0, 13].contains(outcome.code), "\(id): \(outcome.errors)")
       restored[id] = try cli.records("back").filter { $0.value.kind != .directory }
       try cli.directory.directory.removeTree("back")
