@@ -49,13 +49,20 @@ extension FrameDecoder {
       var lastUse: Int
     }
 
-    private let capacity: Int
+    /// The maximum size of all frames in bytes.
+    private(set) var capacity: Int
+    /// The number of frames from which several are removed at once, because finding the oldest looks
+    /// at all.
+    private static let manyFrames = 64
     private var frames: [Key: Held] = [:]
     private var size = 0
     private var uses = 0
 
     /// Creates a cache of at most `capacity` bytes, which always keeps the newest frame.
     init(capacity: Int) { self.capacity = capacity }
+
+    /// Whether nothing is held.
+    var isEmpty: Bool { frames.isEmpty }
 
     mutating func frame(_ key: Key) -> [UInt8]? {
       guard let held = frames[key] else { return nil }
@@ -70,11 +77,22 @@ extension FrameDecoder {
         size -= before.bytes.count
       }
       size += bytes.count
-      while size > capacity, frames.count > 1,
-        let oldest = frames.min(by: { $0.value.lastUse < $1.value.lastUse })
-      {
-        size -= oldest.value.bytes.count
-        frames[oldest.key] = nil
+      removeOldest()
+    }
+
+    /// Changes the capacity in bytes.
+    mutating func setCapacity(_ capacity: Int) {
+      self.capacity = capacity
+      removeOldest()
+    }
+
+    private mutating func removeOldest() {
+      guard size > capacity, frames.count > 1 else { return }
+      let most = frames.count > Self.manyFrames ? capacity / 4 * 3 : capacity
+      for (key, held) in frames.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
+        if size <= most || frames.count == 1 { return }
+        size -= held.bytes.count
+        frames[key] = nil
       }
     }
   }

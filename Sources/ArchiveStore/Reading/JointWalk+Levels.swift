@@ -17,12 +17,15 @@ extension JointWalk {
     private(set) var separate: [Int]
     /// The name taken last.
     private var last: ByteString?
+    /// The trees of all directories in ascending order, if there are several directories.
+    private let trees: [Int]
 
     /// - Parameter alike: the number of trees if content that all share is skipped, otherwise 0.
     init(path: ByteString, directories: [Directory], alike: Int) {
       self.path = path
       self.directories = directories
       self.alike = alike
+      trees = directories.count > 1 ? directories.flatMap(\.trees).sorted() : []
       separate = Array(directories.indices)
     }
 
@@ -39,10 +42,10 @@ extension JointWalk {
     /// Opens a directory. Of several, those of one page are merged and released, unless pages are
     /// compared.
     mutating func open(_ number: Int, _ reader: RepositoryReader) throws(StoreError) {
-      try directories[number].open(reader)
-      guard alike == 0, directories.count > 1, let page = directories[number].takeOnlyPage()
-      else { return }
-      merged.add(page.entries, size: page.size, of: number)
+      guard alike == 0, directories.count > 1 else { return try directories[number].open(reader) }
+      if let page = try directories[number].openUnlessOnePage(reader) {
+        try merged.add(page, of: number)
+      }
     }
 
     /// Prepares the merged directories for reading after all directories were opened.
@@ -104,7 +107,7 @@ extension JointWalk {
           found.unknown += directories[number].trees
         }
       }
-      found.finish(directories)
+      found.finish(directories, all: trees)
       return found
     }
 
@@ -214,12 +217,16 @@ extension JointWalk {
     /// Shares the page of another directory, which counts its size.
     mutating func hold(_ other: Directory) { held = other.held.map { ($0.entries, 0) } }
 
-    /// Returns the entries and the encoded size of a directory of one page, and releases it; nil for
-    /// another directory.
-    mutating func takeOnlyPage() -> (entries: [TreeEntry], size: Int)? {
-      guard let opened = directory, case .page(let entries) = opened.blob else { return nil }
-      directory = nil
-      return (entries, opened.size)
+    /// Opens the directory like `open(_:)`, but returns the only page of one without a table, which is
+    /// not held.
+    mutating func openUnlessOnePage(
+      _ reader: RepositoryReader
+    ) throws(StoreError) -> RepositoryReader.TreeBytes? {
+      guard directory == nil, !isDamaged else { return nil }
+      let bytes = try reader.treeBytes(tree)
+      guard bytes.isTable else { return bytes }
+      directory = try bytes.directory()
+      return nil
     }
 
     /// Reads the next page, or skips it if it is damaged.

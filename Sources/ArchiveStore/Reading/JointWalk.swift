@@ -15,6 +15,7 @@ public struct JointWalk {
     budget: Int = TreeWalk.budget
   ) {
     self.reader = reader
+    if trees.count > 2 { reader.holdMoreTrees() }
     alike = differencesOnly ? trees.count : 0
     let directories = Directory.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
     let isAlike = directories.first?.trees.count == alike

@@ -25,7 +25,7 @@ extension RepositoryReader {
   }
 
   /// Returns the entry at a path of names separated by slashes, or nil if there is none. Of each
-  /// directory only the page that would hold the name is read.
+  /// directory only the page that would hold the name is read, and only that entry is decoded.
   public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
     var tree = tree
     var found: TreeEntry?
@@ -43,9 +43,45 @@ extension RepositoryReader {
   private func entry(
     named name: ByteString, in tree: TreeReference
   ) throws(StoreError) -> TreeEntry? {
-    let directory = try openDirectory(tree)
-    guard let number = directory.page(for: name) else { return nil }
-    return try page(number, of: directory).entries.first { $0.name == name }
+    var page = try treeBytes(tree)
+    if page.isTable {
+      let directory = try page.directory()
+      guard let number = directory.page(for: name), case .table(let pages) = directory.blob else {
+        return nil
+      }
+      page = try treeBytes(TreeReference(pages[number].digest))
+    }
+    return try page.entry(named: name)
+  }
+
+  /// The verified bytes of a tree blob.
+  struct TreeBytes {
+    let tree: TreeReference
+    /// A decoded frame, and the range of the blob in it.
+    let frame: [UInt8]
+    let range: Range<Int>
+
+    /// The name of the blob in messages.
+    var object: String { "\(BlobID(kind: .tree, digest: tree.digest))" }
+
+    var isTable: Bool { TreeCoding.isTable(frame, range) }
+
+    /// Decodes the blob.
+    func directory() throws(StoreError) -> OpenDirectory {
+      let blob = try TreeCoding.decode(frame, range: range, object: object)
+      return OpenDirectory(reference: tree, blob: blob, size: range.count)
+    }
+
+    /// Returns the entry of a name on this page, or nil if there is none.
+    func entry(named name: ByteString) throws(StoreError) -> TreeEntry? {
+      try TreeCoding.entry(named: name, in: frame, range: range, object: object)
+    }
+  }
+
+  /// Reads and verifies a tree blob.
+  func treeBytes(_ tree: TreeReference) throws(StoreError) -> TreeBytes {
+    let (frame, range) = try find(BlobID(kind: .tree, digest: tree.digest))
+    return TreeBytes(tree: tree, frame: frame, range: range)
   }
 
   /// A directory whose blob was read: the entries of its only page, or the table of its pages.
@@ -82,10 +118,7 @@ extension RepositoryReader {
   }
 
   func openDirectory(_ tree: TreeReference) throws(StoreError) -> OpenDirectory {
-    let id = BlobID(kind: .tree, digest: tree.digest)
-    let (frame, range) = try find(id)
-    let blob = try TreeCoding.decode(frame, range: range, object: "\(id)")
-    return OpenDirectory(reference: tree, blob: blob, size: range.count)
+    try treeBytes(tree).directory()
   }
 
   /// Returns the entries of a page and its size in bytes. Checks that the entries lie after the

@@ -11,8 +11,11 @@ public import SystemIO
 public final class RepositoryReader {
   public let repository: Repository
   var index: ReaderIndex
-  private var dataFrames = FrameDecoder.Cache(capacity: 32 << 20)
-  private var treeFrames = FrameDecoder.Cache(capacity: 16 << 20)
+  private var dataFrames = FrameDecoder.Cache(capacity: RepositoryReader.dataCapacity)
+  private var treeFrames = FrameDecoder.Cache(capacity: RepositoryReader.treeCapacity)
+  /// The usual capacities for frames of data, and of trees and lists, in bytes.
+  private static let dataCapacity = 32 << 20
+  private static let treeCapacity = 16 << 20
   private var decoder: FrameDecoder
   /// Frames that cannot be read, with the reason.
   private var lostFrames: [FrameDecoder.Cache.Key: StoreError] = [:]
@@ -46,9 +49,10 @@ public final class RepositoryReader {
   /// Tries all locations in the index, then those in packs that no index object names.
   func find(_ blob: BlobID) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
     var failure: StoreError?
-    var tried: Set<IndexSet.Found> = []
+    var tried: [IndexSet.Found] = []
     repeat {
-      for place in index.places(blob) where tried.insert(place).inserted {
+      for place in index.places(blob) where !tried.contains(place) {
+        tried.append(place)
         do throws(StoreError) {
           let found = try read(blob, at: place)
           index.noteUse(of: CollectionOfOne(place.pack))
@@ -100,8 +104,21 @@ public final class RepositoryReader {
       throw error
     }
     decodedFrames += 1
-    if kind == .data { dataFrames.insert(frame, key) } else { treeFrames.insert(frame, key) }
+    if kind == .data {
+      // The memory is for data from now on.
+      if treeFrames.capacity > Self.treeCapacity { treeFrames.setCapacity(Self.treeCapacity) }
+      dataFrames.insert(frame, key)
+    } else {
+      treeFrames.insert(frame, key)
+    }
     return frame
+  }
+
+  /// Uses the memory of both caches for trees until data is read. A walk of the trees of many
+  /// snapshots finds the versions of one directory after another in the frames of all runs, and so
+  /// returns to each frame for each directory that changed in its run.
+  func holdMoreTrees() {
+    if dataFrames.isEmpty { treeFrames.setCapacity(Self.dataCapacity + Self.treeCapacity) }
   }
 }
 

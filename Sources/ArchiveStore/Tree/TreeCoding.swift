@@ -119,23 +119,31 @@ extension TreeCoding {
     return blob
   }
 
-  private static func entries(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreeEntry] {
+  /// Opens the array of the entries of a page and returns their number.
+  private static func beginEntries(_ decoder: inout CBORDecoder) throws(CodecError) -> Int {
     let count = try decoder.beginArray()
     guard (1...maximumEntries).contains(count) else {
       throw ContentCoding.fault("a page of \(count) entries")
     }
+    return count
+  }
+
+  private static func entries(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreeEntry] {
+    let count = try beginEntries(&decoder)
     var entries: [TreeEntry] = []
     entries.reserveCapacity(count)
     while try decoder.nextElement() {
       let entry = try TreeEntryCoding.decode(&decoder)
-      if let last = entries.last?.name, !(last < entry.name) {
-        throw ContentCoding.fault(
-          last == entry.name
-            ? "the name '\(last)' is a duplicate" : "the name '\(entry.name)' is out of order")
-      }
+      if let last = entries.last?.name { try requireOrder(last, entry.name) }
       entries.append(entry)
     }
     return entries
+  }
+
+  static func requireOrder(_ last: ByteString, _ name: ByteString) throws(CodecError) {
+    if last < name { return }
+    throw ContentCoding.fault(
+      last == name ? "the name '\(last)' is a duplicate" : "the name '\(name)' is out of order")
   }
 
   private static func table(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreeBlob.Page] {
@@ -157,5 +165,54 @@ extension TreeCoding {
       pages.append(TreeBlob.Page(last: last, digest: digest))
     }
     return pages
+  }
+}
+
+// MARK: - Single entries
+
+extension TreeCoding {
+  /// Whether the bytes of a tree blob begin like a table of pages.
+  static func isTable(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    range.count > 2 && bytes[range.lowerBound] == 0xA1
+      && bytes[range.lowerBound + 1] == UInt8(Key.pages)
+  }
+
+  /// Opens a page and its array of entries. Returns their number, or 0 for an empty page.
+  static func beginPage(_ decoder: inout CBORDecoder) throws(CodecError) -> Int {
+    try decoder.beginMap()
+    guard let key = try decoder.nextKey() else { return 0 }
+    guard key == Key.entries else {
+      throw ContentCoding.fault("a tree has the unexpected key \(key)")
+    }
+    return try beginEntries(&decoder)
+  }
+
+  /// Checks that nothing follows the entries of a page.
+  static func finishPage(_ decoder: inout CBORDecoder) throws(CodecError) {
+    if let key = try decoder.nextKey() {
+      throw ContentCoding.fault("a tree has the unexpected key \(key)")
+    }
+    try decoder.finish()
+  }
+
+  /// Returns the entry of a name on a page, or nil if there is none. Of the entries before it only
+  /// the names are decoded, and those after it are not read.
+  static func entry(
+    named name: ByteString, in bytes: [UInt8], range: Range<Int>, object: @autoclosure () -> String
+  ) throws(StoreError) -> TreeEntry? {
+    try StoreError.wrap(coding: object()) { () throws(CodecError) in
+      var decoder = CBORDecoder(bytes, range: range)
+      guard try beginPage(&decoder) > 0 else { return nil }
+      while try decoder.nextElement() {
+        let item = try decoder.skip()
+        let found = try TreeEntryCoding.name(of: bytes, item)
+        let order = name.withSpan { bytes.span.extracting(found).order($0) }
+        if order > 0 { return nil }
+        if order < 0 { continue }
+        var entry = CBORDecoder(bytes, range: item)
+        return try TreeEntryCoding.decode(&entry)
+      }
+      return nil
+    }
   }
 }

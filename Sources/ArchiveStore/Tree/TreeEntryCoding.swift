@@ -140,6 +140,16 @@ extension TreeEntryCoding {
     return entry
   }
 
+  /// Returns the range of the name in an encoded entry, which is its first field.
+  static func name(of bytes: [UInt8], _ entry: Range<Int>) throws(CodecError) -> Range<Int> {
+    var decoder = CBORDecoder(bytes, range: entry)
+    try decoder.beginMap()
+    guard try decoder.nextKey() == Key.name else {
+      throw ContentCoding.fault("an entry without a name")
+    }
+    return try decoder.byteRange(limit: 255)
+  }
+
   /// The decoded fields of an entry; nil for fields with their default.
   private struct Fields {
     typealias Key = TreeEntryCoding.Key

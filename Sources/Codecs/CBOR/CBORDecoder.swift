@@ -170,13 +170,20 @@ extension CBORDecoder {
     return text
   }
 
-  /// Skips the next item of any kind, validating it.
-  public mutating func skip() throws(CodecError) { _ = try itemRange() }
-
   /// Reads the next item of any kind, validating it, and returns its encoded bytes.
-  public mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
+  public mutating func item() throws(CodecError) -> [UInt8] { Array(source[try skip()]) }
 
-  private mutating func itemRange() throws(CodecError) -> Range<Int> {
+  /// Skips the next item without reading it. The caller knows that it is valid and has this number
+  /// of bytes, for example because an equal one was read before.
+  public mutating func skip(byteCount: Int) {
+    precondition(byteCount > 0 && byteCount <= end - position, "the item exceeds the bytes")
+    willRead()
+    position += byteCount
+  }
+
+  /// Skips the next item of any kind, validating it, and returns its range in the decoder's bytes.
+  @discardableResult
+  public mutating func skip() throws(CodecError) -> Range<Int> {
     let begin = position
     switch try kind() {
     case .unsigned: _ = try unsigned()
@@ -189,10 +196,10 @@ extension CBORDecoder {
     case .null: _ = try null()
     case .array:
       try beginArray()
-      while try nextElement() { _ = try itemRange() }
+      while try nextElement() { try skip() }
     case .map:
       try beginMap()
-      while try nextKey() != nil { _ = try itemRange() }
+      while try nextKey() != nil { try skip() }
     }
     return begin..<position
   }
