@@ -172,6 +172,25 @@ import Testing
     #expect(last.heads == all.heads.filter { $0.scope != .device })
   }
 
+  /// Heads that are copied from the file are the same as newly encoded ones, also after snapshots
+  /// were added and removed.
+  @Test func keptHeadsAreCopiedFromTheFile() throws {
+    for round in 0..<12 {
+      for number in 1...20 { try put(make(UInt64(round * 20 + number))) }
+      let all = try repository.heads(cache: cache).heads
+      let content = cache.load()
+      #expect(content.records.values.allSatisfy { $0.offset != nil })
+      var encoded = content
+      for id in content.records.keys { encoded.records[id]?.offset = nil }
+      #expect(content.encode() == encoded.encode())
+      #expect(
+        try SnapshotHeadCache.Content(decoding: content.encode()).records == content.records)
+      for head in all where head.sequence % 5 == UInt64(round % 5) {
+        try memory.remove(RepositoryLayout.snapshot(head.id))
+      }
+    }
+  }
+
   @Test func directoryWritableByOthersIsNotUsed() throws {
     try put(make(1))
     _ = try repository.heads(cache: cache)

@@ -85,6 +85,44 @@ import Testing
     #expect(events.count { $0.hasPrefix("load snapshots/") } == 21 && events.count == 22)
   }
 
+  /// With cached heads, the cost of a run's history does not grow with the snapshots: the session's
+  /// listing is used, only the last snapshot is read, and no status is asked for. A snapshot without
+  /// a cached head is read and cached, and removed ones are forgotten.
+  @Test func runReadsOnlyTheLastOfManySnapshots() throws {
+    let directory = TemporaryDirectory()
+    let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
+    var ids: [SnapshotID] = []
+    for number in 1...300 {
+      ids.append(try put(make(number % 3, UInt64(number), seconds: 1_793_000_000 + Int64(number))))
+    }
+    _ = try repository.heads(cache: cache)
+    let watched = WatchedStorage(memory)
+    let opened = try Repository.open(watched)
+    let history = { () throws -> (sequence: UInt64, events: [String]) in
+      let session = try opened.beginWriting()
+      defer { session.abandon() }
+      watched.state.withLock { $0.events = [] }
+      let found = try session.history(of: sources[0], scope: .device, cache: cache)
+      let events = watched.state.withLock(\.events)
+      #expect(found.last?.snapshot.sequence == found.sequence)
+      return (found.sequence, events)
+    }
+    let last = "load snapshots/\(ids[299].hex).json"
+    let first = try history()
+    #expect(first.sequence == 300 && first.events == [last])
+    let new = try put(make(0, 301, seconds: 1_793_000_301))
+    try memory.remove(RepositoryLayout.snapshot(ids[0]))
+    let load = "load snapshots/\(new.hex).json"
+    #expect(try history().events.filter { $0.hasPrefix("load") } == [load, load])
+    let third = try history()
+    #expect(third.sequence == 301 && third.events == [load])
+    #expect(Set(cache.load().records.keys) == Set(ids.dropFirst() + [new]))
+    // The next list reads nothing either.
+    watched.state.withLock { $0.events = [] }
+    #expect(try opened.heads(cache: cache).heads.count == 300)
+    #expect(!watched.state.withLock(\.events).contains { $0.hasPrefix("load") })
+  }
+
   /// A snapshot that no reader would accept is refused before it is stored.
   @Test func invalidSnapshotIsNotStored() throws {
     var deep: JSON = 1

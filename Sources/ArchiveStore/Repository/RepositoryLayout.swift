@@ -56,7 +56,8 @@ enum RepositoryLayout {
 
   /// Returns the id in an object's file name, or nil if the name is not of that kind.
   static func id(_ name: ByteString, suffix: String) -> Digest? {
-    guard let text = name.utf8, text.hasSuffix(suffix) else { return nil }
-    return Digest(hex: text.dropLast(suffix.count))
+    let digits = 2 * Digest.byteCount
+    guard name.count == digits + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
+    return name.withSpan { Digest(digits: $0.extracting(0..<digits)) }
   }
 }

@@ -13,6 +13,8 @@ public struct SnapshotHeadCache: Sendable {
   struct Record: Hashable {
     let head: SnapshotHead
     let status: ObjectStatus
+    /// The offset of the record in the file that it was read from, or nil if it is not in the file.
+    var offset: Int?
   }
 
   private let file: CacheFile

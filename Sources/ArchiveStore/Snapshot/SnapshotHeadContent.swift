@@ -9,13 +9,15 @@ extension SnapshotHeadCache {
   /// little, however many snapshots there are.
   struct Content {
     var records: [SnapshotID: Record] = [:]
-    /// The common members of the file that was read, which are stored again without encoding them.
+    /// The file that was read, of which the common members and the heads that remain are stored again
+    /// without encoding them.
     private var stored = Stored()
     /// Equal common members of heads that were read from snapshots.
     private var found: Set<SnapshotHead.Common> = []
 
-    /// The common members in the form of the file.
+    /// The file that was read.
     private struct Stored {
+      var bytes: [UInt8] = []
       /// JSON, one value each.
       var lines: [[UInt8]] = []
       var commons: [(object: SnapshotHead.Common, lines: Lines)] = []
@@ -55,15 +57,22 @@ extension SnapshotHeadCache.Content {
   func encode() -> [UInt8] {
     var table = Table(stored.lines.count)
     let used = Set(records.values.map { ObjectIdentifier($0.head.common) })
-    // Lines that are no longer needed are dropped when they are half of all.
-    if used.count * 2 >= stored.commons.count {
+    // Lines that are no longer needed are dropped when they are half of all. Until then their
+    // numbers do not change, and neither do the heads of the file.
+    let keepsNumbers = used.count * 2 >= stored.commons.count
+    if keepsNumbers {
       table.lines = stored.lines
       for (object, lines) in stored.commons { table.add(object, lines) }
     }
     var heads: [UInt8] = []
     heads.reserveCapacity(records.count * Self.headSize)
-    for record in records.values.sorted(by: { $0.head.id < $1.head.id }) {
-      Self.append(record, to: &heads, &table)
+    for id in records.keys.sorted() {
+      guard let record = records[id] else { continue }
+      if keepsNumbers, let offset = record.offset {
+        heads += stored.bytes[offset..<(offset + Self.headSize)]
+      } else {
+        Self.append(record, to: &heads, &table)
+      }
     }
     var bytes = Self.magic
     bytes.reserveCapacity(heads.count + table.lines.reduce(4096) { $0 + $1.count + 4 })
@@ -181,10 +190,13 @@ extension SnapshotHeadCache.Content {
     }
     records.reserveCapacity(counts.2)
     for _ in 0..<counts.2 {
-      let record = try record(&reader, &parts)
+      let offset = reader.at
+      var record = try record(&reader, &parts)
+      record.offset = offset
       records[record.head.id] = record
     }
     guard reader.at == end else { throw Self.damage }
+    stored.bytes = bytes
   }
 
   private func record(

@@ -79,22 +79,38 @@ extension Repository {
   /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
   /// snapshot does not affect the others.
   public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
-    let known = cache?.load() ?? SnapshotHeadCache.Content()
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
+    let found = try heads(
+      of: RepositoryListing.snapshots(storage), cache: cache, statuses: statuses)
+    return SnapshotHeads(found.heads, damaged: found.damaged)
+  }
+
+  /// Returns the heads of snapshots in any order, and the errors of damaged ones.
+  ///
+  /// - Parameter statuses: the sizes and times of the snapshots, with which cached heads must agree;
+  ///   nil to use cached heads without a look at the snapshots.
+  func heads(
+    of ids: some Sequence<SnapshotID>, cache: SnapshotHeadCache?,
+    statuses: [SnapshotID: ObjectStatus]?
+  ) throws(StoreError) -> (heads: [SnapshotHead], damaged: [StoreError]) {
+    let known = cache?.load() ?? SnapshotHeadCache.Content()
     var current = SnapshotHeadCache.Content(sharing: known)
     var heads: [SnapshotHead] = []
     var damaged: [StoreError] = []
     var isChanged = false
-    for id in try RepositoryListing.snapshots(storage) {
-      let status = statuses[id]
+    for id in ids {
+      if let record = known.records[id], statuses == nil || record.status == statuses?[id] {
+        heads.append(record.head)
+        current.records[id] = record
+        continue
+      }
       do throws(StoreError) {
-        var head: SnapshotHead
-        if let record = known.records[id], record.status == status {
-          head = record.head
-        } else {
-          head = current.interned(try self.head(id))
-          isChanged = true
+        var status = statuses?[id]
+        if statuses == nil, cache != nil {
+          status = try storage.status(RepositoryLayout.snapshot(id))
         }
+        let head = current.interned(try self.head(id))
+        isChanged = true
         heads.append(head)
         if let status { current.records[id] = SnapshotHeadCache.Record(head: head, status: status) }
       } catch {
@@ -103,7 +119,7 @@ extension Repository {
       }
     }
     if isChanged || current.records.count != known.records.count { cache?.save(current) }
-    return SnapshotHeads(heads, damaged: damaged)
+    return (heads, damaged)
   }
 
   private func head(_ id: SnapshotID) throws(StoreError) -> SnapshotHead {

@@ -150,10 +150,18 @@ extension StoredSnapshot: SnapshotListing.Dated {
 extension Repository {
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
   /// another, and only one is kept in memory. Unreadable snapshots are skipped.
+  ///
+  /// Cached heads are used without a look at their snapshots: the last one is read completely, and
+  /// of the others only the sequence is used. So the cost hardly grows with the snapshots.
+  ///
+  /// - Parameter ids: the snapshots to search, or nil to list them.
   public func history(
-    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
+    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil, in ids: Set<SnapshotID>? = nil
   ) throws(StoreError) -> SourceHistory {
-    let heads = try heads(cache: cache).heads.filter { $0.source == source }
+    let listed: Set<SnapshotID>
+    if let ids { listed = ids } else { listed = Set(try RepositoryListing.snapshots(storage)) }
+    let found = try heads(of: listed, cache: cache, statuses: nil)
+    let heads = found.heads.filter { $0.source == source }.sortedByAge()
     let sequence = heads.map(\.sequence).max() ?? 0
     for head in heads.reversed() where head.scope == scope {
       if let stored = try? snapshot(head.id) {

@@ -107,6 +107,14 @@ public final class WritingSession: Sendable {
   /// Whether a snapshot existed when the session listed the repository under its lease.
   public func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
 
+  /// Returns the earlier runs of a source among the snapshots that existed when the session listed
+  /// the repository under its lease.
+  public func history(
+    of source: Digest, scope: Scope, cache: SnapshotHeadCache?
+  ) throws(StoreError) -> Repository.SourceHistory {
+    try repository.history(of: source, scope: scope, cache: cache, in: snapshots)
+  }
+
   /// The statistics of the run so far.
   public var statistics: Statistics {
     var statistics = known.statistics

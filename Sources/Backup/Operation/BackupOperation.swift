@@ -45,7 +45,7 @@ package struct BackupOperation {
       workers: request.workers,
       cache: request.index ?? request.cache.map { repository.indexCache(in: $0) })
     do {
-      let earlier = try earlier()
+      let earlier = try earlier(session)
       let (last, run) = try readAll(into: session, state: state, earlier: earlier)
       var report = BackupReport()
       report.remarks = state.remarks
@@ -166,8 +166,8 @@ package struct BackupOperation {
   }
 
   /// Returns the source's last snapshot of the same scope and its greatest sequence number.
-  private func earlier() throws(StoreError) -> EarlierSnapshot {
-    let history = try repository.history(
+  private func earlier(_ session: WritingSession) throws(StoreError) -> EarlierSnapshot {
+    let history = try session.history(
       of: source, scope: request.scope, cache: request.cache.map { repository.headCache(in: $0) })
     return EarlierSnapshot(stored: history.last, sequence: history.sequence)
   }

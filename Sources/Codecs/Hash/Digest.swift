@@ -96,6 +96,16 @@ extension Digest: CustomStringConvertible, LosslessStringConvertible {
     self = digest
   }
 
+  /// Creates a digest from the bytes of 64 lowercase hexadecimal digits; nil for any other bytes.
+  /// Listings have thousands of names, so nothing is allocated.
+  public init?(digits: Span<UInt8>) {
+    guard digits.count == 2 * Self.byteCount, let word0 = Hex.word(digits, 0),
+      let word1 = Hex.word(digits, 16), let word2 = Hex.word(digits, 32),
+      let word3 = Hex.word(digits, 48)
+    else { return nil }
+    self.init(word0: word0, word1: word1, word2: word2, word3: word3)
+  }
+
   /// The 64 lowercase hexadecimal digits, as printed by `b2sum -l 256`.
   public var hex: String { Hex.encode(bytes) }
 
@@ -130,6 +140,16 @@ public enum Hex {
       }
     }
     return high == nil ? bytes : nil
+  }
+
+  /// Returns the number that 16 digits stand for, or nil for other bytes.
+  fileprivate static func word(_ digits: Span<UInt8>, _ start: Int) -> UInt64? {
+    var word: UInt64 = 0
+    for index in start..<(start + 16) {
+      guard let value = value(digits[index]) else { return nil }
+      word = word << 4 | UInt64(value)
+    }
+    return word
   }
 
   private static func digit(_ value: UInt8) -> UInt8 {
