@@ -144,6 +144,56 @@ import Testing
     fixture.snapshots = []
   }
 
+  /// In a repository that some program always writes to, packs of interrupted runs are removed as
+  /// well: those from before all running programs. The packs of these stay.
+  @Test func packsFromBeforeAllWritersAreRemovedBesideThem() throws {
+    var fixture = try fixture()
+    let left = try leavePack(of: PruneFixture.files(50..<60), in: fixture)
+    fixture.clock.advance(by: 10)
+    let first = try fixture.repository.beginWriting()
+    fixture.clock.advance(by: 10)
+    let files = PruneFixture.files(70..<80)
+    let tree = try store(files, first)
+    let pack = try #require(first.lanes.all[0].takeOpen())
+    try first.packs.close(pack)
+    // The pack is condemned and waits for the writer, which may rely on it.
+    let marked = try fixture.prune()
+    #expect(marked.plan.packs(.remove).map(\.id) == [left] && marked.waitingPacks == 1)
+    #expect(try fixture.packs().contains(left))
+    let second = try fixture.repository.beginWriting()
+    let stored = try first.finish(fixture.repository.makeSnapshot(tree, sequence: 9))
+    fixture.snapshots.append((stored, files))
+    #expect(try fixture.prune().removedPacks == 1)
+    #expect(try !fixture.packs().contains(left))
+    second.abandon()
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  /// A program that does not say when it began may have written any pack.
+  @Test func packsStayBesideAWriterOfUnknownAge() throws {
+    let fixture = try fixture()
+    let left = try leavePack(of: PruneFixture.files(50..<60), in: fixture)
+    fixture.clock.advance(by: 10)
+    let session = try fixture.repository.beginWriting()
+    try fixture.memory.remove(session.lease.path.appending(LeaseStatus.Owner.sign))
+    #expect(try fixture.prune().plan.packs(.remove).isEmpty)
+    #expect(try fixture.packs().contains(left))
+    session.abandon()
+  }
+
+  /// Leaves a pack of a run that is killed before it writes its index.
+  private func leavePack(
+    of files: [(name: String, bytes: [UInt8])], in fixture: PruneFixture
+  ) throws -> Digest {
+    let before = try fixture.packs()
+    let session = try fixture.repository.beginWriting()
+    _ = try store(files, session)
+    let pack = try #require(session.lanes.all[0].takeOpen())
+    try session.packs.close(pack)
+    session.abandon()
+    return try #require(fixture.packs().subtracting(before).first)
+  }
+
   /// A reader with a lease finds every pack that it relies on until it ends.
   @Test func packsStayWhileAReaderHasALease() throws {
     var fixture = try fixture()

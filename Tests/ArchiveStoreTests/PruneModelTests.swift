@@ -8,10 +8,14 @@ import Testing
   @Test func noCommittedSnapshotLacksABlob() {
     let models =
       Sampling.isWhole
-      ? [PruneModel(), PruneModel(hasReader: false, hasDamage: true)]
+      ? [
+        PruneModel(), PruneModel(hasReader: false, hasDamage: true),
+        PruneModel(hasReader: false, condemnsUnindexed: true),
+      ]
       : [
         PruneModel(hasReader: false), PruneModel(writers: 1),
         PruneModel(writers: 1, hasReader: false, hasDamage: true),
+        PruneModel(writers: 1, hasReader: false, condemnsUnindexed: true),
       ]
     for model in models {
       let result = model.explore()
@@ -22,6 +26,8 @@ import Testing
       #expect((result.read > 0) == model.hasReader)
       #expect((result.mended > 0) == model.hasDamage)
       #expect((result.takenOver > 0) == model.hasDamage)
+      #expect((result.condemnedEarly > 0) == model.condemnsUnindexed)
+      #expect((result.removedUnindexed > 0) == model.condemnsUnindexed)
     }
   }
 

@@ -165,6 +165,7 @@ extension PruneModel {
           if gone >> 2 == 1 { state.removal.hasLeft = false }
           if state.damage == .damaged { state.mend() }
           (state.prune.isNeeded, state.prune.hasLease) = (state.isListed, true)
+          if condemnsUnindexed { state.prune.listed = state.packs }
           state.prune.step = .listed
         }
       }
@@ -212,7 +213,9 @@ extension PruneModel {
     case .planned, .copied: condemn(&changed)
     case .checkedAgain: decide(&changed)
     default:
-      changed.packs &= ~(state.prune.sweeps & ~state.indexed)
+      let removed = state.prune.sweeps & ~state.indexed & state.packs
+      changed.packs &= ~removed
+      changed.removedUnindexed |= removed & state.prune.listed & ~state.prune.view
       changed.prune.condemned &= ~state.condemned.packs(of: state.prune.due)
       changed.prune.objects &= ~state.prune.due
       changed.end(state.prune.due)
@@ -266,7 +269,11 @@ extension PruneModel {
 
   private func condemn(_ state: inout State) {
     let known = state.prune.view & state.packs & state.indexed & ~state.prune.condemned
-    let packs = state.prune.step == .copied ? known : known & ~state.prune.marks
+    // While the blob is lost, a pack that no index names may have it.
+    let isLost = state.prune.isNeeded && state.prune.isLost
+    let unindexed = isLost ? 0 : state.prune.listed & state.packs & ~state.prune.view
+    let usual = state.prune.step == .copied ? known : known & ~state.prune.marks
+    let packs = usual | unindexed & ~state.prune.condemned
     guard packs != 0 else {
       state.prune.step = .done
       return

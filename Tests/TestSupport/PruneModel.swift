@@ -2,7 +2,7 @@
 /// "Prune"), as a model whose states are all visited: every interleaving of the steps of two writers,
 /// a prune that runs twice, a program that removes snapshots or moves them back twice, and a reader.
 /// Any of them may end at any step, and any lease may expire whenever a prune looks. With
-/// `hasDamage`, the bytes of a condemned object change once at any time, a writer that finds that
+/// `condemnsUnindexed`, the prune condemns packs that no index names as well. With `hasDamage`, the bytes of a condemned object change once at any time, a writer that finds that
 /// removes the object, and the prune may sleep for an hour at any step before.
 ///
 /// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
@@ -31,14 +31,17 @@ package struct PruneModel {
   let removals: UInt8
   /// Whether a condemned object is damaged once.
   package let hasDamage: Bool
+  /// Whether a prune condemns packs that no index names, those of running writers as well: whatever
+  /// the clock says, no more can be condemned.
+  package let condemnsUnindexed: Bool
 
   /// Makes a model, of some programs only, in which one rule is dropped.
   package init(
     writers: Int = 2, hasReader: Bool = true, removals: UInt8 = 2, hasDamage: Bool = false,
-    without rule: Rule? = nil
+    condemnsUnindexed: Bool = false, without rule: Rule? = nil
   ) {
     (self.writers, self.hasReader, self.removals) = (writers, hasReader, removals)
-    self.hasDamage = hasDamage
+    (self.hasDamage, self.condemnsUnindexed) = (hasDamage, condemnsUnindexed)
     self.rule = rule
   }
 
@@ -60,6 +63,10 @@ package struct PruneModel {
     package var returned = 0
     package var mended = 0
     package var takenOver = 0
+    /// The states in which a pack is condemned whose running writer has not written its index yet, and
+    /// in which a pack was removed that no index had named.
+    package var condemnedEarly = 0
+    package var removedUnindexed = 0
   }
 
   /// The steps of a writer.
@@ -111,6 +118,8 @@ package struct PruneModel {
     /// Whether it has the lease that it had at the beginning: without it, it can write and remove
     /// nothing.
     var hasLease = false
+    /// The packs that it has listed, before it read the index.
+    var listed: UInt8 = 0
     /// The condemned packs and objects, as it has read them.
     var condemned: UInt8 = 0
     var objects: UInt8 = 0
@@ -181,6 +190,8 @@ package struct PruneModel {
     var prune = Prune()
     var removal = Removal()
     var reader = ReaderStep.idle
+    /// The packs that a prune removed although no index object had been written for them.
+    var removedUnindexed: UInt8 = 0
 
     var isPruning: Bool { ![.idle, .done, .dead].contains(prune.step) }
 
@@ -220,6 +231,12 @@ package struct PruneModel {
     if state.removal.step == .back { result.returned += 1 }
     if state.damage == .mended { result.mended += 1 }
     if state.isPruning, !state.prune.hasLease { result.takenOver += 1 }
+    for number in Writers.indices {
+      let (own, step) = (UInt8(2) << UInt8(number), state.writers[number].step)
+      let isCondemned = state.condemned.packs(of: 3) & own != 0
+      if step == .stored, isCondemned { result.condemnedEarly += 1 }
+      if step == .dead, state.removedUnindexed & own != 0 { result.removedUnindexed += 1 }
+    }
   }
 
   private func successors(of state: State) -> [State] {

@@ -74,7 +74,7 @@ public struct RepositoryPrune {
     try requireSnapshots(needs)
     var report = Report()
     report.takeCondemned(in: &needs)
-    report.plan = plan(for: needs)
+    report.plan = try plan(for: needs)
     if !needs.leases.isEmpty {
       report.waitingPacks += report.plan.packs.count { $0.action != .keep }
       report.waitingFor = needs.leases.map(\.name).sorted()
@@ -159,13 +159,11 @@ public struct RepositoryPrune {
         + "'--remove-all' removes all data, for example that of an interrupted first backup")
   }
 
-  /// Returns the plan. Packs that no index object names may belong to a program that has not
-  /// written its index yet, so they stay while any has a lease. They also stay while blobs are lost:
-  /// the object that named them may be lost as well.
-  private func plan(for needs: SnapshotNeeds, besides own: ByteString? = nil) -> PrunePlan {
-    let hasWriters = needs.leases.contains { !$0.isReader && $0.name != own }
-    let mayRemove = !hasWriters && needs.lostBlobs == 0
-    return PrunePlan(needs.search, orphans: mayRemove ? needs.unindexedPacks : [:], request)
+  /// Returns the plan.
+  private func plan(
+    for needs: SnapshotNeeds, besides own: ByteString? = nil
+  ) throws(StoreError) -> PrunePlan {
+    PrunePlan(needs.search, orphans: try needs.packsWithoutRun(besides: own), request)
   }
 }
 
@@ -209,7 +207,7 @@ extension RepositoryPrune {
       result.snapshots = needs.snapshots
       result.damagedCondemned = session.damagedCondemned
       try sweep(&needs)
-      result.plan = prune.plan(for: needs, besides: session.lease.path.name)
+      result.plan = try prune.plan(for: needs, besides: session.lease.path.name)
       result.take(needs)
       let packs = result.plan.packs(.rewrite)
       session.exclude(removed.union(packs.map(\.id)))

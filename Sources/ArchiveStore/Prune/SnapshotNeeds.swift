@@ -174,4 +174,26 @@ struct SnapshotNeeds {
   var unindexedPacks: [Digest: UInt64] {
     packSizes.filter { !search.index.names($0.key) && !condemned.contains($0.key) }
   }
+
+  /// Returns the packs, with their sizes, that no index object names and that no running program
+  /// wrote: those from before all programs that have a lease and can write. If one of these does not
+  /// say when it began, there are none. There are also none while blobs are lost, because the object
+  /// that named the packs may be lost as well.
+  ///
+  /// - Parameter own: the lease of the caller, or nil if it has none.
+  func packsWithoutRun(besides own: ByteString?) throws(StoreError) -> [Digest: UInt64] {
+    guard lostBlobs == 0 else { return [:] }
+    let writers = leases.filter { !$0.isReader && $0.name != own }
+    if writers.isEmpty { return unindexedPacks }
+    let starts = writers.compactMap(\.began)
+    guard starts.count == writers.count, let first = starts.min() else { return [:] }
+    var packs: [Digest: UInt64] = [:]
+    for (id, size) in unindexedPacks {
+      guard let status = try repository.storage.status(RepositoryLayout.pack(id)),
+        status.modified < first
+      else { continue }
+      packs[id] = size
+    }
+    return packs
+  }
 }

@@ -7,6 +7,8 @@ public struct LeaseStatus: Sendable, Hashable {
   public let name: ByteString
   /// The time of the last heartbeat by the storage's clock, or nil before the first one.
   public let heartbeat: Timestamp?
+  /// The time at which the program began, by the storage's clock, or nil if it did not name itself.
+  let began: Timestamp?
   /// The host and the process ID of the program, or nil if it did not name them.
   public let host: String?
   public let process: Int32?
@@ -36,19 +38,22 @@ public struct LeaseStatus: Sendable, Hashable {
       let seen = signs.compactMap { sign in
         sign.utf8.flatMap { $0.hasPrefix(seenPrefix) ? Digest(hex: $0.dropFirst(5)) : nil }
       }
-      let owner = signs.lazy.compactMap { Owner($0) }.first
+      let named = signs.first { Owner($0) != nil }
+      let owner = named.flatMap { Owner($0) }
+      var began: Timestamp?
+      if let named { began = try storage.status(path.appending(named))?.modified }
       leases.append(
         LeaseStatus(
           name: name, heartbeat: try storage.status(path.appending("alive"))?.modified,
-          host: owner?.host, process: owner?.process,
+          began: began, host: owner?.host, process: owner?.process,
           isReader: signs.contains(Lease.readerSign),
           removesObjects: holder?.contains(PruneLease.owner(of: name)) == true, seen: Set(seen)))
     }
     return leases
   }
 
-  /// The host and process in the name of an empty file, `by-<process>-<host>`: for people, and for
-  /// no other purpose.
+  /// The host and process in the name of an empty file, `by-<process>-<host>`, for people. The file is
+  /// created with the lease and never touched again, so its time is that at which the program began.
   struct Owner {
     let host: String
     let process: Int32
