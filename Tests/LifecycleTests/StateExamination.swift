@@ -55,7 +55,7 @@ enum StateExamination {
   /// Reads all fields of an entry.
   private static func decode(_ entry: KnownEntry) {
     _ = (entry.kind, entry.inode, entry.size, entry.modified, entry.changed, entry.isStable)
-    _ = (entry.name, entry.directory, entry.entry)
+    _ = (entry.name, entry.directory, entry.lists, entry.entry)
   }
 
   /// A walk through all directories of a state that visits each record once.
@@ -69,6 +69,7 @@ enum StateExamination {
       decode(entry)
       count += 1
       if let directory = entry.directory, seen.insert(directory).inserted { open.append(directory) }
+      if let lists = entry.lists { _ = RecordedLists.OfFile(at: lists, in: file) }
     }
 
     mutating func run() -> Int {

@@ -103,7 +103,7 @@ import Testing
       }
       record.keep(try directory.known(4))
       let sub = try directory.knownDirectory("sub")
-      record.keep(sub, directory: try StateFixture.record(state, [90]))
+      record.keep(sub, record: try StateFixture.record(state, [90]))
       let place = state.write(record, tree: StateFixture.tree(8))
       try state.finish(
         [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,

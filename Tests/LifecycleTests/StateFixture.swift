@@ -82,7 +82,7 @@ struct StateFixture {
       directory.name.withSpan {
         record.add(
           $0, status(UInt64(number), .directory), isStable: true, encoded: encoded,
-          directory: directory.place)
+          record: directory.place)
       }
     }
     return state.write(record, tree: Self.tree(tree))

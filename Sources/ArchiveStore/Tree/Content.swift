@@ -42,6 +42,21 @@ public enum Piece: Hashable, Sendable, BitwiseCopyable {
     case .blob(_, let length), .hole(let length): length
     }
   }
+
+  /// The digest of the blob, or nil for a hole.
+  public var digest: Digest? { if case .blob(let digest, _) = self { digest } else { nil } }
+}
+
+extension Content {
+  /// Decodes the bytes of a list of pieces, which must cover exactly `length` bytes of a file. The
+  /// pieces of a level above 0 are lists themselves.
+  ///
+  /// - Throws: `damaged` for any other bytes.
+  public static func pieces(
+    ofList bytes: [UInt8], level: UInt8, length: UInt64
+  ) throws(StoreError) -> [Piece] {
+    try ContentCoding.decodeList(bytes, level: level, length: length, object: "a list of pieces")
+  }
 }
 
 extension Content {

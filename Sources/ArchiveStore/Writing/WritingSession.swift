@@ -41,6 +41,7 @@ public final class WritingSession: Sendable {
 
   /// The reason a due merge of index objects failed.
   let mergeFailure = Mutex<StoreError?>(nil)
+  private let listObserver = Mutex<(@Sendable (StoredList) -> Void)?>(nil)
   private let snapshots: Set<Digest>
   private let isReleased = Atomic<Bool>(false)
   private let ending = Mutex<Void>(())
@@ -140,6 +141,15 @@ public final class WritingSession: Sendable {
 }
 
 extension WritingSession {
+  /// A list of a large file's pieces that was stored.
+  public struct StoredList: Sendable {
+    public let digest: Digest
+    /// The bytes of the list's blob.
+    public let bytes: [UInt8]
+    /// The lists that it consists of; none if it lists data.
+    public let lists: [Digest]
+  }
+
   /// The statistics of a run.
   public struct Statistics: Hashable, Sendable {
     /// The new blobs, and their bytes before compression.
@@ -196,7 +206,19 @@ extension WritingSession {
 
   /// Stores a list of a large file's pieces.
   func storeList(level: UInt8, pieces: [Piece]) throws(StoreError) -> Digest {
-    try store(ContentCoding.encodeList(level: level, pieces: pieces), kind: .list)
+    let bytes = ContentCoding.encodeList(level: level, pieces: pieces)
+    let digest = try store(bytes, kind: .list)
+    if let observer = listObserver.withLock({ $0 }) {
+      let lists = level == 0 ? [] : pieces.compactMap(\.digest)
+      observer(StoredList(digest: digest, bytes: bytes, lists: lists))
+    }
+    return digest
+  }
+
+  /// Passes each list of a large file's pieces that is stored from now on to `observer`, also if the
+  /// repository has it already. It is called by any thread.
+  public func observeLists(_ observer: @escaping @Sendable (StoredList) -> Void) {
+    listObserver.withLock { $0 = observer }
   }
 
   /// Stores a tree or a list unless it is known, and returns its digest.

@@ -76,7 +76,8 @@ package struct BackupOperation {
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { SelectedTree($0, $1) }
     var links = HardLinks(trees)
-    var contents = ChangeDetector.Contents(session)
+    session.observeLists { state.lists.add($0) }
+    var contents = ChangeDetector.Contents(session, state)
     if !request.verifiesBundles {
       contents.versions = SameBundle.Versions(plan.device, earlier.stored)
     }

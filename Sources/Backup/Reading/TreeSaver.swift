@@ -140,7 +140,7 @@ extension TreeSaver {
             throw OperationError.lostRecord(tree.scan.logicalPath(Int(child)))
           }
           try entries.append(name, encoded)
-          record.keep(entry, directory: entry.directory)
+          record.keep(entry)
         } else if let encoded = open.encoded(Int(child)) {
           try entries.append(name, encoded)
           note(
@@ -163,7 +163,8 @@ extension TreeSaver {
     let status = open.statuses[Int32(child)] ?? tree.scan.entries[child].status
     let pointer = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
     record.add(
-      name, status, isStable: open.isStable(child), encoded: encoded, directory: pointer)
+      name, status, isStable: open.isStable(child), encoded: encoded,
+      record: pointer ?? source.lists.write(of: encoded, status))
   }
 
   /// Adds a file that the scan did not find.
@@ -173,7 +174,9 @@ extension TreeSaver {
   ) throws(StoreError) {
     try extra.name.withSpan { name throws(StoreError) in
       try entries.append(name, extra.encoded)
-      record.add(name, extra.status, isStable: extra.isStable, encoded: extra.encoded)
+      record.add(
+        name, extra.status, isStable: extra.isStable, encoded: extra.encoded,
+        record: source.lists.write(of: extra.encoded, extra.status))
     }
   }
 

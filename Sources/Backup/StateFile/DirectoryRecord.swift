@@ -26,14 +26,14 @@ struct DirectoryRecord {
   ///   - status: the status; if the entry was read, the status after reading.
   ///   - isStable: whether it was unchanged long enough when it was read: `ChangeRules.isStable`.
   ///   - encoded: the result of `TreeEntry.encoded()`, or nil for an entry that is not stored.
-  ///   - directory: the location of a directory's own record.
+  ///   - record: the location of the entry's own record: of a directory, or of a file's lists.
   mutating func add(
     _ name: Span<UInt8>, _ status: FileStatus, isStable: Bool, encoded: [UInt8]?,
-    directory: RecordPointer? = nil
+    record: RecordPointer? = nil
   ) {
     guard follows(name),
       KnownEntry.Layout.append(
-        name, status: status, isStable: isStable, encoded: encoded, directory: directory, to: &page)
+        name, status: status, isStable: isStable, encoded: encoded, record: record, to: &page)
     else {
       return
     }
@@ -41,18 +41,17 @@ struct DirectoryRecord {
   }
 
   /// Adds an entry of an earlier run that is unchanged, including everything below it.
-  mutating func keep(_ known: KnownEntry) { keep(known, directory: known.directory) }
+  mutating func keep(_ known: KnownEntry) { keep(known, record: known.record) }
 
   /// Adds an entry of an earlier run that is unchanged.
   ///
-  /// - Parameter directory: the current location of a directory's own record, or nil if it has
-  ///   none.
-  mutating func keep(_ known: KnownEntry, directory: RecordPointer?) {
+  /// - Parameter record: the current location of the entry's own record, or nil if it has none.
+  mutating func keep(_ known: KnownEntry, record: RecordPointer?) {
     guard known.name.withSpan({ follows($0) }) else { return }
-    if directory == known.directory {
+    if record == known.record {
       page += known.bytes
     } else {
-      page += known.bytes(movingDirectoryTo: directory)
+      page += known.bytes(movingRecordTo: record)
     }
     didAdd()
   }

@@ -40,7 +40,7 @@ struct EntryPage: Sendable {
       LittleEndian.integer(bytes, at: offset + KnownEntry.Layout.nameLength, as: UInt16.self))
     let flags = KnownEntry.Flags(rawValue: bytes[offset + KnownEntry.Layout.flags])
     let fixed =
-      KnownEntry.Layout.name + name + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
+      KnownEntry.Layout.name + name + (flags.contains(.hasRecord) ? RecordPointer.size : 0)
     guard length >= fixed, length <= bytes.count - offset,
       KnownEntry.Flags.all.isSuperset(of: flags),
       FileKind(rawValue: bytes[offset + KnownEntry.Layout.kind]) != nil

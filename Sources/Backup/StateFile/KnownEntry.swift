@@ -23,7 +23,7 @@ struct KnownEntry: Sendable {
 
   private var flags: Flags { Flags(rawValue: field(Layout.flags)) }
   private var nameLength: Int { Int(field(Layout.nameLength) as UInt16) }
-  private var directoryAt: Int { start + Layout.name + nameLength }
+  private var recordAt: Int { start + Layout.name + nameLength }
 
   /// The kind of the entry.
   var kind: FileKind { FileKind(rawValue: field(Layout.kind)) ?? .file }
@@ -47,10 +47,16 @@ struct KnownEntry: Sendable {
   /// Whether the entry is in a snapshot, or was to be in one.
   var isStored: Bool { flags.contains(.isStored) }
 
-  /// The location of a directory's own record, or nil if it has none.
-  var directory: RecordPointer? {
-    flags.contains(.hasDirectory) ? RecordPointer(page.span, at: directoryAt) : nil
+  /// The location of the entry's own record, or nil if it has none.
+  var record: RecordPointer? {
+    flags.contains(.hasRecord) ? RecordPointer(page.span, at: recordAt) : nil
   }
+
+  /// The location of a directory's record of its entries, or nil if it has none.
+  var directory: RecordPointer? { kind == .directory ? record : nil }
+
+  /// The location of the record of a file's lists of pieces, or nil if it has none.
+  var lists: RecordPointer? { kind == .file ? record : nil }
 
   /// The name.
   var name: ByteString {
@@ -60,21 +66,21 @@ struct KnownEntry: Sendable {
   /// The entry in its tree as `TreeEntry.encoded()` returned it, or nil if it is not stored.
   var encoded: ArraySlice<UInt8>? {
     guard isStored else { return nil }
-    let first = directoryAt + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
+    let first = recordAt + (flags.contains(.hasRecord) ? RecordPointer.size : 0)
     return page[first..<end]
   }
 
   /// The entry in its tree, or nil if it is not stored or cannot be read.
   var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
 
-  /// Returns the bytes of the entry with another location of the directory's own record.
-  func bytes(movingDirectoryTo directory: RecordPointer?) -> [UInt8] {
-    var bytes = Array(page[start..<directoryAt])
+  /// Returns the bytes of the entry with another location of its own record.
+  func bytes(movingRecordTo record: RecordPointer?) -> [UInt8] {
+    var bytes = Array(page[start..<recordAt])
     var flags = flags
-    if directory == nil { flags.remove(.hasDirectory) } else { flags.insert(.hasDirectory) }
+    if record == nil { flags.remove(.hasRecord) } else { flags.insert(.hasRecord) }
     bytes[Layout.flags] = flags.rawValue
-    directory?.append(to: &bytes)
-    bytes += page[(directoryAt + (self.directory == nil ? 0 : RecordPointer.size))..<end]
+    record?.append(to: &bytes)
+    bytes += page[(recordAt + (self.record == nil ? 0 : RecordPointer.size))..<end]
     let length = UInt32(bytes.count)
     for byte in 0..<4 { bytes[byte] = UInt8(truncatingIfNeeded: length >> (8 * UInt32(byte))) }
     return bytes
@@ -111,20 +117,20 @@ extension KnownEntry {
     /// Appends an entry; returns false without a change if it is too long.
     static func append(
       _ name: Span<UInt8>, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
-      directory: RecordPointer?, to bytes: inout [UInt8]
+      record: RecordPointer?, to bytes: inout [UInt8]
     ) -> Bool {
       let total =
-        Self.name + name.count + (directory == nil ? 0 : RecordPointer.size) + (encoded?.count ?? 0)
+        Self.name + name.count + (record == nil ? 0 : RecordPointer.size) + (encoded?.count ?? 0)
       guard name.count <= UInt16.max, total <= EntryPage.entryLimit else { return false }
       LittleEndian.append(UInt32(total), to: &bytes)
       LittleEndian.append(UInt16(name.count), to: &bytes)
       bytes.append(status.kind.rawValue)
       bytes.append(
-        Flags(isStable: isStable, isStored: encoded != nil, hasDirectory: directory != nil)
+        Flags(isStable: isStable, isStored: encoded != nil, hasRecord: record != nil)
           .rawValue)
       ChunkCheckpoint.FileVersion.append(status, to: &bytes)
       bytes.append(name)
-      directory?.append(to: &bytes)
+      record?.append(to: &bytes)
       if let encoded { bytes += encoded }
       return true
     }
@@ -135,17 +141,17 @@ extension KnownEntry {
     let rawValue: UInt8
     static let isStable = Flags(rawValue: 1)
     static let isStored = Flags(rawValue: 2)
-    static let hasDirectory = Flags(rawValue: 4)
+    static let hasRecord = Flags(rawValue: 4)
 
     static let all = Flags(rawValue: 7)
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    init(isStable: Bool, isStored: Bool, hasDirectory: Bool) {
+    init(isStable: Bool, isStored: Bool, hasRecord: Bool) {
       self = []
       if isStable { insert(.isStable) }
       if isStored { insert(.isStored) }
-      if hasDirectory { insert(.hasDirectory) }
+      if hasRecord { insert(.hasRecord) }
     }
   }
 }

@@ -67,7 +67,7 @@ extension KnownState {
     var program: String
 
     static let magic: [UInt8] = Array("sbxstate".utf8)
-    static let version: UInt32 = 2
+    static let version: UInt32 = 3
     static let size = 512
     /// The offsets of the two heads: in different pages and sectors.
     static let locations: [UInt64] = [0, 4096]

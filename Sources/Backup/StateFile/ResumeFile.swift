@@ -156,7 +156,7 @@ struct DirectoryCheckpoint {
     if let last, !(last < name) { flush() }
     let isWhole = name.withSpan { name in
       KnownEntry.Layout.append(
-        name, status: status, isStable: isStable, encoded: encoded, directory: nil, to: &entries)
+        name, status: status, isStable: isStable, encoded: encoded, record: nil, to: &entries)
     }
     guard isWhole else { return }
     last = name

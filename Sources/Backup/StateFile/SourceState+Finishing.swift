@@ -99,7 +99,8 @@ extension SourceState {
     try directory.directory.sync()
   }
 
-  /// Copies directories' records from one file to another, with everything below them.
+  /// Copies directories' records from one file to another, with everything below them and the lists
+  /// of files.
   ///
   /// A damaged record is not copied; the entry that names it then has no record.
   fileprivate struct RecordCopy {
@@ -129,12 +130,13 @@ extension SourceState {
         if let entry = open[top].entries.next() {
           open[top].waiting = entry
           if let directory = entry.directory, push(directory) { continue }
-          open[top].record.keep(entry, directory: nil)
+          open[top].record.keep(
+            entry, record: entry.lists.flatMap { RecordedLists.copy($0, from: source, to: target) })
         } else {
           let level = open.removeLast()
           let copied = level.record.write(tree: level.tree)
           guard let parent = open.indices.last else { return copied }
-          if let entry = open[parent].waiting { open[parent].record.keep(entry, directory: copied) }
+          if let entry = open[parent].waiting { open[parent].record.keep(entry, record: copied) }
         }
       }
     }

@@ -33,6 +33,8 @@ final class SourceState: Sendable {
   let known: KnownState?
   /// The file for this run's records: the known file, or a new one.
   let records: RecordFile?
+  /// The lists of pieces of large files that this run stores.
+  let lists: RecordedLists
   let interrupted: ResumeFile
 
   private init(
@@ -42,7 +44,7 @@ final class SourceState: Sendable {
   ) {
     (self.key, self.program, self.clock, self.remarks) = (key, program, clock, remarks)
     (self.directory, self.known, self.records) = (directory, known, records)
-    self.interrupted = interrupted
+    (self.interrupted, lists) = (interrupted, RecordedLists(records))
   }
 
   /// The containers that earlier runs stored, in the order of their paths.

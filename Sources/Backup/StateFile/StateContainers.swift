@@ -84,7 +84,7 @@ extension ContainerTable.Row {
     let isWhole = container.path.withSpan { path in
       KnownEntry.Layout.append(
         path, status: container.status, isStable: container.isStable, encoded: container.encoded,
-        directory: container.directory, to: &entry)
+        record: container.directory, to: &entry)
     }
     guard isWhole else { return nil }
     self.init(path: container.path, snapshot: snapshot, packs: packs, entry: entry)
@@ -94,7 +94,7 @@ extension ContainerTable.Row {
   init(_ known: KnownContainer, directory: RecordPointer?, packs: RecordPointer) {
     self.init(
       path: known.path, snapshot: known.snapshot, packs: packs,
-      entry: known.entry.bytes(movingDirectoryTo: directory))
+      entry: known.entry.bytes(movingRecordTo: directory))
   }
 }
 

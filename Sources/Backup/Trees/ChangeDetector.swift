@@ -103,7 +103,7 @@ struct ChangeDetector {
     guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
     let isListed = trust == .asListed && !entry.isOfInterruptedRun
     guard !isListed || status.links > 1 else { return take(index, entry) }
-    guard let stored = entry.entry, isListed || contents.holds(stored) else { return }
+    guard let stored = entry.entry, isListed || contents.holds(entry) else { return }
     if status.links > 1, stored.linkGroup != links.name(of: status.identity) {
       known.renamedLinks[Int32(index)] = stored
     } else {
@@ -131,7 +131,7 @@ struct ChangeDetector {
     guard status.kind == .file, entry.kind == .file, entry.isStored,
       !known.isKnown(index) || tree.databases.isMember(index),
       trust == .asListed && !entry.isOfInterruptedRun
-        || entry.entry.map({ contents.holds($0) }) ?? false
+        || contents.holds(entry)
     else { return }
     known.flags[index].formUnion(.hasEarlierVersion)
     if status.size > entry.size { known.growth[Int32(index)] = status.size - entry.size }
@@ -143,7 +143,7 @@ struct ChangeDetector {
     let isStored =
       entry.map { known in
         known.isStored && !known.isOfInterruptedRun
-          && (trust == .asListed || known.entry.map { contents.holds($0) } ?? false)
+          && (trust == .asListed || contents.holds(known))
       } ?? false
     bundle?.take(
       index, status: tree.scan.entries[index].status, known: entry, isStored: isStored)
@@ -191,9 +191,9 @@ extension ChangeDetector {
     /// The bundles that have the stored version.
     var versions = SameBundle.Versions.unknown
 
-    init(_ session: WritingSession) {
+    init(_ session: WritingSession, _ state: SourceState) {
       self.session = session
-      lists = Lists(session)
+      lists = Lists(session, state.known?.file)
       packs = ListedPacks(session.indexedPacks)
     }
 
@@ -206,10 +206,17 @@ extension ChangeDetector {
         arePacksThere: state.arePacksThere(packs, for: container))
     }
 
+    /// Whether every blob of a recorded entry is stored.
+    func holds(_ known: KnownEntry) -> Bool {
+      known.entry.map { holds($0, lists: known.isOfInterruptedRun ? nil : known.lists) } ?? false
+    }
+
     /// Whether every blob of an entry is stored.
-    func holds(_ entry: TreeEntry) -> Bool {
+    ///
+    /// - Parameter record: the location of the record of its lists, or nil if it has none.
+    func holds(_ entry: TreeEntry, lists record: RecordPointer? = nil) -> Bool {
       ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
-        lists.pieces(of: digest, level: level, length: length)
+        lists.pieces(of: digest, level: level, length: length, in: record)
       }
     }
 
@@ -222,16 +229,30 @@ extension ChangeDetector {
     }
   }
 
-  /// Reads lists of pieces if the repository can be read. The reader is opened on first use, as that
-  /// reads the index again. For use by one thread.
+  /// Reads lists of pieces from the state, or if it does not have them from the repository. That
+  /// reader is opened on first use, as that reads the index again. For use by one thread.
   final class Lists {
     private let session: WritingSession
+    private let state: RecordFile?
     private lazy var reader = try? session.beginReading()
+    /// The lists of the last file.
+    private var last: (record: RecordPointer, lists: RecordedLists.OfFile)?
 
-    init(_ session: WritingSession) { self.session = session }
+    init(_ session: WritingSession, _ state: RecordFile?) {
+      (self.session, self.state) = (session, state)
+    }
 
-    func pieces(of list: Digest, level: UInt8, length: UInt64) -> [Piece]? {
-      try? reader?.pieces(ofList: list, level: level, length: length)
+    func pieces(
+      of list: Digest, level: UInt8, length: UInt64, in record: RecordPointer?
+    ) -> [Piece]? {
+      if let state, let record {
+        if last?.record != record {
+          last = (record, RecordedLists.OfFile(at: record, in: state))
+        }
+        let pieces = last?.lists.pieces(of: list, level: level, length: length)
+        if let pieces { return pieces }
+      }
+      return try? reader?.pieces(ofList: list, level: level, length: length)
     }
   }
 }
