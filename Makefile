@@ -65,6 +65,7 @@ scale: build ## run every command on a device with a container of ENTRIES files 
 	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
 	$(PYTHON) Tools/scale_index.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" 100000 \
 	  --limit 150
+	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" small
 
 scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 40 GB of disk)
 	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \

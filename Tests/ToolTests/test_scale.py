@@ -8,6 +8,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PACKAGE / "Tools"))
 
 import scale  # noqa: E402
+import scale_growth  # noqa: E402
 import scale_memory  # noqa: E402
 
 SIZES = [100_000, 1_000_000, 3_000_000]
@@ -40,6 +41,38 @@ class Memory(unittest.TestCase):
                       found[0])
         # Too short for a comparison.
         self.assertEqual(self.faults([0, 0.01, 0.4], [1, 1, 1]), [])
+
+
+class Snapshots(unittest.TestCase):
+    """The limits for many snapshots, with a thousandth more than each allows and without."""
+
+    def rows(self, part, factor=1.0, of=None):
+        rows = {}
+        for name, step, most, reference in scale_growth.LIMITS:
+            if name == part:
+                rows[step] = (most * (0.05 if reference else 1)
+                              * (factor if step == of else 0.999), 0)
+                if reference:
+                    rows[reference] = (0.05, 0)
+        return rows
+
+    def test_each_limit_is_checked(self):
+        for part in {limit[0] for limit in scale_growth.LIMITS}:
+            self.assertIn(part, scale_growth.PARTS)
+            self.assertEqual(list(scale_growth.exceeded(part, self.rows(part))), [])
+            for name, step, _, _ in scale_growth.LIMITS:
+                if name == part:
+                    found = list(scale_growth.exceeded(part, self.rows(part, 1.001, of=step)))
+                    self.assertEqual([step for step, _ in found], [step])
+
+    def test_searches_and_backups_are_compared_with_those_of_one_snapshot_or_of_few(self):
+        limits = {(part, step): (most, reference)
+                  for part, step, most, reference in scale_growth.LIMITS}
+        self.assertEqual(limits["device", "find"], (3.0, "find in one"))
+        self.assertEqual(limits["device", "versions"], (3.0, "find in one"))
+        self.assertEqual(limits["device", "unchanged backup"],
+                         (1.2, "unchanged backup of a copy with few snapshots"))
+        self.assertEqual(limits["device", "snapshots list"], (0.1, None))
 
 
 if __name__ == "__main__":
