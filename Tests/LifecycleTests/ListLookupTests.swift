@@ -142,7 +142,8 @@ import Testing
         }
       } else {
         var known = state.directory(state.containers[0].entry, key: key)
-        record.keep(try #require(known.find("large", status)))
+        let found = known.find("large", status)
+        record.keep(try #require(found))
       }
       let unused = try StateFixture.record(state, 0..<4000, tree: 0)
       let sub = try TreeEntry(name: "sub", node: .directory(StateFixture.tree(1))).encoded()
@@ -160,7 +161,8 @@ import Testing
     #expect(last < largest, "the state was not rewritten")
     let state = try fixture.open()
     var known = state.directory(state.containers[0].entry, key: key)
-    let entry = try #require(known.find("large", status))
+    let kept = known.find("large", status)
+    let entry = try #require(kept)
     let found = RecordedLists.OfFile(
       at: try #require(entry.lists), in: try #require(state.known?.file))
     #expect(

@@ -137,7 +137,7 @@ import Testing
       let sub = try directory.knownDirectory("sub")
       let inner = state.directory(sub, key: root.directory("sub"))
       #expect(inner.tree == nil && inner.pointer == nil && inner.count == 0)
-      record.keep(sub, directory: try StateFixture.record(state, [10, 11, 12], tree: 0))
+      record.keep(sub, record: try StateFixture.record(state, [10, 11, 12], tree: 0))
       let place = state.write(record, tree: StateFixture.tree(1))
       try state.finish(
         [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
