@@ -35,7 +35,7 @@ import Testing
     storage.state.withLock { $0.events = [] }
     let report = try fixture.backup(to: repository, keeping: "cache")
     #expect(report.isComplete && report.remarks.isEmpty, "\(report.remarks)")
-    let loads = storage.state.withLock(\.events).filter { $0.hasPrefix("load packs/") }
+    let loads = storage.state.withLock(\.events).filter { $0.hasPrefix("range packs/") }
     return (UInt64(report.opened), loads, report)
   }
 
