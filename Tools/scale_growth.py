@@ -10,7 +10,8 @@ Prints a Markdown table for each part (default: all but `small`):
 - `device`: the same for a device of 20,000 entries on which a few files change before each backup,
   with a prune after each seventh, and the numbers of index objects and packs;
 - `small`: `device` with 2,000 entries and 10 and 300 snapshots, in half a minute, with processor
-  time in place of elapsed time, which depends less on what else runs;
+  time in place of elapsed time, which depends less on what else runs, and limits on ratios that are
+  half as high again;
 - `heads`: the commands that list and choose snapshots, with 100, 1,000 and 10,000 of them;
 - `classes`: backup, ls and restore of a snapshot with 3,000, 30,000 and 300,000 changes of the data
   class.
@@ -141,7 +142,7 @@ def alternating(*steps):
     return [min(results) for results in zip(*[[step() for step in steps] for _ in range(2 * TIMES)])]
 
 
-def device(program, sizes, entries=ENTRIES, clock=time.monotonic):
+def device(program, sizes, entries=ENTRIES, clock=time.monotonic, margin=1.0):
     place, made, few = Place(program, clock), 0, None
     for number in range(0, entries, 100):
         directory = place.tree / f"group-{number // 2000}" / f"directory-{number:05}"
@@ -191,13 +192,14 @@ def device(program, sizes, entries=ENTRIES, clock=time.monotonic):
         rows.update(objects(place.root / "repo"))
         if size == sizes[-1]:
             references = {"unchanged backup of a copy with few snapshots": with_few}
-            check_limits("device", size, rows | references)
+            check_limits("device", size, rows | references, margin)
         yield size, rows
     place.remove()
 
 
 def small(program, sizes):
-    yield from device(program, sizes, entries=2000, clock=processor_seconds)
+    # Runs of 20 ms vary by a quarter; a cost for each snapshot that was avoided shows in any case.
+    yield from device(program, sizes, entries=2000, clock=processor_seconds, margin=1.5)
 
 
 def objects(repository):
@@ -242,20 +244,23 @@ def heads(program, sizes):
     place.remove()
 
 
-def exceeded(part, rows):
-    """Yields each step of a part that exceeds a limit, and the reason."""
+def exceeded(part, rows, margin=1.0):
+    """Yields each step of a part that exceeds a limit, and the reason. A limit on a ratio is
+    multiplied by the margin."""
     for name, step, most, reference in LIMITS:
         if name != part:
             continue
         found = rows[step][0] / (rows[reference][0] if reference else 1)
         of = f" times '{reference}'" if reference else ""
+        if reference:
+            most *= margin
         if found > most:
             yield step, f"{found:.2f}{of}, at most {most} allowed"
 
 
-def check_limits(part, size, rows):
+def check_limits(part, size, rows, margin=1.0):
     """Fails if a step of the largest size exceeds a limit."""
-    for step, reason in exceeded(part, rows):
+    for step, reason in exceeded(part, rows, margin):
         print(f"scale_growth: error: {step} with {size} snapshots: {reason}", file=sys.stderr)
         FAILED.append(step)
 

@@ -65,6 +65,13 @@ class Snapshots(unittest.TestCase):
                     found = list(scale_growth.exceeded(part, self.rows(part, 1.001, of=step)))
                     self.assertEqual([step for step, _ in found], [step])
 
+    def test_a_margin_is_for_ratios(self):
+        for part, step, _, reference in scale_growth.LIMITS:
+            for factor, is_within in ((1.49, True), (1.51, False)):
+                rows = self.rows(part, factor, of=step)
+                found = [step for step, _ in scale_growth.exceeded(part, rows, margin=1.5)]
+                self.assertEqual(found, [] if reference and is_within else [step])
+
     def test_searches_and_backups_are_compared_with_those_of_one_snapshot_or_of_few(self):
         limits = {(part, step): (most, reference)
                   for part, step, most, reference in scale_growth.LIMITS}
