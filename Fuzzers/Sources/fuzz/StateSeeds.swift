@@ -89,7 +89,7 @@ enum StateSeeds {
     for number in names {
       record.add(
         name(number).span, status(number), isStable: number % 2 == 0, encoded: encoded(number),
-        directory: number % 7 == 6 ? below : nil)
+        record: number % 7 == 6 ? below : nil)
     }
     return record.write(tree: TreeReference(Blake2b.hash([UInt8(names.count % 256)])))
   }
@@ -99,7 +99,7 @@ enum StateSeeds {
     for number in numbers {
       _ = KnownEntry.Layout.append(
         name(number).span, status: status(number), isStable: number % 2 == 0,
-        encoded: encoded(number), directory: nil, to: &bytes)
+        encoded: encoded(number), record: nil, to: &bytes)
     }
     return bytes
   }
@@ -119,7 +119,7 @@ enum StateSeeds {
     var entry: [UInt8] = []
     path.withSpan { name in
       _ = KnownEntry.Layout.append(
-        name, status: status(6), isStable: true, encoded: nil, directory: directory, to: &entry)
+        name, status: status(6), isStable: true, encoded: nil, record: directory, to: &entry)
     }
     return ContainerTable.Row(
       path: path, snapshot: Blake2b.hash([3]), packs: .nowhere, entry: entry)
