@@ -27,15 +27,36 @@ enum RepositoryLayout {
 
   static let reserveSize = 4 << 20
 
+  private static let packSuffix = ".tar.zst"
+
   static func pack(_ id: Digest) -> ObjectPath {
     let hex = id.hex
     return packs.appending(ByteString(String(hex.prefix(2))))
-      .appending(ByteString(hex + ".tar.zst"))
+      .appending(ByteString(hex + packSuffix))
+  }
+
+  /// Returns the id of a pack from its path, or nil if the path is not a pack's. Nothing is
+  /// allocated: listings have thousands of packs.
+  static func packID(_ path: ObjectPath) -> Digest? {
+    let names = path.components
+    guard names.count == packs.components.count + 2, names.starts(with: packs.components),
+      let id = id(path.name, suffix: packSuffix)
+    else { return nil }
+    let directory = names[names.count - 2].bytes
+    return directory.count == 2 && path.name.bytes.starts(with: directory) ? id : nil
+  }
+
+  /// Returns the id of a snapshot from its path, or nil if the path is not a snapshot's.
+  static func snapshotID(_ path: ObjectPath) -> Digest? {
+    let names = path.components
+    guard names.count == snapshots.components.count + 1, names.starts(with: snapshots.components)
+    else { return nil }
+    return id(path.name, suffix: ".json")
   }
 
   /// Returns the path to which a damaged pack moves after its intact blobs were stored again.
   static func setAside(_ id: Digest) -> ObjectPath {
-    damaged.appending(ByteString(id.hex + ".tar.zst"))
+    damaged.appending(ByteString(id.hex + packSuffix))
   }
 
   /// Returns the path of a damage record.

@@ -120,13 +120,7 @@ struct RepositoryListing {
   ) throws(StoreError) -> [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]
     try storage.forEachObject(below: directory) { path, status in
-      // The directory is compared first: building the path of each id takes longer than the listing.
-      guard let parent = path.components.dropLast().last,
-        path.components.count == RepositoryLayout.packs.components.count + 2,
-        path.name.bytes.starts(with: parent.bytes), parent.count == 2,
-        let id = RepositoryLayout.id(path.name, suffix: ".tar.zst")
-      else { return }
-      sizes[id] = status.size
+      if let id = RepositoryLayout.packID(path) { sizes[id] = status.size }
     }
     return sizes
   }
@@ -152,11 +146,7 @@ struct RepositoryListing {
     var statuses: [Digest: ObjectStatus] = [:]
     do throws(StoreError) {
       try storage.forEachObject(below: RepositoryLayout.snapshots) { path, status in
-        // Names below a directory in it are no ids.
-        guard path.components.count == RepositoryLayout.snapshots.components.count + 1,
-          let id = RepositoryLayout.id(path.name, suffix: ".json")
-        else { return }
-        statuses[id] = status
+        if let id = RepositoryLayout.snapshotID(path) { statuses[id] = status }
       }
     } catch {
       guard error.code == .missing, error.cause?.isAbsent != false else { throw error }

@@ -86,7 +86,11 @@ struct ListExcerpt<Element> {
 
   /// A line about the elements that are not shown: "914 more, 12.1 MiB; 3 empty (--all lists
   /// them)"; nil if all are shown.
-  var remainder: String? {
+  var remainder: String? { Self.remainder(hidden, bytes: hiddenBytes, empty: empty) }
+
+  fileprivate static func remainder(
+    _ hidden: Int, bytes hiddenBytes: UInt64 = 0, empty: Int = 0
+  ) -> String? {
     var parts: [String] = []
     if hidden > 0 {
       let bytes = hiddenBytes > 0 ? ", \(Sizes.text(hiddenBytes))" : ""
@@ -94,5 +98,35 @@ struct ListExcerpt<Element> {
     }
     if empty > 0 { parts.append("\(Sizes.count(empty)) empty") }
     return parts.isEmpty ? nil : parts.joined(separator: "; ") + " (--all lists them)"
+  }
+}
+
+/// The same for lists without sizes that come one element after another and are not kept: a run of
+/// elements after the same word is a list.
+struct RunningExcerpt {
+  private let showsAll: Bool
+  private var word = ""
+  private var count = 0
+
+  /// Shows the first elements of each list, or all.
+  init(all: Bool) { showsAll = all }
+
+  /// Returns the lines to print for the next element: the remainder of a list that has ended, and
+  /// the element's own.
+  mutating func add(_ element: String, after word: String) -> [String] {
+    var lines: [String] = []
+    if word != self.word {
+      lines = remainder
+      (self.word, count) = (word, 0)
+    }
+    count += 1
+    if showsAll || count <= ListExcerpt<String>.limit { lines.append(word + element) }
+    return lines
+  }
+
+  /// The line about the elements of the last list that are not shown; none if all are.
+  var remainder: [String] {
+    let hidden = showsAll ? 0 : count - ListExcerpt<String>.limit
+    return ListExcerpt<String>.remainder(hidden).map { [word + $0] } ?? []
   }
 }

@@ -62,12 +62,12 @@ struct CheckCommand: SandboxCommand {
         counters: counters, isStopping: isStopping
       ).run()
     }
-    var excerpt = FindingExcerpt(all: list.all)
+    var excerpt = RunningExcerpt(all: list.all)
     let report = try result.tell { finding in
       if output.json {
         try console.result(finding.json)
       } else if !output.quiet || finding.isDamage {
-        for line in excerpt.add(finding) { try console.result(line) }
+        for line in excerpt.add(finding.text, after: finding.word) { try console.result(line) }
       }
     }
     for line in excerpt.remainder { try console.result(line) }
@@ -144,34 +144,6 @@ extension MetricsText {
   }
 }
 
-/// The findings of a check as text: of each kind all, or the first ones and a count of the others.
-/// They come kind by kind.
-private struct FindingExcerpt {
-  private let listsAll: Bool
-  private var word = ""
-  private var count = 0
-
-  init(all: Bool) { listsAll = all }
-
-  /// Returns the lines to print for a finding: the remainder of another kind, and its own line.
-  mutating func add(_ finding: RepositoryCheck.Finding) -> [String] {
-    var lines: [String] = []
-    if finding.word != word {
-      lines = remainder
-      (word, count) = (finding.word, 0)
-    }
-    count += 1
-    if listsAll || count <= ListExcerpt<String>.limit { lines.append(finding.text) }
-    return lines
-  }
-
-  /// The line about the findings of the last kind that are not shown.
-  var remainder: [String] {
-    let hidden = count - ListExcerpt<String>.limit
-    return listsAll || hidden <= 0 ? [] : ["\(word)\(Sizes.count(hidden)) more (--all lists them)"]
-  }
-}
-
 extension RepositoryCheck.Finding {
   /// The kind, as the beginning of a line.
   fileprivate var word: String {
@@ -185,14 +157,12 @@ extension RepositoryCheck.Finding {
   /// Whether the finding affects a snapshot, or may affect one.
   var isDamage: Bool { if case .remark = self { false } else { true } }
 
-  /// The finding as text.
-  var text: String {
+  /// The finding as text after its word.
+  fileprivate var text: String {
     switch self {
-    case .damage(let object, let reason): return "\(word)\(object): \(reason)"
+    case .damage(let object, let reason), .remark(let object, let reason): "\(object): \(reason)"
     case .cost(let path, let snapshots, _):
-      let place = path.isEmpty ? "everything" : path.description
-      return "\(word)\(place)\(snapshots.shortNames)"
-    case .remark(let object, let reason): return "\(word)\(object): \(reason)"
+      (path.isEmpty ? "everything" : path.description) + snapshots.shortNames
     }
   }
 

@@ -67,16 +67,12 @@ struct StatsCommand: SandboxCommand {
     query.watch.expectAll(of: stored)
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
-    let most = list.all || output.json ? Int.max : ListExcerpt<PathRemark>.limit
-    var count = 0
+    var excerpt = RunningExcerpt(all: list.all || output.json)
     let statistics = try SnapshotStatistics(of: stored, from: reader) { remark in
-      count += 1
-      if count > most { return }
-      console.warning("damaged: \(remark.path.isEmpty ? "." : remark.path): \(remark.remark)")
+      let path = remark.path.isEmpty ? "." : remark.path
+      excerpt.add("\(path): \(remark.remark)", after: "damaged: ").forEach(console.warning)
     }
-    if count > most {
-      console.warning("damaged: \(Sizes.count(count - most)) more (--all lists them)")
-    }
+    excerpt.remainder.forEach(console.warning)
     if output.json {
       try console.result(statistics.json(stored))
     } else {
