@@ -23,7 +23,7 @@ extension JointWalk {
     /// Their names, so that ordering does not copy the entries.
     private var names: [ByteString] = []
     /// The places in `distinct` of the entries that the last directory does not have, by their bytes.
-    private var places: [[UInt8]: Int] = [:]
+    private var places: [ByteString: Int] = [:]
     /// The names that remain, the next one last.
     private var remaining: [Names] = []
 

@@ -75,7 +75,9 @@ extension JointWalk {
         return
       }
       entries = distinct.map { entry, ranges in
-        var trees = ranges.flatMap { $0.flatMap { directories[$0].trees } }
+        var trees: [Int] = []
+        trees.reserveCapacity(ranges.reduce(0) { $0 + $1.count })
+        for number in ranges.joined() { trees += directories[number].trees }
         if trees.count > 1 { trees.sort() }
         return Entry(entry: entry, trees: trees)
       }

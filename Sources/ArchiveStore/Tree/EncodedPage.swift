@@ -25,7 +25,7 @@ struct EncodedPage {
   func size(_ number: Int) -> Int { ranges[number].count }
 
   /// Returns the bytes of an entry.
-  func entry(_ number: Int) -> [UInt8] { Array(bytes[ranges[number]]) }
+  func entry(_ number: Int) -> ByteString { ByteString(bytes[ranges[number]]) }
 }
 
 extension EncodedPage {
