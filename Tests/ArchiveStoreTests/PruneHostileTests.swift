@@ -240,7 +240,7 @@ final class Counter: Sendable {
 }
 
 /// The room on a full volume.
-private final class Room: Sendable {
+final class Room: Sendable {
   private let hasReserve = Atomic<Bool>(true)
   private let hasPacks = Atomic<Bool>(true)
 
@@ -282,32 +282,5 @@ extension PruneFixture {
     }
     clock.advance(by: 3700)
     return try prune()
-  }
-
-  /// Repairs packs and snapshots after a loss, and prunes.
-  fileprivate func repairAndPrune() throws {
-    clock.advance(by: 3700)
-    _ = try PackRepair(repository).run()
-    _ = try SnapshotRepair(repository, isForgetting: true).run { _ in }
-    _ = try prune()
-    let findings = try findings()
-    #expect(findings.isEmpty, "\(findings)")
-  }
-
-  /// Returns the files that no snapshot has, as `lost` names them.
-  fileprivate func lostFiles() throws -> [String] {
-    let reader = try Repository.open(memory).beginReading()
-    let present = try repository.snapshots().snapshots
-    var lost: [String] = []
-    for (number, snapshot) in snapshots.enumerated() {
-      let sequence = snapshot.stored.snapshot.sequence
-      for (name, bytes) in snapshot.files {
-        let found = try present.filter { $0.snapshot.sequence == sequence }.map {
-          try reader.bytes(at: ByteString(name), in: $0)
-        }
-        if !found.contains(bytes) { lost.append("\(number): \(name)") }
-      }
-    }
-    return lost
   }
 }

@@ -7,17 +7,17 @@ package enum Sampling {
   /// Whether complete sweeps run.
   package static let isWhole = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"] == "1"
 
-  /// The distance between two steps of a sweep: `sample`, or 1 for complete sweeps.
-  package static func stride(_ sample: Int) -> Int { isWhole ? 1 : sample }
+  /// The distance between two steps of a sweep: `sample`, or `whole` for complete sweeps.
+  package static func stride(_ sample: Int, whole: Int = 1) -> Int { isWhole ? whole : sample }
 
   /// The number of repetitions of something random: `sample`, or `whole` for complete sweeps.
   package static func count(_ sample: Int, of whole: Int) -> Int { isWhole ? whole : sample }
 
   /// The steps of a sweep of unknown length: all from 1 on, or 1 and every n-th from a random one
-  /// on.
-  package static func steps(_ sample: Int, _ label: String) -> SweepSteps {
+  /// on, also in a complete sweep if `whole` is above 1.
+  package static func steps(_ sample: Int, whole: Int = 1, _ label: String) -> SweepSteps {
     var random = Seeded.fresh(label)
-    return SweepSteps(width: stride(sample), using: &random)
+    return SweepSteps(width: stride(sample, whole: whole), using: &random)
   }
 
   /// The steps of a sweep that is known to have `count` steps.
