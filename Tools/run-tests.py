@@ -35,9 +35,15 @@ SLOW_MODULES = ("CommandTests.", "LifecycleTests.")
 # The suites that take longest when every point of their sweeps runs, the longest first. Each runs in
 # a process of its own, before all others: the last process to end is then a short one.
 SLOW_SUITES = (
+    "CommandTests.UpdateKillTests",
     "LifecycleTests.BackupFaultTests",
     "CommandTests.PruneKillTests",
-    "CommandTests.KillTests",
+    "CommandTests.CopyKillTests",
+    "CommandTests.SignalTests",
+    "ArchiveStoreTests.PruneModelTests",
+    "CommandTests.CorpusTests",
+    "CommandTests.HelpTests",
+    "LifecycleTests.RollbackTests",
 )
 
 
