@@ -187,6 +187,9 @@ class Soak:
     def prune(self):
         """Forgets snapshots and prunes until the time is over."""
         chance = random.Random(self.chance.random())
+        # A prune refuses a repository that has packs and no snapshot.
+        while not self.reported and time.monotonic() < self.end and not self.failures:
+            time.sleep(0.05)
         while time.monotonic() < self.end and not self.failures:
             with self.lock:
                 names = list(self.reported)
